@@ -1,0 +1,87 @@
+"""Functions the user names: ``module:function`` or ``folder/file.py:function``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+
+from dpverdict.errors import InvalidValue
+
+
+def names_a_callable(text: str) -> bool:
+    """Whether ``text`` reads ``module:function`` or ``path/file.py:function``."""
+    module, colon, name = text.rpartition(":")
+    return bool(colon and module) and name.isidentifier()
+
+
+def load_callable(text: str, *, name: str) -> Callable[..., object]:
+    """The function that ``text`` names; the current directory is searched first, as ``python -m`` does.
+
+    Args:
+        text: ``module:function`` or ``path/file.py:function``.
+        name: what the parameter is called in an error message.
+
+    Raises:
+        InvalidValue: no such file, module or function, a module that fails on import, or something not callable.
+    """
+    where, _, attribute = text.rpartition(":")
+    if not names_a_callable(text):
+        raise InvalidValue(name, text, "of the form module:function", "write for example mypkg.release:noisy_counts")
+    module = _from_file(where, text, name) if where.endswith(".py") else _from_name(where, text, name)
+    found = getattr(module, attribute, None)
+    if found is None:
+        close = get_close_matches(attribute, vars(module), n=3)
+        remedy = f"did you mean {' or '.join(close)}?" if close else f"define {attribute} in {where}"
+        raise InvalidValue(name, text, f"the name of a function in {where}", remedy)
+    if not callable(found):
+        requirement = f"a function, not {type(found).__name__}"
+        raise InvalidValue(name, text, requirement, f"give a function of that module instead of {attribute}")
+    function: Callable[..., object] = found
+    return function
+
+
+def _from_name(module: str, text: str, name: str) -> ModuleType:
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
+            remedy = "check its spelling, install it, or run from the folder that holds it"
+            raise InvalidValue(name, text, "in a module that can be found", remedy) from None
+        raise _fails_on_import(error, text, name) from error
+    except Exception as error:  # user code may raise anything while it is imported
+        raise _fails_on_import(error, text, name) from error
+
+
+def _from_file(path: str, text: str, name: str) -> ModuleType:
+    file = Path(path)
+    if not file.is_file():
+        raise InvalidValue(name, text, "in a file that exists", f"check the path {path}")
+    folder = str(file.resolve().parent)
+    if folder not in sys.path:  # a script may import its neighbours, as when it is run
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise InvalidValue(name, text, "in a Python source file", "give a file that ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    former = sys.modules.get(file.stem)
+    sys.modules[file.stem] = module  # dataclasses and pickles look their module up while it is executed
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # user code may raise anything while it is imported
+        raise _fails_on_import(error, text, name) from error
+    finally:
+        if former is not None:
+            sys.modules[file.stem] = former
+    return module
+
+
+def _fails_on_import(error: Exception, text: str, name: str) -> InvalidValue:
+    problem = " ".join(f"{type(error).__name__}: {error}".split())
+    return InvalidValue(name, text, "in a module that can be imported", f"it fails with {problem}")

@@ -1,0 +1,161 @@
+"""Mechanisms by name: from the words of a command line to a mechanism, with a note on every choice made for it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final, final
+
+from dp_accounting import NeighboringRelation
+
+import dpverdict.mechanisms
+from dpverdict.audit.callables import load_callable, names_a_callable
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms import broken
+from dpverdict.mechanisms.adjacency import REPLACE_ONE
+from dpverdict.mechanisms.mechanism import AdditiveMechanism
+
+ZOO: Final = "broken:"
+"""What the name of a known-wrong mechanism begins with."""
+
+_ZOO_PARAMETERS: Final = ("dim", "mu")
+
+CALIBRATIONS: Final = ("classic", "analytic")
+"""How a scale is found from epsilon and delta: the class methods of these names."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """What a name on the command line stands for.
+
+    Attributes:
+        mechanism: a mechanism with known structure, or any callable (dataset, rng) -> array.
+        notes: the choices made because an option was not given, one sentence each.
+    """
+
+    mechanism: AdditiveMechanism | Callable[..., object]
+    notes: tuple[str, ...] = ()
+
+
+def mechanism_classes() -> dict[str, type[AdditiveMechanism]]:
+    """Every mechanism of `dpverdict.mechanisms` with a name of its own, by name; the broken ones are `zoo`."""
+    found = {}
+    for module in pkgutil.iter_modules(dpverdict.mechanisms.__path__):
+        if module.name.startswith("broken"):
+            continue
+        for value in vars(importlib.import_module(f"dpverdict.mechanisms.{module.name}")).values():
+            own = isinstance(value, type) and issubclass(value, AdditiveMechanism) and not inspect.isabstract(value)
+            if own and isinstance(getattr(value, "name", None), str):
+                found[value.name] = value
+    return dict(sorted(found.items()))
+
+
+def find_mechanism(name: str, options: Mapping[str, object]) -> Named:
+    """The mechanism that ``name`` and ``options`` describe.
+
+    Args:
+        name: a name of `mechanism_classes`, ``broken:<id>``, ``module:function`` or ``path/file.py:function``.
+        options: the parameters that the user gave, by the names of the constructor's arguments, and ``calibration``.
+
+    Raises:
+        InvalidValue: no such mechanism, a parameter it does not take, or a missing or wrong one.
+    """
+    if name.lower().startswith(ZOO):
+        return _from_zoo(name, options)
+    if names_a_callable(name):
+        found = load_callable(name, name="mechanism")
+        _take_only(name, options, ())
+        return Named(mechanism=found)
+    classes = mechanism_classes()
+    if name not in classes:
+        raise _unknown("mechanism", name, list(classes), "dpverdict list shows them all")
+    given = dict(options)
+    calibration = given.pop("calibration", None)
+    if calibration is None and given.keys() & {"epsilon", "delta"} and hasattr(classes[name], CALIBRATIONS[0]):
+        remedy = "add --calibration classic or --calibration analytic"
+        raise InvalidValue("calibration", None, "given with --epsilon and --delta", remedy)
+    notes = _choose(name, given)
+    build: Callable[..., AdditiveMechanism] = classes[name]
+    if calibration is not None:
+        if calibration not in CALIBRATIONS or not hasattr(classes[name], str(calibration)):
+            offered = [known for known in CALIBRATIONS if hasattr(classes[name], known)]
+            requirement = f"one of {', '.join(offered)}" if offered else f"left out: {name} takes none"
+            raise InvalidValue("calibration", calibration, requirement, "give --mu, or another calibration")
+        build = getattr(classes[name], str(calibration))
+    accepted = inspect.signature(build).parameters
+    _take_only(name, given, tuple(accepted))
+    for parameter in accepted.values():
+        if parameter.default is parameter.empty and parameter.name not in given:
+            raise _missing(parameter.name, name)
+    return Named(mechanism=build(**given), notes=notes)
+
+
+def option(parameter: str) -> str:
+    """The option of the command line that sets a parameter: ``size_estimate`` is ``--size-estimate``."""
+    return "--" + parameter.lower().replace("_", "-")
+
+
+def takes(name: str, parameter: str) -> bool:
+    """Whether the mechanism of this name has a parameter of that name; False for a name that is not known."""
+    if name.lower().startswith(ZOO):
+        return parameter in _ZOO_PARAMETERS
+    found = mechanism_classes().get(name)
+    return found is not None and parameter in inspect.signature(found).parameters
+
+
+def _choose(name: str, given: dict[str, object]) -> tuple[str, ...]:
+    """Fill in what the command line may leave out, and say so."""
+    notes = []
+    if name == "grouped-gaussian":
+        if "adjacency" not in given:
+            given["adjacency"] = REPLACE_ONE
+            notes.append(
+                "no --adjacency was given: replace-one was taken, the stricter relation (its noise also covers "
+                "add-or-remove-one)"
+            )
+        if "groups" not in given:
+            given["groups"] = 2
+            notes.append("no --groups was given: 2 groups were taken")
+    if name == "elliptical-gaussian" and "bounds" not in given and "dim" in given:
+        given["bounds"] = "1"
+        notes.append("no --bounds was given: every coordinate has the bound 1, so records lie in [-1/2, 1/2]^d")
+    if name == "standard-gaussian" and "adjacency" not in given:
+        notes.append("no --adjacency was given: add-or-remove-one was taken (the noise is the same under replace-one)")
+    return tuple(notes)
+
+
+def _from_zoo(name: str, options: Mapping[str, object]) -> Named:
+    mutants = {f"{ZOO}{mutant.name}".lower(): mutant for mutant in broken.ALL}
+    if name.lower() not in mutants:
+        known = [f"{ZOO}{mutant.name}" for mutant in broken.ALL]
+        raise _unknown("mechanism", name, known, "dpverdict list shows them all")
+    _take_only(name, options, _ZOO_PARAMETERS)
+    for parameter in _ZOO_PARAMETERS:
+        if parameter not in options:
+            raise _missing(parameter, name)
+    mutant = mutants[name.lower()]
+    mechanism = mutant.make(options["dim"], options["mu"])  # type: ignore[arg-type]  # checked by make
+    return Named(mechanism=mechanism, notes=(f"{name} is wrong on purpose: {mutant.title}",))
+
+
+def _take_only(name: str, given: Mapping[str, object], accepted: tuple[str, ...]) -> None:
+    for parameter, value in given.items():
+        if parameter not in accepted:
+            taken = ", ".join(option(known) for known in accepted) or "no parameters on the command line"
+            shown = value.name.lower().replace("_", "-") if isinstance(value, NeighboringRelation) else value
+            raise InvalidValue(parameter, shown, f"left out for {name}", f"{name} takes {taken}")
+
+
+def _missing(parameter: str, name: str) -> InvalidValue:
+    return InvalidValue(parameter, None, f"given for {name}", f"add {option(parameter)}")
+
+
+def _unknown(parameter: str, value: str, known: list[str], otherwise: str) -> InvalidValue:
+    close = get_close_matches(value, known, n=3, cutoff=0.5)
+    remedy = f"did you mean {' or '.join(close)}? ({otherwise})" if close else otherwise
+    return InvalidValue(parameter, value, f"a known {parameter}, or module:function", remedy)

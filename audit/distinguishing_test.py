@@ -1,0 +1,259 @@
+"""What a statistical audit says: refuted or not refuted, with its error probability, its ledger and its witness.
+
+Statistical evidence has a type of its own, which nothing turns into an exact `Verdict`: it can refute, never certify.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from typing import Final, Literal, NoReturn, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverdict.mechanisms.guarantee import Guarantee
+
+Array = NDArray[np.float64]
+
+DOUBLE_MODE: Final = (
+    "double: events are sets of the float64 numbers that the mechanism returned, so a leak through their rounding "
+    "counts; nothing was searched for in their low bits"
+)
+
+
+class Order(enum.Enum):
+    """Which law the event is likely under; a claim about a neighbouring relation covers both orders."""
+
+    DATASET_FIRST = "dataset against neighbour"
+    NEIGHBOUR_FIRST = "neighbour against dataset"
+
+
+class Role(enum.Enum):
+    """What a row of the ledger is for."""
+
+    TEST = "counts against the error probability of the test"
+    DESCRIPTIVE = "descriptive, never used to refute; its error probability is its own"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A set of outputs, fixed before the trials that count: {score >= t}, or {score <= t} in the swapped order."""
+
+    order: Order
+    threshold: float
+
+    def describe(self) -> str:
+        """The event in one line."""
+        return f"score {'>=' if self.order is Order.DATASET_FIRST else '<='} {self.threshold!r}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How often an event happened, and in how many trials, on each dataset."""
+
+    dataset_count: int
+    dataset_trials: int
+    neighbour_count: int
+    neighbour_trials: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRow:
+    """One statement about one event, and what it costs.
+
+    Attributes:
+        what: the quantity bounded: "mu_lower", "epsilon_lower at delta=...", or "trade-off region".
+        role: whether the row is part of the test.
+        event: fixed on trials that were then discarded; None for the region, whose thresholds are in `CurveRegion`.
+        method: how the probabilities are bounded.
+        error_share: the probability with which the row may be wrong.
+        counts: of the event in fresh trials; None for the region.
+        probability_lower: bound on the probability of the event under the first law of its order.
+        probability_upper: bound on the probability of the event under the second law of its order.
+        bound: of the quantity.
+        outcome: in words.
+    """
+
+    what: str
+    role: Role
+    event: Event | None
+    method: str
+    error_share: float
+    counts: Counts | None
+    probability_lower: float | None
+    probability_upper: float | None
+    bound: float | None
+    outcome: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticalWitness:
+    """Why the claim is false, unless the test erred: datasets, an event as data, its counts, the broken inequality.
+
+    Attributes:
+        dataset_shape: of the dataset, whose output law is P.
+        neighbour_shape: of the neighbour, whose output law is Q.
+        score: the score as data.
+        row: the row of the ledger with event, counts and bounds.
+        inequality: the bound that the claim sets and the counts break, with its numbers.
+    """
+
+    dataset_shape: tuple[int, ...]
+    neighbour_shape: tuple[int, ...]
+    score: dict[str, object]
+    row: LedgerRow
+    inequality: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CurveRegion:
+    """Where the trade-off function lies: with alpha = Q(score >= t) and beta = P(score < t), for K thresholds at once.
+
+    Every (alpha, beta) lies in its rectangle, all K together, except with ``error_probability``.
+
+    Attributes:
+        thresholds, alpha_lower, alpha_upper, beta_lower, beta_upper: shape (K,).
+        error_probability: of the region, apart from that of the test.
+    """
+
+    thresholds: Array
+    alpha_lower: Array
+    alpha_upper: Array
+    beta_lower: Array
+    beta_upper: Array
+    error_probability: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DistinguishingTest:
+    """The result of `distinguish`. Two results are compared through `to_dict`.
+
+    Attributes:
+        refuted: whether the trials contradict the claim.
+        claim: what was tested.
+        mechanism: what was run, by name.
+        error_probability: with which a claim that holds is refuted, or a bound below exceeds the truth, at most.
+        samples: trials per dataset, everything included.
+        explored: of those, per dataset, the ones that chose score and events and were then discarded.
+        seed: of all random numbers.
+        score: its name.
+        mu_lower: every mu for which both laws are mu-GDP is at least this, whatever the claim.
+        epsilon_lower: every epsilon for which both laws are (epsilon, delta)-DP is at least this; None without a delta.
+        delta: that delta, rounded up.
+        p_value: the smallest error probability at which the claim would have been refuted, rounded up; 1 if none.
+        witness: present if and only if the claim is refuted.
+        ledger: one row per statement; the shares of the rows of the test sum to ``error_probability``, rounded down.
+        region: where the trade-off function lies.
+        mode: what an output is.
+    """
+
+    refuted: bool
+    claim: Guarantee
+    mechanism: str
+    error_probability: float
+    samples: int
+    explored: int
+    seed: int
+    score: str
+    mu_lower: float
+    epsilon_lower: float | None
+    delta: float | None
+    p_value: float
+    witness: StatisticalWitness | None
+    ledger: tuple[LedgerRow, ...]
+    region: CurveRegion
+    mode: str = DOUBLE_MODE
+
+    def __post_init__(self) -> None:
+        if self.refuted != (self.witness is not None):
+            raise ValueError("a refuted test has a witness, and no other has")
+
+    @property
+    def kind(self) -> Literal["statistical"]:
+        """The kind of this evidence."""
+        return "statistical"
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a DistinguishingTest can refute, never certify; read test.refuted")
+
+    def summary(self) -> str:
+        """One line: outcome, claim, error probability, bounds, samples."""
+        outcome = "refuted" if self.refuted else "not refuted"
+        found = f"mu >= {self.mu_lower:.4g}"
+        if self.epsilon_lower is not None and self.delta is not None:
+            found += f", epsilon >= {self.epsilon_lower:.4g} at delta={self.delta:.4g}"
+        return (
+            f"statistical evidence: {self.claim.describe()} {outcome} for {self.mechanism} at error probability "
+            f"{self.error_probability:g} (p <= {self.p_value:.3g}); {found}; {self.samples} samples per dataset, "
+            f"score: {self.score}"
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """The result as JSON-ready data: no NaN; an infinite threshold is the string "inf" or "-inf"."""
+        witness = self.witness
+        return {
+            "kind": self.kind,
+            "refuted": self.refuted,
+            "claim": self.claim.describe(),
+            "mechanism": self.mechanism,
+            "error_probability": self.error_probability,
+            "samples": self.samples,
+            "explored": self.explored,
+            "seed": self.seed,
+            "score": self.score,
+            "mu_lower": self.mu_lower,
+            "epsilon_lower": self.epsilon_lower,
+            "delta": self.delta,
+            "p_value": self.p_value,
+            "mode": self.mode,
+            "ledger": [_row(row) for row in self.ledger],
+            "witness": witness
+            and {
+                "dataset_shape": list(witness.dataset_shape),
+                "neighbour_shape": list(witness.neighbour_shape),
+                "score": witness.score,
+                "row": _row(witness.row),
+                "inequality": witness.inequality,
+            },
+            "region": {
+                "thresholds": [_number(t) for t in self.region.thresholds.tolist()],
+                "alpha_lower": self.region.alpha_lower.tolist(),
+                "alpha_upper": self.region.alpha_upper.tolist(),
+                "beta_lower": self.region.beta_lower.tolist(),
+                "beta_upper": self.region.beta_upper.tolist(),
+                "error_probability": self.region.error_probability,
+            },
+        }
+
+
+def _row(row: LedgerRow) -> dict[str, object]:
+    event, counts = row.event, row.counts
+    return {
+        "what": row.what,
+        "role": row.role.name.lower(),
+        "order": event and event.order.value,
+        "event": event and event.describe(),
+        "threshold": event and _number(event.threshold),
+        "method": row.method,
+        "error_share": row.error_share,
+        "dataset_count": counts and counts.dataset_count,
+        "dataset_trials": counts and counts.dataset_trials,
+        "neighbour_count": counts and counts.neighbour_count,
+        "neighbour_trials": counts and counts.neighbour_trials,
+        "probability_lower": row.probability_lower,
+        "probability_upper": row.probability_upper,
+        "bound": row.bound,
+        "outcome": row.outcome,
+    }
+
+
+def _number(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)

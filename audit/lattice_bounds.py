@@ -1,0 +1,280 @@
+"""Two-sided curves of a composition on the lattice: 'float, error ledger', never called certified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from dpverdict.audit.lattice_law import LatticePair
+from dpverdict.audit.lattice_pld import TAIL_MASS, lattice_pair
+from dpverdict.audit.lattice_power import ROUNDING, Parts, Steering, TiltedLaw, index_offset, tilted_power
+from dpverdict.audit.loss_domains import ALPHA, DELTA, EPSILON, Floats
+from dpverdict.audit.loss_tails import Tails
+from dpverdict.balls import Exact
+from dpverdict.errors import InvalidValue
+
+METHOD = "lattice: float, error ledger"
+"""What a report calls numbers from here."""
+
+_REUSE = 0.5  # a tilted law serves every epsilon within so many of its standard deviations
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompositionLedger:
+    """The errors charged to a bound on delta(epsilon), relative to the value.
+
+    Attributes:
+        transform: rounding of the FFT and of the power.
+        outside: tilted mass that wraps around, or lies beyond the window.
+        rounding: of the tilted masses and of the final sum.
+        truncation: infinite mass of the laws (pessimistic side only), from the ends of their lattices.
+    """
+
+    transform: float
+    outside: float
+    rounding: float
+    truncation: float
+
+
+@final
+class LatticeBounds:
+    """Bounds on the curves of a composed privacy loss, from a pessimistic and an optimistic law on one lattice.
+
+    Every bound is on its side of the truth if the laws are and if the ledger of `lattice_power` holds: float64 with its
+    rounding errors bounded and included, not ball arithmetic. `lattice_strict.certified_delta` is the strict route.
+    """
+
+    __slots__ = ("_lower", "_upper")
+
+    def __init__(self, pairs: Sequence[tuple[LatticePair, int]]) -> None:
+        if not pairs:
+            raise InvalidValue("pairs", "[]", "not empty", "give at least one loss to compose")
+        for _, count in pairs:
+            if count < 1:
+                raise InvalidValue("count", count, "a whole number >= 1", "say how often the loss is composed")
+        self._upper = _Side([(pair.pessimistic, count) for pair, count in pairs])
+        self._lower = _Side([(pair.optimistic, count) for pair, count in pairs])
+
+    @property
+    def method(self) -> str:
+        """How the bounds are computed, in words for a report."""
+        return METHOD
+
+    def log_delta_upper(self, epsilon: Exact) -> float:
+        """An upper bound on log delta(epsilon)."""
+        logarithm, _ = self._upper.upper(EPSILON.exact(epsilon))
+        return min(logarithm, 0.0)
+
+    def log_delta_lower(self, epsilon: Exact) -> float:
+        """A lower bound on log delta(epsilon); -inf where the ledger is larger than the value."""
+        logarithm, _ = self._lower.lower(EPSILON.exact(epsilon))
+        return min(logarithm, 0.0)
+
+    def delta_upper(self, epsilon: Exact) -> float:
+        """An upper bound on delta(epsilon)."""
+        return min(_exp_up(self.log_delta_upper(epsilon)), 1.0)
+
+    def delta_lower(self, epsilon: Exact) -> float:
+        """A lower bound on delta(epsilon)."""
+        return _exp_down(self.log_delta_lower(epsilon))
+
+    def ledgers(self, epsilon: Exact) -> tuple[CompositionLedger, CompositionLedger]:
+        """What is charged to the upper and to the lower bound on delta(epsilon)."""
+        exact = EPSILON.exact(epsilon)
+        return self._upper.upper(exact)[1], self._lower.lower(exact)[1]
+
+    def epsilon_upper(self, delta: Exact) -> float:
+        """An epsilon >= 0 at which delta(epsilon) <= ``delta``, close to the smallest; inf if none is found."""
+        level = DELTA.exact(delta)
+        if level == 0 and self._upper.infinite > 0:
+            return math.inf
+        goal = _log_of(level, -8 * ROUNDING)
+        return _root(lambda epsilon: self.log_delta_upper(epsilon) <= goal, self._upper.highest)[1]
+
+    def epsilon_lower(self, delta: Exact) -> float:
+        """An epsilon >= 0 that the smallest one with delta(epsilon) <= ``delta`` is not below."""
+        level = DELTA.exact(delta)
+        goal = _log_of(level, 8 * ROUNDING)
+        return _root(lambda epsilon: self.log_delta_lower(epsilon) <= goal, self._lower.highest)[0]
+
+    def beta_lower(self, alpha: Floats) -> Floats:
+        """Lower bounds on the trade-off function, at levels of any shape."""
+        alphas, betas, error = self._upper.vertices()
+        return np.clip(np.interp(ALPHA.floats(alpha), alphas - error, betas - error), 0.0, 1.0)
+
+    def beta_upper(self, alpha: Floats) -> Floats:
+        """Upper bounds on the trade-off function, at levels of any shape."""
+        levels = ALPHA.floats(alpha)
+        alphas, betas, error = self._lower.vertices()
+        return np.minimum(np.interp(levels, alphas + error, betas + error), 1.0 - levels)
+
+
+def compose_on_lattice(
+    tails_list: Sequence[tuple[Tails, int]], interval: float, *, tail_mass: float = TAIL_MASS
+) -> LatticeBounds:
+    """Two-sided bounds on the composition of losses of which only the tails are known.
+
+    Args:
+        tails_list: the tails of every distinct loss, with the number of times it is composed.
+        interval: step of the lattice; the bracket is second order in it (see `lattice_pld.lattice_pair`).
+        tail_mass: what may be truncated of every single loss, and is charged.
+
+    Raises:
+        InvalidValue: no losses, a count below 1, or an interval that does not suit them.
+
+    >>> from dpverdict.audit.gaussian_loss import GaussianLoss
+    >>> bounds = compose_on_lattice([(GaussianLoss("0.1").tails, 100)], 1e-3)
+    >>> bounds.delta_lower(1) <= GaussianLoss(1).delta(1) <= bounds.delta_upper(1)
+    True
+    """
+    return LatticeBounds([(lattice_pair(tails, interval, tail_mass=tail_mass), count) for tails, count in tails_list])
+
+
+@final
+class _Side:
+    """One side: the laws, and the tilted laws computed so far."""
+
+    __slots__ = ("_kept", "_parts", "_steering", "_vertices", "highest", "infinite", "interval")
+
+    def __init__(self, parts: Parts) -> None:
+        intervals = {law.interval for law, _ in parts}
+        if len(intervals) > 1:
+            raise InvalidValue("interval", str(sorted(intervals)), "the same for all losses", "use one lattice")
+        self._parts = [(law, count) for law, count in parts]
+        self._steering = Steering(parts)
+        self._kept: list[TiltedLaw] = []
+        self._vertices: tuple[Floats, Floats, float] | None = None
+        self.infinite = math.fsum(count * law.infinity_mass for law, count in parts) * (1 + 1e-15)
+        self.interval = parts[0][0].interval
+        self.highest = self.interval * sum(count * (law.lowest + law.masses.size - 1) for law, count in parts)
+
+    def upper(self, epsilon: Fraction) -> tuple[float, CompositionLedger]:
+        """An upper bound on log delta, where delta <= finite part + sum of the infinite masses."""
+        if epsilon >= self.highest:
+            return _log(self.infinite), CompositionLedger(transform=0, outside=0, rounding=0, truncation=1)
+        scale, value, ledger = self._evaluate(epsilon, 1.0)
+        total = value * (1 + ledger[2]) + ledger[0] + ledger[1]
+        logarithm = scale + _log(total)
+        if self.infinite > 0:
+            logarithm = float(np.logaddexp(logarithm, _log(self.infinite)))
+        truncation = math.exp(min(_log(self.infinite) - logarithm, 0.0))
+        parts = CompositionLedger(
+            transform=ledger[0] / total, outside=ledger[1] / total, rounding=ledger[2], truncation=truncation
+        )
+        return logarithm + 8 * ROUNDING * (1 + abs(logarithm)), parts
+
+    def lower(self, epsilon: Fraction) -> tuple[float, CompositionLedger]:
+        """A lower bound on log delta."""
+        if epsilon >= self.highest:
+            return _log(0.0), CompositionLedger(transform=0, outside=0, rounding=0, truncation=0)
+        scale, value, ledger = self._evaluate(epsilon, -1.0)
+        total = value * (1 - ledger[2]) - ledger[0] - ledger[1]
+        size = max(value, 1e-300)
+        parts = CompositionLedger(
+            transform=ledger[0] / size, outside=ledger[1] / size, rounding=ledger[2], truncation=0.0
+        )
+        logarithm = scale + _log(total)
+        return logarithm - (8 * ROUNDING * (1 + abs(logarithm)) if total > 0 else 0.0), parts
+
+    def _tilted_near(self, epsilon: Fraction) -> TiltedLaw:
+        target = float(epsilon / self.interval)
+        for law in self._kept:
+            flat = law.step == 0.0 and target <= law.mean
+            if flat or abs(law.mean - target) <= _REUSE * law.spread:
+                return law
+        law = tilted_power(self._parts, self._steering, self._steering.step_for(target))
+        self._kept = [law, *self._kept[:7]]
+        return law
+
+    def _evaluate(self, epsilon: Fraction, direction: float) -> tuple[float, float, tuple[float, float, float]]:
+        """log M e^(-theta epsilon), the sum over the window, and its transform, outside and relative errors.
+
+        Losses are moved by a bound on their rounding errors: up (``direction`` 1) or down (-1).
+        """
+        law = self._tilted_near(epsilon)
+        interval = float(self.interval)
+        offset = index_offset(law.first, self.interval, epsilon)
+        reach = abs(offset) + interval * law.masses.size
+        shift = 4 * ROUNDING * reach
+        start = max(0, math.floor((-offset - shift) / interval) - 1)
+        y = offset + direction * shift + interval * np.arange(start, law.masses.size)
+        start += int(np.searchsorted(y, 0.0, side="right"))
+        y = y[y > 0]
+        theta = law.step / interval
+        with np.errstate(under="ignore"):
+            kernel = np.exp(-theta * y) * -np.expm1(-y)
+        value = float(kernel @ law.masses[start:])
+        size = float(kernel @ np.abs(law.masses[start:]))
+        highest = 1.0 if theta == 0 else math.exp(theta * math.log(theta / (1 + theta)) - math.log1p(theta))
+        transform = law.transform_error * float(np.linalg.norm(kernel)) * 1.01 + size * ROUNDING * (kernel.size + 64)
+        exponent = theta * float(epsilon)
+        rounding = law.relative_error + 4 * ROUNDING * (8 + abs(law.log_moment) + abs(exponent)) + 8 * theta * shift
+        rounding += 4 * ROUNDING * theta * reach
+        return law.log_moment - exponent, value, (transform, law.outside * highest * 1.01, 1.1 * rounding)
+
+    def vertices(self) -> tuple[Floats, Floats, float]:
+        """Points (Q[L > k], P[L <= k]) of the trade-off function in increasing order, and a bound on their errors.
+
+        They are cumulative sums of the law under P (no tilt) and under Q (tilt -1). A chord between two of them is
+        within the error of a piece of the function, in both coordinates; since the function falls, the chord moved by
+        the error to the left and down, or to the right and up, is on one side of it.
+        """
+        if self._vertices is None:
+            p = tilted_power(self._parts, self._steering, 0.0)
+            q = tilted_power(self._parts, self._steering, -float(self.interval))
+            first, last = min(p.first, q.first), max(p.first + p.masses.size, q.first + q.masses.size)
+            p_above, p_error = _upper_sums(p, first, last)
+            q_above, q_error = _upper_sums(q, first, last)
+            alphas = np.maximum.accumulate(q_above[::-1])
+            betas = np.minimum.accumulate(1.0 - self.infinite - p_above[::-1])
+            self._vertices = alphas, betas, max(p_error, q_error) + 4 * ROUNDING
+        return self._vertices
+
+
+def _upper_sums(law: TiltedLaw, first: int, last: int) -> tuple[Floats, float]:
+    """The masses at and above every index from ``first`` to ``last``, and a bound on their errors."""
+    total = math.exp(law.log_moment)
+    sums = np.append(np.cumsum(law.masses[::-1])[::-1], 0.0) * total
+    places = np.clip(np.arange(first, last + 1) - law.first, 0, law.masses.size)
+    size = law.masses.size
+    error = law.transform_error * math.sqrt(size) + law.outside + law.relative_error + 2 * ROUNDING * size
+    return sums[places], 1.1 * total * error + 8 * ROUNDING * (1 + abs(law.log_moment))
+
+
+def _root(holds: Callable[[float], bool], highest: Fraction) -> tuple[float, float]:
+    """An epsilon >= 0 at which the condition fails (or 0), and a close one at which it holds (or inf)."""
+    if holds(0.0):
+        return 0.0, 0.0
+    low, high = 0.0, max(math.nextafter(float(highest), math.inf), 0.0)
+    if not holds(high):
+        return high, math.inf
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
+def _log_of(level: Fraction, room: float) -> float:
+    """log(level), moved by more than its rounding errors in the direction of ``room``; any level, however small."""
+    if level == 0:
+        return -math.inf
+    top, bottom = math.log(level.numerator), math.log(level.denominator)
+    return top - bottom + room * (1 + top + bottom)
+
+
+def _exp_up(logarithm: float) -> float:
+    return math.nextafter(math.exp(logarithm) * (1 + 4 * ROUNDING), math.inf) if logarithm > -math.inf else 0.0
+
+
+def _exp_down(logarithm: float) -> float:
+    return max(math.exp(logarithm) * (1 - 4 * ROUNDING), 0.0) if logarithm > -700 else 0.0

@@ -1,0 +1,187 @@
+"""Products of discrete Gaussians moved by integers: the law of their privacy loss, exactly.
+
+N_Z(0, v) has probabilities proportional to exp(-x^2/(2v)) on the integers. Moved by the integer a, the loss of one
+coordinate under P is a^2/(2v) + (a/v) X with X ~ N_Z(0, v); under Q it is the negative of that. The losses of
+independent coordinates add up to
+
+    L = rho + h V,     V = sum k_i X_i,     rho = sum a_i^2/(2 v_i),     k_i = (a_i/v_i)/h,
+
+with h such that the k_i are whole numbers without a common divisor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, reduce
+from typing import final
+
+import numpy as np
+from flint import acb, arb, ctx
+
+from dpverdict.balls import ball
+
+_SELF_DUAL = Fraction(4, 25)  # about 1/(2 pi), where the sum and its Poisson dual converge equally fast
+
+
+@final
+@dataclass(frozen=True, slots=True, order=True)
+class Coordinates:
+    """``count`` coordinates with noise N_Z(0, variance) that move by ``shift`` > 0."""
+
+    variance: Fraction
+    shift: int
+    count: int
+
+    @property
+    def slope(self) -> Fraction:
+        """The loss per unit of noise, a/v."""
+        return self.shift / self.variance
+
+
+@final
+@dataclass(frozen=True)
+class DiscreteGaussians:
+    """The law of the loss rho + h V under P; at least one group."""
+
+    groups: tuple[Coordinates, ...]
+
+    @cached_property
+    def rho(self) -> Fraction:
+        """The mean of the loss: the Kullback-Leibler divergence, and the zCDP parameter."""
+        return sum((g.count * g.shift * g.slope / 2 for g in self.groups), Fraction(0))
+
+    @cached_property
+    def step(self) -> Fraction:
+        """h, the step of the lattice of losses."""
+        return reduce(_common_divisor, (g.slope for g in self.groups))
+
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
+        """The whole numbers k_i, one for each group."""
+        return tuple(int(g.slope / self.step) for g in self.groups)
+
+    @cached_property
+    def width(self) -> int:
+        """2 rho/h, a whole number: Q[V' >= m] = P[V >= m + width] with L = rho + h V' in both."""
+        return int(2 * self.rho / self.step)
+
+    @cached_property
+    def variance(self) -> Fraction:
+        """sum count v k^2: at least the variance of V, and nearly that unless v is small."""
+        return sum((g.count * g.variance * k**2 for g, k in zip(self.groups, self.weights, strict=True)), Fraction(0))
+
+    def moment(self, tilt: arb, turn: Fraction) -> acb:
+        """E exp(z V) at z = tilt + 2 pi i turn, at the current precision."""
+        value = acb(1)
+        for group, weight in zip(self.groups, self.weights, strict=True):
+            part = (weight * turn) % 1
+            value *= moment(group.variance, weight * tilt, part - (part > Fraction(1, 2))) ** group.count
+        return value
+
+    def log_moment_float(self, tilt: float) -> float:
+        """About log E exp(tilt V); it steers, and proves nothing."""
+        total = 0.0
+        for group, weight in zip(self.groups, self.weights, strict=True):
+            v, x = float(group.variance), weight * tilt
+            if v > 0.5:
+                total += group.count * v * x * x / 2
+            else:
+                points = round(v * x) + np.arange(-12, 13)
+                exponents = -(points**2) / (2 * v) + x * points
+                top = exponents.max()
+                mass = np.exp(-(np.arange(-12, 13) ** 2) / (2 * v)).sum()
+                total += group.count * float(top + np.log(np.exp(exponents - top).sum() / mass))
+        return total
+
+    def renyi(self, order: Fraction) -> arb:
+        """The Renyi divergence of order > 0, at the current precision: log E exp((order - 1) L)/(order - 1)."""
+        if order == 1:
+            return ball(self.rho)
+        excess = order - 1
+        total = arb(0)
+        for group in self.groups:
+            total += group.count * log_moment(group.variance, excess * group.slope)
+        return ball(self.rho) + total / ball(excess)
+
+
+def moment(variance: Fraction, tilt: arb, turn: Fraction) -> acb:
+    """E exp(z X) of X ~ N_Z(0, variance) at z = tilt + 2 pi i turn with |turn| <= 1/2, at the current precision."""
+    if variance < _SELF_DUAL:
+        return _direct(variance, tilt, turn) / _direct(variance, arb(0), Fraction(0))
+    z = acb(tilt, 2 * arb.pi() * ball(turn))
+    ratio = _dual(variance, z, turn) / _dual(variance, acb(0), Fraction(0))
+    value: acb = (ball(variance) * z * z / 2).exp() * ratio
+    return value
+
+
+def log_moment(variance: Fraction, tilt: Fraction) -> arb:
+    """log E exp(tilt X) of X ~ N_Z(0, variance) at a real tilt, at the current precision; at most variance tilt^2/2."""
+    if variance < _SELF_DUAL:
+        numerator = _direct(variance, ball(tilt), Fraction(0))
+        return (numerator / _direct(variance, arb(0), Fraction(0))).real.log()
+    numerator = _dual(variance, acb(ball(tilt)), Fraction(0))
+    ratio = (numerator / _dual(variance, acb(0), Fraction(0))).real
+    return ball(variance * tilt**2 / 2) + ratio.log()
+
+
+def _dual(variance: Fraction, z: acb, turn: Fraction) -> acb:
+    """sum over n of exp(v (z + 2 pi i n)^2/2) divided by exp(v z^2/2): Poisson's summation of the moment.
+
+    The terms n and -n make 2 exp(-2 pi^2 v n^2) cos(2 pi n v z), at most 2 exp(-2 pi^2 v (n^2 - 2 n |turn|)); from one
+    n to the next that falls at least by exp(-4 pi^2 v n) < 1/2 as |turn| <= 1/2.
+    """
+    v, pi = ball(variance), arb.pi()
+    total = acb(1)
+    n = 1
+    while True:
+        bound = 2 * (-2 * pi**2 * v * ball(n * n - 2 * n * abs(turn))).exp()
+        if bound < arb(2) ** -(ctx.prec + 4):
+            rest = 2 * bound.upper()
+            return total + acb(rest.union(-rest), rest.union(-rest))
+        total += 2 * (-2 * pi**2 * v * n * n).exp() * (2 * pi * n * v * z).cos()
+        n += 1
+
+
+def _direct(variance: Fraction, tilt: arb, turn: Fraction) -> acb:
+    """sum over x of exp(-x^2/(2v) + z x), around the largest terms; what is left out is added to the ball.
+
+    Beyond ``reach`` on either side the terms fall at least by half at every step: the ratio at x is
+    exp(-(2x + 1)/(2v) + tilt), decreasing in x, and so on the other side.
+    """
+    v, pi = ball(variance), arb.pi()
+    centre = round(float(variance) * float(tilt))
+    reach = 1 + math.isqrt(int(2 * float(variance) * ctx.prec) + 1)
+    while True:
+        total, largest = acb(0), arb(0)
+        for x in range(centre - reach, centre + reach + 1):
+            size = (-(arb(x) ** 2) / (2 * v) + tilt * x).exp()
+            largest = size if size > largest else largest
+            total += size * (2 * pi * ball((x * turn) % 1) * acb(0, 1)).exp()
+        high, low = centre + reach, centre - reach
+        up = (-arb(2 * high + 1) / (2 * v) + tilt).exp()
+        down = (arb(2 * low - 1) / (2 * v) - tilt).exp()
+        if up < 0.5 and down < 0.5:
+            rest = sum(
+                (2 * r * (-(arb(x) ** 2) / (2 * v) + tilt * x).exp() for x, r in ((high, up), (low, down))), arb(0)
+            ).upper()
+            if rest < largest * arb(2) ** -ctx.prec:
+                return total + acb(rest.union(-rest), rest.union(-rest))
+        reach *= 2
+
+
+def grouped(coordinates: Sequence[tuple[Fraction, int, int]]) -> tuple[Coordinates, ...]:
+    """Groups of equal coordinates in increasing order, from (variance, |shift|, count); those that do not move drop."""
+    counts: dict[tuple[Fraction, int], int] = {}
+    for variance, shift, count in coordinates:
+        if shift and count:
+            counts[variance, abs(shift)] = counts.get((variance, abs(shift)), 0) + count
+    return tuple(sorted(Coordinates(variance, shift, count) for (variance, shift), count in counts.items()))
+
+
+def _common_divisor(first: Fraction, second: Fraction) -> Fraction:
+    """The largest rational number of which both are whole multiples."""
+    denominator = math.lcm(first.denominator, second.denominator)
+    return Fraction(math.gcd(int(first * denominator), int(second * denominator)), denominator)

@@ -1,0 +1,115 @@
+"""A privacy loss on a lattice, held as float64 masses that are taken at their exact values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from dpverdict.audit.loss_domains import Floats
+from dpverdict.errors import InvalidValue
+
+
+class Side(Enum):
+    """Which side of the truth the curves of a discretised pair are on."""
+
+    PESSIMISTIC = "pessimistic"
+    """The pair is at least as easy to tell apart: delta from above, beta from below."""
+    OPTIMISTIC = "optimistic"
+    """The pair is at least as hard to tell apart: delta from below, beta from above."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatticeLaw:
+    """The law under P of a loss that takes the values (lowest + i) * interval and, if at all, infinity.
+
+    The profile of the law is delta(epsilon) = infinity_mass + sum of masses (1 - exp(epsilon - loss)) over the losses
+    above epsilon. Two laws are compared by their upper tails: if those of one are nowhere below those of the other,
+    neither is its profile, and neither are the tails and the profile of its composition with any third law. So the
+    masses need not add up to 1 exactly; what they miss is `p_mass_defect`.
+
+    Attributes:
+        interval: the distance of neighbouring losses, an exact rational number > 0.
+        lowest: index of the first loss.
+        masses: float64, shape (n,), n >= 1, each >= 0.
+        infinity_mass: the mass of an infinite loss.
+        side: which side of the loss it stands for its curves are on.
+    """
+
+    interval: Fraction
+    lowest: int
+    masses: Floats
+    infinity_mass: float
+    side: Side
+
+    def __post_init__(self) -> None:
+        if self.interval <= 0:
+            raise InvalidValue("interval", str(self.interval), "> 0", "give the distance of neighbouring losses")
+        if self.masses.ndim != 1 or self.masses.size == 0:
+            raise InvalidValue("masses", f"array of shape {self.masses.shape}", "of shape (n,), n >= 1", "give masses")
+        valid = bool((self.masses >= 0).all()) and bool(np.isfinite(self.masses).all())
+        if not (valid and 0 <= self.infinity_mass <= 1 + 1e-6):
+            raise InvalidValue("masses", "negative or NaN", "finite and >= 0", "give probabilities")
+
+    @property
+    def indices(self) -> Floats:
+        """The losses in units of the interval, as float64 (exact)."""
+        return np.arange(self.lowest, self.lowest + self.masses.size, dtype=np.float64)
+
+    @property
+    def losses(self) -> Floats:
+        """The finite losses, rounded to float64."""
+        return self.indices * float(self.interval)
+
+    def p_mass_defect(self) -> float:
+        """Total mass under P minus 1, rounded."""
+        return math.fsum([*self.masses.tolist(), self.infinity_mass, -1.0])
+
+    def q_mass_defect(self) -> float:
+        """Total mass sum of masses * exp(-loss) under Q minus 1, rounded.
+
+        A negative defect is mass of Q where P has none, which tells against nobody in delta(epsilon) of P from Q.
+        """
+        positive = self.masses > 0
+        masses = np.exp(np.log(self.masses[positive]) - self.losses[positive])
+        return math.fsum([*masses.tolist(), -1.0])
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatticeLedger:
+    """What a discretisation did to the masses: nothing is truncated or rounded without an entry here.
+
+    Attributes:
+        tail_error: the relative error that the tails promised.
+        infinity_mass: pessimistic mass moved to an infinite loss, from above the lattice.
+        raised_mass: pessimistic mass moved up to the lowest loss, from below the lattice.
+        dropped_mass: optimistic mass moved down to a loss of minus infinity, from below the lattice.
+        first_order_mass: optimistic mass that was moved down by a whole interval or more, because no shift of the
+            boundaries brought its cell up to its loss (an atom off the lattice).
+        p_defects: P-mass minus 1 of the pessimistic and of the optimistic law.
+        q_defects: the same of the Q-mass.
+    """
+
+    tail_error: float
+    infinity_mass: float
+    raised_mass: float
+    dropped_mass: float
+    first_order_mass: float
+    p_defects: tuple[float, float]
+    q_defects: tuple[float, float]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatticePair:
+    """Two laws on one lattice that bracket a privacy loss, and the ledger of how they came about."""
+
+    pessimistic: LatticeLaw
+    optimistic: LatticeLaw
+    ledger: LatticeLedger

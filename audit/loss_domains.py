@@ -1,0 +1,170 @@
+"""Where the curves of a privacy loss are defined: checks of arguments, and the dispatch on numbers and arrays."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias, final
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from dpverdict.balls import Enclosure, Enclosures, Exact, exactly
+from dpverdict.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs  # in typing from Python 3.13 on
+
+Floats: TypeAlias = NDArray[np.float64]
+Reals: TypeAlias = (
+    NDArray[np.float64]
+    | NDArray[np.int64]
+    | Sequence[float]
+    | Sequence[Fraction]
+    | Sequence[Decimal]
+    | list[str]
+    | tuple[str, ...]
+)
+"""Many numbers: an array, or a sequence of numbers each taken at its exact value (decimal strings, fractions)."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """An interval of real numbers, with the words for it."""
+
+    name: str
+    lowest: float
+    highest: float
+    lowest_is_inside: bool
+    requirement: str
+    remedy: str
+
+    def exact(self, value: Exact) -> Fraction:
+        """The exact value of a number, which lies in the domain."""
+        rational = exactly(value, name=self.name)
+        above = rational >= self.lowest if self.lowest_is_inside else rational > self.lowest
+        if not (above and rational <= self.highest):
+            raise InvalidValue(self.name, value, self.requirement, self.remedy)
+        return rational
+
+    def floats(self, values: Floats) -> Floats:
+        """The array, all of whose entries lie in the domain."""
+        above = values >= self.lowest if self.lowest_is_inside else values > self.lowest
+        inside = above & (values <= self.highest) & np.isfinite(values)
+        if not inside.all():
+            raise InvalidValue(self.name, float(values[~inside].flat[0]), self.requirement, self.remedy)
+        return values
+
+
+EPSILON = Domain(
+    name="epsilon",
+    lowest=-math.inf,
+    highest=math.inf,
+    lowest_is_inside=True,
+    requirement="a finite real number",
+    remedy="give epsilon in nats, negative values included",
+)
+DELTA = Domain(
+    name="delta", lowest=0, highest=1, lowest_is_inside=True, requirement="in [0, 1]", remedy="give a probability"
+)
+ALPHA = Domain(
+    name="alpha", lowest=0, highest=1, lowest_is_inside=True, requirement="in [0, 1]", remedy="give the level of a test"
+)
+ORDER = Domain(
+    name="order",
+    lowest=0,
+    highest=math.inf,
+    lowest_is_inside=False,
+    requirement="> 0",
+    remedy="give the order of a Renyi divergence; 1 is the Kullback-Leibler divergence",
+)
+
+
+def is_number(value: Exact | Reals) -> TypeIs[Exact]:
+    """Whether the value is one number, rather than a sequence or an array of them."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0
+    return isinstance(value, str) or not isinstance(value, Sequence)
+
+
+def fast(
+    value: Exact | Reals,
+    domain: Domain,
+    floats: Callable[[Floats], Floats],
+    balls: Callable[[Sequence[Exact]], list[arb]] | None,
+) -> float | Floats:
+    """A curve in float64: by the float64 formula at arguments that are floats, by rounding the ball at all others.
+
+    A curve without balls has other arguments rounded instead, in the direction in which it claims less privacy.
+    """
+    if is_number(value):
+        rational = domain.exact(value)
+        nearest = _float_equal_to(rational)
+        if nearest is None and balls is not None:
+            return float(balls([rational])[0])
+        return float(floats(np.asarray(_aside(rational, domain) if nearest is None else nearest)))
+    array = _float_array(value)
+    if array is not None:
+        return floats(domain.floats(array))
+    exact = _exact_entries(value, domain)
+    equal = [number for number in map(_float_equal_to, exact) if number is not None]
+    if len(equal) == len(exact):
+        return floats(np.array(equal, dtype=np.float64))
+    if balls is None:
+        return floats(np.array([_aside(number, domain) for number in exact], dtype=np.float64))
+    return np.array([float(entry) for entry in balls(exact)], dtype=np.float64)
+
+
+def certified(
+    value: Exact | Reals, domain: Domain, balls: Callable[[Sequence[Exact]], list[arb]]
+) -> Enclosure | Enclosures:
+    """A curve in balls: an enclosure for a number, enclosures for many."""
+    if is_number(value):
+        return Enclosure.of_ball(balls([domain.exact(value)])[0])
+    array = _float_array(value)
+    if array is not None and array.ndim == 1:
+        return Enclosures(balls(domain.floats(array).tolist()))
+    return Enclosures(balls(_exact_entries(value, domain)))
+
+
+def _float_equal_to(rational: Fraction) -> float | None:
+    """The float64 with exactly this value, if there is one."""
+    try:
+        nearest = float(rational)
+    except OverflowError:
+        return None
+    return nearest if rational == nearest else None
+
+
+def _aside(rational: Fraction, domain: Domain) -> float:
+    """The next float64 at which a curve claims no more privacy: a larger level of a test, a smaller anything else."""
+    sign = -1 if domain is ALPHA else 1
+    try:
+        beside = sign * float(rational)
+    except OverflowError:
+        beside = math.copysign(sys.float_info.max, sign * rational)
+    if Fraction(beside) > sign * rational:
+        beside = math.nextafter(beside, -math.inf)
+    return sign * beside
+
+
+def _float_array(value: Reals) -> Floats | None:
+    """The array as float64, if that changes none of its entries; None for whatever else there is."""
+    if not isinstance(value, np.ndarray) or not np.can_cast(value.dtype, np.float64):
+        return None
+    if value.dtype.kind in "iu" and (np.abs(value.astype(np.float64)) > 2.0**53).any():
+        return None
+    return value.astype(np.float64) if value.dtype.kind in "fiu" else None
+
+
+def _exact_entries(value: Reals, domain: Domain) -> list[Fraction]:
+    if isinstance(value, np.ndarray) and value.ndim != 1:
+        remedy = "flatten the array, or give float64 numbers to a method that is not certified"
+        raise InvalidValue(domain.name, f"array of shape {value.shape}", "one-dimensional", remedy)
+    return [domain.exact(entry) for entry in value]

@@ -1,0 +1,211 @@
+"""The curves that follow from a privacy profile, for any privacy loss whose profile can be enclosed.
+
+Notation: P, Q the two output laws, L = log dP/dQ, delta(epsilon) = sup_S P(S) - exp(epsilon) Q(S), and
+q(epsilon) = Q[L > epsilon]. Both are given as functions `Curve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TypeAlias
+
+from flint import arb
+
+from dpverdict.audit.root_bracket import Bracket, as_fraction
+from dpverdict.balls import ball, precision
+from dpverdict.errors import PrecisionExhausted
+
+Curve: TypeAlias = Callable[[Fraction, int], arb]
+"""``curve(epsilon, bits)`` certainly encloses a decreasing function of epsilon at any rational epsilon of either sign,
+with a relative accuracy of at least ``bits`` bits, or exactly; or it raises `PrecisionExhausted`."""
+
+ACCURACY = 56
+"""Accurate bits of every ball returned: enough for the two neighbouring float64 endpoints."""
+
+_FIRST_BITS = 96
+_MAX_BITS = 1 << 14
+_MAX_EPSILON = 1 << 64
+_MAX_TRIALS = 1000
+
+
+def log_delta_ball(profile: Curve, epsilon: Fraction, *, complement: Curve | None = None) -> arb:
+    """The natural logarithm of delta(epsilon), accurate also where delta is close to 1; -inf where delta is 0.
+
+    ``complement`` is the curve 1 - delta, where it can be had to a better relative accuracy than from the profile.
+    """
+    bits = _FIRST_BITS
+    while bits <= _MAX_BITS:
+        delta = profile(epsilon, bits)
+        if delta.is_exact() and delta.is_zero():
+            return arb("-inf")
+        with precision(bits + 16):
+            if complement is not None and delta > 0.5:
+                value = (-complement(epsilon, bits)).log1p()
+            else:
+                value = delta.log()
+        if value.is_exact() or value.rel_accuracy_bits() >= ACCURACY:
+            return value
+        bits *= 2
+    raise PrecisionExhausted("log delta", _MAX_BITS, "delta may be exactly 1, or too close to it")
+
+
+def epsilon_ball(profile: Curve, delta: Fraction, *, highest: Fraction | None = None) -> arb:
+    """The smallest epsilon >= 0 with delta(epsilon) <= delta, for 0 < delta; exactly 0 if delta(0) <= delta.
+
+    The profile is certainly above ``delta`` at the lower end of the ball returned, and certainly at or below it at the
+    upper end; the two are a relative 2^-57 apart at most.
+
+    Args:
+        profile: the curve delta(epsilon).
+        delta: the level, a rational number > 0.
+        highest: an epsilon where the profile is certainly at most ``delta`` (the pure epsilon of the loss), if known.
+
+    Raises:
+        PrecisionExhausted: a sign stays undecided, or the profile stays above ``delta`` up to epsilon = 2^64.
+    """
+    at_zero, sign = _logarithm(profile, Fraction(0), delta)
+    if sign <= 0:
+        return arb(0)
+    if highest is not None:
+        bracket = Bracket(low=Fraction(0), high=highest, at_low=at_zero, at_high=arb("-inf"))
+    else:
+        bracket = _bracket_to_the_right(profile, delta, Fraction(0), at_zero)
+    for point in bracket.trials(_FIRST_BITS):
+        if bracket.width * 2 ** (ACCURACY + 1) <= bracket.high:
+            break
+        bracket.narrow(point, *_logarithm(profile, point, delta))
+    with precision(ACCURACY + 40):
+        return ball(bracket.low).union(ball(bracket.high))
+
+
+def beta_ball(profile: Curve, q_tail: Curve, alpha: Fraction, *, complement: Curve | None = None) -> arb:
+    """The trade-off function beta(alpha) = max over epsilon of 1 - delta(epsilon) - exp(epsilon) alpha, 0 < alpha < 1.
+
+    The function is convex. Every epsilon gives a line below it; every epsilon also gives a point on it,
+    (q(epsilon), 1 - delta(epsilon) - exp(epsilon) q(epsilon)), and the chord between two points is above it. The
+    bracket of the epsilon with q(epsilon) = alpha is shrunk until line and chord agree. A chord across one atom of the
+    loss is a piece of the function itself, and its slope is -exp(atom): so that slope is tried too.
+
+    Args:
+        profile: the curve delta(epsilon).
+        q_tail: the curve Q[L > epsilon].
+        alpha: the level, a rational number with 0 < alpha < 1.
+        complement: the curve 1 - delta(epsilon), increasing, where it can be had to a better relative accuracy than
+            from the profile; without it a small beta costs many bits.
+
+    Raises:
+        PrecisionExhausted: line and chord do not meet, or no epsilon in [-2^64, 2^64] has q(epsilon) on either side.
+    """
+    at_zero, sign = _logarithm(q_tail, Fraction(0), alpha, undecided=-1)
+    if sign > 0:
+        bracket = _bracket_to_the_right(q_tail, alpha, Fraction(0), at_zero)
+    else:
+        bracket = _bracket_to_the_left(q_tail, alpha, Fraction(0), at_zero)
+
+    def from_profile(epsilon: Fraction, bits: int) -> arb:
+        return 1 - profile(epsilon, bits)
+
+    rest = from_profile if complement is None else complement
+    bits = _FIRST_BITS
+    while bits <= _MAX_BITS:
+        value = _sandwich(rest, q_tail, alpha, bracket, bits)
+        if value is not None:
+            return value
+        bits *= 2
+    raise PrecisionExhausted("beta", _MAX_BITS, "move alpha away from 0 and 1")
+
+
+def _sandwich(complement: Curve, q_tail: Curve, alpha: Fraction, bracket: Bracket, bits: int) -> arb | None:
+    """beta(alpha) from the bracket, which is narrowed; None when more bits are needed."""
+    with precision(bits + 16):
+        level = ball(alpha)
+        best: arb | None = None  # the highest line at alpha
+
+        def vertex(epsilon: Fraction) -> tuple[arb, arb]:
+            nonlocal best
+            rest, q = complement(epsilon, bits), q_tail(epsilon, bits)
+            growth = ball(epsilon).exp()
+            line = rest - growth * level
+            best = line if best is None or line.lower() > best.lower() else best
+            return q, rest - growth * q
+
+        ends = {point: vertex(point) for point in (bracket.low, bracket.high)}
+        steps = bracket.trials(bits)
+        for trial in range(_MAX_TRIALS):
+            (q_low, beta_low), (q_high, beta_high) = ends[bracket.low], ends[bracket.high]
+            slope = (beta_high - beta_low) / (q_low - q_high)
+            chord = beta_low + slope * (q_low - level)
+            if not chord.is_finite():
+                return None
+            assert best is not None  # two vertices were computed
+            value = best.lower().union(chord.upper())
+            if value.rel_accuracy_bits() >= ACCURACY:
+                return value
+            if chord.rel_accuracy_bits() < ACCURACY + 4 or best.rel_accuracy_bits() < ACCURACY + 4:
+                return None
+            point = _point_of_slope(slope, bracket) if trial % 3 == 0 else next(steps)
+            if point is None:
+                continue
+            ends[point] = vertex(point)
+            excess = ends[point][0] - level
+            if excess.contains(0):  # a vertex at alpha itself: beta falls by at most exp(high) per unit of alpha
+                above = ends[point][1] + excess.nonnegative_part() * ball(bracket.high).exp()
+                value = best.lower().union(above.upper())
+                return value if value.rel_accuracy_bits() >= ACCURACY else None
+            bracket.narrow(point, (ends[point][0] / level).log(), 1 if excess > 0 else -1)
+            ends = {end: ends[end] for end in (bracket.low, bracket.high)}
+    return None
+
+
+def _point_of_slope(slope: arb, bracket: Bracket) -> Fraction | None:
+    """The epsilon at which the function has the slope of the chord, if it is inside the bracket."""
+    epsilon = slope.log().mid()
+    if not epsilon.is_finite():
+        return None
+    point = as_fraction(epsilon)
+    return point if bracket.low < point < bracket.high else None
+
+
+def _logarithm(curve: Curve, point: Fraction, level: Fraction, *, undecided: int | None = None) -> tuple[arb, int]:
+    """log(curve(point)/level) with its certain sign; -1 when it is 0.
+
+    ``undecided`` is the answer where the first bits do not decide; without it more bits are used.
+    """
+    bits = _FIRST_BITS
+    while bits <= _MAX_BITS:
+        value = curve(point, bits)
+        with precision(bits + 16):
+            goal = ball(level)
+            excess = value - goal
+            logarithm = (value / goal).log() if value > 0 else arb("-inf")
+        if excess > 0:
+            return logarithm, 1
+        if excess <= 0:
+            return logarithm, -1
+        if undecided is not None:
+            return logarithm, undecided
+        bits *= 2
+    raise PrecisionExhausted("the sign of curve - level", _MAX_BITS, "move the level away from the value at 0")
+
+
+def _bracket_to_the_right(curve: Curve, level: Fraction, low: Fraction, at_low: arb) -> Bracket:
+    high = Fraction(1)
+    while high <= _MAX_EPSILON:
+        value, sign = _logarithm(curve, high, level, undecided=1)
+        if sign < 0:
+            return Bracket(low=low, high=high, at_low=at_low, at_high=value)
+        low, at_low = high, value
+        high *= 2
+    raise PrecisionExhausted("epsilon", _FIRST_BITS, "no epsilon up to 2^64 is large enough: there may be none")
+
+
+def _bracket_to_the_left(curve: Curve, level: Fraction, high: Fraction, at_high: arb) -> Bracket:
+    low = Fraction(-1)
+    while -low <= _MAX_EPSILON:
+        value, sign = _logarithm(curve, low, level, undecided=-1)
+        if sign > 0:
+            return Bracket(low=low, high=high, at_low=value, at_high=at_high)
+        high, at_high = low, value
+        low *= 2
+    raise PrecisionExhausted("epsilon", _FIRST_BITS, "no epsilon down to -2^64 is small enough: there may be none")

@@ -1,0 +1,115 @@
+"""The isotropic Laplace law: density proportional to exp(-|n|/scale)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from flint import acb, arb
+
+from dpverdict.audit.radial_gamma import radius_share
+from dpverdict.audit.radial_law import (
+    Arc,
+    End,
+    EndKind,
+    RadialLaw,
+    Surface,
+    SurfacePoint,
+    Undecided,
+    at_infinity,
+    at_parameter,
+    positive,
+    quotient,
+)
+from dpverdict.balls import Exact, Real, ball, compare
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.exact_text import exact_text
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class IsotropicLaplace(RadialLaw):
+    """Noise with density proportional to exp(-|n|/scale) on R^dim; its radius is Gamma(dim) times ``scale``.
+
+    The loss is (rho - r)/scale <= shift/scale: pure differential privacy with epsilon = shift/scale.
+
+    Args:
+        scale: the scale > 0 of the radius, at its exact value.
+
+    Raises:
+        InvalidValue: the scale is NaN, infinite, or not certainly > 0.
+
+    Reference: Chaudhuri, Monteleoni and Sarwate 2011 (arXiv:0912.0071), Algorithm 1.
+    """
+
+    scale: Exact | Real
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", positive(Real.of(self.scale, name="scale"), "scale"))
+
+    @property
+    def theta(self) -> Real:
+        """The scale, exactly."""
+        return Real.of(self.scale)
+
+    def require(self, dim: int) -> None:
+        if dim < 2:
+            raise InvalidValue("dim", dim, "at least 2", "in one dimension use LaplaceLoss")
+
+    def divided_by(self, length: Real) -> RadialLaw:
+        return IsotropicLaplace(quotient(self.theta, length))
+
+    def cdf(self, radius: acb, dim: int, analytic: bool) -> acb:
+        return radius_share(arb(dim), radius / self.theta.ball(), analytic, tail=False)
+
+    def tail(self, radius: acb, dim: int, analytic: bool) -> acb:
+        return radius_share(arb(dim), radius / self.theta.ball(), analytic, tail=True)
+
+    def radius_beyond(self, exponent: float, dim: int) -> arb:
+        return (self.theta.ball() * (arb(dim).sqrt() + arb(exponent).sqrt()) ** 2).mid()
+
+    def surface(self, dim: int, level: Fraction) -> Surface | None:
+        sign = compare(Real(lambda: self.theta.ball() * ball(level)), Real.of(1))
+        largest = self.largest_loss()
+        if largest.rational is not None and largest.rational <= level:
+            return None
+        if sign is None:
+            raise Undecided
+        return _Surface(self.theta.ball(), dim, level) if sign < 0 else None
+
+    def largest_loss(self) -> Real:
+        return quotient(Real.of(1), self.theta)
+
+    def renyi(self, dim: int, order: Fraction) -> None:
+        remedy = "the Renyi divergence of this law is finite and is not computed: ask for delta, epsilon or beta"
+        raise InvalidValue("order", str(order), "of another law", remedy)
+
+    def __repr__(self) -> str:
+        exact = self.theta.rational
+        return f"IsotropicLaplace(scale={exact_text(exact) if exact is not None else self.theta})"
+
+
+@final
+class _Surface(Surface):
+    """The sheet of a hyperboloid rho = r + w, w = scale * s < 1, by the radius r = v; it begins at r = (1 - w)/2."""
+
+    __slots__ = ("dim", "growth", "w")
+
+    def __init__(self, scale: arb, dim: int, level: Fraction) -> None:
+        self.dim, self.growth = dim, ball(level).exp()
+        self.w = scale * ball(level)
+        touch = (1 - self.w) / 2
+        if not touch > 0:
+            raise Undecided
+        split = max((scale * dim).mid(), (2 * touch).mid(), key=float)
+        self.split: arb | None = split
+        self.below: Arc | None = Arc(start=End(kind=EndKind.BREAK, at=touch, beyond=1), stop=at_parameter(split))
+        self.above: Arc = Arc(start=at_parameter(split), stop=at_infinity())
+
+    def point(self, v: acb, analytic: bool) -> SurfacePoint:
+        tilt = self.growth * (1 + self.w / v) ** (3 - self.dim)
+        return SurfacePoint(v, v + self.w, 2 * v * self.w + self.w**2, acb(1), acb(1), acb(2 * self.w), tilt)
+
+    def near_radius(self, radius: arb) -> arb:
+        return radius.mid()

@@ -1,0 +1,88 @@
+"""The page of a report: one self-contained HTML file that loads nothing, to attach to a release review."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from importlib import resources
+from typing import Final, final
+
+from dpverdict.audit.atomic_file import write_atomically
+from dpverdict.audit.report import Report
+from dpverdict.audit.report_figures import covariance, profile, trade_off
+from dpverdict.audit.report_numbers import gdp_parameter, shown
+from dpverdict.audit.report_sections import sections
+from dpverdict.audit.report_statistics import statistical_tiles
+from dpverdict.audit.report_table import Evidence
+from dpverdict.audit.verdict import Status
+
+MARKS: Final = {Status.CERTIFIED: "\N{CHECK MARK}", Status.REFUTED: "\N{BALLOT X}", Status.INCONCLUSIVE: "?"}
+"""What stands in the badge before the status, for the eye alone."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """A number to read first, and the kind of evidence it is."""
+
+    name: str
+    value: str
+    evidence: Evidence
+
+
+def write_html(report: Report, path: str | os.PathLike[str]) -> None:
+    """Write the page, whole or not at all.
+
+    Raises:
+        OSError: the directory is missing, or cannot be written to.
+    """
+    write_atomically(path, render_html(report))
+
+
+def render_html(report: Report) -> str:
+    """The page as text: the same report gives the same bytes.
+
+    Every text of the report is escaped; only the drawings, made here from numbers, and the style sheet are markup.
+    """
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["shape"] = _shape
+    environment.filters["drawing"] = Markup
+    page = environment.from_string(_resource("report.html.j2")).render(
+        report=report,
+        sections=sections(report),
+        figures=(trade_off(report), profile(report)),
+        covariance=None if report.covariance is None else covariance(report.covariance),
+        tiles=_tiles(report),
+        mark=MARKS[report.status],
+        style=Markup(_resource("report.css")),
+    )
+    return page + "\n"
+
+
+def _tiles(report: Report) -> list[Tile]:
+    tiles = [Tile(name="Claim", value=report.claim.describe(), evidence=Evidence.NONE)]
+    if report.worst is not None:
+        mu = gdp_parameter(report.worst.loss)
+        if mu is not None:
+            tiles.append(Tile(name="Exact mu of the worst neighbours", value=shown(mu, 10), evidence=Evidence.EXACT))
+    if report.test is not None:
+        named = statistical_tiles(report.test)
+        tiles += [Tile(name=name, value=value, evidence=Evidence.STATISTICAL) for name, value in named.items()]
+    return tiles
+
+
+def _shape(cell: str) -> str:
+    """The class of a cell: a number, a good or a bad word, or plain text."""
+    if cell in ("holds", "no"):
+        return "good" if cell == "holds" else "text"
+    if cell == "FAILS":
+        return "bad"
+    return "number" if re.fullmatch(r"[\[\d.+-][\d.,e+\- \]a-z/]*", cell) else "text"
+
+
+def _resource(name: str) -> str:
+    return resources.files("dpverdict.audit").joinpath(name).read_text(encoding="utf-8")

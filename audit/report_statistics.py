@@ -1,0 +1,129 @@
+"""The statistical part of a report: samples, bounds with their error probability, and the ledger of what they cost."""
+
+from __future__ import annotations
+
+from dpverdict.audit.distinguishing_test import DistinguishingTest, Event, LedgerRow, Order, Role, StatisticalWitness
+from dpverdict.audit.figures import Box
+from dpverdict.audit.report_numbers import at_least, at_most
+from dpverdict.audit.report_table import Evidence, Section, Table, facts
+
+
+def statistics_section(test: DistinguishingTest, agreement: str | None) -> Section:
+    """What the samples say, what the bounds cost, and how it stands to the exact audit (in a sentence of its own)."""
+    outcome = "refuted" if test.refuted else "not refuted"
+    named = {
+        "claim": f"{test.claim.describe()}: {outcome}",
+        "error probability": f"at most {test.error_probability:g}, for the refutation and the bounds below together",
+        "p-value": f"at most {at_most(test.p_value, 4)}",
+        "GDP mu": f"at least {at_least(test.mu_lower, 6)}",
+    }
+    if test.epsilon_lower is not None and test.delta is not None:
+        named["epsilon"] = f"at least {at_least(test.epsilon_lower, 6)} at delta = {test.delta:.6g}"
+    if measured_boxes(test):
+        named["rectangles"] = (
+            f"{len(measured_boxes(test))} of the trade-off plot, with an error probability of their own, at most "
+            f"{test.region.error_probability:g}; never used to refute"
+        )
+    named |= {
+        "samples": f"{test.samples} per dataset ({test.explored} of them chose score and events, and do not count)",
+        "score": test.score,
+        "outputs": test.mode,
+        "seed": str(test.seed),
+    }
+    text = (
+        "Lower bounds found by running the mechanism on two neighbouring datasets. They can refute the claim, with the "
+        "stated error probability; they never certify it.",
+        *(() if agreement is None else (agreement,)),
+    )
+    tables = [facts(named)]
+    if test.witness is not None:
+        tables.append(_witness_table(test.witness))
+    tables.append(_ledger_table(test))
+    return Section(
+        anchor="statistics",
+        title="Statistical evidence",
+        evidence=Evidence.STATISTICAL,
+        text=text,
+        tables=tuple(tables),
+    )
+
+
+def statistical_tiles(test: DistinguishingTest) -> dict[str, str]:
+    """The numbers to read first, by name."""
+    said = f"from {test.samples} samples, error probability {test.error_probability:g}"
+    tiles = {f"Lower bound of mu {said}": f"at least {at_least(test.mu_lower, 5)}"}
+    if test.epsilon_lower is not None and test.delta is not None:
+        tiles = {
+            f"Lower bound of epsilon {said}": f"at least {at_least(test.epsilon_lower, 5)} at delta = {test.delta:.6g}"
+        } | tiles
+    return tiles
+
+
+def measured_boxes(test: DistinguishingTest) -> list[Box]:
+    """The rectangles in which the trade-off function lies, all at once; those that say nothing are left out."""
+    region = test.region
+    sides = zip(region.alpha_lower, region.alpha_upper, region.beta_lower, region.beta_upper, strict=True)
+    boxes = [Box(*(float(side) for side in box)) for box in sides]
+    return [box for box in boxes if box.alpha_upper - box.alpha_lower < 1 and box.beta_upper - box.beta_lower < 1]
+
+
+def region_table(test: DistinguishingTest) -> Table:
+    """The corners of the rectangles."""
+    rows = tuple(
+        (
+            at_least(box.alpha_lower, 5),
+            at_most(box.alpha_upper, 5),
+            at_least(box.beta_lower, 5),
+            at_most(box.beta_upper, 5),
+        )
+        for box in measured_boxes(test)
+    )
+    return Table(
+        caption=f"Measured rectangles: all hold at once, error probability {test.region.error_probability:g}",
+        header=("alpha at least", "alpha at most", "beta at least", "beta at most"),
+        rows=rows,
+    )
+
+
+def _ledger_table(test: DistinguishingTest) -> Table:
+    rows = tuple(_ledger_row(row) for row in test.ledger if row.role is Role.TEST)
+    return Table(
+        caption="Ledger: what each statement costs; the shares sum to the error probability of the test",
+        header=("statement", "bound", "event", "on dataset", "on neighbour", "share"),
+        rows=rows,
+    )
+
+
+def _ledger_row(row: LedgerRow) -> tuple[str, ...]:
+    counts = row.counts
+    return (
+        row.what,
+        "-" if row.bound is None else at_least(row.bound, 6),
+        "-" if row.event is None else f"score {_comparison(row.event)} {row.event.threshold:.6g}",
+        "-" if counts is None else f"{counts.dataset_count} of {counts.dataset_trials}",
+        "-" if counts is None else f"{counts.neighbour_count} of {counts.neighbour_trials}",
+        f"{row.error_share:.3g}",
+    )
+
+
+def _comparison(event: Event) -> str:
+    return ">=" if event.order is Order.DATASET_FIRST else "<="
+
+
+def _witness_table(witness: StatisticalWitness) -> Table:
+    row = witness.row
+    named = {"violated": witness.inequality}
+    if row.event is not None:
+        named["event"] = f"{row.event.describe()} ({row.event.order.value})"
+    if row.counts is not None:
+        counts = row.counts
+        named["on the dataset"] = f"{counts.dataset_count} times in {counts.dataset_trials} releases"
+        named["on the neighbour"] = f"{counts.neighbour_count} times in {counts.neighbour_trials} releases"
+    named["datasets"] = f"of shape {witness.dataset_shape} and {witness.neighbour_shape}"
+    named["score"] = ", ".join(f"{name}: {_short(value)}" for name, value in witness.score.items())
+    return facts(named, caption="The event that contradicts the claim")
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 120 else text[:100] + f"... ({len(text)} characters; complete in the JSON)"

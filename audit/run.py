@@ -1,0 +1,218 @@
+"""One audit from beginning to end: exact evidence, statistical evidence, one report. Nothing is printed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverdict.audit.certify import decide
+from dpverdict.audit.distinguish import distinguish
+from dpverdict.audit.distinguishing_test import DistinguishingTest
+from dpverdict.audit.embedding_check import EmbeddingCheck, check_embedding, embedding_applies
+from dpverdict.audit.membership import MembershipGame
+from dpverdict.audit.report import Report, software_versions
+from dpverdict.audit.trials import AnyMechanism, Progress, Sampler
+from dpverdict.audit.worst_case import worst_case
+from dpverdict.balls import Exact
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.adjacency import adjacency_name
+from dpverdict.mechanisms.guarantee import Guarantee
+from dpverdict.mechanisms.mechanism import AdditiveMechanism, GaussianMechanism
+from dpverdict.mechanisms.neighbours import NeighbourPair
+
+NORMALS_PER_SIDE: Final = 20_000_000
+FEWEST_SAMPLES: Final = 1_000
+FEWEST_FOR_LAWS: Final = 100
+"""The two-sample test of the embedding needs this many."""
+MOST_SAMPLES: Final = 100_000
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How releases are sampled and tested.
+
+    Args:
+        samples: releases per dataset.
+        error_probability: of refuting a claim that holds.
+        seed: of every random number drawn here.
+        score: scores releases, see `distinguish`; None for the likelihood ratio, or a learned direction.
+        delta: at which the test bounds epsilon from below; None for the delta of the claim, if it has one.
+        progress: told how many releases are done, and how many there are to do.
+    """
+
+    samples: int
+    error_probability: float
+    seed: int
+    score: Callable[[NDArray[np.float64]], object] | None = None
+    delta: Exact | None = None
+    progress: Progress | None = None
+
+
+def default_samples(outputs: int) -> int:
+    """Releases per dataset for a release of that many numbers: 2e7 numbers in all, between 1000 and 100000 releases.
+
+    >>> default_samples(2), default_samples(1001), default_samples(10**6)
+    (100000, 19980, 1000)
+    """
+    return max(FEWEST_SAMPLES, min(MOST_SAMPLES, NORMALS_PER_SIDE // outputs))
+
+
+def audit_mechanism(
+    mechanism: AdditiveMechanism,
+    claim: Guarantee | None = None,
+    *,
+    sampling: Sampling | None,
+    game: MembershipGame | None = None,
+    neighbours: NeighbourPair | None = None,
+    parameters: Mapping[str, str] | None = None,
+    notes: tuple[str, ...] = (),
+    command: str | None = None,
+) -> Report:
+    """Audit a mechanism of known structure: certify or refute the claim exactly, then test the releases against it.
+
+    Args:
+        mechanism: what is released.
+        claim: what it promises; None for the claim it was built with.
+        sampling: how its releases are tested; None for the exact evidence alone.
+        game: a record of a real table; its pair of datasets is tested.
+        neighbours: the pair of datasets that is tested; without it and ``game``, the worst pair.
+        parameters: more about the mechanism, in words.
+        notes: choices made for the user; they join the assumptions.
+        command: the command line that makes the report again.
+
+    Raises:
+        InvalidValue: a pair that the mechanism does not accept, or under another relation than its own.
+    """
+    claim = mechanism.claim if claim is None else claim
+    if neighbours is not None:
+        _check_pair(mechanism, neighbours)
+    worst = worst_case(mechanism)
+    verdict = decide(mechanism, claim, worst)
+    pair, tested = worst.pair, "the worst neighbours"
+    if game is not None:
+        pair, tested = game.pair, f"the table with and without record {game.index}"
+        if game.replacement is not None:
+            tested = f"the table with record {game.index} and with another in its place"
+    if neighbours is not None:
+        pair, tested = neighbours, f"the given datasets ({neighbours.describe()})"
+    embedding: EmbeddingCheck | None = None
+    test: DistinguishingTest | None = None
+    shown = mechanism.describe() | {"neighbouring relation": adjacency_name(mechanism.adjacency)}
+    shown.pop("mechanism", None)
+    shown.pop("adjacency", None)
+    if sampling is not None:
+        embedding = _embedding(mechanism, sampling)
+        test = _test(mechanism, pair, claim, sampling)
+        shown["tested on"] = tested
+    shown |= dict(parameters or {})
+    return Report(
+        name=mechanism.name,
+        claim=claim,
+        created=datetime.now(UTC),
+        parameters=shown,
+        verdict=verdict,
+        worst=worst,
+        embedding=embedding,
+        test=test,
+        membership=None if game is None else game.describe(),
+        covariance=mechanism.noise.covariance(),
+        assumptions=(*mechanism.assumptions, *notes),
+        seed=None if sampling is None else sampling.seed,
+        versions=software_versions(),
+        command=command,
+    )
+
+
+def audit_callable(
+    mechanism: AnyMechanism,
+    claim: Guarantee,
+    *,
+    neighbours: NeighbourPair,
+    sampling: Sampling,
+    name: str,
+    parameters: Mapping[str, str] | None = None,
+    command: str | None = None,
+) -> Report:
+    """Audit a mechanism of which nothing is known but what it releases: it can be refuted, never certified.
+
+    Args:
+        mechanism: called with a dataset and a random generator, returns an array of numbers.
+        claim: what it promises.
+        neighbours: the datasets it is run on.
+        sampling: how its releases are tested.
+        name: how the report calls it.
+        parameters: more about the audit, in words.
+        command: the command line that makes the report again.
+
+    Raises:
+        MechanismFailure: it raises, or returns something that is not an array of numbers of one shape.
+    """
+    test = _test(mechanism, neighbours, claim, sampling)
+    assumptions = ["the releases are independent of each other"]
+    if not _repeats(mechanism, neighbours.dataset, sampling.seed):
+        assumptions.append(
+            "the mechanism draws randomness of its own, which the seed does not govern: another run sees other releases"
+        )
+    return Report(
+        name=name,
+        claim=claim,
+        created=datetime.now(UTC),
+        parameters={
+            "kind": "black box: only its releases are seen",
+            "neighbouring relation": f"{adjacency_name(neighbours.adjacency)} (as the lengths of the datasets say)",
+            "tested on": neighbours.describe(),
+            **(parameters or {}),
+        },
+        test=test,
+        assumptions=tuple(assumptions),
+        seed=sampling.seed,
+        versions=software_versions(),
+        command=command,
+    )
+
+
+def _check_pair(mechanism: AdditiveMechanism, pair: NeighbourPair) -> None:
+    if pair.adjacency is not mechanism.adjacency:
+        requirement = f"{adjacency_name(mechanism.adjacency)} neighbours, as the claim of {mechanism.name} is about"
+        remedy = "make the pair under that relation"
+        raise InvalidValue("neighbours", adjacency_name(pair.adjacency), requirement, remedy)
+    mechanism.check_records(pair.dataset)
+    mechanism.check_records(pair.neighbour)
+
+
+def _test(mechanism: AnyMechanism, pair: NeighbourPair, claim: Guarantee, sampling: Sampling) -> DistinguishingTest:
+    return distinguish(
+        mechanism,
+        pair,
+        claim,
+        error_probability=sampling.error_probability,
+        samples=sampling.samples,
+        seed=sampling.seed,
+        delta=sampling.delta,
+        score=sampling.score,
+        progress=sampling.progress,
+    )
+
+
+def _embedding(mechanism: AdditiveMechanism, sampling: Sampling) -> EmbeddingCheck | None:
+    if not isinstance(mechanism, GaussianMechanism) or not embedding_applies(mechanism):
+        return None
+    return check_embedding(
+        mechanism,
+        samples=max(FEWEST_FOR_LAWS, sampling.samples),
+        error_probability=sampling.error_probability,
+        seed=sampling.seed,
+    )
+
+
+def _repeats(mechanism: AnyMechanism, dataset: NDArray[np.float64], seed: int) -> bool:
+    """Whether two runs from the same seed release the same: the mechanism draws from ``rng`` alone."""
+    sampler = Sampler.prepare(mechanism, dataset, where="the dataset", seed=seed)
+    first, second = (sampler.collect("whether the seed governs", 2) for _ in range(2))
+    return np.array_equal(first, second)

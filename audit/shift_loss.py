@@ -1,0 +1,133 @@
+"""The privacy loss of a pair of output laws that is no Gaussian pair, and the probabilities of its best event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from types import ModuleType
+from typing import Final, final
+
+from flint import arb
+
+from dpverdict.audit import (
+    lattice_contour,
+    lattice_gaussian,
+    lattice_loss,
+    lattice_profile,
+    radial_random_direction,
+    spherical_integral,
+    spherical_loss,
+    spherical_profile,
+)
+from dpverdict.audit.lattice_gaussian import Coordinates, DiscreteGaussians
+from dpverdict.audit.lattice_loss import LatticeLoss
+from dpverdict.audit.lattice_profile import LatticeProfile
+from dpverdict.audit.privacy_loss import PrivacyLoss
+from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
+from dpverdict.audit.spherical_loss import SphericalLoss
+from dpverdict.audit.spherical_profile import SphericalProfile
+from dpverdict.balls import Enclosure, Real
+from dpverdict.mechanisms import shift as shift_module
+from dpverdict.mechanisms.shift import LatticeShift, RandomDirectionShift, Shift
+
+_BITS: Final = 60
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShiftEvent:
+    """The event {privacy loss > epsilon} of a pair: by Neyman and Pearson, none shows more of delta(epsilon).
+
+    Attributes:
+        description: the set of outputs, in words and numbers a reader can recompute.
+        probability, neighbour_probability: its probabilities under P and under Q, enclosed.
+    """
+
+    description: str
+    probability: Enclosure
+    neighbour_probability: Enclosure
+
+
+def loss_of_shift(shift: Shift) -> PrivacyLoss:
+    """The privacy loss of the pair."""
+    match shift:
+        case RandomDirectionShift():
+            return SphericalLoss(shift.dim, RandomDirectionGaussian(shift.scale), Real.of(shift.squared_length).sqrt())
+        case LatticeShift():
+            return LatticeLoss.from_groups(shift.groups)
+
+
+def renyi_of(shift: Shift, loss: PrivacyLoss, order: Fraction) -> Fraction | Enclosure | None:
+    """The Renyi divergence of the pair, exactly where it is rational; None where it is infinite.
+
+    Raises:
+        InvalidValue: no certified way to the value is known.
+    """
+    match shift:
+        case LatticeShift() if order.denominator == 1:
+            return order * shift.rho
+        case RandomDirectionShift() if (shift.dim - 1) * (order - 1) >= 1:
+            return None
+    return loss.certified_renyi(order)
+
+
+def delta_to(shift: Shift, epsilon: Fraction, bits: int) -> arb:
+    """delta(epsilon) of the pair, enclosed to at least ``bits`` accurate bits."""
+    match shift:
+        case RandomDirectionShift():
+            return SphericalProfile(shift.dim, _law(shift)).delta(epsilon, bits)
+        case LatticeShift():
+            return _lattice(shift).delta(epsilon, bits)
+
+
+def best_event(shift: Shift, level: Fraction) -> ShiftEvent:
+    """The event {privacy loss > level}, level >= 0."""
+    match shift:
+        case RandomDirectionShift():
+            profile = SphericalProfile(shift.dim, _law(shift))
+            return ShiftEvent(
+                description=f"(rho^2 - r^2)/(2 sigma^2) + {shift.dim - 1} log(rho/r) > {float(level)!r} with "
+                f"r = |y - E_P[y]|, rho = |y - E_Q[y]|, sigma = {float(shift.scale)!r}: the privacy loss exceeds it",
+                probability=Enclosure.of_ball(profile.p_above(level, _BITS)),
+                neighbour_probability=Enclosure.of_ball(profile.q_above(level, _BITS)),
+            )
+        case LatticeShift():
+            lattice = _lattice(shift)
+            terms = " + ".join(f"{m}/({v}) * (sum of the noise of {count} coordinates)" for v, m, count in shift.groups)
+            return ShiftEvent(
+                description=f"{terms} > {float(level)!r} - {shift.rho}, the noise being y - E_P[y] where P is above Q "
+                "and E_P[y] - y where it is below: the privacy loss exceeds the first number",
+                probability=Enclosure.of_ball(lattice.p_above(level, _BITS)),
+                neighbour_probability=Enclosure.of_ball(lattice.q_above(level, _BITS)),
+            )
+
+
+def assumptions_of(shift: Shift) -> tuple[str, ...]:
+    """What a certificate takes for granted about the noise."""
+    match shift:
+        case RandomDirectionShift():
+            return (
+                "noise and sums are real numbers: rounding in the sampler is not covered",
+                "the normal variates are independent and exact",
+            )
+        case LatticeShift():
+            return ("the bits of the random source are independent and uniform",)
+
+
+def engine_of(shift: Shift) -> tuple[ModuleType, ...]:
+    """The modules whose source a verdict on the pair rests on, beside those of the mechanism."""
+    match shift:
+        case RandomDirectionShift():
+            return (shift_module, radial_random_direction, spherical_integral, spherical_profile, spherical_loss)
+        case LatticeShift():
+            return (shift_module, lattice_gaussian, lattice_contour, lattice_profile, lattice_loss)
+
+
+def _lattice(shift: LatticeShift) -> LatticeProfile:
+    coordinates = (Coordinates(variance, moved, count) for variance, moved, count in shift.groups)
+    return LatticeProfile(DiscreteGaussians(tuple(sorted(coordinates))))
+
+
+def _law(shift: RandomDirectionShift) -> RandomDirectionGaussian:
+    """The noise in units of the shift."""
+    return RandomDirectionGaussian(Real.of(shift.scale**2 / shift.squared_length).sqrt())

@@ -1,0 +1,214 @@
+"""The verdict on a claim when the noise is not Gaussian: certified numbers of the dominating pair against the claim."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final, final
+
+import numpy as np
+from flint import arb
+
+from dpverdict.audit.ball_event import best_ball_event
+from dpverdict.audit.privacy_loss import PrivacyLoss
+from dpverdict.audit.shift_loss import ShiftEvent, assumptions_of, best_event, delta_to, renyi_of
+from dpverdict.audit.verdict import Certificate, Status, Verdict, Witness
+from dpverdict.audit.worst_case import WorstCase
+from dpverdict.balls import Enclosure, Real, ball, precision
+from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.mechanisms.guarantee import (
+    ApproximateDP,
+    GaussianDP,
+    Guarantee,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from dpverdict.mechanisms.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.shift import RandomDirectionShift, Shift
+
+_INFINITE: Final = Enclosure(arb("inf"), arb("inf"))
+_DIGITS: Final = 12
+_FIRST_BITS: Final = 100
+_MAX_BITS: Final = 800
+_EPSILONS: Final = 64
+"""Where the profile of a pair is held against the one a claim implies, to find where the claim breaks."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What the pair attains against what the claim allows; the claim is broken if ``attained`` lies above.
+
+    Attributes:
+        quantity: what is compared, in the field's notation.
+        attained: encloses its value for the pair.
+        allowed: the largest value that the claim permits, or a number above it.
+        level: the epsilon of the event that shows it best.
+        sign: whether what is attained is below or above what is allowed (-1, 0, 1), for certain; None if undecided.
+        method: of a certificate that rests on it.
+        decides: whether ``attained`` at or below ``allowed`` proves the claim.
+    """
+
+    quantity: str
+    attained: Enclosure
+    allowed: Fraction
+    level: Fraction
+    sign: int | None
+    method: str = "ball arithmetic"
+    decides: bool = True
+
+    @property
+    def broken(self) -> bool:
+        """Whether the pair certainly attains more than the claim allows."""
+        return self.sign == 1
+
+    @property
+    def kept(self) -> bool:
+        """Whether the claim is proved."""
+        return self.decides and self.sign in (-1, 0)
+
+    def sides(self) -> str:
+        """The two sides in decimal, rounded outward."""
+        attained = "infinite" if self.attained.lower == math.inf else self.attained.show(_DIGITS)
+        return f"attained {attained}, allowed {Enclosure.of(Real.of(self.allowed)).show(_DIGITS)}"
+
+
+def decide_shift(
+    mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, shift: Shift, source_sha256: str
+) -> Verdict:
+    """The verdict on a claim of a mechanism whose worst pair is ``shift``.
+
+    The closed-form event of `ball_event` is tried first, since a reader can recompute it; then the certified curves.
+    """
+    name = mechanism.name
+    simple = _simple_refutation(claim, worst, shift)
+    if simple is not None:
+        return Verdict(status=Status.REFUTED, mechanism=name, claim=claim, witness=simple)
+    try:
+        finding = _finding(claim, worst.loss, shift)
+        if finding.broken:
+            witness = _witness(claim, worst, finding, best_event(shift, finding.level))
+            return Verdict(status=Status.REFUTED, mechanism=name, claim=claim, witness=witness)
+    except (PrecisionExhausted, InvalidValue) as undecided:
+        return Verdict(status=Status.INCONCLUSIVE, mechanism=name, claim=claim, reason=str(undecided))
+    if not finding.kept:
+        reason = f"{finding.quantity} does not decide the claim: {finding.sides()}"
+        return Verdict(status=Status.INCONCLUSIVE, mechanism=name, claim=claim, reason=reason)
+    certificate = Certificate(
+        method=finding.method,
+        statement=f"{finding.quantity} is within {claim.describe()} for every pair: {finding.sides()}",
+        value=finding.attained,
+        bound=Enclosure.of(Real.of(finding.allowed)),
+        worst_case=f"{worst.description}; {worst.justification}",
+        assumptions=(*mechanism.assumptions, *assumptions_of(shift)),
+        source_sha256=source_sha256,
+    )
+    return Verdict(status=Status.CERTIFIED, mechanism=name, claim=claim, certificate=certificate)
+
+
+def _finding(claim: Guarantee, loss: PrivacyLoss, shift: Shift) -> Finding:
+    """The comparison that decides the claim, if one is known; otherwise the one that comes nearest to breaking it."""
+    match claim:
+        case ApproximateDP():
+            return _profile_at(claim.epsilon, claim.delta, loss, shift)
+        case PureDP():
+            return _profile_at(claim.epsilon, Fraction(0), loss, shift)
+        case ZeroConcentratedDP():
+            return _divergence("rho", shift.rho, claim.rho, _telling_level(claim, loss, shift))
+        case RenyiDP():
+            divergence = renyi_of(shift, loss, claim.order)
+            quantity = f"Renyi divergence of order {claim.order}"
+            return _divergence(quantity, divergence, claim.epsilon, _telling_level(claim, loss, shift))
+        case GaussianDP():
+            level = _breaking_level(claim, loss)
+            allowed = Fraction(float(claim.delta_upper(float(level))))
+            return replace(_profile_at(level, allowed, loss, shift), decides=False)  # mu-GDP speaks of every epsilon
+
+
+def _profile_at(epsilon: Fraction, delta: Fraction, loss: PrivacyLoss, shift: Shift) -> Finding:
+    """delta(epsilon) against a bound on it, in balls of growing precision until they tell the two apart."""
+    attained = loss.certified_delta(epsilon)
+    sign, bits = _sign(attained, delta), _FIRST_BITS
+    while sign is None and bits <= _MAX_BITS:
+        value = delta_to(shift, epsilon, bits)
+        with precision(2 * bits):
+            sign = 1 if value > ball(delta) else -1 if value < ball(delta) else None
+        bits *= 2
+    return Finding(quantity=f"delta({float(epsilon):g})", attained=attained, allowed=delta, level=epsilon, sign=sign)
+
+
+def _sign(attained: Enclosure, allowed: Fraction) -> int | None:
+    if attained.lower > allowed:
+        return 1
+    return -1 if attained.upper <= allowed else None
+
+
+def _divergence(quantity: str, attained: Fraction | Enclosure | None, allowed: Fraction, level: Fraction) -> Finding:
+    exact = isinstance(attained, Fraction)
+    enclosure = Enclosure.of(Real.of(attained)) if isinstance(attained, Fraction) else attained or _INFINITE
+    return Finding(
+        quantity=quantity,
+        attained=enclosure,
+        allowed=allowed,
+        level=level,
+        sign=(attained > allowed) - (attained < allowed)
+        if isinstance(attained, Fraction)
+        else _sign(enclosure, allowed),
+        method="exact rational arithmetic" if exact else "ball arithmetic",
+    )
+
+
+def _telling_level(claim: Guarantee, loss: PrivacyLoss, shift: Shift) -> Fraction:
+    """The epsilon of the event shown beside a divergence: the mean of the loss where it has one; the numbers decide."""
+    return _breaking_level(claim, loss) if shift.rho is None else shift.rho
+
+
+def _breaking_level(claim: Guarantee, loss: PrivacyLoss) -> Fraction:
+    """The epsilon at which the profile exceeds most what the claim allows; found in float64, it proves nothing yet."""
+    reach = 1.0
+    while float(claim.delta_upper(reach)) > 1e-14 and reach < 2.0**16:
+        reach *= 2
+    grid = np.linspace(0.0, reach, _EPSILONS)
+    allowed = np.asarray(claim.delta_upper(grid))
+    with np.errstate(divide="ignore"):
+        excess = np.log(np.asarray(loss.delta(grid))) - np.log(allowed)
+    return Fraction(float(grid[int(np.argmax(excess))]))
+
+
+def _simple_refutation(claim: Guarantee, worst: WorstCase, shift: Shift) -> Witness | None:
+    """The witness of the ball event, if that event breaks an (epsilon, delta) claim."""
+    if not isinstance(shift, RandomDirectionShift) or not isinstance(claim, ApproximateDP):
+        return None
+    event = best_ball_event(shift, claim.epsilon)
+    shown = Enclosure.hull(event.excess(claim.epsilon), arb(1))
+    if not shown.lower > claim.delta:
+        return None
+    p = Enclosure.of_ball(event.probability)
+    q = Enclosure.hull(arb(0), event.neighbour_probability_upper)
+    return Witness(
+        pair=worst.pair,
+        difference=worst.description,
+        event=f"|y - E_P[y]| <= {event.fraction} |E_P[y] - E_Q[y]|: the output is near the centre of P",
+        probability=p,
+        neighbour_probability=q,
+        value=shown,
+        bound=Enclosure.of(Real.of(claim.delta)),
+        statement=f"delta({float(claim.epsilon):g}) exceeds what {claim.describe()} allows: P(event) in "
+        f"{p.show(_DIGITS)}, Q(event) <= {q.upper:.6g}, so delta >= {shown.lower:.10g}",
+    )
+
+
+def _witness(claim: Guarantee, worst: WorstCase, finding: Finding, event: ShiftEvent) -> Witness:
+    return Witness(
+        pair=worst.pair,
+        difference=worst.description,
+        event=event.description,
+        probability=event.probability,
+        neighbour_probability=event.neighbour_probability,
+        value=finding.attained,
+        bound=Enclosure.of(Real.of(finding.allowed)),
+        statement=f"{finding.quantity} exceeds what {claim.describe()} allows: {finding.sides()}; the event has "
+        f"P = {event.probability.show(_DIGITS)}, Q = {event.neighbour_probability.show(_DIGITS)}",
+    )

@@ -1,0 +1,279 @@
+"""Probabilities of {loss > s} under spherically symmetric noise, as certified integrals along the surface {loss = s}.
+
+In units of the shift, with H the distribution function of the radius, t_P = (1 - u)/(2r) and t_Q = (1 + u)/(2 rho) the
+cosines of the surface seen from the two centres, and F the distribution function of the cosine of a uniform direction,
+
+    P[loss > s] = E F(t_P(r)),      Q[loss > s] = E F(-t_Q(rho)).
+
+Integration by parts on both sides of a split c, with f = F', makes the integrands elementary and keeps them small:
+
+    P = F(t_P(c)) - int_below H f(t_P) dt_P + int_above (1 - H) f(t_P) dt_P,
+    Q = F(-t_Q(c)) + int_below H f(t_Q) dt_Q - int_above (1 - H) f(t_Q) dt_Q.
+
+What is cut off next to a break, and beyond the last radius, is bounded by probabilities and added to the ball.
+
+Reference: Ji and Li 2024 (arXiv:2306.02256) for the noise; the density of the mixture over directions gives the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from math import log
+from typing import TypeAlias, final
+
+from flint import acb, arb, ctx
+
+from dpverdict.audit.radial_law import Arc, End, EndKind, RadialLaw, Surface, SurfacePoint, Undecided
+from dpverdict.balls import ball, precision
+from dpverdict.errors import PrecisionExhausted
+
+_MAX_BITS = 1 << 14
+_GUARD = 48
+_ROUGH = 20
+_FINER = 14
+_EVALUATIONS = 300_000
+_LARGE_DIM = 40
+
+
+_Weight: TypeAlias = Callable[[acb, int, bool], acb]
+
+
+class Quantity(Enum):
+    """What is integrated over {loss > s}."""
+
+    PROFILE = "p - exp(s) q"
+    P_TAIL = "p"
+    Q_TAIL = "q"
+
+
+def integrate(law: RadialLaw, dim: int, level: Fraction, quantity: Quantity, bits: int) -> arb:
+    """The integral of ``quantity`` over {loss > level}, level >= 0, for a shift of length 1.
+
+    Ensures: the ball encloses the integral and has at least ``bits`` accurate bits, or is exact.
+
+    Raises:
+        PrecisionExhausted: that accuracy is not reached.
+    """
+    size, working = arb(1), bits + _GUARD  # size: about the value
+    while working <= _MAX_BITS:
+        with precision(working):
+            try:
+                surface = law.surface(dim, level)
+                if surface is None:
+                    return arb(0)
+                goal = size * arb(2) ** -(bits + _FINER)
+                growth = ball(level).exp()
+                value = _Integral(law, dim, level, quantity, surface, goal, growth, _kappa(dim)).value()
+            except Undecided:
+                working *= 2
+                continue
+            if value.rel_accuracy_bits() >= bits:
+                return value
+            seen = abs(value).upper()
+            if value.is_finite() and seen < size / 16:  # smaller than was thought: a finer goal, at first for free
+                size = seen if value.rel_accuracy_bits() > 0 else seen**2
+            else:
+                working *= 2
+    raise PrecisionExhausted("the probability of a loss", _MAX_BITS, "the parameters are too extreme")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Integral:
+    """One attempt at the current precision, with an absolute goal for every part."""
+
+    law: RadialLaw
+    dim: int
+    level: Fraction
+    quantity: Quantity
+    surface: Surface
+    goal: arb
+    growth: arb  # exp(level)
+    kappa: arb  # the density of the cosine of a uniform direction at 0
+
+    def value(self) -> arb:
+        surface = self.surface
+        total = arb(0)
+        if surface.split is not None:
+            of_p, of_q = self._shares(surface.split)
+            total += self._weigh(of_p, of_q)
+        if surface.below is not None:
+            total -= self._along(surface.below, self.law.cdf)
+        return total + self._along(surface.above, self.law.tail)
+
+    def _weigh(self, of_p: arb, of_q: arb) -> arb:
+        """The share of P and the share of Q in the quantity."""
+        if self.quantity is Quantity.P_TAIL:
+            return of_p
+        if self.quantity is Quantity.Q_TAIL:
+            return of_q
+        return of_p - self.growth * of_q
+
+    def _charge(self, of_p: arb, of_q: arb) -> arb:
+        """A ball about 0 that contains every value within the two bounds."""
+        if self.quantity is Quantity.P_TAIL:
+            bound = of_p
+        elif self.quantity is Quantity.Q_TAIL:
+            bound = of_q
+        else:
+            bound = of_p + self.growth * of_q
+        return bound.upper().union(-bound.upper())
+
+    def _along(self, arc: Arc, weight: _Weight) -> arb:
+        """The integral of the weight times dF along an arc, with what is cut off at its ends."""
+        start, stop, total = arc.start.at, arc.stop.at, arb(0)
+        if arc.start.kind is EndKind.CENTRE:
+            total += self._near_centre(start)
+        if arc.stop.kind is EndKind.INFINITY:
+            stop = self._last()
+            if not start < stop:  # everything on this arc is beyond the last radius
+                return self._beyond(start.lower())
+            total += self._beyond(stop)
+        if not start < stop:
+            raise Undecided
+        middle = ((start + stop) / 2).mid()
+        if self.dim == 2 and arc.start.kind is EndKind.BREAK:
+            total += self._from_break(arc.start, 1, middle, weight)
+            start = middle
+        if self.dim == 2 and arc.stop.kind is EndKind.BREAK:
+            total += self._from_break(arc.stop, -1, middle, weight)
+            stop = middle
+        return total if start is stop else total + self._directly(start, stop, weight)
+
+    def _directly(self, start: arb, stop: arb, weight: _Weight) -> arb:
+        def integrand(v: acb, analytic: bool) -> acb:
+            point = self.surface.point(v, analytic)
+            cosine = (1 - point.u) / (2 * point.r)
+            if self.dim <= _LARGE_DIM:  # equal forms: each is the sharper one on wide balls at its dimensions
+                square = (point.r**2 - (1 - point.u) ** 2 / 4) / point.r**2
+            else:
+                square = (1 - cosine) * (1 + cosine)
+            if self.dim % 2:
+                power = square ** ((self.dim - 3) // 2)
+            else:
+                power = square.sqrt(analytic=analytic) ** (self.dim - 3)
+            if not analytic and v.imag.is_zero():
+                power = self._on_arc(square.real, power)
+            return power * self._slopes(point, analytic, weight)
+
+        return self._quadrature(integrand, start, stop)
+
+    def _from_break(self, end: End, side: int, to: arb, weight: _Weight) -> arb:
+        """The integral from a break to the parameter ``to``, for an even dimension.
+
+        (1 - t^2)^((dim-3)/2) behaves there like a half-integer power of the distance to the break, and is a smooth
+        function of its square root w: with v = break + side w^2, the factor 1 - t or 1 + t that vanishes is
+
+            n(v)/(2r),    n(v) = 2r -+ (1 - u) = side w^2 (the mean of n' between the break and v).
+        """
+        sign = 1 if end.beyond else -1
+
+        def vanishing(w: acb, v: acb, point: SurfacePoint, analytic: bool) -> acb:
+            """n(v)/w^2."""
+            if not w.contains(0):
+                return (2 * point.r - sign * (1 - point.u)) / w**2
+            between = self.surface.point(_hull(acb(end.at), v), analytic)
+            return side * (2 * between.r_slope + sign * between.u_slope)
+
+        def integrand(w: acb, analytic: bool) -> acb:
+            v = end.at + side * w**2
+            point = self.surface.point(v, analytic)
+            other = 2 * point.r + sign * (1 - point.u)
+            square = vanishing(w, v, point, analytic) * other / (4 * point.r**2)  # (1 - t^2)/w^2
+            root = square.sqrt(analytic=analytic)
+            slopes = 2 * self._slopes(point, analytic, weight)
+            if self.dim == 2:
+                return slopes / root
+            power = (w * root) ** (self.dim - 3)
+            if not analytic and w.imag.is_zero():
+                power = self._on_arc((w**2 * square).real, power)
+            return power * w * slopes
+
+        return self._quadrature(integrand, arb(0), (side * (to - end.at)).sqrt())
+
+    def _slopes(self, point: SurfacePoint, analytic: bool, weight: _Weight) -> acb:
+        """The integrand by dv, but for the power of 1 - t^2 in the density of the cosine."""
+        value = acb(0)
+        if self.quantity is not Quantity.Q_TAIL:
+            cosine_p = (1 - point.u) / (2 * point.r)
+            slope_p = -(point.u_slope / 2 + cosine_p * point.r_slope) / point.r
+            value += weight(point.r, self.dim, analytic) * slope_p
+        if self.quantity is not Quantity.P_TAIL:
+            cosine_q = (1 + point.u) / (2 * point.rho)
+            slope_q = (point.u_slope / 2 - cosine_q * point.rho_slope) / point.rho
+            of_q = point.tilt * weight(point.rho, self.dim, analytic) * slope_q
+            value += -of_q / self.growth if self.quantity is Quantity.Q_TAIL else of_q
+        return self.kappa * value
+
+    def _on_arc(self, square: arb, power: acb) -> acb:
+        """An enclosure of square^((dim-3)/2) for the values of ``square`` in [0, 1], where it lies on an arc."""
+        high = square.upper()
+        if self.dim <= 3:
+            return power
+        bound = (high.log() * (self.dim - 3) / 2).exp() if 0 < high < 1 else arb(1)
+        whole = arb(0).union(bound)
+        return power if power.is_finite() and power.real.rad() < whole.rad() else acb(whole)
+
+    def _quadrature(self, integrand: Callable[[acb, bool], acb], start: arb, stop: arb) -> arb:
+        value: acb = acb.integral(
+            integrand, start, stop, abs_tol=self.goal, rel_tol=arb(2) ** -ctx.prec, eval_limit=_EVALUATIONS
+        )
+        return value.real
+
+    def _shares(self, parameter: arb) -> tuple[arb, arb]:
+        """F(t_P) and F(-t_Q): the shares of the spheres about P and Q that lie in {loss > s}."""
+        point = self.surface.point(acb(parameter), False)
+        r, rho, u = point.r.real, point.rho.real, point.u.real
+        outside_p = self._cap((2 * r - 1 + u) / (4 * r))
+        of_p = 1 - outside_p if u < 1 else self._cap((2 * r + 1 - u) / (4 * r))
+        return of_p, self._cap((2 * rho - 1 - u) / (4 * rho))
+
+    def _cap(self, height: arb) -> arb:
+        """P[(1 + t)/2 <= height] for the cosine t of a uniform direction, 0 <= height <= 1."""
+        half = arb(self.dim - 1) / 2
+        if height > 0.5:
+            return 1 - self._cap(1 - height)
+        if height > 0 and height.rel_accuracy_bits() > _ROUGH:
+            return height.beta_lower(half, half, 1)
+        highest = height.upper()
+        bound = highest.beta_lower(half, half, 1).upper() if 0 < highest < 0.5 else arb(1)
+        return arb(0).union(bound)
+
+    def _near_centre(self, radius: arb) -> arb:
+        """A bound on what lies nearer to P than ``radius``, the parameter of the surface where the integral begins.
+
+        It is an integral of F - F(radius) over the law of the radius: for P, at most the probability of a smaller
+        radius; for Q, F is 0 up to the point of the surface at radius 0.
+        """
+        inside, centre = (self.surface.point(acb(v), False) for v in (radius, arb(0)))
+        share = self._shares(radius)[1]
+        of_p, at_inside, at_centre = (
+            self.law.cdf(acb(distance.real), self.dim, False).real for distance in (inside.r, inside.rho, centre.rho)
+        )
+        return self._charge(of_p, at_centre * share + abs(at_inside - at_centre))
+
+    def _last(self) -> arb:
+        """The parameter at which the integral is cut off at large radii."""
+        exponent = log(2) * ctx.prec + float(self.level)
+        logarithm = float(self.goal.log()) if self.goal.log().is_finite() else 0.0
+        return self.surface.near_radius(self.law.radius_beyond(max(exponent, float(self.level) - logarithm), self.dim))
+
+    def _beyond(self, parameter: arb) -> arb:
+        """A bound on what lies beyond a point of the surface: the probability of a larger radius."""
+        point = self.surface.point(acb(parameter), False)
+        of_p, of_q = (self.law.tail(acb(radius.real), self.dim, False).real for radius in (point.r, point.rho))
+        return self._charge(of_p, of_q)
+
+
+def _kappa(dim: int) -> arb:
+    """Gamma(dim/2)/(sqrt(pi) Gamma((dim-1)/2)); the density of the cosine is kappa (1 - t^2)^((dim-3)/2)."""
+    half = arb(dim) / 2
+    return (half.lgamma() - (half - arb(0.5)).lgamma()).exp() / arb.pi().sqrt()
+
+
+def _hull(first: acb, second: acb) -> acb:
+    """The smallest rectangle around two complex balls."""
+    return acb(first.real.union(second.real), first.imag.union(second.imag))

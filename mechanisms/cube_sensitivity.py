@@ -1,0 +1,169 @@
+"""Sensitivity spaces of records in a cube or a ball: one record added, removed or replaced."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from dpverdict.balls import Real
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.exact_sums import dot_exactly, moments
+from dpverdict.mechanisms.noise import Noise, SharedNoise
+from dpverdict.mechanisms.quadratic_form import maximise_over_integers, queries_only_form
+from dpverdict.mechanisms.sensitivity import Array, Maximum, unsupported
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cube:
+    """One record of [low, high]^d added or removed, with the count moving by one: {+-(x, 1)}.
+
+    Args:
+        dim: number of queries d.
+        low, high: the range of every entry of a record; [0, 1] unless a variant says otherwise.
+        nonzero: at most this many entries of x differ from 0 (needs low = 0); None for no such bound.
+        copies: one user holds this many records, so the space is scaled by it.
+        offset: subtracted from every entry before noise is added: 1/2 when the mechanism works on f - n/2.
+    """
+
+    dim: int
+    low: Fraction = Fraction(0)
+    high: Fraction = Fraction(1)
+    nonzero: int | None = None
+    copies: int = 1
+    offset: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise InvalidValue("high", self.high, f"> low={self.low}", "give the range of an entry")
+        if self.copies < 1:
+            raise InvalidValue("copies", self.copies, ">= 1", "give the number of records of one user")
+        if self.nonzero is not None and (self.low != 0 or not 1 <= self.nonzero <= self.dim):
+            raise InvalidValue("nonzero", self.nonzero, "from 1 to dim, with low = 0", "leave it out for no such bound")
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """Over the vertices with j entries at ``high`` and d - j at ``low``: a parabola in the integer j."""
+        if not isinstance(noise, SharedNoise):
+            raise unsupported(self, noise)
+        form, d, last = noise.form(), self.dim, self.dim if self.nonzero is None else self.nonzero
+        if form is None:
+            one = min(1, last) if noise.independent_scale == 0 else 0
+            return Maximum(
+                mu_squared=None,
+                records=lambda: (self._vertex(one), None),
+                description="any record" if noise.independent_scale else "a record with a single one",
+                justification="the covariance is singular in a direction in which neighbours differ",
+            )
+        low, high = self.low - self.offset, self.high - self.offset
+        step, gap = high - low, high**2 - low**2
+        s1, s2 = low * d, low**2 * d  # moments at j = 0; each entry moved to high adds step, and gap
+        a = form.sum_squared * step**2
+        b = form.square * gap + 2 * form.sum_squared * s1 * step + form.cross * step
+        j, value = maximise_over_integers(a, b, form.at(s1, s2, 1), last)
+        return Maximum(
+            mu_squared=Real.of(value * self.copies**2),
+            records=lambda: (self._vertex(j), None),
+            description=f"a record with {j} of {d} entries at {self.high} and the others at {self.low}"
+            + (f", held {self.copies} times by one user" if self.copies > 1 else ""),
+            justification="a convex form on a cube is largest at a vertex; it depends on a vertex only through the "
+            "number of entries at the upper end, in which it is quadratic, maximised over the integers exactly",
+        )
+
+    def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real | None:
+        """The exact squared GDP parameter of adding or removing ``record``; None when it is infinite."""
+        if not isinstance(noise, SharedNoise) or replacement is not None:
+            raise unsupported(self, noise)
+        s1, s2 = moments(record)
+        shifted = s1 - self.offset * self.dim, s2 - 2 * self.offset * s1 + self.offset**2 * self.dim
+        return _of_moments(noise, *shifted, 1, self.copies)
+
+    def _vertex(self, j: int) -> Array:
+        return np.where(np.arange(self.dim) < j, float(self.high), float(self.low))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplacementCube:
+    """One record of [0, 1]^d replaced by another, the count unchanged: {(x - x', 0)} = [-1, 1]^d x {0}."""
+
+    dim: int
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """Over the sign vectors v in {-1, 1}^d, whose form is square * d + sum_squared * (sum v)^2."""
+        if not isinstance(noise, SharedNoise):
+            raise unsupported(self, noise)
+        d, (vz, ve, _) = self.dim, noise.variances
+        # The count does not move, so only the queries' covariance matters unless eta can be read off the count:
+        # aligned signs maximise (sum v)^2, alternating signs minimise it, and the sign of its coefficient decides.
+        form = noise.form() or (queries_only_form(dim=d, vz=vz, ve=ve) if vz else None)
+        ones = d if form is not None and form.sum_squared > 0 else (d + 1) // 2
+        record = np.where(np.arange(d) < ones, 1.0, 0.0)
+        if form is None:
+            record = np.eye(1, d)[0]
+        replacement = np.zeros(d) if form is None else 1.0 - record
+        return Maximum(
+            mu_squared=self.mu_squared(noise, record, replacement),
+            records=lambda: (record, replacement),
+            description=f"a record with {int(record.sum())} ones of {d} replaced by its complement",
+            justification="a convex form on [-1, 1]^d is largest at a sign vector, where it depends on the sum alone",
+        )
+
+    def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real | None:
+        """The exact squared GDP parameter of replacing ``record`` by ``replacement``; None when it is infinite."""
+        if not isinstance(noise, SharedNoise) or replacement is None:
+            raise unsupported(self, noise)
+        (s1, s2), (r1, r2) = moments(record), moments(replacement)
+        return _of_moments(noise, s1 - r1, s2 - 2 * dot_exactly(record, replacement) + r2, 0, 1)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormBall:
+    """All differences of l2-norm at most ``radius``: one record of norm at most ``radius`` added or removed."""
+
+    dim: int
+    radius: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.radius < math.inf:
+            raise InvalidValue("radius", self.radius, "finite and > 0", "give the largest l2-norm of a record")
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """Independent noise of one scale: every point of the sphere attains radius^2 / sigma^2."""
+        record = np.zeros(self.dim)
+        record[0] = self.radius
+        return Maximum(
+            mu_squared=self.mu_squared(noise, record),
+            records=lambda: (record, None),
+            description=f"a record of l2-norm {self.radius!r}",
+            justification="the form is the squared l2-norm over sigma^2, largest on the sphere",
+        )
+
+    def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real | None:
+        """The exact squared GDP parameter ||x||^2 / sigma^2 of adding or removing ``record``."""
+        if (
+            not isinstance(noise, SharedNoise)
+            or noise.shared_scale
+            or noise.size != noise.dim
+            or replacement is not None
+        ):
+            raise unsupported(self, noise)
+        return _of_moments(noise, *moments(record), 0, 1)
+
+
+def _of_moments(noise: SharedNoise, s1: Fraction, s2: Fraction, t: int, copies: int) -> Real | None:
+    """mu^2 of ``copies`` times the difference (x, t) with moments s1, s2; None when it is infinite."""
+    d, (vz, ve, _) = noise.dim, noise.variances
+    form = noise.form()
+    if form is not None:
+        return Real.of(copies**2 * form.at(s1, s2, t))
+    if vz == 0:  # only the all-ones line carries noise
+        on_line = s2 * d == s1 * s1 and ve > 0 and noise.count_loading is None
+        return Real.of(copies**2 * s1 * s1 / (d * d * ve)) if on_line else None
+    if t != 0:
+        return None  # the count moves, and carries no noise
+    return Real.of(copies**2 * queries_only_form(dim=d, vz=vz, ve=ve).at(s1, s2, 0))

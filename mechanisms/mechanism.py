@@ -1,0 +1,187 @@
+"""What every mechanism here is: embed, add noise, decode.
+
+    dataset --embed--> statistic --+ noise--> noisy statistic --decode--> release
+
+A mechanism states its statistic, its noise and its sensitivity space once; its exact privacy, its worst neighbour, the
+likelihood ratio and the report are derived from those.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from dp_accounting import NeighboringRelation
+from numpy.typing import ArrayLike, NDArray
+
+from dpverdict.balls import Exact, exactly
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.guarantee import Guarantee
+from dpverdict.mechanisms.neighbours import NeighbourPair
+from dpverdict.mechanisms.noise import GaussianNoise, Noise
+from dpverdict.mechanisms.sensitivity import SensitivitySpace, ShiftSpace
+
+Array = NDArray[np.float64]
+
+MOST_QUERIES = 1 << 32
+"""The largest dimension accepted: one record of it takes 32 GiB."""
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """Anything that can be run on a dataset once, or many times independently."""
+
+    def release(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
+        """One release: an array of shape (m,)."""
+        ...
+
+    def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
+        """``trials`` independent releases: shape (trials, m)."""
+        ...
+
+
+class AdditiveMechanism(ABC):
+    """A statistic with noise of known law, a claim, and the space of differences the claim speaks of.
+
+    Attributes:
+        name: what the mechanism is called on the command line.
+        source: paper and statement number.
+        dim: number of queries (coordinates) d.
+        claim: the guarantee the mechanism is published with.
+        adjacency: the neighbouring relation of the claim.
+        noise: the law of what is added to the statistic.
+        sensitivity: the set of differences of the statistic over neighbouring datasets.
+        assumptions: what a certificate takes for granted about the data.
+    """
+
+    name: str
+    source: str
+    dim: int
+    claim: Guarantee
+    adjacency: NeighboringRelation
+    noise: Noise
+    sensitivity: SensitivitySpace | ShiftSpace
+    assumptions: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def record_shape(self) -> tuple[int, ...]:
+        """The shape of one record."""
+
+    @abstractmethod
+    def check_records(self, dataset: ArrayLike) -> Array:
+        """The dataset as float64 of shape (n, *record_shape).
+
+        Raises:
+            InvalidValue: another shape, NaN, or an entry out of range.
+        """
+
+    @abstractmethod
+    def statistic(self, records: Array) -> Array:
+        """The statistic of checked records: (n, *record_shape) -> (noise.size,)."""
+
+    def embed(self, dataset: ArrayLike) -> Array:
+        """The statistic of a dataset, before noise: shape (noise.size,)."""
+        return self.statistic(self.check_records(dataset))
+
+    def decode(self, noisy: Array) -> Array:
+        """From noisy statistics to releases: shape (trials, noise.size) -> (trials, m); the identity here."""
+        return noisy
+
+    def release(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
+        """One release: shape (m,)."""
+        released: Array = self.release_many(dataset, 1, rng)[0]
+        return released
+
+    def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
+        """``trials`` independent releases of one dataset: shape (trials, m)."""
+        return self.decode(self.noise.add(self.embed(dataset), check_dim(trials, "trials"), rng))
+
+    def __call__(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
+        """The same as `release`."""
+        return self.release(dataset, rng)
+
+    def describe(self) -> dict[str, str]:
+        """Name and parameters, for a report."""
+        return {"mechanism": self.name, "source": self.source, "dim": str(self.dim), "claim": self.claim.describe()}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(dim={self.dim}, claim={self.claim.describe()!r})"
+
+
+class GaussianMechanism(AdditiveMechanism):
+    """An additive mechanism whose noise is Gaussian: every pair of neighbours is exactly mu-GDP apart, for some mu."""
+
+    noise: GaussianNoise
+    sensitivity: SensitivitySpace
+
+    def likelihood_direction(self, pair: NeighbourPair) -> tuple[Array, float]:
+        """Weights w and offset c such that w . y - c is the log-likelihood ratio of P against Q at the release y.
+
+        w = S^-1 (m_P - m_Q) and c = w . (m_P + m_Q)/2, by the Neyman-Pearson lemma the most powerful score.
+        """
+        mean_p, mean_q = self.decode(np.stack([self.embed(pair.dataset), self.embed(pair.neighbour)]))
+        weights = self.noise.solve(mean_p - mean_q)
+        return weights, float(weights @ (mean_p + mean_q)) / 2
+
+
+def check_array(dataset: ArrayLike, record_shape: tuple[int, ...], low: float | Array, high: float | Array) -> Array:
+    """The dataset as float64 of shape (n, *record_shape) with every entry in [low, high].
+
+    Raises:
+        InvalidValue: not numbers, another shape, NaN, or an entry out of range.
+    """
+    try:
+        given = np.asarray(dataset)
+        if given.dtype.kind not in "biuf":
+            raise TypeError
+        records = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        remedy = "encode the attributes as real numbers"
+        raise InvalidValue("dataset", dataset, "an array of real numbers", remedy) from None
+    wanted = ("n", *record_shape)
+    if records.ndim != len(wanted) or records.shape[1:] != record_shape:
+        shape = "(" + ", ".join(map(str, wanted)) + ")"
+        remedy = "give one record per row" + (" and match dim" if records.ndim == len(wanted) else "")
+        raise InvalidValue("dataset", f"array of shape {records.shape}", f"of shape {shape}", remedy)
+    if records.size and not (np.min(records - low if np.ndim(low) else records) >= (0.0 if np.ndim(low) else low)):
+        raise _out_of_range(records, low, high)
+    if records.size and not (np.max(records - high if np.ndim(high) else records) <= (0.0 if np.ndim(high) else high)):
+        raise _out_of_range(records, low, high)
+    return records
+
+
+def _out_of_range(records: Array, low: float | Array, high: float | Array) -> InvalidValue:
+    inside = (records >= low) & (records <= high)
+    value = float(records[~inside][0])
+    bounds = f"in [{low}, {high}]" if np.ndim(low) == 0 else "within its coordinate's bounds"
+    return InvalidValue("dataset entry", value, bounds, "clip the data before the release, and say so in the analysis")
+
+
+def check_dim(dim: object, name: str = "dim") -> int:
+    """A positive whole number.
+
+    Raises:
+        InvalidValue: zero, negative, or not a whole number.
+    """
+    if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
+        raise InvalidValue(
+            name, dim, "a whole number >= 1", f"give the number of {'queries' if name == 'dim' else name}"
+        )
+    if name == "dim" and dim > MOST_QUERIES:
+        raise InvalidValue(name, dim, f"at most {MOST_QUERIES}", "a record has to fit in the memory")
+    return int(dim)
+
+
+def check_positive(value: Exact, name: str) -> Fraction:
+    """An exact number > 0.
+
+    Raises:
+        InvalidValue: not a number, not finite, zero or negative.
+    """
+    exact = exactly(value, name=name)
+    if exact <= 0:
+        raise InvalidValue(name, value, "> 0", "give a positive number, for example '1' or '0.5'")
+    return exact

@@ -1,0 +1,116 @@
+"""A known-wrong variant of a mechanism, with the privacy it really has in closed form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from dpverdict.balls import Exact, Real, ball, compare, sqrt_up
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.mechanism import AdditiveMechanism, check_dim, check_positive
+from dpverdict.mechanisms.quadratic_form import Number
+
+Root = Callable[[int], Number]
+Formula = Callable[[int, Number, Root], Number]
+"""A formula of (d, mu, root), root(k) = sqrt(k): evaluated in rationals where they suffice, in balls otherwise."""
+
+
+class Infinite(Exception):
+    """Raised by a formula for mu^2 where it is infinite."""
+
+
+class _Irrational(Exception):
+    """A square root that was asked for is not rational."""
+
+
+def exact_root(k: int) -> Fraction:
+    """sqrt(k) as a rational."""
+    root = Real.of(k).sqrt().rational
+    if root is None:
+        raise _Irrational
+    return root
+
+
+def evaluate(formula: Formula, dim: int, mu: Fraction) -> Real:
+    """The value of a formula: an exact rational if every root it takes is rational, refinable balls otherwise."""
+    try:
+        return Real.of(Fraction(formula(dim, mu, exact_root)))
+    except _Irrational:
+        return Real(lambda: formula(dim, ball(mu), lambda k: ball(k).sqrt()))
+
+
+def times(factor: Fraction, number: Number) -> Number:
+    """factor * number, also where the field of ``number`` does not know rationals (balls)."""
+    return number * factor.numerator / factor.denominator
+
+
+def scale(variance: Formula, dim: int, mu: Fraction) -> float:
+    """The standard deviation of a variance formula, rounded up to float64; 0 for the variance 0."""
+    number = evaluate(variance, dim, mu)
+    return 0.0 if number.rational == 0 else sqrt_up(number)
+
+
+Build = Callable[[int, Fraction], AdditiveMechanism]
+"""Makes the wrong mechanism for (dim, mu)."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """A known-wrong variant, with its true privacy in closed form.
+
+    Attributes:
+        name: identifier, for example "M3".
+        title: what is wrong, in a few words.
+        source: where the slip is printed or made.
+        formula: the true mu^2 in words of d, mu and r = sqrt d.
+        build: makes the mechanism for (dim, mu).
+        squared: the true mu^2; None when it is infinite in every dimension.
+        least_dim: the smallest dimension in which the variant exists.
+    """
+
+    name: str
+    title: str
+    source: str
+    formula: str
+    build: Build
+    squared: Formula | None
+    least_dim: int = 1
+
+    def make(self, dim: int, mu: Exact) -> AdditiveMechanism:
+        """The wrong mechanism, claiming ``GaussianDP(mu)``.
+
+        Raises:
+            InvalidValue: dim below `least_dim`, or mu not positive.
+        """
+        return self.build(self._dim(dim), check_positive(mu, "mu"))
+
+    def true_mu_squared(self, dim: int, mu: Exact) -> Real | None:
+        """The squared GDP parameter the variant really has; None when it is infinite."""
+        if self.squared is None:
+            return None
+        try:
+            return evaluate(self.squared, self._dim(dim), check_positive(mu, "mu"))
+        except Infinite:
+            return None
+
+    def true_mu(self, dim: int, mu: Exact) -> float:
+        """The GDP parameter the variant really has, nearest float64; inf when the pair is perfectly distinguishable."""
+        squared = self.true_mu_squared(dim, mu)
+        return math.inf if squared is None else squared.sqrt().nearest()
+
+    def refutable(self, dim: int, mu: Exact = 1) -> bool:
+        """Whether the claim is false in this dimension: true mu > mu, decided exactly."""
+        if dim < self.least_dim:
+            return False
+        squared = self.true_mu_squared(dim, mu)
+        return squared is None or compare(squared, Real.of(check_positive(mu, "mu") ** 2)) == 1
+
+    def _dim(self, dim: int) -> int:
+        checked = check_dim(dim)
+        if checked < self.least_dim:
+            raise InvalidValue("dim", dim, f">= {self.least_dim} for {self.name}", "the variant needs more queries")
+        return checked

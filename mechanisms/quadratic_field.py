@@ -1,0 +1,138 @@
+"""Numbers a + b sqrt(m), rational a and b, one integer m: the field of an ellipse with one active layer.
+
+Equality and order are decided by integer arithmetic, so an optimality certificate can be checked without rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from dpverdict.balls import Real, ball, sqrt_up
+from dpverdict.errors import InvalidValue
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Surd:
+    """rational + coefficient * sqrt(radicand), exactly; all surds of one calculation share the radicand.
+
+    A square root of a perfect square is folded into the rational part, so equal numbers have equal parts.
+
+    >>> root = Surd.root(3)
+    >>> (1 + root) * (root - 1) == 2, root > Fraction(17, 10), Surd.root(4)
+    (True, True, Surd(2))
+    """
+
+    rational: Fraction
+    coefficient: Fraction = Fraction(0)
+    radicand: int = 0
+
+    def __post_init__(self) -> None:
+        if self.radicand < 0:
+            raise InvalidValue("radicand", self.radicand, ">= 0", "only real square roots are represented")
+        root = Real.of(self.radicand).sqrt().rational
+        if root is not None or self.coefficient == 0:
+            object.__setattr__(self, "rational", self.rational + self.coefficient * (root or 0))
+            object.__setattr__(self, "coefficient", Fraction(0))
+            object.__setattr__(self, "radicand", 0)
+
+    @staticmethod
+    def root(radicand: int) -> Surd:
+        """sqrt(radicand)."""
+        return Surd(Fraction(0), Fraction(1), radicand)
+
+    @staticmethod
+    def of(value: int | Fraction | Surd) -> Surd:
+        """The number as a surd."""
+        return value if isinstance(value, Surd) else Surd(Fraction(value))
+
+    def real(self) -> Real:
+        """The same number as a `Real`: exact if it is rational."""
+        if self.coefficient == 0:
+            return Real.of(self.rational)
+        return Real(lambda: ball(self.rational) + ball(self.coefficient) * ball(self.radicand).sqrt())
+
+    def scale_up(self) -> float:
+        """The standard deviation of this variance, rounded up to float64; 0 for the variance 0."""
+        return 0.0 if self == 0 else sqrt_up(self.real())
+
+    def sign(self) -> int:
+        """-1, 0 or 1, decided by comparing a^2 with b^2 m where the parts disagree."""
+        a, b = _sign(self.rational), _sign(self.coefficient)
+        if a == b or b == 0:
+            return a
+        if a == 0:
+            return b
+        return a * _sign(self.rational**2 - self.coefficient**2 * self.radicand)
+
+    def __add__(self, other: int | Fraction | Surd) -> Surd:
+        right = Surd.of(other)
+        parts = self.rational + right.rational, self.coefficient + right.coefficient
+        return Surd(*parts, _common(self, right))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Surd:
+        return Surd(-self.rational, -self.coefficient, self.radicand)
+
+    def __sub__(self, other: int | Fraction | Surd) -> Surd:
+        return self + -Surd.of(other)
+
+    def __rsub__(self, other: int | Fraction | Surd) -> Surd:
+        return Surd.of(other) - self
+
+    def __mul__(self, other: int | Fraction | Surd) -> Surd:
+        right, radicand = Surd.of(other), _common(self, Surd.of(other))
+        return Surd(
+            self.rational * right.rational + self.coefficient * right.coefficient * radicand,
+            self.rational * right.coefficient + self.coefficient * right.rational,
+            radicand,
+        )
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: int | Fraction | Surd) -> Surd:
+        right = Surd.of(other)
+        norm = right.rational**2 - right.coefficient**2 * right.radicand
+        if norm == 0:
+            raise ZeroDivisionError("division by the surd 0")
+        return self * Surd(right.rational / norm, -right.coefficient / norm, right.radicand)
+
+    def __rtruediv__(self, other: int | Fraction | Surd) -> Surd:
+        return Surd.of(other) / self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, int | Fraction | Surd) and (self - other).sign() == 0
+
+    def __hash__(self) -> int:
+        return hash(self.rational) if self.coefficient == 0 else hash((self.rational, self.coefficient, self.radicand))
+
+    def __le__(self, other: int | Fraction | Surd) -> bool:
+        return (self - other).sign() <= 0
+
+    def __lt__(self, other: int | Fraction | Surd) -> bool:
+        return (self - other).sign() < 0
+
+    def __ge__(self, other: int | Fraction | Surd) -> bool:
+        return (self - other).sign() >= 0
+
+    def __gt__(self, other: int | Fraction | Surd) -> bool:
+        return (self - other).sign() > 0
+
+    def __repr__(self) -> str:
+        root = f" + {self.coefficient} sqrt({self.radicand})" if self.coefficient else ""
+        return f"Surd({self.rational}{root})"
+
+
+def _common(left: Surd, right: Surd) -> int:
+    """The radicand two numbers share; 0 stands for any."""
+    if left.radicand and right.radicand and left.radicand != right.radicand:
+        pair = f"{left.radicand} and {right.radicand}"
+        raise InvalidValue("radicand", pair, "the same in both numbers", "keep one calculation in one field")
+    return left.radicand or right.radicand
+
+
+def _sign(value: Fraction) -> int:
+    return (value > 0) - (value < 0)

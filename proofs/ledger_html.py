@@ -1,0 +1,48 @@
+"""The page of the ledger: one self-contained HTML file that loads nothing, with an anchor for every statement."""
+
+from __future__ import annotations
+
+import os
+from importlib import resources
+
+from dpverdict.audit.atomic_file import write_atomically
+from dpverdict.proofs.formula_svg import formula_svg
+from dpverdict.proofs.ledger import Ledger
+from dpverdict.proofs.outcome import Standing
+from dpverdict.proofs.registry import title
+
+CLASSES = {
+    Standing.HOLDS: "holds",
+    Standing.HOLDS_WITH_CAVEAT: "caveat",
+    Standing.FAILS_AS_PRINTED: "fails",
+    Standing.UNDECIDED: "undecided",
+}
+MARKS = {True: "holds", False: "fails", None: "undecided"}
+
+
+def write_html(ledger: Ledger, path: str | os.PathLike[str]) -> None:
+    """Write the page, whole or not at all."""
+    write_atomically(path, render_html(ledger))
+
+
+def render_html(ledger: Ledger) -> str:
+    """The page as text: the same ledger gives the same bytes.
+
+    Every text is escaped; only the formulas and drawings, made here, and the style sheets are markup.
+    """
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["formula"] = lambda text: Markup(formula_svg(text))
+    environment.filters["drawing"] = lambda figure: Markup(figure())
+    environment.filters["words"] = lambda text: " ".join(text.split())
+    style = _resource("dpverdict.audit", "report.css") + _resource("dpverdict.proofs", "ledger.css")
+    page = environment.from_string(_resource("dpverdict.proofs", "ledger.html.j2")).render(
+        ledger=ledger, title=title, classes=CLASSES, marks=MARKS, style=Markup(style)
+    )
+    return page + "\n"
+
+
+def _resource(package: str, name: str) -> str:
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")

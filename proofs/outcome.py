@@ -1,0 +1,145 @@
+"""What a check of a statement finds, and the outcome made of it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias, final
+
+
+@final
+class Standing(enum.Enum):
+    """Where a statement stands after its check."""
+
+    HOLDS = "holds"
+    HOLDS_WITH_CAVEAT = "holds with a caveat"
+    FAILS_AS_PRINTED = "fails as printed"
+    UNDECIDED = "undecided"
+
+
+@final
+class Method(enum.Enum):
+    """How a finding was made, from the strongest to the weakest."""
+
+    SYMBOLIC = "symbolic"
+    CERTIFICATE = "certificate"
+    EXACT = "exact rational"
+    BALLS = "ball arithmetic"
+    INSPECTION = "inspection of the text"
+    SAMPLED = "sampled"
+
+
+@final
+class Kind(enum.Enum):
+    """What a statement is called in its paper."""
+
+    DEFINITION = "Definition"
+    ALGORITHM = "Algorithm"
+    LEMMA = "Lemma"
+    PROPOSITION = "Proposition"
+    THEOREM = "Theorem"
+    COROLLARY = "Corollary"
+    CLAIM = "Claim"
+    EQUATION = "Equation"
+    FIGURE = "Figure"
+    REMARK = "Remark"
+    TEXT = "Text"
+    RESULT = "Result"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One condition of a statement, decided.
+
+    Attributes:
+        name: the condition in a few words; a planted fault is registered under the name of the one it must break.
+        holds: True or False when it is certain, None when it could not be decided.
+        method: how it was decided.
+        scope: for which arguments: "all d > 0", "d = 1..8"; never more than what was checked.
+        margin: how far the condition is from failing, with its unit or place; "0 (identity)" for an identity.
+        witness: arguments at which it fails, in numbers a reader can recompute; empty when it holds.
+    """
+
+    name: str
+    holds: bool | None
+    method: Method
+    scope: str
+    margin: str = ""
+    witness: str = ""
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("read finding.holds, which may also be None")
+
+
+Findings: TypeAlias = Iterator[Finding]
+"""What a check yields, one condition after another."""
+
+
+def decide(findings: Iterable[Finding]) -> bool | None:
+    """True if every condition holds, False if one certainly fails, None otherwise (also when there is none)."""
+    values = [finding.holds for finding in findings]
+    if any(value is False for value in values):
+        return False
+    return True if values and all(values) else None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The outcome of a statement's check, as the ledger shows it.
+
+    Attributes:
+        paper, number, label, text: the statement: "lebeda2024", "lem3.4", "Lemma 3.4", its words in one line.
+        standing: where it stands.
+        expected: the standing recorded next to the statement; a difference means that something changed.
+        scope: for which arguments the conditions were decided.
+        method: how, all methods used, the strongest first.
+        margin: how close it came to failing.
+        witness: arguments at which it fails as printed, or at which the caveat applies.
+        caveat: the reading in which it is false, in words.
+        corrected: the statement that holds in its place, or that makes the caveat precise; it is checked as well.
+        assumptions: what is taken for granted.
+        new: whether the result is this project's own.
+        findings: the conditions of the statement as printed.
+        caveat_findings: those of the reading that the caveat excludes; one of them fails.
+        corrected_findings: those of the corrected one.
+        source_sha256: hash of the source of the check and of everything of this project that it calls.
+        location: file and line of the check.
+        note: why it is undecided, or why a weaker method than the best was used; empty otherwise.
+    """
+
+    paper: str
+    number: str
+    label: str
+    text: str
+    standing: Standing
+    expected: Standing
+    scope: str
+    method: str
+    margin: str
+    witness: str
+    caveat: str
+    corrected: str
+    assumptions: tuple[str, ...]
+    new: bool
+    findings: tuple[Finding, ...]
+    caveat_findings: tuple[Finding, ...]
+    corrected_findings: tuple[Finding, ...]
+    source_sha256: str
+    location: str
+    note: str
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the standing is the recorded one."""
+        return self.standing is self.expected
+
+    @property
+    def anchor(self) -> str:
+        """The permanent name of the statement in links."""
+        return f"{self.paper}-{self.number}"
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("read outcome.standing: a statement may hold with a caveat, or be undecided")

@@ -1,0 +1,368 @@
+"""The command line: ``dpverdict audit``, ``dpverdict curve``, ``dpverdict prove`` and ``dpverdict list``.
+
+Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 a usage error, 130 interrupted, 70 a fault of this program. The
+commands import what they need when they run, so that ``dpverdict --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from dpverdict import __version__
+from dpverdict.errors import DpverdictError, InvalidValue
+
+USAGE_ERROR: Final = 2
+INTERRUPTED: Final = 130
+INTERNAL_ERROR: Final = 70
+ERROR_PROBABILITY: Final = "1e-6"
+PARAMETERS: Final = {
+    name: name.lower()
+    for name in (
+        *("dim", "mu", "epsilon", "delta", "calibration", "C"),
+        *("count", "size_estimate", "groups", "bounds", "adjacency"),
+    )
+}
+"""The parameters of mechanisms, by the names of the constructors' arguments and of the options here."""
+
+app = typer.Typer(
+    name="dpverdict",
+    help="Does this mechanism keep the privacy promise it makes? Certified, refuted or inconclusive, with evidence.",
+    epilog="Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 usage error.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+MechanismName = Annotated[
+    str,
+    typer.Argument(
+        metavar="MECHANISM",
+        help="A name that `dpverdict list` shows (broken:M3 is one of the known-wrong ones), or module:function or "
+        "path/file.py:function, called as function(dataset, rng) and returning an array.",
+        show_default=False,
+    ),
+]
+
+
+def _option(name: str, metavar: str, text: str, panel: str) -> typer.models.OptionInfo:
+    # typer declares the result of Option as Any: one object serves as an annotation of every type
+    found: typer.models.OptionInfo = typer.Option(name, metavar=metavar, help=text, rich_help_panel=panel)
+    return found
+
+
+Dim = Annotated[str | None, _option("--dim", "N", "Number of queries; taken from --data if not given.", "Mechanism")]
+Mu = Annotated[str | None, _option("--mu", "X", "GDP parameter, read as an exact decimal.", "Mechanism")]
+Epsilon = Annotated[str | None, _option("--epsilon", "X", "With --calibration: epsilon of the noise.", "Mechanism")]
+Delta = Annotated[str | None, _option("--delta", "X", "With --calibration: delta of the noise.", "Mechanism")]
+Calibration = Annotated[
+    str | None, _option("--calibration", "classic|analytic", "How epsilon and delta set the scale.", "Mechanism")
+]
+Constant = Annotated[str | None, _option("--c", "X", "Embedding constant; d^(1/4) if not given.", "Mechanism")]
+Count = Annotated[
+    str | None, _option("--count", "released|withheld|estimated", "What happens to the number of records.", "Mechanism")
+]
+SizeEstimate = Annotated[
+    str | None, _option("--size-estimate", "N", "With --count estimated: one made without the data.", "Mechanism")
+]
+Groups = Annotated[str | None, _option("--groups", "M", "Number of disjoint groups; 2 if not given.", "Mechanism")]
+Bounds = Annotated[
+    str | None, _option("--bounds", "1,2,4 or @FILE", "Sensitivity of each coordinate; 1 if not given.", "Mechanism")
+]
+Adjacency = Annotated[
+    str | None, _option("--adjacency", "add-or-remove-one|replace-one", "The neighbouring relation.", "Mechanism")
+]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
+) -> None:
+    if version:
+        print(f"dpverdict {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def audit(
+    context: typer.Context,
+    mechanism: MechanismName,
+    dim: Dim = None,
+    mu: Mu = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    calibration: Calibration = None,
+    c: Constant = None,
+    count: Count = None,
+    size_estimate: SizeEstimate = None,
+    groups: Groups = None,
+    bounds: Bounds = None,
+    adjacency: Adjacency = None,
+    claim: Annotated[
+        str | None,
+        _option("--claim", "TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit"),
+    ] = None,
+    data: Annotated[
+        str | None,
+        _option("--data", "TABLE", "Records: .csv, .npy, .npz (array records) or module:function.", "Audit"),
+    ] = None,
+    record: Annotated[
+        str | None, _option("--record", "INDEX", "Test this record of the table; else the most exposed.", "Audit")
+    ] = None,
+    neighbours: Annotated[
+        str | None, _option("--neighbours", "FILE", "A .npz with the arrays dataset and neighbour.", "Audit")
+    ] = None,
+    samples: Annotated[
+        str | None,
+        _option("--samples", "N", "Releases per dataset, 1e6 for a million; from the dimension if not given.", "Tests"),
+    ] = None,
+    error_probability: Annotated[
+        str | None,
+        _option(
+            "--error-probability", "P", f"Of refuting a true claim by chance; {ERROR_PROBABILITY} if left out.", "Tests"
+        ),
+    ] = None,
+    seed: Annotated[
+        str | None, _option("--seed", "N", "Of every random number; drawn fresh and reported if not given.", "Tests")
+    ] = None,
+    score: Annotated[
+        str | None, _option("--score", "module:function", "Scores releases; likelihood ratio if not given.", "Tests")
+    ] = None,
+    test_delta: Annotated[
+        str | None,
+        _option("--test-delta", "D", "Bound epsilon from below at this delta; else that of --claim.", "Tests"),
+    ] = None,
+    no_test: Annotated[
+        bool, typer.Option("--no-test", help="Exact evidence only: sample nothing.", rich_help_panel="Tests")
+    ] = False,
+    json: Annotated[Path | None, _option("--json", "FILE", "Write the report as JSON.", "Output")] = None,
+    report: Annotated[Path | None, _option("--report", "FILE", "Write the report as one HTML page.", "Output")] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
+    ] = False,
+) -> None:
+    """Audit a mechanism: does it keep the promise it makes?
+
+    A mechanism of known structure is certified or refuted exactly, and its releases are tested as well. Of a function
+    of your own only the releases are seen: give --neighbours and --claim; it can be refuted, but not certified.
+
+    Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 usage error.
+    """
+    outputs = _output_files({"json": json, "report": report})
+
+    from dpverdict.audit.request import Request, carry_out
+
+    request = Request(
+        mechanism=mechanism,
+        options=_parameters(context),
+        claim=claim,
+        data=data,
+        record=record,
+        neighbours=neighbours,
+        samples=samples,
+        error_probability=error_probability,
+        seed=seed,
+        score=score,
+        test_delta=test_delta,
+        exact_only=no_test,
+        command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
+    )
+    with _progress_bar() as bar:
+        made = carry_out(request, bar)
+    if "json" in outputs:
+        from dpverdict.audit.report_json import write_json
+
+        write_json(made, outputs["json"])
+    if "report" in outputs:
+        from dpverdict.audit.report_html import write_html
+
+        write_html(made, outputs["report"])
+    if not quiet:
+        from dpverdict.audit.report_terminal import print_report
+
+        with _reader_may_leave():
+            print_report(made)
+    raise typer.Exit(made.exit_code)
+
+
+@app.command()
+def curve(
+    context: typer.Context,
+    mechanism: MechanismName,
+    dim: Dim = None,
+    mu: Mu = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    calibration: Calibration = None,
+    c: Constant = None,
+    count: Count = None,
+    size_estimate: SizeEstimate = None,
+    groups: Groups = None,
+    bounds: Bounds = None,
+    adjacency: Adjacency = None,
+    points: Annotated[str, _option("--points", "N", "How many points of each curve.", "Output")] = "11",
+    csv: Annotated[Path | None, _option("--csv", "FILE", "Write the numbers in full.", "Output")] = None,
+    png: Annotated[Path | None, _option("--png", "FILE", "Draw both curves.", "Output")] = None,
+) -> None:
+    """Certified curves of the worst neighbours: the privacy profile delta(epsilon) and the trade-off beta(alpha)."""
+    outputs = _output_files({"csv": csv, "png": png})
+
+    from dpverdict.audit.atomic_file import write_atomically
+    from dpverdict.audit.curves import as_csv, as_png, certified_curves
+    from dpverdict.audit.curves_terminal import print_curves
+    from dpverdict.audit.option_text import whole_number
+    from dpverdict.audit.request import find_white_box
+
+    number = whole_number(points, "points", at_least=2)
+    found, notes = find_white_box(mechanism, _parameters(context))
+    curves = certified_curves(found, points=number)
+    if "csv" in outputs:
+        write_atomically(outputs["csv"], as_csv(curves))
+    if "png" in outputs:
+        write_atomically(outputs["png"], as_png(curves))
+    with _reader_may_leave():
+        print_curves(curves, notes)
+
+
+@app.command()
+def prove(
+    paper: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PAPER",
+            help="lebeda2024, andersson2024, ji2024, poulsen2022 or new_results, or a module or file.py of your own "
+            "with @statement; all papers if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    statement: Annotated[
+        str | None, _option("--statement", "NUMBER", "Such as 3.4, lem3.4 or 'Lemma 3.4'.", "Statements")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Conditions, assumptions, planted faults.", rich_help_panel="Output")
+    ] = False,
+    json: Annotated[Path | None, _option("--json", "FILE", "Write the ledger as JSON.", "Output")] = None,
+    report: Annotated[Path | None, _option("--report", "FILE", "Write the ledger as one HTML page.", "Output")] = None,
+) -> None:
+    """Check the numbered statements of the source papers, and print the ledger of outcomes.
+
+    A false statement that is refuted is a success of the ledger, and is shown as refuted.
+
+    Exit codes: 0 every outcome as recorded, 1 an outcome changed, 2 usage error.
+    """
+    outputs = _output_files({"json": json, "report": report})
+
+    from dpverdict.proofs.prove import Proof, carry_out, show_explanations, show_table
+
+    request = Proof(paper=paper, number=statement, json=outputs.get("json"), report=outputs.get("report"))
+    with _progress_bar() as bar:
+        ledger = carry_out(request, bar)
+    with _reader_may_leave():
+        (show_explanations if explain else show_table)(ledger)
+    raise typer.Exit(ledger.exit_code)
+
+
+@app.command(name="list")
+def list_mechanisms() -> None:
+    """The mechanisms with their parameters, and the known-wrong ones with the privacy they really have."""
+    from dpverdict.audit.curves_terminal import print_catalogue
+
+    with _reader_may_leave():
+        print_catalogue()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code is returned, and an error is one line on standard error."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=arguments, prog_name="dpverdict", standalone_mode=False, obj=arguments)
+        if code == INTERRUPTED:  # some versions of typer answer an interrupt themselves
+            raise KeyboardInterrupt
+    except typer.Exit as stop:  # raised or returned, as the version of typer has it
+        return stop.exit_code
+    except DpverdictError as error:
+        return _fail(str(error))
+    except OSError as error:
+        where = "" if error.filename is None else f"{error.filename}: "
+        return _fail(f"{where}{error.strerror or error}")
+    except MemoryError:
+        return _fail("the audit does not fit in the memory: choose a smaller --dim or --samples")
+    except (KeyboardInterrupt, typer.Abort, EOFError):
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except _UsageError as error:
+        return _fail(error.format_message())
+    except Exception:  # a fault of this program must not leave with Python's own exit code 1, which says "refuted"
+        traceback.print_exc()
+        return INTERNAL_ERROR
+    return code if isinstance(code, int) else 0
+
+
+# The base of every usage error, whichever library typer parses with: it exports BadParameter alone, so the type is Any.
+_UsageError: Final[Any] = typer.BadParameter.__mro__[1]
+
+
+def _fail(message: str) -> int:
+    print("error: " + " ".join(message.split()), file=sys.stderr)
+    return USAGE_ERROR
+
+
+def _parameters(context: typer.Context) -> dict[str, str | None]:
+    """The parameters of the mechanism that were given, by the names of the constructor's arguments."""
+    return {name: context.params[option] for name, option in PARAMETERS.items()}
+
+
+def _output_files(paths: dict[str, Path | None]) -> dict[str, Path]:
+    """The files to write, each checked before the work begins."""
+    from dpverdict.audit.option_text import output_file
+
+    files: dict[str, Path] = {}
+    for name, path in paths.items():
+        if path is None:
+            continue
+        files[name] = output_file(path, name)
+        if os.path.realpath(path) in [os.path.realpath(files[other]) for other in files if other != name]:
+            raise InvalidValue(name, str(path), "a file of its own", "give every output another file name")
+    return files
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Callable[[str, int, int], None] | None]:
+    """A bar on standard error while it is a terminal; None otherwise."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        tasks = {}
+
+        def update(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = progress.add_task(what, total=total)
+            progress.update(tasks[what], completed=done, total=total)
+
+        yield update
+
+
+@contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """Let the reader of a pipe close it early, as ``| head`` does: the exit code still tells the verdict."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # rich turns the first into the second
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""The errors a caller can meet.
+
+Every message says the name, the value, the requirement and the remedy, in that order, on one line; the parts are also
+attributes, so that a program can read them.
+"""
+
+from __future__ import annotations
+
+
+class DpverdictError(Exception):
+    """Base of every error raised on purpose by dpverdict."""
+
+
+class InvalidValue(DpverdictError, ValueError):
+    """A value that the caller gave does not meet its requirement.
+
+    Reads, for example: ``mu=-1 must be > 0: give the GDP parameter as a positive number``.
+    """
+
+    def __init__(self, name: str, value: object, requirement: str, remedy: str) -> None:
+        self.name = name
+        self.value = value
+        self.requirement = requirement
+        self.remedy = remedy
+        super().__init__(f"{name}={_short(value)} must be {requirement}: {remedy}")
+
+
+class PrecisionExhausted(DpverdictError, ArithmeticError):
+    """A ball stayed wider than was asked for at the largest precision allowed; no weak answer is returned instead."""
+
+    def __init__(self, name: str, bits: int, remedy: str) -> None:
+        self.name = name
+        self.bits = bits
+        self.remedy = remedy
+        super().__init__(f"{name} is not determined at {bits} bits: {remedy}")
+
+
+class MechanismFailure(DpverdictError):
+    """A mechanism given by the caller raised, or returned something that is not an array of numbers of one shape."""
+
+    def __init__(self, mechanism: str, problem: str, remedy: str) -> None:
+        self.mechanism = mechanism
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"mechanism {mechanism} {problem}: {remedy}")
+
+
+class NotCertified(DpverdictError):
+    """``Verdict.require()`` was called on a verdict that is not CERTIFIED."""
+
+
+def _short(value: object, limit: int = 80) -> str:
+    """The value as it is shown in a message: one line, at most ``limit`` characters."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= limit else text[: limit - 3] + "..."

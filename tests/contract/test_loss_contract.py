@@ -1,0 +1,326 @@
+"""What every privacy loss obeys, whatever its noise: laws between its certified curves, with no tolerance.
+
+The laws are functions, so that planted faults can be shown to break them.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from _pytest.mark import ParameterSet
+from flint import arb
+
+from dpverdict.audit.composition import compose
+from dpverdict.audit.disjoint_loss import DisjointLoss
+from dpverdict.audit.gaussian_loss import GaussianLoss
+from dpverdict.audit.laplace_loss import LaplaceLoss
+from dpverdict.audit.loss_domains import Floats
+from dpverdict.audit.pld_exchange import from_pld
+from dpverdict.audit.privacy_loss import PrivacyLoss
+from dpverdict.audit.radial_laplace import IsotropicLaplace
+from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
+from dpverdict.audit.spherical_loss import SphericalLoss
+from dpverdict.balls import Enclosure, Exact, ball, exactly, precision
+from dpverdict.errors import InvalidValue
+
+LOSSES: dict[str, PrivacyLoss] = {
+    "gaussian": GaussianLoss(1),
+    "gaussian, small": GaussianLoss("1e-3"),
+    "gaussian, large": GaussianLoss(30),
+    "equal laws": GaussianLoss(0),
+    "disjoint": DisjointLoss(),
+    "laplace, one": LaplaceLoss(["0.5"]),
+    "laplace, equal": LaplaceLoss.equal(20, "0.1"),
+    "laplace, unequal": LaplaceLoss(["0.5", "0.25", "1/3"]),
+    "laplace, none": LaplaceLoss([]),
+    "composed": compose(GaussianLoss("0.5"), LaplaceLoss(["0.3", "0.7"])),
+    "random direction": SphericalLoss(5, RandomDirectionGaussian(5)),
+    "isotropic laplace": SphericalLoss(3, IsotropicLaplace(1)),
+    "distribution": from_pld(GaussianLoss(1).to_pld(0.05).pessimistic),
+}
+SYMMETRIC = [name for name in LOSSES if name not in ("disjoint", "distribution")]
+WITH_TAILS = [name for name in LOSSES if name not in ("disjoint", "equal laws", "laplace, none", "distribution")]
+EPSILONS: list[Exact] = ["-5", "-1", "-0.3", 0, "1e-9", "0.2", "0.5", "0.9", "1.4", "3"]
+ALPHAS: list[Exact] = [0, "1e-9", "0.01", "0.1", "0.3", "0.5", "0.8", "0.99", 1]
+ORDERS: list[Exact] = ["0.5", 1, "1.1"]
+
+
+SLOW = ("random direction", "isotropic laplace")  # 10 to 500 ms for every value
+
+
+def cases(names: Iterable[str]) -> list[ParameterSet]:
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in names]
+
+
+@pytest.fixture(params=cases(LOSSES))
+def loss(request: pytest.FixtureRequest) -> PrivacyLoss:
+    return LOSSES[request.param]
+
+
+def as_ball(enclosure: Enclosure) -> arb:
+    """Everything between the float64 endpoints."""
+    return arb(enclosure.lower).union(arb(enclosure.upper))
+
+
+# laws ----------------------------------------------------------------------------------------------------------------
+
+
+def the_profile_does_not_increase(loss: PrivacyLoss, epsilons: Sequence[Exact] = EPSILONS) -> None:
+    values = [loss.certified_delta(epsilon) for epsilon in epsilons]
+    for before, after in itertools.pairwise(values):
+        assert after.lower <= before.upper
+    assert values[-1].lower >= 0
+    assert values[0].lower <= 1
+
+
+def the_profile_is_convex_in_the_exponential(loss: PrivacyLoss, epsilons: Sequence[Exact] = EPSILONS) -> None:
+    with precision(128):
+        places = [ball(exactly(epsilon)).exp() for epsilon in epsilons]
+        assert convex(places, [as_ball(loss.certified_delta(epsilon)) for epsilon in epsilons])
+
+
+def convex(places: Sequence[arb], values: Sequence[arb]) -> bool:
+    """Whether no three neighbouring points certainly contradict convexity; at 128 bits."""
+    triples = zip(places, places[1:], places[2:], values, values[1:], values[2:], strict=False)
+    return not any((y2 - y1) * (x3 - x2) > (y3 - y2) * (x2 - x1) for x1, x2, x3, y1, y2, y3 in triples)
+
+
+def the_trade_off_function_falls_and_is_convex(loss: PrivacyLoss) -> None:
+    values = [loss.certified_beta(alpha) for alpha in ALPHAS]
+    for before, after in itertools.pairwise(values):
+        assert after.lower <= before.upper
+    for alpha, value in zip(ALPHAS, values, strict=True):
+        assert value.upper >= 0
+        assert value.lower <= 1 - exactly(alpha)
+    with precision(128):
+        assert convex([ball(exactly(alpha)) for alpha in ALPHAS], [as_ball(value) for value in values])
+
+
+def every_epsilon_gives_a_line_below_the_trade_off_function(loss: PrivacyLoss) -> None:
+    """beta(alpha) >= 1 - delta(epsilon) - exp(epsilon) alpha, which is one half of the duality."""
+    with precision(128):
+        for alpha in ALPHAS:
+            beta = as_ball(loss.certified_beta(alpha))
+            for epsilon in EPSILONS:
+                line = 1 - as_ball(loss.certified_delta(epsilon)) - ball(exactly(epsilon)).exp() * ball(exactly(alpha))
+                assert not line > beta
+
+
+def epsilon_inverts_the_profile(loss: PrivacyLoss) -> None:
+    for epsilon in EPSILONS:
+        if exactly(epsilon) < 0:
+            continue
+        delta = loss.certified_delta(epsilon)
+        assert loss.certified_epsilon(min(delta.upper, 1.0)).lower <= exactly(epsilon)
+        if 0 < delta.lower < 1:
+            assert exactly(epsilon) <= loss.certified_epsilon(delta.lower).upper
+
+
+def the_advantage_is_the_profile_at_zero(loss: PrivacyLoss) -> None:
+    one, other = loss.certified_advantage(), loss.certified_delta(0)
+    assert max(one.lower, other.lower) <= min(one.upper, other.upper)
+
+
+def negative_epsilons_reflect(loss: PrivacyLoss) -> None:
+    """delta(-e) = 1 - exp(-e) + exp(-e) delta(e), when P against Q and Q against P have the same curves."""
+    with precision(128):
+        for size in ("1e-9", "0.3", 1, 5):
+            decay = (-ball(exactly(size))).exp()
+            reflected = 1 - decay + decay * as_ball(loss.certified_delta(size))
+            assert reflected.overlaps(as_ball(loss.certified_delta(-exactly(size))))
+
+
+def floats_are_next_to_the_enclosures(loss: PrivacyLoss) -> None:
+    for fast, certified, points in (
+        (loss.delta, loss.certified_delta, EPSILONS),
+        (loss.log_delta, loss.certified_log_delta, EPSILONS),
+        (loss.beta, loss.certified_beta, ALPHAS),
+        (loss.renyi, loss.certified_renyi, [2] if isinstance(loss, SphericalLoss) else ORDERS),
+        (loss.epsilon, loss.certified_epsilon, ["0.001", "0.3", 1]),
+    ):
+        for point in points:
+            number = float(exactly(point))
+            value, enclosure = fast(number), certified(number)
+            room = 1e-9 * abs(value) if math.isfinite(value) else 0.0
+            assert enclosure.lower - room <= value <= enclosure.upper + room
+
+
+LAWS: list[Callable[[PrivacyLoss], None]] = [
+    the_profile_does_not_increase,
+    the_profile_is_convex_in_the_exponential,
+    the_trade_off_function_falls_and_is_convex,
+    every_epsilon_gives_a_line_below_the_trade_off_function,
+    epsilon_inverts_the_profile,
+    the_advantage_is_the_profile_at_zero,
+    floats_are_next_to_the_enclosures,
+]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_the_law_holds(law: Callable[[PrivacyLoss], None], loss: PrivacyLoss) -> None:
+    law(loss)
+
+
+@pytest.mark.parametrize("law", [the_profile_does_not_increase, the_advantage_is_the_profile_at_zero])
+def test_a_law_holds_for_spherical_noise(law: Callable[[PrivacyLoss], None]) -> None:
+    law(LOSSES["random direction"])
+
+
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_negative_epsilons_reflect(name: str) -> None:
+    negative_epsilons_reflect(LOSSES[name])
+
+
+# arguments -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, "one", True, None, np.array([0.0, math.nan])])
+def test_an_epsilon_that_is_no_number_is_refused(loss: PrivacyLoss, wrong: Exact) -> None:
+    for method in (loss.delta, loss.log_delta, loss.certified_delta, loss.certified_log_delta):
+        with pytest.raises(InvalidValue, match="epsilon"):
+            method(wrong)
+
+
+@pytest.mark.parametrize("wrong", [-1e-300, "-0.1", 1.0000001, math.nan, math.inf, "half", True, np.array([0.5, 2.0])])
+def test_a_probability_outside_of_its_domain_is_refused(loss: PrivacyLoss, wrong: Exact) -> None:
+    for method, name in (
+        (loss.epsilon, "delta"),
+        (loss.certified_epsilon, "delta"),
+        (loss.beta, "alpha"),
+        (loss.certified_beta, "alpha"),
+    ):
+        with pytest.raises(InvalidValue, match=name):
+            method(wrong)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, math.nan, math.inf])
+def test_an_order_that_is_not_positive_is_refused(loss: PrivacyLoss, wrong: Exact) -> None:
+    for method in (loss.renyi, loss.certified_renyi):
+        with pytest.raises(InvalidValue, match="order"):
+            method(wrong)
+
+
+def test_the_ends_of_the_domains_have_values(loss: PrivacyLoss) -> None:
+    assert loss.epsilon(1) == 0
+    assert loss.certified_epsilon(1).upper == 0
+    largest = loss.certified_epsilon(0)
+    assert largest.upper == math.inf or loss.certified_delta(exactly(largest.upper)).upper == 0
+    assert loss.beta(1) == 0
+    assert loss.certified_beta(1).upper == 0
+    assert loss.beta(0) == (0 if isinstance(loss, DisjointLoss) else pytest.approx(1, abs=1e-9))
+    assert 0 <= loss.certified_delta(1000).lower <= loss.certified_delta(1000).upper <= 1
+
+
+def test_arrays_hold_the_values_of_numbers(loss: PrivacyLoss) -> None:
+    epsilons = np.array([[-1.0, 0.0], [0.5, 2.0]])
+    values = loss.delta(epsilons)
+    assert values.shape == epsilons.shape
+    assert values == pytest.approx(np.array([[loss.delta(e) for e in row] for row in epsilons.tolist()]), rel=1e-9)
+    assert loss.delta(np.zeros(0)).shape == (0,)
+    many = loss.certified_delta(["0.1", "0.2"])
+    assert [many[0].lower, many[1].upper] == pytest.approx([loss.delta("0.1"), loss.delta("0.2")], rel=1e-9)
+    assert loss.certified_delta(0.25).lower <= loss.certified_delta("1/4").upper
+
+
+def test_the_representation_names_the_class(loss: PrivacyLoss) -> None:
+    assert repr(loss).startswith(f"{type(loss).__name__}")
+    assert " object at 0x" not in repr(loss)
+
+
+# distributions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", cases(name for name in WITH_TAILS if name != "gaussian, large"))
+def test_distributions_enclose_the_certified_profile(name: str) -> None:
+    loss = LOSSES[name]
+    pair = loss.to_pld(1e-4 if name == "gaussian, small" else 2.0**-5)
+    for epsilon in (0.0, 2.0**-13, 0.3, 1.0):
+        value = loss.certified_delta(epsilon)
+        assert pair.optimistic.get_delta_for_epsilon(epsilon) <= value.upper
+        assert value.lower <= pair.pessimistic.get_delta_for_epsilon(epsilon)
+
+
+@pytest.mark.parametrize("name", WITH_TAILS)
+def test_tails_touch_the_trade_off_function(name: str) -> None:
+    """The other half of the duality: (Q[L > l], P[L <= l]) is a point of the trade-off function."""
+    loss = LOSSES[name]
+    for place in (-0.25, 0.1, 0.45):
+        t = loss.tails(np.array([place]))
+        assert loss.beta(float(t.q_above[0])) == pytest.approx(float(t.p_below[0]), abs=1e-9)
+
+
+def test_a_loss_without_tails_has_no_distributions() -> None:
+    with pytest.raises(InvalidValue, match="tails"):
+        DisjointLoss().to_pld(0.1)
+
+
+# planted faults ------------------------------------------------------------------------------------------------------
+
+
+class Tampered(PrivacyLoss):
+    """GaussianLoss(1) with one thing wrong."""
+
+    def __init__(self, fault: str) -> None:
+        self.fault, self.true = fault, GaussianLoss(1)
+
+    def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        balls = self.true._delta_balls(epsilons)
+        if self.fault == "bump":
+            return [b + arb(1e-1) * (exactly(e) == Fraction(1, 2)) for e, b in zip(epsilons, balls, strict=True)]
+        if self.fault == "rising":
+            return [b if exactly(e) < 3 else arb(0.5) for e, b in zip(epsilons, balls, strict=True)]
+        return [b * arb(0.999) for b in balls] if self.fault == "small" else balls
+
+    def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return self.true._log_delta_balls(epsilons)
+
+    def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
+        balls = self.true._epsilon_balls(deltas)
+        return [b - arb(1e-6) for b in balls] if self.fault == "epsilon" else balls
+
+    def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
+        balls = self.true._beta_balls(alphas)
+        return [b * arb(0.99) for b in balls] if self.fault == "beta" else balls
+
+    def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
+        return self.true._renyi_balls(orders)
+
+    def _advantage_ball(self) -> arb:
+        return self.true._advantage_ball()
+
+    def _delta(self, epsilon: Floats) -> Floats:
+        return self.true._delta(epsilon) * (1 + 1e-8 * (self.fault == "floats"))
+
+    def _log_delta(self, epsilon: Floats) -> Floats:
+        return self.true._log_delta(epsilon)
+
+    def _epsilon(self, delta: Floats) -> Floats:
+        return self.true._epsilon(delta)
+
+    def _beta(self, alpha: Floats) -> Floats:
+        return self.true._beta(alpha)
+
+    def _renyi(self, order: Floats) -> Floats:
+        return self.true._renyi(order)
+
+
+@pytest.mark.parametrize(
+    ("fault", "law"),
+    [
+        ("bump", the_profile_is_convex_in_the_exponential),
+        ("rising", the_profile_does_not_increase),
+        ("small", the_advantage_is_the_profile_at_zero),
+        ("small", every_epsilon_gives_a_line_below_the_trade_off_function),
+        ("small", negative_epsilons_reflect),
+        ("epsilon", epsilon_inverts_the_profile),
+        ("beta", every_epsilon_gives_a_line_below_the_trade_off_function),
+        ("floats", floats_are_next_to_the_enclosures),
+    ],
+)
+def test_a_planted_fault_breaks_a_law(fault: str, law: Callable[[PrivacyLoss], None]) -> None:
+    law(Tampered("none"))
+    with pytest.raises(AssertionError):
+        law(Tampered(fault))

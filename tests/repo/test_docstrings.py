@@ -1,0 +1,38 @@
+"""Every example in a docstring runs and prints what it says."""
+
+import doctest
+import importlib
+import pkgutil
+from types import ModuleType
+
+import pytest
+
+import dpverdict
+
+
+def modules() -> list[str]:
+    """The names of all modules of the package."""
+    found = ["dpverdict.balls", "dpverdict.errors"]
+    for folder in ("mechanisms", "audit", "proofs"):
+        package = importlib.import_module(f"dpverdict.{folder}")
+        found += [f"dpverdict.{folder}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
+    return found
+
+
+@pytest.mark.parametrize("name", modules())
+def test_the_examples_of_a_module_are_real(name: str) -> None:
+    outcome = doctest.testmod(importlib.import_module(name))
+    assert outcome.failed == 0
+
+
+def test_examples_are_found_at_all() -> None:
+    attempted = sum(doctest.testmod(importlib.import_module(name)).attempted for name in modules())
+    assert attempted >= 20
+
+
+def test_a_wrong_example_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
+    module = ModuleType("planted")
+    module.__doc__ = ">>> 1 + 1\n3\n"
+    assert doctest.testmod(module).failed == 1
+    assert dpverdict.__version__
+    capsys.readouterr()

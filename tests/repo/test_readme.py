@@ -1,0 +1,58 @@
+"""The README's commands are the ones the gate runs."""
+
+import doctest
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+commands = runpy.run_path(str(ROOT / "tests/repo/readme_commands.py"))["commands"]
+
+
+def test_the_readme_names_the_main_job_and_the_test_command() -> None:
+    found = commands((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert set(found) >= {"main", "test"}
+    assert "dpverdict audit" in found["main"]
+    assert "pytest" in found["test"]
+
+
+def test_the_gate_runs_both_commands_from_the_readme() -> None:
+    gate = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert "from_readme main" in gate
+    assert "from_readme test" in gate
+
+
+def test_a_mark_without_a_block_is_refused() -> None:
+    with pytest.raises(ValueError, match="must be followed at once"):
+        commands("<!-- command: test -->\n\nrun pytest\n")
+
+
+def test_a_command_marked_twice_is_refused() -> None:
+    block = "<!-- command: test -->\n```sh\npytest\n```\n"
+    with pytest.raises(ValueError, match="marked twice"):
+        commands(block + block)
+
+
+def test_the_readme_shows_what_its_commands_print() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools/transcripts.py"), "--check"],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_stale_transcript_is_noticed() -> None:
+    renewed = runpy.run_path(str(ROOT / "tools/transcripts.py"))["renewed"]
+    block = "<!-- transcript: dpverdict --version | first 1 -->\n```text\ndpverdict 0.0.0\n```"
+    assert renewed(block) != block
+
+
+def test_the_python_session_of_the_readme_is_real() -> None:
+    outcome = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert outcome.attempted > 5
+    assert outcome.failed == 0

@@ -1,0 +1,182 @@
+"""A claim that holds is refuted no more often than the error probability states.
+
+Every case below stands on the boundary of its claim, where false alarms are most frequent. A rate is declared too high
+when an exact binomial test gives it less than WRONGLY_DECLARED, so a sound auditor fails one of the tests below in less
+than one session of ten thousand. Two Clopper-Pearson bounds seldom use the error they are given, so a fault can
+hide behind a small stated error; hence some cases state 0.5, where there is little to hide behind.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpverdict.audit import events
+from dpverdict.audit.clopper_pearson import proportion_lower, proportion_upper
+from dpverdict.audit.distinguish import contradicts, distinguish
+from dpverdict.audit.scores import Score
+from dpverdict.audit.trials import Array, Progress, Sampler
+from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP
+
+WRONGLY_DECLARED = 1e-6
+RUNS = 250
+PAIR = (np.ones((1, 1)), np.zeros((1, 1)))
+LOG_3_UP = "1.09861228866811"
+
+Release = Callable[[Array, np.random.Generator, int], object]
+Audit = Callable[[int], bool]
+
+
+def gaussian(dataset: Array, rng: np.random.Generator, trials: int) -> object:
+    """Exactly 1-GDP on the pair."""
+    return dataset.sum() + rng.normal(size=trials)
+
+
+def gaussian_in_ten(dataset: Array, rng: np.random.Generator, trials: int) -> object:
+    """Exactly 1-GDP on the pair, in ten coordinates."""
+    return dataset.sum() / np.sqrt(10) + rng.normal(size=(trials, 10))
+
+
+def laplace(dataset: Array, rng: np.random.Generator, trials: int) -> object:
+    """Exactly 1-DP on the pair."""
+    return dataset.sum() + rng.laplace(size=trials)
+
+
+def response(dataset: Array, rng: np.random.Generator, trials: int) -> object:
+    """The truth with probability 3/4: exactly log(3)-DP, and a release with two values only."""
+    return np.where(rng.random(trials) < 0.75, dataset.sum(), 1 - dataset.sum())
+
+
+def leaky(dataset: Array, rng: np.random.Generator, trials: int) -> object:
+    """Tells the dataset with probability 0.1, else nothing: exactly (0, 0.1)-DP, with rare disjoint outputs."""
+    return np.where(rng.random(trials) < 0.1, 2 * dataset.sum() - 1, 0.0)
+
+
+def raw(outputs: Array) -> Array:
+    """The first coordinate."""
+    return outputs[:, 0]
+
+
+CASES: list[tuple[Release, Guarantee, int]] = [
+    (gaussian, GaussianDP(1), 200),
+    (gaussian, GaussianDP(1), 3000),
+    (gaussian_in_ten, GaussianDP(1), 600),
+    (laplace, PureDP(1), 200),
+    (laplace, PureDP(1), 3000),
+    (response, PureDP(LOG_3_UP), 500),
+    (leaky, ApproximateDP(0, "0.1"), 500),
+]
+
+
+def auditor(
+    release: Release,
+    claim: Guarantee,
+    samples: int,
+    error: float,
+    score: Score | Callable[[Array], object] | None = None,
+) -> Audit:
+    """One audit per seed; whether it refutes."""
+
+    def audit(seed: int) -> bool:
+        return distinguish(
+            release, PAIR, claim, error_probability=error, samples=samples, seed=seed, score=score
+        ).refuted
+
+    return audit
+
+
+def false_alarms(audit: Audit, runs: int, seed: int) -> int:
+    """How many of ``runs`` audits with seeds of their own refute."""
+    return sum(audit(int(s)) for s in np.random.SeedSequence(seed).generate_state(runs, np.uint64))
+
+
+def is_above(alarms: int, runs: int, error: float) -> bool:
+    """Whether the rate is above the stated error probability beyond doubt."""
+    return bool(stats.binomtest(alarms, runs, error, alternative="greater").pvalue < WRONGLY_DECLARED)
+
+
+@pytest.mark.parametrize("error", [0.05, 0.5])
+@pytest.mark.parametrize(("release", "claim", "samples"), CASES)
+def test_a_claim_that_holds_is_refuted_no_more_often_than_stated(
+    release: Release, claim: Guarantee, samples: int, error: float, seed: int
+) -> None:
+    known = raw if release in (gaussian, laplace) else None
+    audit = auditor(release, claim, samples, error, known)
+    assert not is_above(false_alarms(audit, RUNS // 2, seed), RUNS // 2, error)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [0.01, 0.05, 0.5])
+@pytest.mark.parametrize("score", [None, raw])
+@pytest.mark.parametrize(("release", "claim", "samples"), CASES)
+def test_a_claim_that_holds_is_refuted_no_more_often_than_stated_in_many_audits(
+    release: Release,
+    claim: Guarantee,
+    samples: int,
+    error: float,
+    score: Callable[[Array], Array] | None,
+    seed: int,
+) -> None:
+    runs = 4000
+    alarms = false_alarms(auditor(release, claim, samples, error, score), runs, seed)
+    print(
+        f"{release.__name__}, {samples} samples, score {score and 'raw'}: {alarms / runs:.4f} where {error} is stated"
+    )
+    assert not is_above(alarms, runs, error)
+
+
+def choosing_on_the_confirming_trials(samples: int, error: float) -> Audit:
+    """A wrong auditor: it takes the threshold that looks best on the very trials that are then counted."""
+    claim = GaussianDP(1)
+
+    def audit(seed: int) -> bool:
+        p, q = (
+            Sampler.prepare(gaussian, data, where=where, seed=seed).scores("confirm " + where, samples, raw)
+            for where, data in zip(("dataset", "neighbour"), PAIR, strict=True)
+        )
+        thresholds = np.linspace(-2, 3, 100)
+        above, below = (samples - np.searchsorted(np.sort(scores), thresholds) for scores in (p, q))
+        lower, upper = proportion_lower(above, samples, error / 2), proportion_upper(below, samples, error / 2)
+        best = np.argmax(stats.norm.ppf(lower) - stats.norm.ppf(upper))
+        return contradicts(float(lower[best]), float(upper[best]), claim)
+
+    return audit
+
+
+def test_choosing_the_threshold_on_the_confirming_trials_is_caught(seed: int) -> None:
+    error = 0.5
+    assert is_above(false_alarms(choosing_on_the_confirming_trials(1000, error), RUNS, seed), RUNS, error)
+
+
+def test_frequencies_in_place_of_confidence_bounds_are_caught(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    def frequency(successes: Array, trials: Array, error_probability: float) -> Array:
+        return np.clip(np.divide(successes, trials), 1e-9, 1 - 1e-9)
+
+    for bound in ("proportion_lower", "proportion_upper"):
+        monkeypatch.setattr(events, bound, frequency)
+    audit = auditor(gaussian, GaussianDP(1), 200, 0.05, raw)
+    assert is_above(false_alarms(audit, RUNS, seed), RUNS, 0.05)
+
+
+def test_confirming_with_the_trials_that_were_explored_is_caught(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    original = Sampler.scores
+
+    def same_stream(self: Sampler, stream: str, trials: int, score: Score, *, progress: Progress) -> Array:
+        return original(self, stream.replace("explore", "confirm"), trials, score, progress=progress)
+
+    monkeypatch.setattr(Sampler, "scores", same_stream)
+    greedy = replace(events.mu_quantity(), caution=1.0)
+    monkeypatch.setattr(import_module("dpverdict.audit.distinguish"), "mu_quantity", lambda: greedy)
+    runs, error = 600, 0.5
+    audit = auditor(gaussian, GaussianDP(1), 200, error, raw)  # 100 trials explore, the same 100 confirm
+    assert is_above(false_alarms(audit, runs, seed), runs, error)
+
+
+def test_the_same_checks_see_power_where_the_claim_is_false(seed: int) -> None:
+    def quieter(dataset: Array, rng: np.random.Generator, trials: int) -> object:
+        return dataset.sum() + 0.8 * rng.normal(size=trials)
+
+    assert is_above(false_alarms(auditor(quieter, GaussianDP(1), 1500, 0.05, raw), 100, seed), 100, 0.05)

@@ -1,0 +1,259 @@
+"""Verdicts: on the right side of every boundary, with evidence of the right kind, and inconclusive where undecided."""
+
+import dataclasses
+import inspect
+import math
+import types
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb
+
+from dpverdict.audit.certify import certify, decide, source_sha256
+from dpverdict.audit.disjoint_loss import DisjointLoss
+from dpverdict.audit.gaussian_loss import GaussianLoss
+from dpverdict.audit.verdict import Certificate, Status, Verdict, Witness
+from dpverdict.audit.worst_case import WorstCase, neighbour_loss, worst_case
+from dpverdict.balls import Enclosure, Real, ball, precision
+from dpverdict.errors import NotCertified
+from dpverdict.mechanisms import (
+    REPLACE_ONE,
+    ApproximateDP,
+    CorrelatedGaussian,
+    EllipticalGaussian,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    StandardGaussian,
+    ZeroConcentratedDP,
+    broken,
+    scales,
+)
+from dpverdict.mechanisms.guarantee import Guarantee
+from dpverdict.mechanisms.mechanism import GaussianMechanism
+
+UNIT = StandardGaussian(dim=4, mu=1)  # scale 2: mu is exactly 1
+STEP = Fraction(1, 10**60)
+
+
+@pytest.mark.parametrize(
+    ("at_boundary", "below"),
+    [
+        (GaussianDP(1), GaussianDP(1 - STEP)),
+        (ZeroConcentratedDP("1/2"), ZeroConcentratedDP(Fraction(1, 2) - STEP)),
+        (RenyiDP(3, "3/2"), RenyiDP(3, Fraction(3, 2) - STEP)),
+        (RenyiDP("1.5", "3/4"), RenyiDP("1.5", Fraction(3, 4) - STEP)),
+    ],
+    ids=str,
+)
+def test_rational_claims_are_decided_exactly_at_their_boundary(at_boundary: Guarantee, below: Guarantee) -> None:
+    verdict = certify(UNIT, at_boundary)
+    assert verdict.status is Status.CERTIFIED
+    assert verdict.certificate is not None
+    assert verdict.certificate.method == "exact rational arithmetic"
+    assert certify(UNIT, below).status is Status.REFUTED
+
+
+def test_an_approximate_claim_is_decided_on_both_sides_of_the_profile() -> None:
+    with precision(400):
+        delta = GaussianLoss(1).certified_delta("0.7")
+    above, below = Fraction(delta.upper) * (1 + STEP), Fraction(delta.lower) * (1 - STEP)
+    kept = certify(UNIT, ApproximateDP("0.7", above))
+    assert kept.status is Status.CERTIFIED
+    assert kept.certificate is not None
+    assert kept.certificate.method == "ball arithmetic"
+    assert certify(UNIT, ApproximateDP("0.7", below)).status is Status.REFUTED
+
+
+@pytest.mark.parametrize("epsilon", ["0", "1", "50", "100000"])
+def test_no_gaussian_mechanism_is_purely_private(epsilon: str) -> None:
+    verdict = certify(UNIT, PureDP(epsilon))
+    assert verdict.status is Status.REFUTED
+    assert verdict.witness is not None
+    assert not verdict.witness.value.contains(0)
+    assert verdict.witness.bound.contains(0)
+    p, q = verdict.witness.probability.show(), verdict.witness.neighbour_probability.show()
+    exponent = Decimal(p.strip("[").split(", ")[0]).ln() - Decimal(q.strip("]").split(", ")[1]).ln()
+    assert exponent > Decimal(epsilon)  # P(event) > exp(epsilon) Q(event): probabilities far below float64
+
+
+def test_a_profile_below_what_balls_can_hold_is_inconclusive() -> None:
+    verdict = certify(UNIT, PureDP(10**7))  # delta is near exp(-5e13)
+    assert verdict.status is Status.INCONCLUSIVE
+    assert verdict.reason is not None
+
+
+def test_the_own_claim_is_decided_when_none_is_given() -> None:
+    assert certify(UNIT).claim == UNIT.claim
+    assert certify(broken.by_name("M3").make(3, 1)).status is Status.REFUTED
+
+
+def test_a_mechanism_told_apart_with_certainty_keeps_no_claim() -> None:
+    exposed = broken.by_name("M6").make(3, 1)
+    for claim in (GaussianDP(100), ApproximateDP(50, "0.999"), ZeroConcentratedDP(10**6), PureDP(9), RenyiDP(2, 99)):
+        verdict = certify(exposed, claim)
+        assert verdict.status is Status.REFUTED
+        witness = verdict.witness
+        assert witness is not None
+        assert (witness.probability.lower, witness.neighbour_probability.upper) == (1.0, 0.0)
+        assert witness.value.upper == math.inf
+        assert claim.describe() in witness.statement
+
+
+# undecided ------------------------------------------------------------------------------------------------------------
+
+
+def stuck(value: Fraction) -> Real:
+    """A stand-in for a number whose balls keep a width of 2^-20000 at every precision."""
+    return Real(lambda: ball(value).union(ball(value) + arb(2) ** -20000))
+
+
+def test_numbers_that_cannot_be_told_apart_leave_the_verdict_inconclusive() -> None:
+    worst = dataclasses.replace(worst_case(UNIT), loss=GaussianLoss.from_squared(stuck(Fraction(1))))
+    verdict = decide(UNIT, GaussianDP(1), worst)
+    assert verdict.status is Status.INCONCLUSIVE
+    assert verdict.reason is not None
+    assert "8192 bits" in verdict.reason
+    with pytest.raises(NotCertified, match="INCONCLUSIVE"):
+        verdict.require()
+    assert decide(UNIT, GaussianDP(2), worst).status is Status.CERTIFIED
+    assert decide(UNIT, GaussianDP("0.5"), worst).status is Status.REFUTED
+
+
+def test_a_box_of_more_sides_than_are_summed_exactly_may_meet_its_claim_undecided() -> None:
+    # Sides j^2 and m^2 with sum q^2, so that every scale j q and m q is a float64: mu is exactly 1, but the form is
+    # enclosed in balls, which cannot tell 1 from 1. Never CERTIFIED without a decision.
+    squares = [j * j for j in range(2, 300)]
+    total = sum(squares)
+    bounds = [*squares, ((total - 1) // 2) ** 2] if total % 2 else [1, *squares, (total // 2) ** 2]
+    mechanism = EllipticalGaussian(bounds=bounds, mu=1)
+    assert math.isqrt(sum(bounds)) ** 2 == sum(bounds)
+    assert certify(mechanism).status is Status.INCONCLUSIVE
+    assert certify(mechanism, GaussianDP("1.0000000000000000001")).status is Status.CERTIFIED
+    assert certify(mechanism, GaussianDP("0.9999999999999999999")).status is Status.REFUTED
+    assert certify(EllipticalGaussian(bounds=[1, 4, 4, 16], mu=1)).status is Status.CERTIFIED
+
+
+# the objects ----------------------------------------------------------------------------------------------------------
+
+
+def certificate() -> Certificate:
+    made = certify(UNIT).certificate
+    assert made is not None
+    return made
+
+
+def witness() -> Witness:
+    made = certify(UNIT, GaussianDP("0.5")).witness
+    assert made is not None
+    return made
+
+
+@pytest.mark.parametrize("status", list(Status))
+@pytest.mark.parametrize("parts", [(), ("certificate", "witness"), ("witness", "reason"), ("certificate", "reason")])
+def test_a_verdict_with_other_evidence_than_its_status_is_not_made(status: Status, parts: tuple[str, ...]) -> None:
+    evidence: dict[str, Any] = {"certificate": certificate(), "witness": witness(), "reason": "undecided"}
+    with pytest.raises(ValueError, match="needs its own evidence"):
+        Verdict(status=status, mechanism="m", claim=GaussianDP(1), **{part: evidence[part] for part in parts})
+
+
+@pytest.mark.parametrize(
+    ("status", "part"),
+    [(Status.CERTIFIED, "witness"), (Status.REFUTED, "reason"), (Status.INCONCLUSIVE, "certificate")],
+)
+def test_evidence_of_another_status_does_not_make_a_verdict(status: Status, part: str) -> None:
+    evidence: dict[str, Any] = {"certificate": certificate(), "witness": witness(), "reason": "undecided"}
+    with pytest.raises(ValueError, match="needs its own evidence"):
+        Verdict(status=status, mechanism="m", claim=GaussianDP(1), **{part: evidence[part]})
+
+
+def test_a_verdict_is_not_a_truth_value_and_is_required_explicitly() -> None:
+    kept, refuted = certify(UNIT), certify(UNIT, GaussianDP("0.5"))
+    for verdict in (kept, refuted):
+        with pytest.raises(TypeError, match="three values"):
+            bool(verdict)
+    assert kept.require() is kept
+    with pytest.raises(NotCertified, match=r"^REFUTED: standard-gaussian claims mu=0\.5: "):
+        refuted.require()
+    assert kept.summary().startswith("CERTIFIED: standard-gaussian claims mu=1: mu^2 is within mu=1")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        kept.status = Status.REFUTED  # type: ignore[misc]
+
+
+def test_a_certificate_names_what_it_takes_for_granted_and_the_source_it_rests_on() -> None:
+    made = certificate()
+    assert any("rounding" in assumption for assumption in made.assumptions)
+    assert made.source_sha256 == source_sha256(UNIT) != source_sha256(EllipticalGaussian(bounds=[1], mu=1))
+    assert len(made.source_sha256) == 64
+    assert "vertex" in made.worst_case or "vertices" in made.worst_case
+
+
+@pytest.mark.parametrize(
+    "name", ["dpverdict.balls", "dpverdict.mechanisms.quadratic_form", "dpverdict.audit.worst_case"]
+)
+def test_a_certificate_goes_stale_with_the_source(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = source_sha256(UNIT)
+    read = inspect.getsource
+
+    def edited(module: types.ModuleType) -> str:
+        return read(module) + ("# edited" if module.__name__ == name else "")
+
+    monkeypatch.setattr(inspect, "getsource", edited)
+    assert source_sha256(UNIT) != before
+
+
+# the losses -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_worst_case_is_told_in_words_and_as_datasets() -> None:
+    worst = worst_case(CorrelatedGaussian(dim=3, mu=1, count="withheld"))
+    assert worst.description == "a record with 2 of 3 entries at 1 and the others at 0"
+    np.testing.assert_array_equal(worst.pair.dataset, [[1.0, 1.0, 0.0]])
+    assert worst.pair.neighbour.shape == (0, 3)
+    replaced = worst_case(StandardGaussian(dim=3, mu=1, adjacency=REPLACE_ONE))
+    np.testing.assert_array_equal(replaced.pair.dataset + replaced.pair.neighbour, np.ones((1, 3)))
+
+
+def test_all_records_of_one_user_are_in_the_worst_pair() -> None:
+    worst = worst_case(broken.by_name("M17").make(4, 1))
+    assert worst.pair.dataset.shape == (3, 4)
+    assert worst.pair.records_per_user == 3
+    assert isinstance(worst, WorstCase)
+
+
+def test_a_neighbour_that_changes_nothing_has_no_loss() -> None:
+    mechanism = CorrelatedGaussian(dim=3, mu=1, count="withheld")
+    assert neighbour_loss(mechanism, np.zeros(3)).mu == 0.0
+    assert neighbour_loss(UNIT, np.zeros(4)).delta(0) == 0.0
+    assert isinstance(neighbour_loss(broken.by_name("M6").make(3, 1), np.zeros(3)), DisjointLoss)
+
+
+# planted faults -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: CorrelatedGaussian(dim=7, mu="0.3"), lambda: CorrelatedGaussian(dim=11, mu=1, C="1.7")]
+)
+def test_scales_rounded_down_instead_of_up_are_refuted(
+    make: Callable[[], GaussianMechanism], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert certify(make()).status is Status.CERTIFIED
+    exact = scales.sqrt_up
+    monkeypatch.setattr(scales, "sqrt_up", lambda square: math.nextafter(exact(square), 0))
+    assert certify(make()).status is Status.REFUTED
+
+
+def test_scales_rounded_to_nearest_are_refuted_for_some_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scales, "sqrt_up", lambda square: square.sqrt().nearest())
+    statuses = [certify(CorrelatedGaussian(dim=d, mu="0.3")).status for d in range(1, 30)]
+    assert Status.REFUTED in statuses
+
+
+def test_enclosures_of_a_certificate_are_intervals() -> None:
+    made = certificate()
+    assert isinstance(made.value, Enclosure)
+    assert made.value.lower <= made.bound.upper

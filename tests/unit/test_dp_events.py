@@ -1,0 +1,93 @@
+"""dp_accounting's accountants compose our mechanisms with their own events."""
+
+import dp_accounting
+import pytest
+from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant
+
+from dpverdict.audit.disjoint_loss import DisjointLoss
+from dpverdict.audit.dp_events import dp_event, loss_event
+from dpverdict.audit.gaussian_loss import GaussianLoss
+from dpverdict.audit.laplace_loss import LaplaceLoss
+from dpverdict.audit.pld_exchange import from_pld
+from dpverdict.audit.worst_case import worst_case
+from dpverdict.balls import Real, at_most
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms import REPLACE_ONE, CorrelatedGaussian, StandardGaussian
+
+ADD_OR_REMOVE = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
+
+
+def accountant(relation=ADD_OR_REMOVE):
+    return PLDAccountant(relation, value_discretization_interval=1e-3)
+
+
+@pytest.mark.parametrize("mechanism", [CorrelatedGaussian(dim=100, mu="0.7"), StandardGaussian(dim=10, mu="1/3")])
+def test_the_multiplier_of_a_gaussian_mechanism_is_the_largest_safe_float(mechanism):
+    multiplier = dp_event(mechanism).noise_multiplier
+    mu = worst_case(mechanism).loss.mu_real
+    assert at_most(Real(lambda: Real.of(multiplier).ball() * mu.ball()), Real.of(1)) in (True, None)
+    assert GaussianLoss(1).mu <= 1 / multiplier * float(1 / mu.nearest()) * (1 + 1e-15)
+    assert multiplier * mu.nearest() == pytest.approx(1, rel=1e-15)
+
+
+def test_multipliers_are_rounded_towards_less_noise():
+    for denominator in range(3, 60, 7):
+        multiplier = loss_event(GaussianLoss(f"{denominator}/10")).noise_multiplier
+        assert at_most(Real.of(multiplier), Real.of(f"10/{denominator}")) is True
+
+
+def test_an_accountant_composes_our_mechanism_with_its_own_event():
+    books = accountant()
+    books.compose(dp_event(CorrelatedGaussian(dim=100, mu=1)))
+    books.compose(dp_accounting.GaussianDpEvent(2.0))
+    mu = worst_case(CorrelatedGaussian(dim=100, mu=1)).loss.mu_squared.nearest() + 0.25
+    assert books.get_delta(1.0) == pytest.approx(GaussianLoss.from_squared(mu).delta(1), rel=1e-5)
+    renyi = RdpAccountant(neighboring_relation=ADD_OR_REMOVE)
+    renyi.compose(dp_event(CorrelatedGaussian(dim=100, mu=1)))
+    assert renyi.get_delta(1.0) >= GaussianLoss(1).delta(1)
+
+
+def test_poisson_sampling_of_our_mechanism_is_the_mixture_of_its_worst_pair():
+    """delta(1) of the mixture with weight q is q delta(log(1 + (e - 1)/q)) of the loss itself, for removal."""
+    import math
+
+    q, mechanism = 0.2, CorrelatedGaussian(dim=9, mu=1)
+    books = accountant()
+    books.compose(dp_accounting.PoissonSampledDpEvent(q, dp_event(mechanism)))
+    amplified = q * worst_case(mechanism).loss.delta(math.log1p(math.expm1(1.0) / q))
+    assert books.get_delta(1.0) == pytest.approx(amplified, rel=1e-4)
+    books.compose(dp_accounting.SelfComposedDpEvent(dp_accounting.PoissonSampledDpEvent(q, dp_event(mechanism)), 3))
+    assert amplified < books.get_delta(1.0) < 1
+
+
+def test_under_replace_one_every_accountant_is_on_the_safe_side():
+    mechanism = StandardGaussian(dim=4, mu=1, adjacency=REPLACE_ONE)
+    truth = worst_case(mechanism).loss.delta(1)
+    for books in (accountant(REPLACE_ONE), RdpAccountant(neighboring_relation=REPLACE_ONE)):
+        books.compose(dp_event(mechanism))
+        assert books.get_delta(1.0) >= truth * (1 - 1e-9)
+
+
+def test_laplace_losses_are_compositions_of_laplace_events():
+    books = accountant()
+    books.compose(loss_event(LaplaceLoss(["0.5", "0.25", "0.25"])))
+    truth = LaplaceLoss(["0.5", "0.25", "0.25"]).delta("0.3")
+    assert truth <= books.get_delta(0.3) * (1 + 1e-12)
+    assert books.get_delta(0.3) == pytest.approx(truth, rel=1e-4)
+    assert loss_event(LaplaceLoss(["0.5"])) == dp_accounting.LaplaceDpEvent(2.0)
+    assert loss_event(LaplaceLoss([])) == dp_accounting.NoOpDpEvent()
+
+
+def test_extreme_losses_have_their_events():
+    assert loss_event(GaussianLoss(0)) == dp_accounting.NoOpDpEvent()
+    assert loss_event(DisjointLoss()) == dp_accounting.NonPrivateDpEvent()
+    assert loss_event(GaussianLoss("1e-320")).noise_multiplier == 1.7976931348623157e308
+    assert loss_event(GaussianLoss("1e-3")).noise_multiplier == 1000.0
+
+
+def test_what_has_no_event_is_refused():
+    with pytest.raises(InvalidValue, match="to_pld"):
+        loss_event(from_pld(GaussianLoss(1).to_pld(0.1).pessimistic))
+    with pytest.raises(InvalidValue, match="mechanism"):
+        dp_event(lambda dataset, rng: dataset)

@@ -1,0 +1,144 @@
+"""What a report concludes from its evidence."""
+
+import dataclasses
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from dpverdict.audit.distinguishing_test import DistinguishingTest
+from dpverdict.audit.embedding_check import EmbeddingCheck, Finding
+from dpverdict.audit.report import Report, software_versions
+from dpverdict.audit.report_sections import sections
+from dpverdict.audit.report_table import Evidence
+from dpverdict.audit.verdict import Status
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.guarantee import GaussianDP
+
+Reports = dict[str, Report]
+
+
+def refuting(reports: Reports, report: Report) -> DistinguishingTest:
+    """A test that refutes the claim of the report; where it comes from does not matter to the status."""
+    other = reports["black box, refuted"].test
+    assert other is not None
+    return dataclasses.replace(other, claim=report.claim)
+
+
+def failing(method: str) -> EmbeddingCheck:
+    finding = Finding(name="bijection", holds=False, method=method, detail="no")
+    return EmbeddingCheck(findings=(finding,), error_probability=1e-6, samples=100, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "exit_code"),
+    [
+        ("CERTIFIED", Status.CERTIFIED, 0),
+        ("REFUTED", Status.REFUTED, 1),
+        ("INCONCLUSIVE", Status.INCONCLUSIVE, 3),
+        ("certified profile", Status.CERTIFIED, 0),
+        ("infinite", Status.REFUTED, 1),
+        ("black box", Status.INCONCLUSIVE, 3),
+        ("black box, refuted", Status.REFUTED, 1),
+    ],
+)
+def test_the_status_and_the_exit_code_follow_the_evidence(
+    reports: Reports, kind: str, status: Status, exit_code: int
+) -> None:
+    report = reports[kind]
+    assert (report.status, report.exit_code, report.disagreement) == (status, exit_code, None)
+    assert report.claim.describe() in report.answer or report.status is Status.INCONCLUSIVE
+
+
+def test_a_certified_claim_that_the_releases_contradict_is_refuted(reports: Reports) -> None:
+    report = dataclasses.replace(reports["CERTIFIED"], test=refuting(reports, reports["CERTIFIED"]))
+    assert (report.status, report.exit_code) == (Status.REFUTED, 1)
+    assert report.disagreement == report.answer == report.agreement
+    assert report.disagreement is not None
+    assert "certifies mu=1, but the releases contradict it" in report.disagreement
+
+
+def test_an_undecided_claim_that_the_releases_contradict_is_refuted(reports: Reports) -> None:
+    undecided = reports["INCONCLUSIVE"]
+    report = dataclasses.replace(undecided, worst=None, test=refuting(reports, undecided))
+    assert (report.status, report.disagreement) == (Status.REFUTED, None)
+    assert "unless a test with error probability" in report.answer
+
+
+@pytest.mark.parametrize("method", ["exact rational arithmetic", "two-sample test"])
+@pytest.mark.parametrize("kind", ["CERTIFIED", "INCONCLUSIVE", "black box"])
+def test_a_failing_embedding_check_withdraws_the_certificate(reports: Reports, kind: str, method: str) -> None:
+    report = dataclasses.replace(reports[kind], embedding=failing(method))
+    assert report.status is Status.INCONCLUSIVE
+    assert report.disagreement is not None
+    assert "embedding check fails (bijection)" in report.disagreement
+
+
+def test_a_failing_embedding_check_agrees_with_a_refuted_claim(reports: Reports) -> None:
+    report = dataclasses.replace(reports["REFUTED"], embedding=failing("two-sample test"))
+    assert (report.status, report.disagreement) == (Status.REFUTED, None)
+
+
+def test_releases_farther_apart_than_the_exact_worst_case_withdraw_the_certificate(reports: Reports) -> None:
+    certified = reports["CERTIFIED"]
+    assert certified.test is not None
+    report = dataclasses.replace(certified, test=dataclasses.replace(certified.test, mu_lower=1.5))
+    assert report.status is Status.INCONCLUSIVE
+    assert report.disagreement is not None
+    assert "mu is at least 1.5" in report.disagreement
+
+
+def test_a_test_that_does_not_refute_never_overrules_a_witness(reports: Reports) -> None:
+    refuted = reports["REFUTED"]
+    assert refuted.test is not None
+    quiet = dataclasses.replace(refuted.test, refuted=False, witness=None, mu_lower=0.0)
+    report = dataclasses.replace(refuted, test=quiet)
+    assert report.status is Status.REFUTED
+    assert report.agreement is not None
+    assert "no evidence for it" in report.agreement
+
+
+def test_a_report_needs_evidence_about_its_own_claim_and_a_time_in_utc(reports: Reports) -> None:
+    certified, black_box = reports["CERTIFIED"], reports["black box"]
+    with pytest.raises(InvalidValue, match=r"verdict\.claim='mu=1' must be about the claim mu=2"):
+        dataclasses.replace(certified, claim=GaussianDP(2))
+    with pytest.raises(InvalidValue, match=r"test\.claim='eps=1' must be about the claim mu=2"):
+        dataclasses.replace(black_box, claim=GaussianDP(2))
+    with pytest.raises(InvalidValue, match="evidence=None must be a verdict, a test or both"):
+        dataclasses.replace(black_box, test=None)
+    for created in (datetime(2025, 3, 1), datetime(2025, 3, 1, tzinfo=timezone(timedelta(hours=1)))):
+        with pytest.raises(InvalidValue, match="must be a time in UTC"):
+            dataclasses.replace(black_box, created=created)
+
+
+def test_every_section_has_one_kind_of_evidence_and_an_anchor_of_its_own(reports: Reports) -> None:
+    kinds = {
+        **dict.fromkeys(("worst", "certificate", "witness", "reason", "numbers"), Evidence.EXACT),
+        **dict.fromkeys(("covariance", "embedding"), Evidence.EXACT),
+        **dict.fromkeys(("embedding-samples", "statistics"), Evidence.STATISTICAL),
+        **dict.fromkeys(("subject", "assumptions", "reproduction"), Evidence.NONE),
+    }
+    for report in reports.values():
+        found = sections(report)
+        assert {section.anchor: section.evidence for section in found}.items() <= kinds.items()
+        assert len({section.anchor for section in found}) == len(found)
+        for section in found:
+            for table in section.tables:
+                assert {len(row) for row in table.rows} == {len(table.header or table.rows[0])}
+
+
+def test_the_two_samplers_are_not_among_the_exact_findings(reports: Reports) -> None:
+    by_anchor = {section.anchor: section for section in sections(reports["CERTIFIED"])}
+    exact = {row[2] for row in by_anchor["embedding"].tables[0].rows}
+    sampled = {row[2] for row in by_anchor["embedding-samples"].tables[0].rows}
+    assert exact == {"symbolic", "exact rational arithmetic"}
+    assert sampled == {"two-sample test"}
+
+
+def test_assumptions_are_listed_once(reports: Reports) -> None:
+    (section,) = (section for section in sections(reports["CERTIFIED"]) if section.anchor == "assumptions")
+    texts = [row[1] for row in section.tables[0].rows]
+    assert len(texts) == len(set(texts)) >= 2
+
+
+def test_the_versions_name_what_the_numbers_depend_on() -> None:
+    assert list(software_versions()) == ["python", "dpverdict", "numpy", "scipy", "python-flint"]
