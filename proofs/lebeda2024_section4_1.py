@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import sympy
-from sympy import Integer, Rational, Symbol, sqrt
+from sympy import Integer, Matrix, Rational, Symbol, sqrt
 
 from dpverdict.balls import at_most
 from dpverdict.mechanisms.count_ellipse import eigenvalues
@@ -146,12 +146,18 @@ def in_symbols(value: Surd) -> Expr:
 
 
 class Chain(NamedTuple):
-    """The proof's bounds for even and odd d as formulas of (d, root), its decimal, and its reduction of (d, k)."""
+    """The proof's bounds for even and odd d as formulas of (d, root), its decimal, and its reduction of (d, k).
+
+    ``extended`` is the form at (x, t) by that at x, the regression q of the deleted entry on x, and its rest variance;
+    ``kept`` is the mean share of the trace that is left when one coordinate is deleted.
+    """
 
     even: Formula
     odd: Formula
     decimal: str
     reduced: Callable[[int, int], tuple[int, int]]
+    extended: Formula = lambda form, t, q, rest: form + (t - q) ** 2 / rest
+    kept: Formula = lambda d: 1 - 1 / d
 
 
 CHAIN = Chain(
@@ -191,6 +197,17 @@ CHAIN = Chain(
             "3 for 2",
             CHAIN._replace(odd=lambda d, root: (3 + 2 * root(d) - 2 * root(d - 2)) / 4),
         ),
+        Plant(
+            "a coordinate less, the form",
+            "t + q for t - q",
+            CHAIN._replace(extended=lambda form, t, q, rest: form + (t + q) ** 2 / rest),
+        ),
+        Plant(
+            "a coordinate less is no less private",
+            "minus for plus",
+            CHAIN._replace(extended=lambda form, t, q, rest: form - (t - q) ** 2 / rest),
+        ),
+        Plant("a coordinate less, the trace", "1 - 2/d", CHAIN._replace(kept=lambda d: 1 - 2 / d)),
         Plant("a coordinate less costs less", "d + 1 for d - 1", CHAIN._replace(reduced=lambda d, k: (d + 1, k))),
     ),
 )
@@ -198,7 +215,9 @@ def lemma_4_4_proof(claim: Chain) -> Findings:
     """Rational in s = sqrt d + sqrt(d-1), and in q with d = (q + 1/q)^2/2, d - 2 = (q - 1/q)^2/2.
 
     Deleting a coordinate of an optimal covariance leaves a feasible one for d - 1; averaged over the coordinate its
-    trace is (1 - 1/d) tr(S), so its variance per query is the same: OPT(d - 1) <= OPT(d).
+    trace is (1 - 1/d) tr(S), so its variance per query is the same: OPT(d - 1) <= OPT(d). Feasible: with S = [[S', b],
+    [b^T, a]], w = S'^-1 b, q = w^T x and rest = a - w^T b, the form at (x, t) is x^T S'^-1 x + (t - q)^2/rest: at
+    least the form without the coordinate, and t = 0 keeps the number of ones. So for every d; optima are compared too.
     """
     even = two_roots(lambda below, root: claim.even(below + 1, root))
     yield identity("gap for even d", even, even_gap(), scope="all even d")
@@ -215,6 +234,7 @@ def lemma_4_4_proof(claim: Chain) -> Findings:
     yield nonnegative("decreasing for odd d", -sympy.diff(odd, q), {q: 1}, scope="all d >= 2")
     exact = algorithm_1(Integer(3), sqrt) - in_symbols(ellipse_optimum(3, 1).per_query_variance)
     yield identity("exact at d = 3, k = 1", claim.odd(Integer(3), sqrt), exact, scope="d = 3, k = 1")
+    yield from _deleted(claim)
     cases = [(dim, k) for dim in range(2, 13) for k in range(1, dim + 1)] + [
         (m, (m + 1) // 2) for m in range(13, 100, 2)
     ]
@@ -222,9 +242,26 @@ def lemma_4_4_proof(claim: Chain) -> Findings:
         "a coordinate less costs less",
         cases,
         lambda case: no_more(ellipse_optimum(*claim.reduced(*case)), ellipse_optimum(*case)),
-        scope="proved for all d; exact optima d <= 12, all k, and odd d < 100, k = (d+1)/2",
+        scope="exact optima compared for d = 2..12, all k, and odd d = 13..99, k = (d+1)/2",
         show=lambda case: f"(d, k) = {case}",
     )
+
+
+def _deleted(claim: Chain) -> Findings:
+    """For every d: y = (S'^-1 x + w (q - t)/rest, (t - q)/rest) solves S y = (x, t), and (x, t)^T y is the form."""
+    t, q, a, wb, form, rest = sympy.symbols("t q a wb form rest", real=True)
+    last, own = (t - q) / (a - wb), q + wb * (q - t) / (a - wb)  # the last entry of y, and b^T of its first ones
+    whole = form + q * (q - t) / (a - wb) + t * last
+    yield identity(
+        "a coordinate less, the form",
+        Matrix([own + a * last, whole]),
+        Matrix([t, claim.extended(form, t, q, a - wb)]),
+        scope="every d and S > 0",
+    )
+    scaled = sympy.expand((claim.extended(form, Integer(0), q, rest) - form) * rest).subs(q**2, a)  # a = q^2 >= 0
+    yield nonnegative("a coordinate less is no less private", scaled, {a: 0}, scope="every d and S > 0")
+    mean = sympy.summation(1 - 1 / d, (Symbol("i", integer=True), 1, d)) / d  # every S_ii is deleted once in d
+    yield identity("a coordinate less, the trace", mean, claim.kept(d), scope="all d >= 2")
 
 
 def no_more(left: EllipseOptimum, right: EllipseOptimum) -> bool | None:
