@@ -103,6 +103,13 @@ class Surd:
     def __rtruediv__(self, other: int | Fraction | Surd) -> Surd:
         return Surd.of(other) / self
 
+    def __pow__(self, exponent: int) -> Surd:
+        """The power, for a whole exponent >= 0."""
+        result = Surd.of(1)
+        for _ in range(exponent):
+            result = result * self
+        return result
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, int | Fraction | Surd) and (self - other).sign() == 0
 

@@ -20,6 +20,7 @@ def test_the_field_laws_hold(x: Surd, y: Surd, z: Surd) -> None:
     assert x * (y + z) == x * y + x * z
     assert (x - y) + y == x
     assert x - x == 0
+    assert (x**0, x**1, x**3) == (1, x, x * x * x)
     if y != 0:
         assert (x / y) * y == x
         assert 1 / y == Surd.of(1) / y
