@@ -21,6 +21,8 @@ from typing import Any, Final, Protocol, final, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverdict.audit.engines import current_engine
+from dpverdict.audit.journal import current_journal
 from dpverdict.errors import InvalidValue, MechanismFailure
 
 Array = NDArray[np.float64]
@@ -125,12 +127,7 @@ class Sampler:
             trials: how many there are in all.
             progress: called after each chunk.
         """
-        length = chunk_length(self.size)
-        for index, start in enumerate(range(0, trials, length)):
-            stop = min(start + length, trials)
-            yield self._chunk(stop - start, generator(self.seed, stream, index))
-            if progress is not None:
-                progress(stop, trials)
+        return self._run(stream, trials, None, progress)
 
     def collect(self, stream: str, trials: int, *, progress: Progress | None = None) -> Array:
         """All outputs of one stream at once: shape (trials, m)."""
@@ -140,9 +137,31 @@ class Sampler:
         self, stream: str, trials: int, score: Callable[[Array], Array], *, progress: Progress | None = None
     ) -> Array:
         """The scores of one stream, shape (trials,); the outputs are forgotten chunk by chunk."""
-        return np.concatenate(
-            [np.empty(0), *(score(outputs) for outputs in self.chunks(stream, trials, progress=progress))]
-        )
+        return np.concatenate([np.empty(0), *self._run(stream, trials, score, progress)])
+
+    def _run(
+        self, stream: str, trials: int, score: Callable[[Array], Array] | None, progress: Progress | None
+    ) -> Iterator[Array]:
+        """Every chunk of a stream, or its scores, in order: from the journal, or from the engine that runs it."""
+        length = chunk_length(self.size)
+        chunks = [Chunk(index, min(length, trials - start)) for index, start in enumerate(range(0, trials, length))]
+        journal, kind = current_journal(), "outputs" if score is None else "scores"
+
+        def entry(chunk: Chunk) -> str:
+            return f"{kind} of {self.name} on {self.where}, seed {self.seed}: {stream}, {chunk.index}, {chunk.trials}"
+
+        known = [journal is not None and journal.holds(entry(chunk)) for chunk in chunks]
+        missing = [chunk for chunk, found in zip(chunks, known, strict=True) if not found]
+        made = current_engine().map(ChunkRun(self, stream, score), missing)
+        done = 0
+        for chunk, found in zip(chunks, known, strict=True):
+            result = journal.load(entry(chunk)) if journal is not None and found else next(made)
+            if journal is not None and not found:
+                journal.store(entry(chunk), result)
+            yield result
+            done += chunk.trials
+            if progress is not None:
+                progress(done, trials)
 
     def _chunk(self, trials: int, rng: np.random.Generator) -> Array:
         outputs = self._batch(trials, rng) if isinstance(self.mechanism, BatchedMechanism) else self._loop(trials, rng)
@@ -205,6 +224,36 @@ class Sampler:
 
     def _failure(self, problem: str, remedy: str) -> MechanismFailure:
         return MechanismFailure(self.name, f"{problem} on {self.where}", remedy)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Trials that are run together: which of its stream, and how many."""
+
+    index: int
+    trials: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ChunkRun:
+    """Runs the chunks of one stream, wherever an engine calls it.
+
+    Attributes:
+        sampler: what is run.
+        stream: the name of the stream.
+        score: applied to the outputs before they are given back; None for the outputs themselves.
+    """
+
+    sampler: Sampler
+    stream: str
+    score: Callable[[Array], Array] | None
+
+    def __call__(self, chunk: Chunk) -> Array:
+        """The outputs of a chunk, or their scores."""
+        outputs = self.sampler._chunk(chunk.trials, generator(self.sampler.seed, self.stream, chunk.index))
+        return outputs if self.score is None else self.score(outputs)
 
 
 def generator(seed: int, stream: str, index: int) -> np.random.Generator:

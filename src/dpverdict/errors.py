@@ -1,10 +1,12 @@
 """The errors a caller can meet.
 
 Every message says the name, the value, the requirement and the remedy, in that order, on one line; the parts are also
-attributes, so that a program can read them.
+attributes, so that a program can read them. An error raised in a worker process arrives whole (``__reduce__``).
 """
 
 from __future__ import annotations
+
+from typing import final
 
 
 class DpverdictError(Exception):
@@ -24,6 +26,9 @@ class InvalidValue(DpverdictError, ValueError):
         self.remedy = remedy
         super().__init__(f"{name}={_short(value)} must be {requirement}: {remedy}")
 
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.name, _sendable(self.value), self.requirement, self.remedy)
+
 
 class PrecisionExhausted(DpverdictError, ArithmeticError):
     """A ball stayed wider than was asked for at the largest precision allowed; no weak answer is returned instead."""
@@ -33,6 +38,9 @@ class PrecisionExhausted(DpverdictError, ArithmeticError):
         self.bits = bits
         self.remedy = remedy
         super().__init__(f"{name} is not determined at {bits} bits: {remedy}")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.name, self.bits, self.remedy)
 
 
 class MechanismFailure(DpverdictError):
@@ -44,9 +52,28 @@ class MechanismFailure(DpverdictError):
         self.remedy = remedy
         super().__init__(f"mechanism {mechanism} {problem}: {remedy}")
 
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.mechanism, self.problem, self.remedy)
+
 
 class NotCertified(DpverdictError):
     """``Verdict.require()`` was called on a verdict that is not CERTIFIED."""
+
+
+@final
+class _Shown:
+    """Stands in another process for a value that could not follow its error there: it is shown as it was."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _sendable(value: object) -> object:
+    """The value, or its representation where it cannot be sent to another process."""
+    return value if value is None or isinstance(value, bool | int | float | str) else _Shown(repr(value))
 
 
 def _short(value: object, limit: int = 80) -> str:

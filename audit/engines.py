@@ -1,0 +1,306 @@
+"""Where trials and proofs run: in this process, on several, or on a Dask cluster, through one code path.
+
+An engine maps a function over tasks and gives the results back in the order of the tasks. A task carries the seed of
+its own randomness, so the results are the same bits whichever engine ran them, and in whatever order they finished. A
+worker that dies costs the tasks it was running: they are handed to another one, at most `ATTEMPTS` times each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+import sysconfig
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, TypeVar, final
+
+import cloudpickle
+
+from dpverdict.errors import InvalidValue, MechanismFailure
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+ATTEMPTS: Final = 3
+"""How often a task is started before its worker's death is held against the task."""
+
+IN_FLIGHT: Final = 4
+"""Tasks handed out per worker and not yet taken back: enough to keep it busy, few enough to bound the memory."""
+
+
+class Engine(ABC):
+    """Maps a function over tasks; see the module."""
+
+    @abstractmethod
+    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        """``function(task)`` of every task, in the order of the tasks, each given as soon as it is known.
+
+        Raises:
+            MechanismFailure: a task ended its worker `ATTEMPTS` times.
+            Exception: whatever ``function`` raises, at its place in the order.
+        """
+
+
+@final
+class ThisProcess(Engine):
+    """One task after the other, where the caller is."""
+
+    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        yield from map(function, tasks)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A task on its way: its bytes, what will hold its result, who runs it, and which attempt this is."""
+
+    task: bytes
+    future: Future[Any]
+    executor: Executor
+    attempt: int
+
+
+class _Remote(Engine):
+    """Tasks run by workers that share nothing with this process: functions and tasks travel as bytes."""
+
+    @abstractmethod
+    def _executor(self) -> Executor:
+        """Workers that are alive."""
+
+    @abstractmethod
+    def _workers(self) -> int: ...
+
+    @abstractmethod
+    def _renew(self, broken: Executor) -> None:
+        """Replace workers that have died, where nobody else does; those of a newer executor are left alone."""
+
+    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        payload = _packed(function)
+        most = IN_FLIGHT * self._workers()
+        waiting = iter(tasks)
+        running: deque[_Started] = deque()
+        try:
+            while True:
+                for task in islice(waiting, most - len(running)):
+                    running.append(self._start(payload, cloudpickle.dumps(task), 1))
+                if not running:
+                    return
+                first = running.popleft()
+                try:
+                    result: R = first.future.result()
+                except Exception as error:
+                    if not _worker_died(error):
+                        raise
+                    if first.attempt == ATTEMPTS:
+                        remedy = "look at its memory, and at what it calls outside Python"
+                        problem = f"ended its worker {ATTEMPTS} times"
+                        raise MechanismFailure(_name(function), problem, remedy) from error
+                    self._renew(first.executor)
+                    running.appendleft(self._start(payload, first.task, first.attempt + 1))
+                    continue
+                yield result
+        finally:
+            for started in running:
+                started.future.cancel()
+
+    def _start(self, payload: bytes, task: bytes, attempt: int) -> _Started:
+        for _ in range(ATTEMPTS):
+            executor = self._executor()
+            try:
+                return _Started(task, executor.submit(_work, payload, task), executor, attempt)
+            except BrokenExecutor:  # it broke while nobody waited for it
+                self._renew(executor)
+        raise MechanismFailure("", "cannot be run: new workers end at once", "run it with --jobs 1")
+
+
+@final
+class Processes(_Remote):
+    """Worker processes on this machine.
+
+    Args:
+        workers: how many.
+
+    Raises:
+        InvalidValue: fewer than one.
+    """
+
+    def __init__(self, workers: int) -> None:
+        if workers < 1:
+            raise InvalidValue("jobs", workers, "a whole number >= 1", "give the number of processes")
+        self.workers: Final = workers
+        self._pool: ProcessPoolExecutor | None = None
+
+    def _executor(self) -> ProcessPoolExecutor:
+        if self._pool is None:  # a fresh interpreter each: a fork of a process with threads can hang
+            self._pool = ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"), initializer=_quiet)
+        return self._pool
+
+    def _workers(self) -> int:
+        return self.workers
+
+    def _renew(self, broken: Executor) -> None:
+        if self._pool is broken:
+            broken.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+    def close(self) -> None:
+        """End the worker processes."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+
+@final
+class DaskCluster(_Remote):
+    """The workers of an existing Dask cluster.
+
+    Whoever can reach its scheduler can run code on its workers, and the workers are sent code to run: use a cluster
+    that you trust, on a network that you trust.
+
+    Args:
+        address: of the scheduler, such as ``tcp://10.0.0.5:8786``.
+
+    Raises:
+        InvalidValue: Dask is not installed, or nobody answers at the address.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            distributed = importlib.import_module("distributed")
+        except ModuleNotFoundError:
+            remedy = 'pip install "dpverdict[dask]"'
+            raise InvalidValue("dask", address, "used where Dask is installed", remedy) from None
+        try:
+            self._client: Any = distributed.Client(address, timeout="10s", set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            problem = " ".join(f"{type(error).__name__}: {error}".split())
+            remedy = f"give the address that the scheduler prints, such as tcp://127.0.0.1:8786 ({problem})"
+            raise InvalidValue("dask", address, "the address of a Dask scheduler that answers", remedy) from None
+        self._pool: Executor = self._client.get_executor(pure=False)
+
+    def _executor(self) -> Executor:
+        return self._pool
+
+    def _workers(self) -> int:
+        return max(1, sum(self._client.nthreads().values()))
+
+    def _renew(self, broken: Executor) -> None:
+        """The scheduler hands the tasks of a dead worker to another one by itself."""
+
+    def close(self) -> None:
+        """Leave the cluster; it goes on."""
+        self._client.close()
+
+
+_CURRENT: ContextVar[Engine | None] = ContextVar("engine", default=None)
+
+
+def current_engine() -> Engine:
+    """The engine of the innermost `running_on`; outside of all, this process."""
+    return _CURRENT.get() or ThisProcess()
+
+
+@contextlib.contextmanager
+def running_on(engine: Engine) -> Iterator[Engine]:
+    """Run the trials of every audit inside on ``engine``; the results do not depend on it."""
+    token = _CURRENT.set(engine)
+    try:
+        yield engine
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextlib.contextmanager
+def chosen_engine(*, jobs: int | None = None, dask: str | None = None) -> Iterator[Engine]:
+    """The engine that two options of the command line name, closed at the end.
+
+    Args:
+        jobs: number of processes; 1 or None for this one.
+        dask: address of a scheduler.
+
+    Raises:
+        InvalidValue: both are given, or one that cannot be used.
+    """
+    if dask is not None and jobs is not None:
+        raise InvalidValue("jobs", jobs, "left out with --dask", "the cluster says how many workers there are")
+    if dask is None and jobs in (None, 1):
+        with running_on(ThisProcess()) as engine:
+            yield engine
+        return
+    remote = DaskCluster(dask) if dask is not None else Processes(1 if jobs is None else jobs)
+    try:
+        with running_on(remote) as engine:
+            yield engine
+    finally:
+        remote.close()
+
+
+def _quiet() -> None:
+    """An interrupt is for the parent, which then ends its workers."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _work(function: bytes, task: bytes) -> object:
+    return _unpacked(function)(cloudpickle.loads(task))
+
+
+@lru_cache(maxsize=4)
+def _unpacked(function: bytes) -> Callable[[object], object]:
+    loaded: Callable[[object], object] = cloudpickle.loads(function)
+    return loaded
+
+
+def _packed(value: object) -> bytes:
+    """The bytes of a function with all it holds; code that a worker cannot import travels with it."""
+    mine = [module for module in list(sys.modules.values()) if _travels(module)]
+    for module in mine:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        packed: bytes = cloudpickle.dumps(value)
+    except Exception as error:
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
+        requirement = "something that can be sent to another process"
+        raise InvalidValue("mechanism", value, requirement, f"run it with --jobs 1 ({problem})") from error
+    finally:
+        for module in mine:
+            cloudpickle.unregister_pickle_by_value(module)
+    return packed
+
+
+def _travels(module: ModuleType) -> bool:
+    """Whether a module is a loose file of the user's, which another process need not find."""
+    file = getattr(module, "__file__", None)
+    if not file or module.__name__ == "__main__" or module.__name__.partition(".")[0] == "dpverdict":
+        return False
+    path = os.path.realpath(file)
+    return path.endswith(".py") and not path.startswith(_installed_folders())
+
+
+@lru_cache(maxsize=1)
+def _installed_folders() -> tuple[str, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    folders = {os.path.realpath(sysconfig.get_path(name)) for name in names}
+    folders |= {str(Path(os.path.realpath(entry))) for entry in sys.path if entry.endswith("site-packages")}
+    return tuple(sorted(folders))
+
+
+def _worker_died(error: Exception) -> bool:
+    """Whether an error is the death of a worker, and not something the function raised."""
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+
+
+def _name(function: object) -> str:
+    return str(getattr(function, "__qualname__", type(function).__qualname__))

@@ -1,0 +1,229 @@
+"""Whoever runs the trials, the results are the same bits; a worker that dies costs its tasks, not the run."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpverdict.audit.engines import (
+    ATTEMPTS,
+    DaskCluster,
+    Engine,
+    Processes,
+    ThisProcess,
+    chosen_engine,
+    current_engine,
+    running_on,
+)
+from dpverdict.audit.journal import Journal, journalled_in
+from dpverdict.audit.trials import Sampler
+from dpverdict.errors import InvalidValue, MechanismFailure, PrecisionExhausted
+
+Array = NDArray[np.float64]
+DATASET = np.ones((3, 2))
+TRIALS = 20_000
+
+
+def noisy(dataset: Array, rng: np.random.Generator, trials: int) -> object:
+    return dataset.sum(axis=0) + rng.normal(size=(trials, 2))
+
+
+def raises(dataset: Array, rng: np.random.Generator) -> object:
+    if rng.random() < 0.2:
+        raise ValueError("one in five")
+    return 0.0
+
+
+def collect(engine: Engine) -> Array:
+    with running_on(engine):
+        return Sampler.prepare(noisy, DATASET, where="the dataset", seed=5).collect("confirm", TRIALS)
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Processes]:
+    engine = Processes(2)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """A real scheduler and two real workers, in processes of their own."""
+    environment = os.environ | {"DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "60s"}
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+    folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"dpverdict-dask-{os.getpid()}"
+    folder.mkdir()
+    address_file = folder / "scheduler.json"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder, "env": environment}
+    started = [
+        subprocess.Popen([*command, "--no-dashboard", "--scheduler-file", str(address_file)], **quiet)  # type: ignore[call-overload]
+    ]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(address_file)]
+    options = ["--nthreads", "1", "--no-dashboard", "--no-nanny", "--death-timeout", "60"]
+    started += [subprocess.Popen([*worker, *options], **quiet) for _ in range(2)]  # type: ignore[call-overload]
+    deadline = time.monotonic() + 60
+    while not address_file.exists() or not address_file.read_text():
+        assert time.monotonic() < deadline, "the scheduler did not start"
+        time.sleep(0.1)
+    yield json.loads(address_file.read_text())["address"]
+    for process in reversed(started):
+        process.kill()
+        process.wait()
+
+
+def test_processes_give_the_same_bits(processes: Processes) -> None:
+    assert np.array_equal(collect(processes), collect(ThisProcess()))
+
+
+def test_a_function_made_on_the_spot_travels(processes: Processes) -> None:
+    offset = 3.0
+    with running_on(processes):
+        sampler = Sampler.prepare(lambda data, rng: offset + rng.normal(), DATASET, where="the dataset", seed=1)
+        found = sampler.scores("s", 9000, lambda outputs: outputs[:, 0] * 2)
+    alone = sampler.scores("s", 9000, lambda outputs: outputs[:, 0] * 2)
+    assert np.array_equal(found, alone)
+
+
+def test_an_error_in_a_worker_arrives_whole(processes: Processes) -> None:
+    with running_on(processes):
+        sampler = Sampler.prepare(raises, DATASET, where="the dataset", seed=3)
+        with pytest.raises(MechanismFailure, match="one in five") as caught:
+            sampler.collect("confirm", 50)
+    assert caught.value.remedy
+    with pytest.raises(MechanismFailure) as alone:
+        sampler.collect("confirm", 50)
+    assert str(alone.value) == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidValue("a", object, "b", "c"),
+        InvalidValue("a", -1, "> 0", "give it"),
+        PrecisionExhausted("a", 64, "b"),
+        MechanismFailure("a", "b", "c"),
+    ],
+)
+def test_every_error_says_the_same_after_a_journey(error: Exception) -> None:
+    arrived = pickle.loads(pickle.dumps(error))
+    assert type(arrived) is type(error)
+    assert str(arrived) == str(error)
+
+
+def test_a_worker_that_dies_costs_its_tasks_only(tmp_path: Path, processes: Processes) -> None:
+    def fragile(task: int) -> int:
+        marker = tmp_path / str(task)
+        if task in (2, 11) and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return task * task
+
+    assert list(processes.map(fragile, range(15))) == [i * i for i in range(15)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["11", "2"]
+
+
+def test_a_task_that_always_ends_its_worker_is_given_up(processes: Processes) -> None:
+    def deadly(task: int) -> int:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return task
+
+    with pytest.raises(MechanismFailure, match=f"ended its worker {ATTEMPTS} times"):
+        list(processes.map(deadly, range(3)))
+    assert list(processes.map(abs, [-1, -2])) == [1, 2]  # the engine is still of use
+
+
+def test_a_dask_cluster_gives_the_same_bits_and_survives_the_death_of_a_worker(scheduler: str, tmp_path: Path) -> None:
+    cluster = DaskCluster(scheduler)
+    try:
+        deadline = time.monotonic() + 60
+        while cluster._workers() < 2:
+            assert time.monotonic() < deadline, "the workers did not start"
+            time.sleep(0.1)
+        assert np.array_equal(collect(cluster), collect(ThisProcess()))
+
+        def fragile(task: int) -> int:
+            marker = tmp_path / str(task)
+            if task == 7 and not marker.exists():
+                marker.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return task + 1
+
+        assert list(cluster.map(fragile, range(20))) == list(range(1, 21))
+        assert (tmp_path / "7").exists()
+    finally:
+        cluster.close()
+
+
+def test_the_engine_is_that_of_the_innermost_block() -> None:
+    assert isinstance(current_engine(), ThisProcess)
+    with chosen_engine(jobs=2) as engine:
+        assert current_engine() is engine
+        with chosen_engine() as inner:
+            assert current_engine() is inner
+        assert current_engine() is engine
+    assert isinstance(current_engine(), ThisProcess)
+
+
+def test_options_that_cannot_be_used_are_refused() -> None:
+    with pytest.raises(InvalidValue, match="--dask"), chosen_engine(jobs=2, dask="tcp://127.0.0.1:1"):
+        pass
+    with pytest.raises(InvalidValue, match="jobs"), chosen_engine(jobs=0):
+        pass
+    with pytest.raises(InvalidValue, match="scheduler"), chosen_engine(dask="nonsense"):
+        pass
+
+
+def test_a_mechanism_that_cannot_be_sent_is_named(processes: Processes) -> None:
+    numbers = (float(i) for i in range(100))
+    with running_on(processes):
+        sampler = Sampler.prepare(lambda data, rng: next(numbers), DATASET, where="the dataset", seed=1)
+        with pytest.raises(InvalidValue, match="--jobs 1"):
+            sampler.collect("s", 10)
+
+
+def test_what_the_journal_holds_is_not_run_again(tmp_path: Path) -> None:
+    calls = []
+
+    def counted(dataset: Array, rng: np.random.Generator, trials: int) -> object:
+        calls.append(trials)
+        return noisy(dataset, rng, trials)
+
+    journal = Journal(tmp_path)
+    with journalled_in(journal):
+        sampler = Sampler.prepare(counted, DATASET, where="the dataset", seed=5)
+        first = sampler.collect("confirm", TRIALS)
+        entries = sorted(tmp_path.iterdir())
+        assert len(entries) == 5
+        ran = len(calls)
+        again = sampler.collect("confirm", TRIALS)
+        assert len(calls) == ran
+        entries[1].write_bytes(entries[1].read_bytes()[:-1])  # cut short
+        damaged = bytearray(entries[3].read_bytes())
+        damaged[-1] ^= 1
+        entries[3].write_bytes(bytes(damaged))
+        third = sampler.collect("confirm", TRIALS)
+        assert len(calls) == ran + 2
+    assert np.array_equal(first, again)
+    assert np.array_equal(first, third)
+    assert np.array_equal(first, collect(ThisProcess()))
+
+
+def test_a_temporary_file_is_not_an_entry(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.write("a", b"content")
+    (entry,) = tmp_path.iterdir()
+    (tmp_path / f".{entry.name}.x.tmp").write_bytes(b"half")
+    assert journal.read("a") == b"content"
+    assert journal.read("b") is None
+    (tmp_path / "other.entry").write_bytes(entry.read_bytes())
+    entry.rename(journal._path("b"))  # an entry under another entry's name
+    assert journal.read("b") is None
