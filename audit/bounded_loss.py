@@ -45,9 +45,9 @@ class BoundedLoss(PrivacyLoss):
 
     Args:
         factors: the losses with the number of times each is composed; at least one, each with tails.
-        interval: the step of the lattice in nats; the bracket narrows with its square, except about atoms of the loss
-            that are off the lattice. Without one: that of a factor that is on a lattice, or else about a 500th of the
-            spread of a factor: a power of 2, or a divisor of the shift of Laplace factors if that is only one.
+        interval: the step of the lattice in nats; the bracket narrows with its square, wherever the atoms of the loss
+            are. Without one: that of a factor that is on a lattice, or else about a 500th of the spread of a factor: a
+            power of 2, or a divisor of the shift of Laplace factors if that is only one.
 
     Raises:
         InvalidValue: no factors; a factor without tails; factors on different lattices.
@@ -58,8 +58,8 @@ class BoundedLoss(PrivacyLoss):
     def __init__(self, factors: Sequence[tuple[Factor, int]], interval: float | None = None) -> None:
         if not factors:
             raise InvalidValue("factors", "[]", "not empty", "give at least one loss to compose")
-        for factor, _ in factors:
-            factor.tails(np.zeros(1))  # refuses a loss that has none
+        for part, _ in _parts(factors):
+            part.tails(np.zeros(1))  # refuses a loss that has none
         self.factors = tuple(factors)
         known = {factor.law.interval for factor, _ in factors if isinstance(factor, PldLoss)}
         if len(known) > 1 or (known and interval is not None and Fraction(interval) not in known):
@@ -125,7 +125,7 @@ class BoundedLoss(PrivacyLoss):
 
     @cached_property
     def _bounds(self) -> LatticeBounds:
-        return LatticeBounds([(self._pair(factor), count) for factor, count in self.factors])
+        return LatticeBounds([(self._pair(part), count) for part, count in _parts(self.factors)])
 
     def _pair(self, factor: Factor) -> LatticePair:
         return factor.as_pair() if isinstance(factor, PldLoss) else lattice_pair(factor.tails, self.interval)
@@ -224,6 +224,17 @@ class BoundedLoss(PrivacyLoss):
         return f"BoundedLoss({shown}{rest}; interval {self.interval!r})"
 
 
+def _parts(factors: Sequence[tuple[Factor, int]]) -> list[tuple[Factor, int]]:
+    """The factors, a Laplace vector by its coordinates: their laws are short, and known in closed form."""
+    parts: list[tuple[Factor, int]] = []
+    for factor, count in factors:
+        if isinstance(factor, LaplaceLoss) and factor.groups:
+            parts += [(coordinate, number * count) for coordinate, number in factor.coordinates()]
+        else:
+            parts.append((factor, count))
+    return parts
+
+
 def _largest_loss(factor: Factor) -> Fraction:
     """The largest finite loss of a distribution that has any mass."""
     assert isinstance(factor, PldLoss)  # where the profile is certified
@@ -233,7 +244,7 @@ def _largest_loss(factor: Factor) -> Fraction:
 
 def _aligned(factors: Sequence[tuple[Factor, int]]) -> float:
     """The default interval, and where all atoms are multiples of one Laplace shift, an interval that divides it."""
-    interval = default_interval([(factor.tails, count) for factor, count in factors])
+    interval = default_interval([(part.tails, count) for part, count in _parts(factors)])
     shifts = {shift for factor, _ in factors if isinstance(factor, LaplaceLoss) for shift, _ in factor.groups}
     if len(shifts) != 1:
         return interval

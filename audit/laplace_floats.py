@@ -51,6 +51,31 @@ def delta(profile: LaplaceProfile, epsilon: Floats) -> Floats:
     return np.where(epsilon < 0, reflected, positive)
 
 
+def tails_of_one(shift: Fraction, losses: Floats) -> LossTails:
+    """The four tails of one coordinate at losses of shape (n,), in closed form.
+
+    P[L <= l] = exp((l - s)/2)/2 and Q[L > l] = exp(-(l + s)/2)/2 at -s <= l < s.
+    """
+    size = float(shift)
+    inside = (losses >= -size) & (losses < size)
+    for i in np.flatnonzero(np.abs(losses) == size).tolist():  # the float may be on either side of the shift
+        inside[i] = -shift <= Fraction(float(losses[i])) < shift
+    low = losses < 0
+    with np.errstate(under="ignore", over="ignore"):
+        below, above = np.exp((losses - size) / 2) / 2, np.exp(-(losses + size) / 2) / 2
+
+    def value(at: Floats, above_it: float) -> Floats:
+        return np.where(inside, at, np.where(low, 1.0 - above_it, above_it))
+
+    return LossTails(
+        p_above=value(1.0 - below, 0.0),
+        p_below=value(below, 1.0),
+        q_above=value(above, 0.0),
+        q_below=value(1.0 - above, 1.0),
+        relative_error=max(RELATIVE_ERROR, 2.0**-51 * size),  # of the exponents' absolute errors
+    )
+
+
 def tails(profile: LaplaceProfile, losses: Floats) -> LossTails:
     """The four tails at losses of shape (n,)."""
     size, place = np.unique(np.abs(losses), return_inverse=True)

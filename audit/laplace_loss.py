@@ -88,6 +88,17 @@ class LaplaceLoss(PrivacyLoss):
         loss._set(Counter({value: number} if value else {}))
         return loss
 
+    @classmethod
+    def grouped(cls, groups: Iterable[tuple[Exact, int]]) -> LaplaceLoss:
+        """The loss of coordinates given as (shift in units of the scale, number of coordinates with it)."""
+        counts: Counter[Fraction] = Counter()
+        for shift, count in groups:
+            value = _size(shift)
+            counts.update({value: _whole(count)} if value else {})
+        loss = cls.__new__(cls)
+        loss._set(counts)
+        return loss
+
     def _set(self, counts: Counter[Fraction]) -> None:
         if counts.total() > MOST_COORDINATES:
             remedy = f"compose at most {MOST_COORDINATES} coordinates"
@@ -128,7 +139,14 @@ class LaplaceLoss(PrivacyLoss):
 
     def tails(self, l: Floats) -> LossTails:
         """The four tails at losses of shape (n,), with a relative error below `laplace_floats.RELATIVE_ERROR`."""
-        return laplace_floats.tails(self._profile, finite_losses(l))
+        losses = finite_losses(l)
+        if len(self._groups) == 1 and self._groups[0][1] == 1:
+            return laplace_floats.tails_of_one(self._groups[0][0], losses)
+        return laplace_floats.tails(self._profile, losses)
+
+    def coordinates(self) -> list[tuple[LaplaceLoss, int]]:
+        """The loss of one coordinate for every distinct shift, with the number of such coordinates."""
+        return [(LaplaceLoss([shift]), count) for shift, count in self._groups]
 
     # balls ------------------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,11 @@ from typing import final
 
 import numpy as np
 
+from dpverdict.audit.lattice_event import LatticeEvent
 from dpverdict.audit.lattice_law import LatticePair
 from dpverdict.audit.lattice_pld import TAIL_MASS, lattice_pair
-from dpverdict.audit.lattice_power import ROUNDING, Parts, Steering, TiltedLaw, index_offset, tilted_power
+from dpverdict.audit.lattice_power import ROUNDING, Parts, index_offset, tilted_power
+from dpverdict.audit.lattice_window import TiltedLaws, upper_sums
 from dpverdict.audit.loss_domains import ALPHA, DELTA, EPSILON, Floats
 from dpverdict.audit.loss_tails import Tails
 from dpverdict.balls import Exact
@@ -20,8 +22,6 @@ from dpverdict.errors import InvalidValue
 
 METHOD = "lattice: float, error ledger"
 """What a report calls numbers from here."""
-
-_REUSE = 0.5  # a tilted law serves every epsilon within so many of its standard deviations
 
 
 @final
@@ -50,7 +50,7 @@ class LatticeBounds:
     rounding errors bounded and included, not ball arithmetic. `lattice_strict.certified_delta` is the strict route.
     """
 
-    __slots__ = ("_lower", "_upper")
+    __slots__ = ("_event", "_lower", "_upper")
 
     def __init__(self, pairs: Sequence[tuple[LatticePair, int]]) -> None:
         if not pairs:
@@ -60,6 +60,7 @@ class LatticeBounds:
                 raise InvalidValue("count", count, "a whole number >= 1", "say how often the loss is composed")
         self._upper = _Side([(pair.pessimistic, count) for pair, count in pairs])
         self._lower = _Side([(pair.optimistic, count) for pair, count in pairs])
+        self._event = LatticeEvent(pairs) if any(pair.rounded for pair, _ in pairs) else None
 
     @property
     def method(self) -> str:
@@ -73,7 +74,10 @@ class LatticeBounds:
 
     def log_delta_lower(self, epsilon: Exact) -> float:
         """A lower bound on log delta(epsilon); -inf where the ledger is larger than the value."""
-        logarithm, _ = self._lower.lower(EPSILON.exact(epsilon))
+        exact = EPSILON.exact(epsilon)
+        logarithm, _ = self._lower.lower(exact)
+        if self._event is not None:
+            logarithm = max(logarithm, self._event.log_delta_lower(exact))
         return min(logarithm, 0.0)
 
     def delta_upper(self, epsilon: Exact) -> float:
@@ -85,7 +89,7 @@ class LatticeBounds:
         return _exp_down(self.log_delta_lower(epsilon))
 
     def ledgers(self, epsilon: Exact) -> tuple[CompositionLedger, CompositionLedger]:
-        """What is charged to the upper and to the lower bound on delta(epsilon)."""
+        """What is charged to the upper and to the lower bound on delta(epsilon), both from a law on the lattice."""
         exact = EPSILON.exact(epsilon)
         return self._upper.upper(exact)[1], self._lower.lower(exact)[1]
 
@@ -112,7 +116,10 @@ class LatticeBounds:
         """Upper bounds on the trade-off function, at levels of any shape."""
         levels = ALPHA.floats(alpha)
         alphas, betas, error = self._lower.vertices()
-        return np.minimum(np.interp(levels, alphas + error, betas + error), 1.0 - levels)
+        upper = np.minimum(np.interp(levels, alphas + error, betas + error), 1.0 - levels)
+        if self._event is not None:
+            upper = np.minimum(upper, np.interp(levels, *self._event.vertices()))
+        return upper
 
 
 def compose_on_lattice(
@@ -140,15 +147,13 @@ def compose_on_lattice(
 class _Side:
     """One side: the laws, and the tilted laws computed so far."""
 
-    __slots__ = ("_kept", "_parts", "_steering", "_vertices", "highest", "infinite", "interval")
+    __slots__ = ("_laws", "_vertices", "highest", "infinite", "interval")
 
     def __init__(self, parts: Parts) -> None:
         intervals = {law.interval for law, _ in parts}
         if len(intervals) > 1:
             raise InvalidValue("interval", str(sorted(intervals)), "the same for all losses", "use one lattice")
-        self._parts = [(law, count) for law, count in parts]
-        self._steering = Steering(parts)
-        self._kept: list[TiltedLaw] = []
+        self._laws = TiltedLaws(parts)
         self._vertices: tuple[Floats, Floats, float] | None = None
         self.infinite = math.fsum(count * law.infinity_mass for law, count in parts) * (1 + 1e-15)
         self.interval = parts[0][0].interval
@@ -182,22 +187,12 @@ class _Side:
         logarithm = scale + _log(total)
         return logarithm - (8 * ROUNDING * (1 + abs(logarithm)) if total > 0 else 0.0), parts
 
-    def _tilted_near(self, epsilon: Fraction) -> TiltedLaw:
-        target = float(epsilon / self.interval)
-        for law in self._kept:
-            flat = law.step == 0.0 and target <= law.mean
-            if flat or abs(law.mean - target) <= _REUSE * law.spread:
-                return law
-        law = tilted_power(self._parts, self._steering, self._steering.step_for(target))
-        self._kept = [law, *self._kept[:7]]
-        return law
-
     def _evaluate(self, epsilon: Fraction, direction: float) -> tuple[float, float, tuple[float, float, float]]:
         """log M e^(-theta epsilon), the sum over the window, and its transform, outside and relative errors.
 
         Losses are moved by a bound on their rounding errors: up (``direction`` 1) or down (-1).
         """
-        law = self._tilted_near(epsilon)
+        law = self._laws.near(epsilon)
         interval = float(self.interval)
         offset = index_offset(law.first, self.interval, epsilon)
         reach = abs(offset) + interval * law.masses.size
@@ -226,25 +221,15 @@ class _Side:
         the error to the left and down, or to the right and up, is on one side of it.
         """
         if self._vertices is None:
-            p = tilted_power(self._parts, self._steering, 0.0)
-            q = tilted_power(self._parts, self._steering, -float(self.interval))
+            p = tilted_power(self._laws.parts, self._laws.steering, 0.0)
+            q = tilted_power(self._laws.parts, self._laws.steering, -float(self.interval))
             first, last = min(p.first, q.first), max(p.first + p.masses.size, q.first + q.masses.size)
-            p_above, p_error = _upper_sums(p, first, last)
-            q_above, q_error = _upper_sums(q, first, last)
+            p_above, p_error = upper_sums(p, first, last)
+            q_above, q_error = upper_sums(q, first, last)
             alphas = np.maximum.accumulate(q_above[::-1])
             betas = np.minimum.accumulate(1.0 - self.infinite - p_above[::-1])
             self._vertices = alphas, betas, max(p_error, q_error) + 4 * ROUNDING
         return self._vertices
-
-
-def _upper_sums(law: TiltedLaw, first: int, last: int) -> tuple[Floats, float]:
-    """The masses at and above every index from ``first`` to ``last``, and a bound on their errors."""
-    total = math.exp(law.log_moment)
-    sums = np.append(np.cumsum(law.masses[::-1])[::-1], 0.0) * total
-    places = np.clip(np.arange(first, last + 1) - law.first, 0, law.masses.size)
-    size = law.masses.size
-    error = law.transform_error * math.sqrt(size) + law.outside + law.relative_error + 2 * ROUNDING * size
-    return sums[places], 1.1 * total * error + 8 * ROUNDING * (1 + abs(law.log_moment))
 
 
 def _root(holds: Callable[[float], bool], highest: Fraction) -> tuple[float, float]:

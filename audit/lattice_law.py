@@ -107,9 +107,30 @@ class LatticeLedger:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoundedLoss:
+    """The laws, under P and under Q, of a function of the output: about the loss, rounded to the lattice.
+
+    A lower bound on the profile of any composition follows from the test that rejects where the sum of such functions
+    is large (`lattice_event`). Outcomes below the lattice belong to no event of the test, so both laws may miss mass.
+
+    Attributes:
+        p: its upper tails are at most those under P.
+        q: its upper tails are at least those under Q.
+    """
+
+    p: LatticeLaw
+    q: LatticeLaw
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LatticePair:
-    """Two laws on one lattice that bracket a privacy loss, and the ledger of how they came about."""
+    """Two laws on one lattice that bracket a privacy loss, and the ledger of how they came about.
+
+    ``rounded`` is there where the optimistic law moved a mass down by about an interval: an atom off the lattice.
+    """
 
     pessimistic: LatticeLaw
     optimistic: LatticeLaw
     ledger: LatticeLedger
+    rounded: RoundedLoss | None = None

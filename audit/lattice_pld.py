@@ -15,6 +15,16 @@ errors that `LossTails` states and those of the arithmetic here. Larger upper ta
 after any composition (see `LatticeLaw`), so every law returned bounds the loss on its side if the tails are as accurate
 as they say.
 
+An atom off the lattice costs the optimistic law first order, and no law on the lattice can do better. With x =
+exp(epsilon), a profile is a convex function f of x, and an atom with Q-mass q at l is a jump by q of its slope. The
+profile g of a law on the lattice is a straight line between the neighbours x0 < exp(l) < x1 of the atom. With exp(l) =
+(1 - w) x0 + w x1, g <= f at exp(l) and the convexity of f,
+
+    (1 - w) (f - g)(x0) + w (f - g)(x1)  >=  (1 - w) f(x0) + w f(x1) - f(exp(l))  >=  w (1 - w) q (x1 - x0).
+
+So one of the gaps is at least w (1 - w) q (x1 - x0), about w (1 - w) h times the P-mass of the atom. Compositions have
+a way out that is no law on the lattice: a test on rounded losses (`lattice_event`), second order for any atoms.
+
 Reference: Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, section 3 (connect the dots, arXiv:2207.04380).
 """
 
@@ -26,9 +36,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.lattice_cells import UNIT, Cells, lower_tails, masses_between, upper_tails
-from dpverdict.audit.lattice_law import LatticeLaw, LatticeLedger, LatticePair, Side
+from dpverdict.audit.lattice_law import LatticeLaw, LatticeLedger, LatticePair, RoundedLoss, Side
 from dpverdict.audit.loss_domains import Floats
-from dpverdict.audit.loss_tails import TINY, Tails
+from dpverdict.audit.loss_tails import TINY, LossTails, Tails
 from dpverdict.balls import Exact, exactly
 from dpverdict.errors import InvalidValue
 
@@ -41,14 +51,15 @@ MAX_KNOTS = 1 << 22
 _EXPONENTS = 600.0  # exp is finite and not zero between them
 _SAMPLES = 4000  # boundary shifts are computed at so many cells at most, and interpolated
 _BUMPS = 3
+_LITTLE = 1e-12  # of mass lowered in first order, by which no bracket gets wider
 
 
 def lattice_pair(tails: Tails, interval: float, *, tail_mass: float = TAIL_MASS) -> LatticePair:
     """The pessimistic and the optimistic law of a loss, on the lattice of all multiples of ``interval``.
 
     Both are second order in the interval where the loss has a density, and where its atoms are multiples of the
-    interval, or just above one (`aligned_interval`); the optimistic one is first order in the mass of every
-    other atom (no merging brings it to a multiple: see ``first_order_mass`` in the ledger).
+    interval, or just above one (`aligned_interval`). Every other atom costs the optimistic one first order, as it costs
+    every dominated law on the lattice (proof above); ``rounded`` serves compositions there.
 
     Args:
         tails: the tails of the loss at float64 losses.
@@ -66,7 +77,7 @@ def lattice_pair(tails: Tails, interval: float, *, tail_mass: float = TAIL_MASS)
     first, last = _range(tails, interval, tail_mass)
     numbers = np.arange(first, last + 1, dtype=np.float64)
     pessimistic, raised = _split(tails, numbers, interval)
-    optimistic, dropped, first_order = _merge(tails, numbers, interval)
+    optimistic, dropped, first_order, rounded = _merge(tails, numbers, interval)
     ledger = LatticeLedger(
         tail_error=tails(numbers[:1] * interval).relative_error,
         infinity_mass=pessimistic.infinity_mass,
@@ -76,7 +87,7 @@ def lattice_pair(tails: Tails, interval: float, *, tail_mass: float = TAIL_MASS)
         p_defects=(pessimistic.p_mass_defect(), optimistic.p_mass_defect()),
         q_defects=(pessimistic.q_mass_defect(), optimistic.q_mass_defect()),
     )
-    return LatticePair(pessimistic=pessimistic, optimistic=optimistic, ledger=ledger)
+    return LatticePair(pessimistic=pessimistic, optimistic=optimistic, ledger=ledger, rounded=rounded)
 
 
 def _range(tails: Tails, interval: float, tail_mass: float) -> tuple[int, int]:
@@ -141,11 +152,12 @@ def _split(tails: Tails, numbers: Floats, interval: float) -> tuple[LatticeLaw, 
     return law, float(t.p_below[0])
 
 
-def _merge(tails: Tails, numbers: Floats, interval: float) -> tuple[LatticeLaw, float, float]:
-    """The optimistic law, the mass dropped below it, and the mass that was lowered by an interval or more."""
+def _merge(tails: Tails, numbers: Floats, interval: float) -> tuple[LatticeLaw, float, float, RoundedLoss | None]:
+    """The optimistic law, the mass dropped below it, the mass lowered by an interval or more, and the rounded loss."""
     knots = np.nextafter(numbers * interval, np.inf)
-    boundaries = knots - interval / 2 + _shifts(tails, knots, interval)
+    boundaries = middles = knots - interval / 2 + _shifts(tails, knots, interval)
     cells = Cells(tails, boundaries)
+    nearest = cells.tails  # every loss is rounded to the knot of its cell
     excess = _excess(cells, knots)
     for attempt in range(_BUMPS + 1):
         failing = (excess < 0) & (excess > -np.inf)
@@ -165,15 +177,36 @@ def _merge(tails: Tails, numbers: Floats, interval: float) -> tuple[LatticeLaw, 
     tail = np.append(lower_tails(t.p_above, t.relative_error) * (1 - 4 * UNIT), 0.0)
     tail = np.minimum.accumulate(tail)
     body = np.maximum.accumulate(upper_tails(t.p_below, t.relative_error) * (1 + 4 * UNIT))
-    turn = max(
-        int(np.searchsorted(-t.p_above, -0.5, side="right")), 1
-    )  # the first boundary with an upper tail below 1/2
-    masses = _differences(body[1:turn], tail[turn:], body[:1], -4 * UNIT)
+    masses = _by_tails(body, tail, t.p_above, -4 * UNIT)
     kept = levels >= 0
     placed = np.bincount(levels[kept], weights=masses[kept], minlength=numbers.size).astype(np.float64)
     lowered = float(masses[kept & (levels < np.arange(levels.size))].sum())
     law = _law(interval, int(numbers[0]), placed, 0.0, Side.OPTIMISTIC)
-    return law, float(body[0] + masses[~kept].sum()), lowered
+    moved_far = float((boundaries - middles).max()) > interval / 16
+    rounded = _rounded(nearest, int(numbers[0]), interval) if lowered > _LITTLE or moved_far else None
+    return law, float(body[0] + masses[~kept].sum()), lowered, rounded
+
+
+def _rounded(t: LossTails, lowest: int, interval: float) -> RoundedLoss:
+    """The laws of the number of the cell, from the tails at the lower ends of the cells."""
+    down, up = 1 - 4 * UNIT, 1 + 4 * UNIT
+    tail = np.minimum.accumulate(np.append(lower_tails(t.p_above, t.relative_error) * down, 0.0))
+    body = np.maximum.accumulate(upper_tails(t.p_below, t.relative_error) * up)
+    p = _by_tails(body, tail, t.p_above, -4 * UNIT)
+    tail = np.append(upper_tails(t.q_above, t.relative_error) * up, 0.0)
+    tail = np.maximum.accumulate(tail[::-1])[::-1]
+    body = lower_tails(t.q_below, t.relative_error) * down
+    body = np.minimum.accumulate(body[::-1])[::-1]
+    q = _by_tails(body, tail, t.q_above, 4 * UNIT)
+    return RoundedLoss(
+        p=_law(interval, lowest, p, 0.0, Side.OPTIMISTIC), q=_law(interval, lowest, q, 0.0, Side.PESSIMISTIC)
+    )
+
+
+def _by_tails(body: Floats, tail: Floats, above: Floats, room: float) -> Floats:
+    """The masses of the cells, by `_differences` that meet where the upper tail ``above`` falls below 1/2."""
+    turn = max(int(np.searchsorted(-above, -0.5, side="right")), 1)
+    return _differences(body[1:turn], tail[turn:], body[:1], room)
 
 
 def _differences(body: Floats, tail: Floats, start: Floats, room: float) -> Floats:
