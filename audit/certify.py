@@ -22,7 +22,7 @@ from dpverdict.balls import Enclosure, compare
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import gaussian_balls, gaussian_formulas, quadratic_form
 from dpverdict.mechanisms.guarantee import Guarantee
-from dpverdict.mechanisms.mechanism import AdditiveMechanism, GaussianMechanism
+from dpverdict.mechanisms.mechanism import AdditiveMechanism
 
 
 def certify(mechanism: AdditiveMechanism, claim: Guarantee | None = None) -> Verdict:
@@ -60,7 +60,6 @@ def decide(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -> 
     name = mechanism.name
     if worst.shift is not None:
         return decide_shift(mechanism, claim, worst, worst.shift, source_sha256(mechanism, *engine_of(worst.shift)))
-    assert isinstance(mechanism, GaussianMechanism)
     if isinstance(worst.loss, DisjointLoss):
         witness = disjoint_witness(mechanism, claim, worst)
         return Verdict(status=Status.REFUTED, mechanism=name, claim=claim, witness=witness)
@@ -69,6 +68,10 @@ def decide(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -> 
     sign = compare(comparison.attained, comparison.allowed)
     if sign is None:
         reason = f"{comparison.quantity}: attained and allowed agree to 8192 bits, {both_sides(comparison)}"
+        return Verdict(status=Status.INCONCLUSIVE, mechanism=name, claim=claim, reason=reason)
+    if sign == 1 and not worst.exact:
+        reason = f"{comparison.quantity}: {both_sides(comparison)}; but what is attained is a bound: "
+        reason += worst.justification
         return Verdict(status=Status.INCONCLUSIVE, mechanism=name, claim=claim, reason=reason)
     if sign == 1:
         witness = gaussian_witness(mechanism, claim, worst, worst.loss, comparison)

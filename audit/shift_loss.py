@@ -10,25 +10,36 @@ from typing import Final, final
 from flint import arb
 
 from dpverdict.audit import (
+    laplace_bounds,
+    laplace_contour,
+    laplace_loss,
+    laplace_moments,
+    laplace_profile,
+    laplace_sum,
     lattice_contour,
     lattice_gaussian,
     lattice_loss,
     lattice_profile,
+    profile_curves,
     radial_random_direction,
+    response_loss,
     spherical_integral,
     spherical_loss,
     spherical_profile,
 )
+from dpverdict.audit.laplace_loss import LaplaceLoss
+from dpverdict.audit.laplace_profile import LaplaceProfile
 from dpverdict.audit.lattice_gaussian import Coordinates, DiscreteGaussians
 from dpverdict.audit.lattice_loss import LatticeLoss
 from dpverdict.audit.lattice_profile import LatticeProfile
 from dpverdict.audit.privacy_loss import PrivacyLoss
 from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
+from dpverdict.audit.response_loss import ResponseLoss
 from dpverdict.audit.spherical_loss import SphericalLoss
 from dpverdict.audit.spherical_profile import SphericalProfile
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms import shift as shift_module
-from dpverdict.mechanisms.shift import LatticeShift, RandomDirectionShift, Shift
+from dpverdict.mechanisms.shift import LaplaceShift, LatticeShift, RandomDirectionShift, ResponseShift, Shift
 
 _BITS: Final = 60
 
@@ -55,6 +66,30 @@ def loss_of_shift(shift: Shift) -> PrivacyLoss:
             return SphericalLoss(shift.dim, RandomDirectionGaussian(shift.scale), Real.of(shift.squared_length).sqrt())
         case LatticeShift():
             return LatticeLoss.from_groups(shift.groups)
+        case LaplaceShift():
+            return LaplaceLoss.grouped(shift.groups)
+        case ResponseShift():
+            return ResponseLoss(shift.count, shift.rate)
+
+
+def largest_loss(shift: Shift) -> Fraction | None:
+    """The largest privacy loss of the pair, which is its pure epsilon, exactly; None where the loss is unbounded."""
+    return shift.pure if isinstance(shift, LaplaceShift | ResponseShift) else None
+
+
+def concentration(shift: Shift, loss: PrivacyLoss) -> Fraction | Enclosure | None:
+    """The least rho such that the pair is rho-zCDP, exactly where it is rational; None where it is infinite.
+
+    For the two laws with exponential tails it is the Kullback-Leibler divergence D_1, the limit of D_a/a at a = 1. With
+    t = a - 1/2 and M(t) = E_Q[exp(a L)], which is even in t and 1 at t = 1/2, D_a/a = log M(t)/(t^2 - 1/4). M is, up to
+    a factor, cosh(rate t) for a response and cosh(s t) + sinh(s t)/(2 t) for a Laplace coordinate: entire functions of
+    u = t^2 of order 1/2 whose zeros are real and negative (cos x = 0, and tan(s x) = -2 x), so that log M is concave in
+    u, and its chord slope from u = 1/4 on falls. Sums over coordinates fall too.
+    """
+    match shift:
+        case LaplaceShift() | ResponseShift():
+            return loss.certified_renyi(1)
+    return shift.rho
 
 
 def renyi_of(shift: Shift, loss: PrivacyLoss, order: Fraction) -> Fraction | Enclosure | None:
@@ -78,6 +113,10 @@ def delta_to(shift: Shift, epsilon: Fraction, bits: int) -> arb:
             return SphericalProfile(shift.dim, _law(shift)).delta(epsilon, bits)
         case LatticeShift():
             return _lattice(shift).delta(epsilon, bits)
+        case LaplaceShift():
+            return LaplaceProfile(tuple(sorted(shift.groups))).delta(epsilon, bits)
+        case ResponseShift():
+            return ResponseLoss(shift.count, shift.rate).profile(epsilon, bits)
 
 
 def best_event(shift: Shift, level: Fraction) -> ShiftEvent:
@@ -100,6 +139,24 @@ def best_event(shift: Shift, level: Fraction) -> ShiftEvent:
                 probability=Enclosure.of_ball(lattice.p_above(level, _BITS)),
                 neighbour_probability=Enclosure.of_ball(lattice.q_above(level, _BITS)),
             )
+        case LaplaceShift():
+            laplace = LaplaceProfile(tuple(sorted(shift.groups)))
+            moved = " and ".join(f"{count} of {float(a)!r}" for a, count in shift.groups[:6])
+            more = ", ..." if len(shift.groups) > 6 else ""
+            return ShiftEvent(
+                description=f"sum of |y - E_Q[y]| - |y - E_P[y]| > {float(level)!r} over the coordinates that move, in "
+                f"units of the scale ({moved}{more}): the privacy loss exceeds it",
+                probability=Enclosure.of_ball(laplace.p_above(level, _BITS)),
+                neighbour_probability=Enclosure.of_ball(laplace.q_above(level, _BITS)),
+            )
+        case ResponseShift():
+            response = ResponseLoss(shift.count, shift.rate)
+            return ShiftEvent(
+                description=f"{shift.rate} * (sum of |y - E_Q[y]| - |y - E_P[y]|) > {float(level)!r} over the "
+                f"{shift.count} coordinates that move, each by 1: the privacy loss exceeds it",
+                probability=Enclosure.of_ball(response.p_above(level, _BITS)),
+                neighbour_probability=Enclosure.of_ball(response.q_above(level, _BITS)),
+            )
 
 
 def assumptions_of(shift: Shift) -> tuple[str, ...]:
@@ -110,7 +167,9 @@ def assumptions_of(shift: Shift) -> tuple[str, ...]:
                 "noise and sums are real numbers: rounding in the sampler is not covered",
                 "the normal variates are independent and exact",
             )
-        case LatticeShift():
+        case LaplaceShift():
+            return ("noise and sums are real numbers: rounding in the sampler is not covered",)
+        case LatticeShift() | ResponseShift():
             return ("the bits of the random source are independent and uniform",)
 
 
@@ -121,6 +180,11 @@ def engine_of(shift: Shift) -> tuple[ModuleType, ...]:
             return (shift_module, radial_random_direction, spherical_integral, spherical_profile, spherical_loss)
         case LatticeShift():
             return (shift_module, lattice_gaussian, lattice_contour, lattice_profile, lattice_loss)
+        case LaplaceShift():
+            sums = laplace_sum, laplace_contour, laplace_bounds, laplace_profile, laplace_moments, laplace_loss
+            return (shift_module, *sums)
+        case ResponseShift():
+            return (shift_module, profile_curves, response_loss)
 
 
 def _lattice(shift: LatticeShift) -> LatticeProfile:

@@ -10,9 +10,17 @@ from typing import Final, final
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.ball_event import best_ball_event
 from dpverdict.audit.privacy_loss import PrivacyLoss
-from dpverdict.audit.shift_loss import ShiftEvent, assumptions_of, best_event, delta_to, renyi_of
+from dpverdict.audit.shift_loss import (
+    ShiftEvent,
+    assumptions_of,
+    best_event,
+    concentration,
+    delta_to,
+    largest_loss,
+    renyi_of,
+)
+from dpverdict.audit.spherical_events import best_ball_event
 from dpverdict.audit.verdict import Certificate, Status, Verdict, Witness
 from dpverdict.audit.worst_case import WorstCase
 from dpverdict.balls import Enclosure, Real, ball, precision
@@ -80,7 +88,7 @@ def decide_shift(
 ) -> Verdict:
     """The verdict on a claim of a mechanism whose worst pair is ``shift``.
 
-    The closed-form event of `ball_event` is tried first, since a reader can recompute it; then the certified curves.
+    The closed-form event of `best_ball_event` is tried first, since a reader can recompute it; then the certified curves.
     """
     name = mechanism.name
     simple = _simple_refutation(claim, worst, shift)
@@ -88,6 +96,9 @@ def decide_shift(
         return Verdict(status=Status.REFUTED, mechanism=name, claim=claim, witness=simple)
     try:
         finding = _finding(claim, worst.loss, shift)
+        if finding.broken and not worst.exact:
+            reason = f"{finding.quantity}: {finding.sides()}; but what is attained is a bound: {worst.justification}"
+            return Verdict(status=Status.INCONCLUSIVE, mechanism=name, claim=claim, reason=reason)
         if finding.broken:
             witness = _witness(claim, worst, finding, best_event(shift, finding.level))
             return Verdict(status=Status.REFUTED, mechanism=name, claim=claim, witness=witness)
@@ -114,9 +125,12 @@ def _finding(claim: Guarantee, loss: PrivacyLoss, shift: Shift) -> Finding:
         case ApproximateDP():
             return _profile_at(claim.epsilon, claim.delta, loss, shift)
         case PureDP():
-            return _profile_at(claim.epsilon, Fraction(0), loss, shift)
+            pure = largest_loss(shift)
+            if pure is None:
+                return _profile_at(claim.epsilon, Fraction(0), loss, shift)
+            return _divergence("the largest privacy loss", pure, claim.epsilon, claim.epsilon)
         case ZeroConcentratedDP():
-            return _divergence("rho", shift.rho, claim.rho, _telling_level(claim, loss, shift))
+            return _divergence("rho", concentration(shift, loss), claim.rho, _telling_level(claim, loss, shift))
         case RenyiDP():
             divergence = renyi_of(shift, loss, claim.order)
             quantity = f"Renyi divergence of order {claim.order}"
@@ -162,7 +176,10 @@ def _divergence(quantity: str, attained: Fraction | Enclosure | None, allowed: F
 
 def _telling_level(claim: Guarantee, loss: PrivacyLoss, shift: Shift) -> Fraction:
     """The epsilon of the event shown beside a divergence: the mean of the loss where it has one; the numbers decide."""
-    return _breaking_level(claim, loss) if shift.rho is None else shift.rho
+    rho = concentration(shift, loss)
+    if rho is None:
+        return _breaking_level(claim, loss)
+    return rho if isinstance(rho, Fraction) else Fraction(rho.lower)
 
 
 def _breaking_level(claim: Guarantee, loss: PrivacyLoss) -> Fraction:
@@ -181,22 +198,22 @@ def _simple_refutation(claim: Guarantee, worst: WorstCase, shift: Shift) -> Witn
     """The witness of the ball event, if that event breaks an (epsilon, delta) claim."""
     if not isinstance(shift, RandomDirectionShift) or not isinstance(claim, ApproximateDP):
         return None
-    event = best_ball_event(shift, claim.epsilon)
-    shown = Enclosure.hull(event.excess(claim.epsilon), arb(1))
-    if not shown.lower > claim.delta:
+    event = best_ball_event(shift.dim, shift.scale, claim.epsilon, Real.of(shift.squared_length).sqrt())
+    lower = event.delta_lower(claim.epsilon)
+    if not lower > claim.delta:
         return None
-    p = Enclosure.of_ball(event.probability)
-    q = Enclosure.hull(arb(0), event.neighbour_probability_upper)
+    p = Enclosure.of_ball(event.p_ball)
+    q = Enclosure.hull(arb(0), event.q_ball)
     return Witness(
         pair=worst.pair,
         difference=worst.description,
-        event=f"|y - E_P[y]| <= {event.fraction} |E_P[y] - E_Q[y]|: the output is near the centre of P",
+        event=event.event,
         probability=p,
         neighbour_probability=q,
-        value=shown,
+        value=Enclosure.hull(arb(lower), arb(1)),
         bound=Enclosure.of(Real.of(claim.delta)),
         statement=f"delta({float(claim.epsilon):g}) exceeds what {claim.describe()} allows: P(event) in "
-        f"{p.show(_DIGITS)}, Q(event) <= {q.upper:.6g}, so delta >= {shown.lower:.10g}",
+        f"{p.show(_DIGITS)}, Q(event) <= {q.upper:.6g}, so delta >= {lower:.10g}",
     )
 
 

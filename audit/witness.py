@@ -18,6 +18,7 @@ from flint import arb
 
 from dpverdict.audit.comparison import Comparison, both_sides
 from dpverdict.audit.gaussian_loss import GaussianLoss
+from dpverdict.audit.scores import HasLikelihoodRatio
 from dpverdict.audit.verdict import Witness
 from dpverdict.audit.worst_case import WorstCase
 from dpverdict.balls import Enclosure, Real, ball, compare
@@ -30,7 +31,7 @@ from dpverdict.mechanisms.guarantee import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpverdict.mechanisms.mechanism import GaussianMechanism
+from dpverdict.mechanisms.mechanism import AdditiveMechanism
 
 Consequence = Callable[[Enclosure, Enclosure], str]
 """The sentence about the event, from the enclosures of P(event) and Q(event)."""
@@ -40,7 +41,7 @@ _LARGEST_ORDER = 1 << 24  # Renyi orders tried for an event that breaks a zCDP c
 
 
 def gaussian_witness(
-    mechanism: GaussianMechanism, claim: Guarantee, worst: WorstCase, loss: GaussianLoss, comparison: Comparison
+    mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, loss: GaussianLoss, comparison: Comparison
 ) -> Witness:
     """The witness against a claim that the worst pair breaks.
 
@@ -67,8 +68,9 @@ def gaussian_witness(
     )
 
 
-def disjoint_witness(mechanism: GaussianMechanism, claim: Guarantee, worst: WorstCase) -> Witness:
+def disjoint_witness(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -> Witness:
     """The witness when the worst pair is told apart with certainty: an event of probability 1 under P and 0 under Q."""
+    assert isinstance(mechanism, HasLikelihoodRatio)  # every mechanism with Gaussian noise, and no noise at all
     weights, _ = mechanism.likelihood_direction(worst.pair)
     constant = float(weights @ mechanism.decode(mechanism.embed(worst.pair.dataset)[None])[0])
     return Witness(
@@ -148,8 +150,9 @@ def _breaking_order(rho: Fraction, mu: Real) -> int | None:
     return None
 
 
-def _weights(mechanism: GaussianMechanism, worst: WorstCase) -> str:
+def _weights(mechanism: AdditiveMechanism, worst: WorstCase) -> str:
     """The distinct weights of the score with how often each occurs, for example ``0.036 x 100, 0.18 x 1``."""
+    assert isinstance(mechanism, HasLikelihoodRatio)  # every mechanism with Gaussian noise, and no noise at all
     weights, _ = mechanism.likelihood_direction(worst.pair)
     counts: dict[str, int] = {}
     for value, count in zip(*np.unique(weights, return_counts=True), strict=True):  # equal to 12 digits counts as equal

@@ -18,7 +18,7 @@ from dpverdict.mechanisms.adjacency import REPLACE_ONE, adjacency_name
 from dpverdict.mechanisms.cube_sensitivity import Cube
 from dpverdict.mechanisms.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.neighbours import NeighbourPair
-from dpverdict.mechanisms.sensitivity import ShiftSpace
+from dpverdict.mechanisms.sensitivity import ShiftSpace, StepSpace
 from dpverdict.mechanisms.shift import Shift
 
 
@@ -33,6 +33,7 @@ class WorstCase:
         description: the worst record in words.
         justification: why nothing is worse.
         shift: the pair of output laws in exact numbers where the noise is not Gaussian; None where it is.
+        exact: whether the pair attains the loss; False where the loss is a bound from above, which refutes nothing.
     """
 
     pair: NeighbourPair
@@ -40,6 +41,7 @@ class WorstCase:
     description: str
     justification: str
     shift: Shift | None = None
+    exact: bool = True
 
 
 def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
@@ -54,12 +56,16 @@ def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
     True
     """
     maximum = mechanism.sensitivity.maximise(mechanism.noise)
-    record, replacement = maximum.records()
     copies = mechanism.sensitivity.copies if isinstance(mechanism.sensitivity, Cube) else 1
-    dataset = np.repeat(record[None], copies, axis=0)
+    if maximum.datasets is not None:
+        dataset, neighbour = maximum.datasets()
+    else:
+        record, replacement = maximum.records()
+        dataset = np.repeat(record[None], copies, axis=0)
+        neighbour = dataset[:0] if replacement is None else replacement[None]
     pair = NeighbourPair(
         dataset=dataset,
-        neighbour=dataset[:0] if replacement is None else replacement[None],
+        neighbour=neighbour,
         adjacency=mechanism.adjacency,
         records_per_user=copies,
     )
@@ -69,24 +75,28 @@ def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
         description=maximum.description,
         justification=maximum.justification,
         shift=maximum.shift,
+        exact=maximum.exact,
     )
 
 
 def neighbour_loss(
-    mechanism: AdditiveMechanism, record: ArrayLike, replacement: ArrayLike | None = None
+    mechanism: AdditiveMechanism, record: ArrayLike, replacement: ArrayLike | None = None, *, position: int = 0
 ) -> PrivacyLoss:
     """The privacy loss of one neighbouring pair: ``record`` added or removed, or replaced by ``replacement``.
 
     The squared GDP parameter, or the shift of other noise, is computed from the record by exact arithmetic, in O(d)
-    time and memory. Two equal laws have the loss of mu = 0.
+    time and memory. Two equal laws have the loss of mu = 0. Where the worst case of the mechanism is a bound from
+    above (``worst_case(mechanism).exact`` is False), so is this.
 
     Args:
         mechanism: a mechanism whose noise law is known.
         record: shape ``mechanism.record_shape``, in the mechanism's range.
         replacement: the record that takes its place; required under REPLACE_ONE and only there.
+        position: the index of the record in its dataset, where that matters: in a stream, where 0 is the first item.
 
     Raises:
-        InvalidValue: a record of another shape or out of range, or a replacement that does not fit the relation.
+        InvalidValue: a position outside the stream, a record of another shape or out of range, or a replacement that
+            does not fit the relation.
     """
     if (replacement is not None) != (mechanism.adjacency is REPLACE_ONE):
         remedy = "pass replacement= under replace-one, and leave it out under add-or-remove-one"
@@ -95,6 +105,8 @@ def neighbour_loss(
     checked = mechanism.check_records(np.asarray(record)[None])[0]
     other = None if replacement is None else mechanism.check_records(np.asarray(replacement)[None])[0]
     space = mechanism.sensitivity
+    if isinstance(space, StepSpace):
+        space = space.at(position)
     if not isinstance(space, ShiftSpace):
         return _gaussian(space.mu_squared(mechanism.noise, checked, other))
     shift = space.shift(mechanism.noise, checked, other)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from dpverdict.balls import Real, ball, sqrt_up
+from dpverdict.balls import Real, sqrt_up
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.adjacency import REPLACE_ONE
 from dpverdict.mechanisms.calibration import analytic_scale
@@ -31,7 +31,9 @@ from dpverdict.mechanisms.guarantee import (
 )
 from dpverdict.mechanisms.laplace_calibration import concentrated_scale, l1_scale
 from dpverdict.mechanisms.laplace_noise import LaplaceNoise
-from dpverdict.mechanisms.mechanism import Array, check_dim
+from dpverdict.mechanisms.mechanism import AdditiveMechanism, Array, check_dim
+from dpverdict.mechanisms.neighbours import NeighbourPair
+from dpverdict.mechanisms.stream_sensitivity import Column, GaussianStep, LaplaceStep, noisy_sums, times, vertex_score
 from dpverdict.mechanisms.tree_items import UNIT, check_item, check_stream, check_unit_interval, refuse_copy
 from dpverdict.mechanisms.tree_noise import KEY_BYTES, NoiseSource
 
@@ -68,6 +70,10 @@ class Factorization(Protocol):
 
     def l2_sensitivity_squared(self) -> Real:
         """The largest squared l2 norm of a column of R."""
+        ...
+
+    def column(self, item: int) -> Column:
+        """The entries of R e_i, 1 <= i <= T; entry by entry, in some order, none exceeds R e_1."""
         ...
 
     def row_squared(self, time: int) -> Real:
@@ -123,9 +129,13 @@ class NormalNoise:
         """Independent noise on ``trials`` copies of the statistic: shape (size,) -> (trials, size)."""
         return self.sample(words_of(rng), trials * self.size).reshape(trials, self.size) + statistic
 
+    def covariance(self) -> dict[str, Fraction]:
+        """The distinct entries of the covariance, exactly; all covariances are 0."""
+        return {"variance": self.variance}
+
 
 @final
-class FactorizationCounter:
+class FactorizationCounter(AdditiveMechanism):
     """Noisy prefix sums of a stream of items in [0, 1], by a factorisation: what a `TreeCounter` is compared with.
 
     The claim is for streams that differ in one item, by at most 1. Under Laplace noise it is PureDP, ApproximateDP or
@@ -150,8 +160,9 @@ class FactorizationCounter:
 
     name = "factorization-counter"
     adjacency = REPLACE_ONE
-    record_shape = ()
-    assumptions = ("every item lies in [0, 1]", "noise and counts are real numbers, not floats")
+    record_shape: tuple[int, ...] = ()
+    assumptions: tuple[str, ...] = ("every item lies in [0, 1]", "noise and counts are real numbers, not floats")
+    noise: LaplaceNoise | NormalNoise
 
     def __init__(
         self,
@@ -170,16 +181,18 @@ class FactorizationCounter:
         self.claim = parse_guarantee(claim) if isinstance(claim, str) else claim
         scale = _scale(noise, self.claim, self.factorization)
         law = LaplaceNoise if noise == "laplace" else NormalNoise
-        self.noise: LaplaceNoise | NormalNoise = law(size=self.factorization.size, scale=scale)
+        self.noise = law(size=self.factorization.size, scale=scale)
+        self.source = self.factorization.source
+        invertible = self.factorization.size == self.horizon  # A = L R is, so both factors are if they are square
+        self.sensitivity: LaplaceStep | GaussianStep = (
+            LaplaceStep(horizon=self.horizon, column=self.factorization.column, invertible=invertible)
+            if noise == "laplace"
+            else GaussianStep(horizon=self.horizon, squared=self._column_squared, invertible=invertible)
+        )
         self._time, self._count = 0, 0  # the count in units of 1/UNIT
         key = secrets.token_bytes(KEY_BYTES) if rng is None else rng.bytes(KEY_BYTES)
         source = NoiseSource(lambda words, size: self.noise.sample(words, size).tolist(), key)
         self._stream = self.factorization.stream(source.draw)
-
-    @property
-    def source(self) -> str:
-        """Paper and statement."""
-        return self.factorization.source
 
     @property
     def time(self) -> int:
@@ -212,21 +225,15 @@ class FactorizationCounter:
         check_unit_interval(stream)
         return stream
 
-    def embed(self, dataset: ArrayLike) -> Array:
-        """R x: shape (noise.size,)."""
-        stream = self.check_records(dataset)
-        padded = np.concatenate([stream, np.zeros(self.horizon - len(stream))])
-        statistic: Array = self.factorization.embed(padded[None])[0]
-        return statistic
+    def statistic(self, records: Array) -> Array:
+        """R x of a stream padded with zeros: shape (noise.size,)."""
+        padded = np.concatenate([records, np.zeros(self.horizon - len(records))])
+        sums: Array = self.factorization.embed(padded[None])[0]
+        return sums
 
     def decode(self, noisy: Array) -> Array:
         """L y: shape (trials, noise.size) -> (trials, T)."""
         return self.factorization.decode(noisy)
-
-    def release(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
-        """The noisy counts of a stream, from an independent copy of the counter: shape (n,)."""
-        released: Array = self.release_many(dataset, 1, rng)[0]
-        return released
 
     def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
         """The noisy counts of ``trials`` independent copies of the counter: shape (trials, n)."""
@@ -235,9 +242,39 @@ class FactorizationCounter:
         counts: Array = self.decode(noise)[:, : len(stream)] + np.cumsum(stream)
         return counts
 
-    def __call__(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
-        """The same as `release`."""
-        return self.release(dataset, rng)
+    def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
+        """The log-likelihood ratio of P against Q at counts of shape (trials, n), if L is square; else a good score."""
+        embed, horizon = self.factorization.embed, self.horizon
+        if isinstance(self.noise, LaplaceNoise):
+            return vertex_score(embed, horizon, float(self.noise.rate), self.embed, pair)
+        here, there = self.embed(pair.dataset), self.embed(pair.neighbour)
+        weights = (here - there) / float(self.noise.variance)
+        offset = float(weights @ (here + there)) / 2
+        return lambda counts: np.add.reduce(noisy_sums(embed, horizon, counts) * weights, axis=1) - offset
+
+    def likelihood_direction(self, pair: NeighbourPair) -> tuple[Array, float]:
+        """Weights w and offset c such that w . y - c is the `likelihood_score` of the counts y, under Gaussian noise.
+
+        O(T^2) work: the score of every unit vector.
+
+        Raises:
+            InvalidValue: Laplace noise, whose likelihood ratio is not linear.
+        """
+        if isinstance(self.noise, LaplaceNoise):
+            raise InvalidValue("noise", "laplace", "'gaussian'", "the likelihood ratio is likelihood_score")
+        score, step = self.likelihood_score(pair), 256
+        offset = -float(score(np.zeros((1, self.horizon)))[0])
+        parts = []
+        for start in range(0, self.horizon, step):
+            units = np.eye(min(step, self.horizon - start), self.horizon, start)
+            parts.append(score(units) + offset)
+        return np.concatenate(parts), offset
+
+    def _column_squared(self, item: int) -> Real:
+        """The squared l2 norm of R e_i, exactly."""
+        if item == 1:
+            return self.factorization.l2_sensitivity_squared()
+        return Real.of(sum((entry**2 * count for entry, count in self.factorization.column(item)), Fraction(0)))
 
     def mean_squared_error(self) -> Real:
         """The mean over t = 1..T of the variance of the count, exactly, for the float64 scale in use."""
@@ -256,14 +293,11 @@ class FactorizationCounter:
 
     def describe(self) -> dict[str, str]:
         """Name and parameters, for a report."""
-        return {
-            "mechanism": self.name,
-            "source": self.source,
+        return AdditiveMechanism.describe(self) | {
             "horizon": str(self.horizon),
             "kind": self.kind,
             "noise": "laplace" if isinstance(self.noise, LaplaceNoise) else "gaussian",
             "scale": repr(self.noise.scale),
-            "claim": self.claim.describe(),
         }
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -274,13 +308,6 @@ class FactorizationCounter:
 
     def __repr__(self) -> str:
         return f"FactorizationCounter(horizon={self.horizon}, kind={self.kind!r}, claim={self.claim.describe()!r})"
-
-
-def times(factor: Fraction, number: Real) -> Real:
-    """factor * number; rational if the number is."""
-    if number.rational is not None:
-        return Real.of(factor * number.rational)
-    return Real(lambda: ball(factor) * number.ball())
 
 
 def _scale(noise: object, claim: Guarantee, factorization: Factorization) -> float:

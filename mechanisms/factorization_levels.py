@@ -19,6 +19,7 @@ import numpy as np
 
 from dpverdict.balls import Real
 from dpverdict.mechanisms.mechanism import Array
+from dpverdict.mechanisms.stream_sensitivity import Column
 from dpverdict.mechanisms.tree_digits import Digits
 from dpverdict.mechanisms.tree_nodes import TreeNodes
 from dpverdict.mechanisms.tree_stream import TreeStream
@@ -51,6 +52,10 @@ class BinaryTree:
     def l2_sensitivity_squared(self) -> Real:
         """h."""
         return Real.of(self._nodes.height)
+
+    def column(self, item: int) -> Column:
+        """A one for every used node that holds the item."""
+        return ((Fraction(1), self._nodes.paths(item)),)
 
     def row_squared(self, time: int) -> Real:
         """The number of ones of t."""
@@ -99,6 +104,11 @@ class Honaker:
     def l2_sensitivity_squared(self) -> Real:
         """h."""
         return Real.of(len(self._counts))
+
+    def column(self, item: int) -> Column:
+        """A one for every complete node that holds the item."""
+        held = sum((item - 1) >> level < count for level, count in enumerate(self._counts))
+        return ((Fraction(1), held),)
 
     def row_squared(self, time: int) -> Real:
         """The sum of v_l over the ones of t."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import final
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpverdict.balls import Real
 from dpverdict.mechanisms.mechanism import Array
+from dpverdict.mechanisms.stream_sensitivity import Column
 
 Integers = NDArray[np.int64]
 
@@ -56,6 +58,12 @@ class SmoothBinary:
     def l2_sensitivity_squared(self) -> Real:
         """h/2 - q."""
         return Real.of(self._used)
+
+    def column(self, item: int) -> Column:
+        """A one for every used node that holds the item: O(T) work, but for the first item."""
+        if item == 1:
+            return ((Fraction(1), self._used),)
+        return ((Fraction(1), int(np.count_nonzero(self.embed(np.eye(1, self.horizon, item - 1))))),)
 
     def row_squared(self, time: int) -> Real:
         """h/2 at every time."""

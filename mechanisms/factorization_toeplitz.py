@@ -6,7 +6,9 @@ those of 1/(1 - x). With G_n = sum over j <= n of f_j^2, the column norm is G_(T
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import lru_cache
 from typing import final
 
@@ -18,8 +20,11 @@ from dpverdict.balls import Real, ball
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.counter_sums import landau_sum
 from dpverdict.mechanisms.mechanism import Array
+from dpverdict.mechanisms.stream_sensitivity import Column
 
 LONGEST = 1 << 22
+LONGEST_EXACT = 1 << 10
+"""Entries of a column that are written out as rationals."""
 
 
 @final
@@ -50,11 +55,32 @@ class SquareRootToeplitz:
 
     def l1_sensitivity(self) -> Real:
         """The sum of f_j over j < T, which is 2 T f_T."""
-        return Real(lambda: 2 * self.horizon * coefficient(self.horizon))
+        n = self.horizon
+        if n <= LONGEST_EXACT:  # a dyadic number, which balls would compare with a float64 without end
+            return Real.of(Fraction(2 * n * math.comb(2 * n, n), 4**n))
+        return Real(lambda: 2 * n * coefficient(n))
 
     def l2_sensitivity_squared(self) -> Real:
         """G_(T-1)."""
+        if self.horizon <= LONGEST_EXACT:
+            return Real.of(sum((entry**2 for entry, _ in self.column(1)), Fraction(0)))
         return Real(lambda: squared_sum(self.horizon - 1))
+
+    def column(self, item: int) -> Column:
+        """f_0, ..., f_(T-i), exactly.
+
+        Raises:
+            InvalidValue: more of them than `LONGEST_EXACT`, which no curve of Laplace noise could be made of.
+        """
+        length = self.horizon - item + 1
+        if length > LONGEST_EXACT:
+            remedy = "use a tree: under Laplace noise this factorisation is of no use at any horizon"
+            raise InvalidValue("horizon", self.horizon, f"<= {LONGEST_EXACT} for an exact column", remedy)
+        entries, entry = [], Fraction(1)
+        for j in range(length):
+            entries.append((entry, 1))
+            entry *= Fraction(2 * j + 1, 2 * j + 2)
+        return tuple(entries)
 
     def row_squared(self, time: int) -> Real:
         """G_(t-1)."""

@@ -34,6 +34,8 @@ class Maximum:
         description: the worst neighbour in words.
         justification: why nothing is worse.
         shift: for noise that is not Gaussian, the pair of laws that dominates every other; None for Gaussian noise.
+        exact: whether some neighbouring pair attains it; False where it is a bound from above only.
+        datasets: makes the two datasets where they are more than the one record: the streams of a counter.
     """
 
     mu_squared: Real | None
@@ -41,6 +43,8 @@ class Maximum:
     description: str
     justification: str
     shift: Shift | None = None
+    exact: bool = True
+    datasets: Callable[[], tuple[Array, Array]] | None = None
 
 
 class SensitivitySpace(Protocol):
@@ -65,6 +69,15 @@ class ShiftSpace(Protocol):
 
     def shift(self, noise: Noise, record: Array, replacement: Array | None = None) -> Shift | None:
         """The pair of laws of one neighbouring pair; None when the two laws are equal."""
+        ...
+
+
+@runtime_checkable
+class StepSpace(Protocol):
+    """A set of differences that depends on when a record comes: the steps of a stream."""
+
+    def at(self, position: int) -> SensitivitySpace | ShiftSpace:
+        """The differences that the record at a position of the dataset makes, the first being 0."""
         ...
 
 

@@ -68,5 +68,51 @@ class LatticeShift:
         return sum((shift**2 * count / (2 * v) for v, shift, count in self.groups), Fraction(0))
 
 
-Shift: TypeAlias = RandomDirectionShift | LatticeShift
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaplaceShift:
+    """Independent Laplace variables, each moved: density exp(-|y|)/2 against exp(-|y - shift|)/2, at scale 1.
+
+    Attributes:
+        groups: (absolute shift in units of the scale, number of coordinates) of the coordinates that move.
+    """
+
+    groups: tuple[tuple[Fraction, int], ...]
+
+    def __post_init__(self) -> None:
+        if not self.groups or any(shift <= 0 or count < 1 for shift, count in self.groups):
+            raise InvalidValue("groups", self.groups, "positive throughout", "leave out what does not move")
+
+    @property
+    def pure(self) -> Fraction:
+        """The l1 norm of the shifts: the largest privacy loss, attained with probability 2^-m."""
+        return sum((shift * count for shift, count in self.groups), Fraction(0))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseShift:
+    """Independent discrete Laplace variables, each moved by one: P(y) proportional to exp(-rate |y|) on the integers.
+
+    The loss of one is rate or -rate: that of randomised response.
+
+    Attributes:
+        rate: 1/scale of the noise, exactly.
+        count: the number of coordinates that move.
+    """
+
+    rate: Fraction
+    count: int
+
+    def __post_init__(self) -> None:
+        if not (self.rate > 0 and self.count >= 1):
+            raise InvalidValue("shift", self, "of rate > 0 and count >= 1", "a shift of 0 costs nothing")
+
+    @property
+    def pure(self) -> Fraction:
+        """count * rate: the largest privacy loss."""
+        return self.rate * self.count
+
+
+Shift: TypeAlias = RandomDirectionShift | LatticeShift | LaplaceShift | ResponseShift
 """A pair of output laws that is no Gaussian pair."""

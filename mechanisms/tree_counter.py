@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Literal, final
@@ -19,7 +19,9 @@ from dpverdict.mechanisms.exact_text import exact_text
 from dpverdict.mechanisms.guarantee import PureDP
 from dpverdict.mechanisms.guarantee_curves import float_above
 from dpverdict.mechanisms.laplace_noise import DiscreteLaplaceNoise, LaplaceNoise
-from dpverdict.mechanisms.mechanism import Array, check_dim, check_positive
+from dpverdict.mechanisms.mechanism import AdditiveMechanism, Array, check_dim, check_positive
+from dpverdict.mechanisms.neighbours import NeighbourPair
+from dpverdict.mechanisms.stream_sensitivity import LaplaceStep, vertex_score
 from dpverdict.mechanisms.tree_items import UNIT, check_bits, check_item, check_stream, check_unit_interval, refuse_copy
 from dpverdict.mechanisms.tree_nodes import TreeNodes
 from dpverdict.mechanisms.tree_noise import KEY_BYTES, NoiseSource
@@ -31,7 +33,7 @@ DigitKind = Literal["offset", "symmetric", "ordinary"]
 
 
 @final
-class TreeCounter:
+class TreeCounter(AdditiveMechanism):
     """Noisy prefix sums of a stream x_1, ..., x_T of items in {0, 1}, or in [0, 1] under continuous noise.
 
     The vertices of a tree of height h and arity k get independent Laplace noise of scale h/epsilon, and the count at
@@ -68,7 +70,9 @@ class TreeCounter:
     name = "tree-counter"
     adjacency = REPLACE_ONE
     kind = "tree counter"
-    record_shape = ()
+    record_shape: tuple[int, ...] = ()
+    claim: PureDP
+    noise: LaplaceNoise | DiscreteLaplaceNoise
 
     def __init__(
         self,
@@ -88,6 +92,19 @@ class TreeCounter:
         self.height = self.nodes.height
         self.noise = _noise(noise, self.claim.epsilon / self.height, self.nodes.size)
         self.digits, self.noise_kind = digits, noise
+        self.sensitivity = LaplaceStep(
+            horizon=self.horizon,
+            column=lambda item: ((Fraction(1), self.nodes.paths(item)),),
+            invertible=self.nodes.invertible(),
+        )
+        statement = "Algorithm 2" if self.nodes.digits.subtracted else "Algorithm 1"
+        self.source = f"Andersson, Pagh and Torkamani 2024, {statement}"
+        self.assumptions: tuple[str, ...] = (
+            "every item lies in [0, 1]",
+            "noise and counts are real numbers, not floats",
+        )
+        if isinstance(self.noise, DiscreteLaplaceNoise):
+            self.assumptions = ("every item is 0 or 1", "the 32-byte key of the noise is uniformly random and secret")
         self._time, self._count = 0, 0  # the count in units of 2^-1074 under continuous noise: every float64 is exact
         self._start(secrets.token_bytes(KEY_BYTES) if rng is None else rng.bytes(KEY_BYTES))
 
@@ -95,19 +112,6 @@ class TreeCounter:
     def arity(self) -> int:
         """The number of children of a vertex, k."""
         return self.nodes.digits.arity
-
-    @property
-    def source(self) -> str:
-        """Paper and statement."""
-        statement = "Algorithm 2" if self.nodes.digits.subtracted else "Algorithm 1"
-        return f"Andersson, Pagh and Torkamani 2024, {statement}"
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the claim takes for granted."""
-        if isinstance(self.noise, DiscreteLaplaceNoise):
-            return ("every item is 0 or 1", "the 32-byte key of the noise is uniformly random and secret")
-        return ("every item lies in [0, 1]", "noise and counts are real numbers, not floats")
 
     # the stream -------------------------------------------------------------------------------------------------------
 
@@ -222,21 +226,15 @@ class TreeCounter:
             check_unit_interval(stream)
         return stream
 
-    def embed(self, dataset: ArrayLike) -> Array:
-        """The sums of the used vertices, each with its sign: shape (noise.size,)."""
-        stream = self.check_records(dataset)
-        padded = np.concatenate([stream, np.zeros(self.horizon - len(stream))])
-        statistic: Array = self.nodes.embed(padded[None])[0]
-        return statistic
+    def statistic(self, records: Array) -> Array:
+        """The sums of the used vertices, each with its sign, of a stream padded with zeros: shape (noise.size,)."""
+        padded = np.concatenate([records, np.zeros(self.horizon - len(records))])
+        sums: Array = self.nodes.embed(padded[None])[0]
+        return sums
 
     def decode(self, noisy: Array) -> Array:
         """The counts at t = 1..T from noisy vertices: shape (trials, noise.size) -> (trials, T)."""
         return self.nodes.decode(noisy)
-
-    def release(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
-        """The noisy counts of a stream, from an independent copy of the counter: shape (n,)."""
-        released: Array = self.release_many(dataset, 1, rng)[0]
-        return released
 
     def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
         """The noisy counts of ``trials`` independent copies of the counter: shape (trials, n)."""
@@ -246,9 +244,13 @@ class TreeCounter:
         counts += np.cumsum(stream)
         return counts
 
-    def __call__(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
-        """The same as `release`."""
-        return self.release(dataset, rng)
+    def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
+        """The log-likelihood ratio of P against Q at counts of shape (trials, n): the most powerful score.
+
+        If ``nodes.invertible()`` and n = T, the noisy vertices are embed(increments of the counts), and the ratio is
+        rate times the sum of |v - E_Q[v]| - |v - E_P[v]|. Otherwise that is a score like any other.
+        """
+        return vertex_score(self.nodes.embed, self.horizon, float(self.noise.rate), self.embed, pair)
 
     # errors and privacy -----------------------------------------------------------------------------------------------
 
@@ -300,15 +302,12 @@ class TreeCounter:
 
     def describe(self) -> dict[str, str]:
         """Name and parameters, for a report."""
-        return {
-            "mechanism": self.name,
-            "source": self.source,
+        return AdditiveMechanism.describe(self) | {
             "horizon": str(self.horizon),
             "arity": str(self.arity),
             "height": str(self.height),
             "digits": self.digits,
             "noise": self.noise_kind,
-            "claim": self.claim.describe(),
             "mean squared error": exact_text(self.mean_squared_error()),
         }
 
