@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from types import ModuleType
 from typing import Final, final
 
 from flint import arb
+from scipy.optimize import brentq
 
 from dpverdict.audit import (
     laplace_bounds,
@@ -37,7 +39,7 @@ from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
 from dpverdict.audit.response_loss import ResponseLoss
 from dpverdict.audit.spherical_loss import SphericalLoss
 from dpverdict.audit.spherical_profile import SphericalProfile
-from dpverdict.balls import Enclosure, Real
+from dpverdict.balls import Enclosure, Real, ball, precision
 from dpverdict.mechanisms import shift as shift_module
 from dpverdict.mechanisms.shift import LaplaceShift, LatticeShift, RandomDirectionShift, ResponseShift, Shift
 
@@ -90,6 +92,21 @@ def concentration(shift: Shift, loss: PrivacyLoss) -> Fraction | Enclosure | Non
         case LaplaceShift() | ResponseShift():
             return loss.certified_renyi(1)
     return shift.rho
+
+
+def concentrated_delta_upper(rho: Fraction, epsilon: Fraction) -> arb:
+    """An upper bound on delta(epsilon), epsilon > 0, of every rho-zCDP pair.
+
+    It is exp(m ((1 + m) rho - epsilon)) m^m/(1 + m)^(1 + m), which holds for every m > 0; m is taken close to the best.
+
+    Reference: Canonne, Kamath and Steinke 2020, Proposition 12 and Corollary 13 (arXiv:2004.00010).
+    """
+    at, r = float(epsilon), float(rho)
+    slope = brentq(lambda x: (2 * math.exp(x) + 1) * r - at - math.log1p(math.exp(-x)), -700.0, 700.0, xtol=1e-14)
+    with precision(2 * _BITS):
+        m = ball(Fraction(math.exp(slope)))
+        bound = (m * ((1 + m) * ball(rho) - ball(epsilon)) + m * m.log() - (1 + m) * m.log1p()).exp()
+    return bound
 
 
 def renyi_of(shift: Shift, loss: PrivacyLoss, order: Fraction) -> Fraction | Enclosure | None:

@@ -15,9 +15,11 @@ from dpverdict.audit.shift_loss import (
     ShiftEvent,
     assumptions_of,
     best_event,
+    concentrated_delta_upper,
     concentration,
     delta_to,
     largest_loss,
+    loss_of_shift,
     renyi_of,
 )
 from dpverdict.audit.spherical_events import best_ball_event
@@ -88,7 +90,7 @@ def decide_shift(
 ) -> Verdict:
     """The verdict on a claim of a mechanism whose worst pair is ``shift``.
 
-    The closed-form event of `best_ball_event` is tried first, since a reader can recompute it; then the certified curves.
+    The closed form of `best_ball_event` is tried first, since a reader can recompute it; then the certified curves.
     """
     name = mechanism.name
     simple = _simple_refutation(claim, worst, shift)
@@ -96,16 +98,17 @@ def decide_shift(
         return Verdict(status=Status.REFUTED, mechanism=name, claim=claim, witness=simple)
     try:
         finding = _finding(claim, worst.loss, shift)
-        if finding.broken and not worst.exact:
-            reason = f"{finding.quantity}: {finding.sides()}; but what is attained is a bound: {worst.justification}"
-            return Verdict(status=Status.INCONCLUSIVE, mechanism=name, claim=claim, reason=reason)
-        if finding.broken:
-            witness = _witness(claim, worst, finding, best_event(shift, finding.level))
-            return Verdict(status=Status.REFUTED, mechanism=name, claim=claim, witness=witness)
+        if not finding.kept and worst.rho_upper is not None:
+            finding = _by_concentration(claim, worst.rho_upper) or finding
+        witness = None if finding.kept else _refutation(claim, worst, shift, finding)
     except (PrecisionExhausted, InvalidValue) as undecided:
         return Verdict(status=Status.INCONCLUSIVE, mechanism=name, claim=claim, reason=str(undecided))
+    if witness is not None:
+        return Verdict(status=Status.REFUTED, mechanism=name, claim=claim, witness=witness)
     if not finding.kept:
         reason = f"{finding.quantity} does not decide the claim: {finding.sides()}"
+        if not worst.exact:
+            reason += f"; what is attained is a bound: {worst.justification}"
         return Verdict(status=Status.INCONCLUSIVE, mechanism=name, claim=claim, reason=reason)
     certificate = Certificate(
         method=finding.method,
@@ -117,6 +120,36 @@ def decide_shift(
         source_sha256=source_sha256,
     )
     return Verdict(status=Status.CERTIFIED, mechanism=name, claim=claim, certificate=certificate)
+
+
+def _refutation(claim: Guarantee, worst: WorstCase, shift: Shift, finding: Finding) -> Witness | None:
+    """The witness, if the worst pair breaks the claim, or else the pair that is known beside a bound."""
+    if not worst.exact:
+        if worst.attained is None:
+            return None
+        shift = worst.attained
+        finding = _finding(claim, loss_of_shift(shift), shift)
+    return _witness(claim, worst, finding, best_event(shift, finding.level)) if finding.broken else None
+
+
+def _by_concentration(claim: Guarantee, rho: Fraction) -> Finding | None:
+    """What follows for every pair from rho-zCDP; None where that is nothing better than the loss says."""
+    match claim:
+        case ZeroConcentratedDP():
+            return _divergence("rho, by the l2 norm,", rho, claim.rho, Fraction(0))
+        case RenyiDP():
+            quantity = f"the Renyi divergence of order {claim.order}, by the l2 norm,"
+            return _divergence(quantity, claim.order * rho, claim.epsilon, Fraction(0))
+        case ApproximateDP() if claim.epsilon > 0:
+            bound = Enclosure.of_ball(concentrated_delta_upper(rho, claim.epsilon))
+            return Finding(
+                quantity=f"delta({float(claim.epsilon):g}), at most, by the l2 norm,",
+                attained=bound,
+                allowed=claim.delta,
+                level=claim.epsilon,
+                sign=_sign(bound, claim.delta),
+            )
+    return None
 
 
 def _finding(claim: Guarantee, loss: PrivacyLoss, shift: Shift) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 import numpy as np
@@ -34,6 +35,8 @@ class WorstCase:
         justification: why nothing is worse.
         shift: the pair of output laws in exact numbers where the noise is not Gaussian; None where it is.
         exact: whether the pair attains the loss; False where the loss is a bound from above, which refutes nothing.
+        rho_upper: beside a bound, a rho such that every pair is rho-zCDP, exactly, if one is known.
+        attained: beside a bound, the laws of ``pair`` in exact numbers, if they are known.
     """
 
     pair: NeighbourPair
@@ -42,6 +45,8 @@ class WorstCase:
     justification: str
     shift: Shift | None = None
     exact: bool = True
+    rho_upper: Fraction | None = None
+    attained: Shift | None = None
 
 
 def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
@@ -76,6 +81,8 @@ def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
         justification=maximum.justification,
         shift=maximum.shift,
         exact=maximum.exact,
+        rho_upper=maximum.rho_upper,
+        attained=maximum.attained,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -35,6 +36,8 @@ class Maximum:
         justification: why nothing is worse.
         shift: for noise that is not Gaussian, the pair of laws that dominates every other; None for Gaussian noise.
         exact: whether some neighbouring pair attains it; False where it is a bound from above only.
+        rho_upper: beside a bound, a rho such that every pair is rho-zCDP, exactly.
+        attained: beside a bound, the pair of laws that ``records`` make.
         datasets: makes the two datasets where they are more than the one record: the streams of a counter.
     """
 
@@ -44,6 +47,8 @@ class Maximum:
     justification: str
     shift: Shift | None = None
     exact: bool = True
+    rho_upper: Fraction | None = None
+    attained: Shift | None = None
     datasets: Callable[[], tuple[Array, Array]] | None = None
 
 
