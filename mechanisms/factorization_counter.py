@@ -159,6 +159,7 @@ class FactorizationCounter(AdditiveMechanism):
     """
 
     name = "factorization-counter"
+    source = "Andersson, Pagh and Torkamani 2024, Table 1"
     adjacency = REPLACE_ONE
     record_shape: tuple[int, ...] = ()
     assumptions: tuple[str, ...] = ("every item lies in [0, 1]", "noise and counts are real numbers, not floats")

@@ -68,6 +68,7 @@ class TreeCounter(AdditiveMechanism):
     """
 
     name = "tree-counter"
+    source = "Andersson, Pagh and Torkamani 2024, Algorithms 1 and 2"
     adjacency = REPLACE_ONE
     kind = "tree counter"
     record_shape: tuple[int, ...] = ()
