@@ -32,10 +32,14 @@ from dpverdict.audit.radial_gaussian import IsotropicGaussian as IsotropicGaussi
 from dpverdict.audit.radial_laplace import IsotropicLaplace as IsotropicLaplace
 from dpverdict.audit.radial_random_direction import RandomDirectionGaussian as RandomDirectionGaussian
 from dpverdict.audit.rank1_calibration import calibrate_rank1 as calibrate_rank1
+from dpverdict.audit.rank1_calibration import honest_scale as honest_scale
 from dpverdict.audit.report import Report as Report
 from dpverdict.audit.run import Sampling as Sampling
 from dpverdict.audit.run import audit_callable as audit_callable
 from dpverdict.audit.run import audit_mechanism as audit_mechanism
+from dpverdict.audit.spherical_events import apollonius_event as apollonius_event
+from dpverdict.audit.spherical_events import ball_event as ball_event
+from dpverdict.audit.spherical_events import half_space_event as half_space_event
 from dpverdict.audit.spherical_loss import SphericalLoss as SphericalLoss
 from dpverdict.audit.verdict import Certificate as Certificate
 from dpverdict.audit.verdict import Status as Status

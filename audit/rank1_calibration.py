@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, final
 
+from flint import arb
+
 from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
+from dpverdict.audit.root_bracket import Bracket
 from dpverdict.audit.spherical_integral import Quantity, integrate
-from dpverdict.balls import Exact, Real, at_most
+from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, precision
+from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.calibration import analytic_scale
 from dpverdict.mechanisms.guarantee import ApproximateDP
 from dpverdict.mechanisms.mechanism import check_dim, check_positive
 from dpverdict.mechanisms.rank1_gaussian import Rank1Gaussian, published_psi
 
-_BITS: Final = 80
-_STEPS: Final = 60
-_CLOSE: Final = 1e-9  # of the logarithm of delta: one more step of the secant goes far below rounding
+_BITS: Final = 96
+_MAX_BITS: Final = 1 << 12
+_WIDTH: Final = 2**58
 
 
 @final
@@ -51,7 +55,8 @@ def calibrate_rank1(*, dim: int, epsilon: Exact, delta: Exact) -> Rank1Calibrati
     >>> round(costs.published, 1), float(f"{costs.honest:.3g}"), round(costs.gaussian, 1)
     (15.6, 1640000.0, 66.3)
     """
-    scale = honest_scale(dim=dim, epsilon=epsilon, delta=delta)
+    dim, claim = check_dim(dim), ApproximateDP(check_positive(epsilon, "epsilon"), check_positive(delta, "delta"))
+    scale = honest_scale(dim=dim, epsilon=claim.epsilon, delta=claim.delta).upper
     mechanism = Rank1Gaussian(dim=dim, epsilon=epsilon, delta=delta, scale=scale)
     return Rank1Calibration(
         mechanism=mechanism,
@@ -61,34 +66,63 @@ def calibrate_rank1(*, dim: int, epsilon: Exact, delta: Exact) -> Rank1Calibrati
     )
 
 
-def honest_scale(*, dim: int, epsilon: Exact, delta: Exact) -> float:
-    """A float64 sigma at which z v is certainly (epsilon, delta)-DP for shifts of length 1, just above the least.
+def honest_scale(*, dim: int, epsilon: Exact, delta: Exact) -> Enclosure:
+    """Encloses the least sigma at which sigma z v is really (epsilon, delta)-DP, for l2-sensitivity 1.
 
-    delta(epsilon) does not increase with sigma, and falls like 1/sigma: a secant iteration in the logarithms finds the
-    scale, and balls confirm it.
+    delta(epsilon) is certainly above ``delta`` at the lower end and certainly at or below it at the upper end, and it
+    does not increase with sigma: so ``upper`` is a scale to use, as it is.
+
+    Args:
+        dim: M >= 2.
+        epsilon, delta: the guarantee; epsilon >= 0, 0 < delta < 1.
 
     Raises:
-        InvalidValue: a parameter out of range.
+        InvalidValue: an argument out of range.
+
+    >>> honest_scale(dim=3, epsilon=1, delta="1e-3").upper
+    385.6877005760884
     """
-    claim = ApproximateDP(check_positive(epsilon, "epsilon"), check_positive(delta, "delta"))
-    m = Rank1Gaussian(dim=check_dim(dim), epsilon=claim.epsilon, delta=claim.delta, scale=1).dim
-
-    def profile(scale: float) -> Real:
-        law = RandomDirectionGaussian(scale)
-        return Real(lambda: integrate(law, m, claim.epsilon, Quantity.PROFILE, _BITS))
-
-    def excess(log_scale: float) -> float:
-        return math.log(profile(math.exp(log_scale)).nearest()) - math.log(claim.delta)
-
-    before, at = -math.log(claim.delta) - 0.5, -math.log(claim.delta)
-    value_before, value = excess(before), excess(at)
-    for _ in range(_STEPS):
-        slope = min((value - value_before) / (at - before), -0.1)
-        before, value_before, at = at, value, at - max(-2.0, min(2.0, value / slope))
-        if abs(value_before) < _CLOSE:
+    level, failure = exactly(epsilon, name="epsilon"), exactly(delta, name="delta")
+    if check_dim(dim) < 2:
+        raise InvalidValue("dim", dim, ">= 2", "give the dimension of the statistic")
+    if level < 0:
+        raise InvalidValue("epsilon", epsilon, ">= 0", "give the epsilon of the guarantee")
+    if not 0 < failure < 1:
+        raise InvalidValue("delta", delta, "in (0, 1)", "give the delta of the guarantee")
+    bracket = _bracket(dim, level, failure)
+    for point in bracket.trials(_BITS):
+        if bracket.width * _WIDTH <= bracket.high:
             break
-        value = excess(at)
-    scale, step_up = math.exp(at), 2.0**-50
-    while at_most(profile(scale), Real.of(claim.delta)) is not True:
-        scale, step_up = scale * (1 + step_up), step_up * 2
-    return scale
+        bracket.narrow(point, *_excess(dim, level, failure, point))
+    with precision(_BITS):
+        return Enclosure.hull(ball(bracket.low), ball(bracket.high))
+
+
+def _bracket(dim: int, epsilon: Fraction, delta: Fraction) -> Bracket:
+    """Two scales with the root between them, found in steps of 4 from 1/delta: the profile falls like 1/sigma."""
+    low = high = 1 / delta
+    at_low, sign = _excess(dim, epsilon, delta, low)
+    at_high = at_low
+    while sign > 0:
+        low, at_low, high = high, at_high, high * 4
+        at_high, sign = _excess(dim, epsilon, delta, high)
+        if sign <= 0:
+            return Bracket(low=low, high=high, at_low=at_low, at_high=at_high)
+    while True:
+        high, at_high, low = low, at_low, low / 4
+        at_low, sign = _excess(dim, epsilon, delta, low)
+        if sign > 0:
+            return Bracket(low=low, high=high, at_low=at_low, at_high=at_high)
+
+
+def _excess(dim: int, epsilon: Fraction, delta: Fraction, scale: Fraction) -> tuple[arb, int]:
+    """log(delta(epsilon)/delta) at the scale, with the certain sign of delta(epsilon) - delta; -1 when it is 0."""
+    bits = _BITS
+    while bits <= _MAX_BITS:
+        value = integrate(RandomDirectionGaussian(scale), dim, epsilon, Quantity.PROFILE, bits)
+        with precision(bits + 16):
+            excess, logarithm = value - ball(delta), (value / ball(delta)).log()
+        if excess > 0 or excess <= 0:
+            return logarithm, 1 if excess > 0 else -1
+        bits *= 2
+    raise PrecisionExhausted("the sign of delta(epsilon) - delta", _MAX_BITS, "change delta a little")

@@ -1,7 +1,8 @@
 """Three simple events that show how little random-direction noise hides, and a bound by hand.
 
-Notation: P, Q the laws of f(X) + n and f(X') + n with n = sigma z v in R^M, z ~ N(0,1), v uniform on the sphere.
-Lengths are in units of |f(X) - f(X')|; r and rho are the distances of the output to f(X) and f(X'). Any event S shows
+Notation: P, Q the laws of f(X) + n and f(X') + n with n = sigma z v in R^M, z ~ N(0,1), v uniform on the sphere; their
+centres are E_P[y] = f(X) and E_Q[y] = f(X'). Lengths are in units of the distance of the centres; r and rho are the
+distances of the output to the two. Any event S shows
 
     delta(epsilon) >= P(S) - exp(epsilon) Q(S).
 """
@@ -12,7 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
+import numpy as np
 from flint import arb
+from scipy import special
 
 from dpverdict.audit.radial_law import positive, quotient
 from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
@@ -22,6 +25,7 @@ from dpverdict.errors import InvalidValue
 
 _BITS = 128
 _HALF_SPACE_BITS = 96
+_RADII = 100
 
 
 @final
@@ -80,10 +84,24 @@ def ball_event(dim: int, scale: Exact | Real, radius: Exact, shift: Exact | Real
         hit = ball(c**2).beta_lower(arb(dim - 1) / 2, arb(1) / 2, regularized=True)
         chord = 2 * ball(c) / (sigma.ball() * (2 * arb.pi()).sqrt())
         return EventBound(
-            event=f"|y - f(X)| <= {c} |f(X) - f(X')|",
+            event=f"|y - E_P[y]| <= {c} |E_P[y] - E_Q[y]|: the output is near the centre of P",
             p_ball=(ball(c) / (sigma.ball() * arb(2).sqrt())).erf(),
             q_ball=hit * chord.min(arb(1)),
         )
+
+
+def best_ball_event(dim: int, scale: Exact | Real, epsilon: Exact, shift: Exact | Real = 1) -> EventBound:
+    """The `ball_event` that shows the most, among c = 1/100..99/100: chosen in float64, then enclosed.
+
+    Raises:
+        InvalidValue: an argument out of range.
+    """
+    sigma, level = _units(dim, scale, shift).nearest(), float(exactly(epsilon, name="epsilon"))
+    c = np.arange(1, _RADII) / _RADII
+    log_hit = np.log(np.maximum(special.betainc((dim - 1) / 2, 0.5, c * c), 1e-300))
+    log_chord = np.minimum(0.0, np.log(2 * c) - np.log(sigma * np.sqrt(2 * np.pi)))
+    shown = special.erf(c / (sigma * np.sqrt(2.0))) - np.exp(np.minimum(level + log_hit + log_chord, 700.0))
+    return ball_event(dim, scale, Fraction(int(np.argmax(shown)) + 1, _RADII), shift)
 
 
 def half_space_event(dim: int, scale: Exact | Real, shift: Exact | Real = 1) -> EventBound:
@@ -94,7 +112,7 @@ def half_space_event(dim: int, scale: Exact | Real, shift: Exact | Real = 1) -> 
     law = RandomDirectionGaussian(_units(dim, scale, shift))
     zero = Fraction(0)
     return EventBound(
-        event="|y - f(X)| < |y - f(X')|",
+        event="|y - E_P[y]| < |y - E_Q[y]|: the centre of P is the nearer one",
         p_ball=integrate(law, dim, zero, Quantity.P_TAIL, _HALF_SPACE_BITS),
         q_ball=integrate(law, dim, zero, Quantity.Q_TAIL, _HALF_SPACE_BITS),
     )
@@ -124,7 +142,7 @@ def apollonius_event(dim: int, scale: Exact | Real, epsilon: Exact, shift: Exact
         h_1, h_2, radius, stretch = _chords(dim, level)
         longest = 1 / (6 * sigma.ball() ** 2 * (stretch - 1) ** 2)
         return EventBound(
-            event=f"|y - f(X')| > exp({level}/{dim - 1}) |y - f(X)|",
+            event=f"|y - E_Q[y]| > exp({level}/{dim - 1}) |y - E_P[y]|",
             p_ball=(mean * radius * h_1 * (1 - longest)).max(arb(0)),
             q_ball=mean * radius * h_2 * (-ball(level)).exp(),
         )

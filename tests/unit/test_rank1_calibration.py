@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from dpverdict.audit.certify import certify
-from dpverdict.audit.rank1_calibration import calibrate_rank1, honest_scale
+from dpverdict.audit.rank1_calibration import calibrate_rank1
 from dpverdict.audit.verdict import Status
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.rank1_gaussian import Rank1Gaussian
@@ -35,4 +35,4 @@ def test_the_prices_of_the_paper_are_those_of_a_false_claim() -> None:
 )
 def test_a_parameter_out_of_range_is_refused(dim: object, epsilon: object, delta: object) -> None:
     with pytest.raises(InvalidValue):
-        honest_scale(dim=dim, epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
+        calibrate_rank1(dim=dim, epsilon=epsilon, delta=delta)  # type: ignore[arg-type]

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit.ball_event import ball_event, best_ball_event
 from dpverdict.audit.certify import certify
 from dpverdict.audit.distinguish import distinguish
+from dpverdict.audit.spherical_events import ball_event, best_ball_event
 from dpverdict.audit.verdict import Status, Verdict
 from dpverdict.audit.worst_case import neighbour_loss, worst_case
-from dpverdict.balls import Enclosure, Real, compare
+from dpverdict.balls import Real, compare
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.error_bound import universal_error_bound
@@ -182,37 +182,22 @@ def test_the_universal_bound_at_epsilon_0_and_its_parameters() -> None:
 # the ball event -------------------------------------------------------------------------------------------------------
 
 
-def shift_of(dim: int, epsilon: object, delta: object) -> RandomDirectionShift:
-    shift = worst_case(published(dim, epsilon, delta)).shift
-    assert isinstance(shift, RandomDirectionShift)
-    return shift
-
-
-def test_the_ball_event_of_the_hundred_dimensional_counterexample() -> None:
-    event = ball_event(shift_of(100, 1, "1e-5"), Fraction(96, 100))
-    assert Enclosure.of_ball(event.probability).lower >= 0.4436379
-    assert Enclosure.of_ball(event.neighbour_probability_upper).upper <= 0.0021449
-    assert Enclosure.of_ball(event.excess(Fraction(1))).lower >= 0.4378
-    assert Enclosure.of_ball(best_ball_event(shift_of(100, 1, "1e-5"), Fraction(1)).excess(Fraction(1))).lower >= 0.4378
-
-
 def test_the_ball_event_happens_as_often_as_it_says(seed: int) -> None:
     mechanism = published(5)
-    event = ball_event(shift_of(5, 1, "1e-5"), Fraction(8, 10))
+    event = ball_event(5, mechanism.scale, "0.8")
     pair, rng = worst_case(mechanism).pair, np.random.default_rng(seed)
     near = np.linalg.norm(mechanism.release_many(pair.dataset, 10**6, rng) - pair.dataset[0], axis=1) <= 0.8
-    assert stats.binomtest(int(near.sum()), 10**6, float(event.probability)).pvalue > ERROR / 4
+    assert stats.binomtest(int(near.sum()), 10**6, float(event.p_ball)).pvalue > ERROR / 4
     far = np.linalg.norm(mechanism.release_many(pair.neighbour, 10**6, rng) - pair.dataset[0], axis=1) <= 0.8
-    bound = float(event.neighbour_probability_upper)
-    assert stats.binomtest(int(far.sum()), 10**6, bound, alternative="greater").pvalue > ERROR / 4
+    assert stats.binomtest(int(far.sum()), 10**6, float(event.q_ball), alternative="greater").pvalue > ERROR / 4
 
 
 @pytest.mark.parametrize("dim", [4, 5, 10, 30, 100, 1000, 10_000])
 def test_the_ball_event_alone_refutes_the_published_grid_but_for_one_cell(dim: int) -> None:
     for epsilon in EPSILONS:
         for delta in DELTAS:
-            event = best_ball_event(shift_of(dim, epsilon, delta), Fraction(epsilon))
-            shown = Enclosure.of_ball(event.excess(Fraction(epsilon))).lower > Fraction(delta)
+            event = best_ball_event(dim, published(dim, epsilon, delta).scale, epsilon)
+            shown = Fraction(event.delta_lower(epsilon)) > Fraction(delta)
             assert shown is not ((dim, epsilon, delta) == (4, "10", "1e-3"))
 
 

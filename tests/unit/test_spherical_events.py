@@ -8,17 +8,20 @@ import pytest
 from flint import arb
 
 from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
-from dpverdict.audit.radial_scales import claimed_scale, claimed_variance, honest_scale
+from dpverdict.audit.rank1_calibration import honest_scale
 from dpverdict.audit.spherical_events import (
     apollonius_constant,
     apollonius_event,
     ball_event,
+    best_ball_event,
     chebyshev_delta_lower,
     half_space_event,
 )
 from dpverdict.audit.spherical_loss import SphericalLoss
+from dpverdict.balls import Real, ball, exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.error_bound import universal_error_bound
+from dpverdict.mechanisms.rank1_gaussian import published_psi
 
 EPSILONS = ["0.1", "0.5", "1", "2", "10"]
 DELTAS = ["1e-3", "1e-5", "1e-10"]
@@ -31,6 +34,16 @@ RADII = [
 ]
 
 GRID = [(dim, epsilon, delta) for dim in (4, 5, 10, 30, 100, 1000, 10_000) for epsilon in EPSILONS for delta in DELTAS]
+
+
+def claimed_variance(dim, epsilon, delta):
+    """sigma^2 = 2/(epsilon psi) for l2-sensitivity 1, exactly: a variance."""
+    psi = published_psi(dim, exactly(delta))
+    return Real(lambda: 2 / (ball(exactly(epsilon)) * psi.ball()))
+
+
+def claimed_scale(dim, epsilon, delta):
+    return claimed_variance(dim, epsilon, delta).sqrt()
 
 
 def best_lower_bound(dim, scale, epsilon):
@@ -72,10 +85,11 @@ def test_an_event_never_shows_more_than_the_profile():
 
 def test_the_numbers_of_the_hundred_dimensional_counterexample():
     scale = claimed_scale(100, 1, "1e-5")
-    ball = ball_event(100, scale, "0.96")
-    assert ball.p_lower >= 0.4436379
-    assert ball.q_upper <= 0.0021449
-    assert ball.delta_lower(1) >= 0.4378
+    near = ball_event(100, scale, "0.96")
+    assert near.p_lower >= 0.4436379
+    assert near.q_upper <= 0.0021449
+    assert near.delta_lower(1) >= 0.4378
+    assert best_ball_event(100, scale, 1).delta_lower(1) >= near.delta_lower(1)
     half = half_space_event(100, scale)
     assert half.delta_lower(1) >= 0.965294
     assert 0.981333 <= half.delta_lower(0) <= 0.982271
@@ -129,7 +143,7 @@ def test_noise_of_the_claimed_size_is_too_small_for_any_mechanism_from_35_dimens
 
 
 def test_the_honest_scale_follows_the_constant_of_the_apollonius_ball():
-    scale = honest_scale(5, 1, "1e-6")
+    scale = honest_scale(dim=5, epsilon=1, delta="1e-6")
     limit = (2 / mpmath.pi) ** 0.5 * apollonius_constant(5, 1).upper * 1e6
     assert abs(scale.upper / limit - 1) < 1e-5
     assert Fraction(SphericalLoss(5, RandomDirectionGaussian(scale.upper)).certified_delta(1).upper) <= Fraction("1e-6")
@@ -148,12 +162,12 @@ def test_the_honest_scale_follows_the_constant_of_the_apollonius_ball():
         (lambda: apollonius_event(5, 1, 0), "epsilon"),
         (lambda: apollonius_event(5, 1, float("nan")), "epsilon"),
         (lambda: half_space_event(5, "-1"), "scale"),
-        (lambda: claimed_scale(2, 1, "1e-5"), "dim"),
-        (lambda: claimed_scale(5, 0, "1e-5"), "epsilon"),
-        (lambda: claimed_scale(5, 1, 0), "delta"),
-        (lambda: honest_scale(5, 1, 1), "delta"),
-        (lambda: honest_scale(5, -1, "0.1"), "epsilon"),
-        (lambda: honest_scale(True, 1, "0.1"), "dim"),
+        (lambda: best_ball_event(5, 1, float("inf")), "epsilon"),
+        (lambda: best_ball_event(1, 1, 1), "dim"),
+        (lambda: honest_scale(dim=5, epsilon=1, delta=1), "delta"),
+        (lambda: honest_scale(dim=5, epsilon=-1, delta="0.1"), "epsilon"),
+        (lambda: honest_scale(dim=1, epsilon=1, delta="0.1"), "dim"),
+        (lambda: honest_scale(dim=True, epsilon=1, delta="0.1"), "dim"),
     ],
 )
 def test_an_argument_out_of_range_is_refused(call, name):
