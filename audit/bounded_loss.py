@@ -15,6 +15,7 @@ from dpverdict.audit.custom_noise import CustomLoss
 from dpverdict.audit.laplace_loss import LaplaceLoss
 from dpverdict.audit.lattice_bounds import METHOD, CompositionLedger, LatticeBounds
 from dpverdict.audit.lattice_law import LatticePair
+from dpverdict.audit.lattice_loss import LatticeLoss
 from dpverdict.audit.lattice_pld import aligned_interval, lattice_pair
 from dpverdict.audit.lattice_strict import MAX_DEGREE, profile_ball
 from dpverdict.audit.loss_domains import ALPHA, DELTA, EPSILON, Floats
@@ -225,10 +226,10 @@ class BoundedLoss(PrivacyLoss):
 
 
 def _parts(factors: Sequence[tuple[Factor, int]]) -> list[tuple[Factor, int]]:
-    """The factors, a Laplace vector by its coordinates: their laws are short, and known in closed form."""
+    """The factors, vectors by their coordinates: these have short laws, whose tails cost next to nothing."""
     parts: list[tuple[Factor, int]] = []
     for factor, count in factors:
-        if isinstance(factor, LaplaceLoss) and factor.groups:
+        if isinstance(factor, LaplaceLoss | LatticeLoss) and factor.groups:
             parts += [(coordinate, number * count) for coordinate, number in factor.coordinates()]
         else:
             parts.append((factor, count))

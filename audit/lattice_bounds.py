@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
+from flint import arb
 
 from dpverdict.audit.lattice_event import LatticeEvent
 from dpverdict.audit.lattice_law import LatticePair
@@ -17,8 +18,12 @@ from dpverdict.audit.lattice_power import ROUNDING, Parts, index_offset, tilted_
 from dpverdict.audit.lattice_window import TiltedLaws, upper_sums
 from dpverdict.audit.loss_domains import ALPHA, DELTA, EPSILON, Floats
 from dpverdict.audit.loss_tails import Tails
+from dpverdict.audit.root_bracket import Bracket
 from dpverdict.balls import Exact
 from dpverdict.errors import InvalidValue
+
+_ROOT_BITS = 64
+_CLOSE = Fraction(1, 10**12)  # the relative width of a bracket of epsilon
 
 METHOD = "lattice: float, error ledger"
 """What a report calls numbers from here."""
@@ -99,13 +104,13 @@ class LatticeBounds:
         if level == 0 and self._upper.infinite > 0:
             return math.inf
         goal = _log_of(level, -8 * ROUNDING)
-        return _root(lambda epsilon: self.log_delta_upper(epsilon) <= goal, self._upper.highest)[1]
+        return 0.0 if level == 1 else _root(self.log_delta_upper, goal, self._upper.highest)[1]
 
     def epsilon_lower(self, delta: Exact) -> float:
         """An epsilon >= 0 that the smallest one with delta(epsilon) <= ``delta`` is not below."""
         level = DELTA.exact(delta)
         goal = _log_of(level, 8 * ROUNDING)
-        return _root(lambda epsilon: self.log_delta_lower(epsilon) <= goal, self._lower.highest)[0]
+        return 0.0 if level == 1 else _root(self.log_delta_lower, goal, self._lower.highest)[0]
 
     def beta_lower(self, alpha: Floats) -> Floats:
         """Lower bounds on the trade-off function, at levels of any shape."""
@@ -232,17 +237,28 @@ class _Side:
         return self._vertices
 
 
-def _root(holds: Callable[[float], bool], highest: Fraction) -> tuple[float, float]:
-    """An epsilon >= 0 at which the condition fails (or 0), and a close one at which it holds (or inf)."""
-    if holds(0.0):
+def _root(curve: Callable[[float], float], goal: float, highest: Fraction) -> tuple[float, float]:
+    """An epsilon >= 0 at which the curve is above the goal (or 0), and a close one at which it is not (or inf)."""
+
+    def excess(epsilon: float) -> float:
+        value = curve(epsilon)
+        return (math.inf if value > goal else -math.inf) if goal == -math.inf else value - goal
+
+    low, at_low, high, last = 0.0, excess(0.0), 1.0, max(math.nextafter(float(highest), math.inf), 0.0)
+    if at_low <= 0:
         return 0.0, 0.0
-    low, high = 0.0, max(math.nextafter(float(highest), math.inf), 0.0)
-    if not holds(high):
-        return high, math.inf
-    while high - low > 1e-13 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return low, high
+    while (at_high := excess(high := min(high, last))) > 0:
+        if high == last:
+            return last, math.inf
+        low, at_low, high = high, at_high, 2 * high
+    bracket = Bracket(low=Fraction(low), high=Fraction(high), at_low=arb(at_low), at_high=arb(at_high))
+    for trial in bracket.trials(_ROOT_BITS):
+        point = Fraction(float(trial))
+        if bracket.width <= _CLOSE * bracket.high or not bracket.low < point < bracket.high:
+            break
+        value = excess(float(point))
+        bracket.narrow(point, arb(value), 1 if value > 0 else -1)
+    return float(bracket.low), float(bracket.high)
 
 
 def _log(value: float) -> float:

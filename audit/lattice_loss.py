@@ -12,7 +12,7 @@ from flint import arb
 
 from dpverdict.audit.gaussian_loss import GaussianLoss
 from dpverdict.audit.laplace_floats import rounded
-from dpverdict.audit.lattice_gaussian import Coordinates, DiscreteGaussians, grouped
+from dpverdict.audit.lattice_gaussian import Coordinates, DiscreteGaussians, grouped, one_sided_tails
 from dpverdict.audit.lattice_profile import LatticeProfile
 from dpverdict.audit.loss_domains import EPSILON, Floats
 from dpverdict.audit.loss_tails import LossTails, finite_losses
@@ -24,6 +24,12 @@ from dpverdict.mechanisms import gaussian_balls
 
 RELATIVE_ERROR = 1e-12
 """Bound on the relative error of the float64 tails, measured; the other float64 methods round balls to nearest."""
+
+
+FINEST = 20_000
+"""Losses on different lattices are merged into one while the standard deviation has at most so many steps: 0.2 s."""
+
+_SUMMED = 10**6  # the variance up to which the tails of one coordinate are summed directly
 
 
 @final
@@ -127,6 +133,22 @@ class LatticeLoss(PrivacyLoss):
         """The step h of the lattice rho + h Z of losses, exactly; 0 if the two laws are the same."""
         return Fraction(0) if self._profile is None else self._profile.law.step
 
+    def times(self, other: LatticeLoss) -> LatticeLoss | None:
+        """The composition with another one, exactly; None if their common lattice is much finer than `FINEST`.
+
+        The product of moved discrete Gaussians is one of them: the groups of both. Its lattice has as its step the
+        largest number of which both steps are multiples.
+        """
+        loss = LatticeLoss._of(grouped([(g.variance, g.shift, g.count) for g in (*self.groups, *other.groups)]))
+        profile = loss._profile
+        if profile is None or loss.step == self.step == other.step or profile.law.variance <= FINEST**2:
+            return loss
+        return None
+
+    def coordinates(self) -> list[tuple[LatticeLoss, int]]:
+        """The loss of one coordinate of every group, with the number of such coordinates."""
+        return [(LatticeLoss.from_groups([(g.variance, g.shift, 1)]), g.count) for g in self.groups]
+
     def zcdp(self) -> float:
         """The zero-concentrated privacy parameter rho, to the nearest float64."""
         return float(self.rho)
@@ -196,7 +218,12 @@ class LatticeLoss(PrivacyLoss):
         """P[V >= first] and P[V < first] = P[V >= 1 - first]."""
         assert self._profile is not None  # asked only of laws that differ
         size, place = np.unique(np.maximum(first, 1 - first), return_inverse=True)
-        small = self._profile.tails_float(size.astype(np.float64))[place].reshape(first.shape)
+        law = self._profile.law
+        if len(law.groups) == 1 and law.groups[0].count == 1 and law.groups[0].variance <= _SUMMED:
+            values = one_sided_tails(law.groups[0].variance, size)
+        else:
+            values = self._profile.tails_float(size.astype(np.float64))
+        small = values[place].reshape(first.shape)
         return np.where(first >= 1, small, 1 - small), np.where(first >= 1, 1 - small, small)
 
     # balls ------------------------------------------------------------------------------------------------------------
