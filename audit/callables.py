@@ -45,9 +45,28 @@ def load_callable(text: str, *, name: str) -> Callable[..., object]:
     return function
 
 
+def source_files(text: str) -> list[str]:
+    """The file in which ``text`` looks for its function, and the Python files beside it, which it may import.
+
+    A module that is not a file of its own has none: it is found, or not, when it is loaded.
+    """
+    where = text.rpartition(":")[0]
+    if where.endswith(".py"):
+        file = Path(where)
+    else:
+        _search_here()
+        try:
+            found = importlib.util.find_spec(where)
+        except Exception:  # it imports the packages around the module, which may raise anything
+            return []
+        if found is None or found.origin is None:
+            return []
+        file = Path(found.origin)
+    return [str(path) for path in sorted(file.parent.glob("*.py"))] if file.is_file() else []
+
+
 def _from_name(module: str, text: str, name: str) -> ModuleType:
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+    _search_here()
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -57,6 +76,12 @@ def _from_name(module: str, text: str, name: str) -> ModuleType:
         raise _fails_on_import(error, text, name) from error
     except Exception as error:  # user code may raise anything while it is imported
         raise _fails_on_import(error, text, name) from error
+
+
+def _search_here() -> None:
+    """Search the current directory first, as ``python -m`` does."""
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
 
 
 def _from_file(path: str, text: str, name: str) -> ModuleType:

@@ -193,7 +193,7 @@ class DaskCluster(_Remote):
         return self._pool
 
     def _workers(self) -> int:
-        return max(1, sum(self._client.nthreads().values()))
+        return max(1, sum(int(threads) for threads in self._client.nthreads().values()))
 
     def _renew(self, broken: Executor) -> None:
         """The scheduler hands the tasks of a dead worker to another one by itself."""

@@ -11,10 +11,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Final, final
+from typing import IO, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,8 +81,32 @@ class Journal:
         np.save(buffer, array, allow_pickle=False)
         self.write(name, buffer.getvalue())
 
+    def clear(self) -> None:
+        """Remove every entry, and what a killed run left half-written, and the folder."""
+        for pattern in ("*.entry", ".*.entry.*.tmp"):
+            for path in self.folder.glob(pattern):
+                path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the folder holds something else as well
+            self.folder.rmdir()
+
     def _path(self, name: str) -> Path:
         return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.entry"
+
+
+def hold(file: IO[str]) -> None:
+    """Keep other processes from holding the same file, until it is closed or this process ends, however it ends.
+
+    Raises:
+        OSError: another process holds it.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _head(name: str) -> bytes:

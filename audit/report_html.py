@@ -45,22 +45,53 @@ def render_html(report: Report) -> str:
 
     Every text of the report is escaped; only the drawings, made here from numbers, and the style sheet are markup.
     """
-    from jinja2 import Environment, StrictUndefined
+    return render("report.html.j2", style=style_sheet(), **_parts(report)) + "\n"
+
+
+def render_part(report: Report, prefix: str) -> str:
+    """What one audit says, for a page with many: without frame and footer, every anchor beginning with ``prefix``."""
+    part = render("report_body.html.j2", **_parts(report))
+    part = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", part)  # a quote in a text is escaped: never id="
+    return re.sub(
+        r'aria-labelledby="([^"]*)"',
+        lambda match: 'aria-labelledby="' + " ".join(f"{prefix}-{name}" for name in match[1].split()) + '"',
+        part,
+    )
+
+
+def render(template: str, **values: object) -> str:
+    """A template of this folder with its values; text is escaped."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(_resource),
+    )
     environment.filters["shape"] = _shape
     environment.filters["drawing"] = Markup
-    page = environment.from_string(_resource("report.html.j2")).render(
-        report=report,
-        sections=sections(report),
-        figures=(trade_off(report), profile(report)),
-        covariance=None if report.covariance is None else covariance(report.covariance),
-        tiles=_tiles(report),
-        mark=MARKS[report.status],
-        style=Markup(_resource("report.css")),
-    )
-    return page + "\n"
+    return environment.get_template(template).render(**values)
+
+
+def style_sheet() -> str:
+    """The style of every page, as markup."""
+    from markupsafe import Markup
+
+    return Markup(_resource("report.css"))
+
+
+def _parts(report: Report) -> dict[str, object]:
+    return {
+        "report": report,
+        "sections": sections(report),
+        "figures": (trade_off(report), profile(report)),
+        "covariance": None if report.covariance is None else covariance(report.covariance),
+        "tiles": _tiles(report),
+        "mark": MARKS[report.status],
+    }
 
 
 def _tiles(report: Report) -> list[Tile]:

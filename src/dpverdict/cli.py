@@ -1,4 +1,4 @@
-"""The command line: ``dpverdict audit``, ``dpverdict curve``, ``dpverdict prove`` and ``dpverdict list``.
+"""The command line: ``dpverdict audit``, ``run``, ``curve``, ``prove`` and ``list``.
 
 Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 a usage error, 130 interrupted, 70 a fault of this program. The
 commands import what they need when they run, so that ``dpverdict --help`` answers at once.
@@ -81,6 +81,12 @@ Adjacency = Annotated[
 ]
 
 
+Jobs = Annotated[str | None, _option("--jobs", "N", "Worker processes; 1 if not given.", "Machines")]
+Dask = Annotated[
+    str | None, _option("--dask", "ADDRESS", "Run on the Dask cluster of the scheduler at tcp://host:port.", "Machines")
+]
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
@@ -142,6 +148,8 @@ def audit(
     no_test: Annotated[
         bool, typer.Option("--no-test", help="Exact evidence only: sample nothing.", rich_help_panel="Tests")
     ] = False,
+    jobs: Jobs = None,
+    dask: Dask = None,
     json: Annotated[Path | None, _option("--json", "FILE", "Write the report as JSON.", "Output")] = None,
     report: Annotated[Path | None, _option("--report", "FILE", "Write the report as one HTML page.", "Output")] = None,
     quiet: Annotated[
@@ -174,7 +182,7 @@ def audit(
         exact_only=no_test,
         command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
     )
-    with _progress_bar() as bar:
+    with _chosen_engine(jobs, dask), _progress_bar() as bar:
         made = carry_out(request, bar)
     if "json" in outputs:
         from dpverdict.audit.report_json import write_json
@@ -229,6 +237,47 @@ def curve(
         write_atomically(outputs["png"], as_png(curves))
     with _reader_may_leave():
         print_curves(curves, notes)
+
+
+@app.command()
+def run(
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A TOML file of audits.", show_default=False)],
+    journal: Annotated[
+        Path | None, _option("--journal", "FOLDER", "Keeps what is finished; PLAN.journal if not given.", "Run")
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Forget what the journal holds.", rich_help_panel="Run")
+    ] = False,
+    jobs: Jobs = None,
+    dask: Dask = None,
+    json: Annotated[Path | None, _option("--json", "FILE", "Write the results as JSON.", "Output")] = None,
+    junit: Annotated[Path | None, _option("--junit", "FILE", "Write the results as JUnit XML.", "Output")] = None,
+    report: Annotated[Path | None, _option("--report", "FILE", "Write one HTML page of all reports.", "Output")] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
+    ] = False,
+) -> None:
+    """Run a plan of audits: one report, one exit code. A run that was stopped continues where it was.
+
+    Exit codes: 0 all as expected, 1 one was refuted, or was not though it had to be, 3 inconclusive, 2 usage error.
+    """
+    outputs = _output_files({"json": json, "junit": junit, "report": report})
+
+    from dpverdict.audit.atomic_file import write_atomically
+    from dpverdict.audit.plan import read_plan
+    from dpverdict.audit.plan_report import print_plan, render_junit, render_plan_html, render_plan_json
+    from dpverdict.audit.plan_run import open_journal, run_plan
+
+    read = read_plan(plan)
+    with open_journal(plan, journal, fresh=fresh) as kept, _chosen_engine(jobs, dask), _progress_bar() as bar:
+        result = run_plan(read, kept, bar)
+    faces = {"json": render_plan_json, "junit": render_junit, "report": render_plan_html}
+    for name, path in outputs.items():
+        write_atomically(path, faces[name](result))
+    if not quiet:
+        with _reader_may_leave():
+            print_plan(result)
+    raise typer.Exit(result.exit_code)
 
 
 @app.command()
@@ -332,6 +381,16 @@ def _output_files(paths: dict[str, Path | None]) -> dict[str, Path]:
         if os.path.realpath(path) in [os.path.realpath(files[other]) for other in files if other != name]:
             raise InvalidValue(name, str(path), "a file of its own", "give every output another file name")
     return files
+
+
+@contextmanager
+def _chosen_engine(jobs: str | None, dask: str | None) -> Iterator[None]:
+    """Run the trials where the options say."""
+    from dpverdict.audit.engines import chosen_engine
+    from dpverdict.audit.option_text import whole_number
+
+    with chosen_engine(jobs=None if jobs is None else whole_number(jobs, "jobs", at_least=1), dask=dask):
+        yield
 
 
 @contextmanager

@@ -1,0 +1,75 @@
+"""A plan that is killed at random moments and started again ends with the bytes of one that was not."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SLOW_NOISE = """
+import time
+
+def noisy(dataset, rng, trials):
+    time.sleep(0.03)
+    return dataset.sum(axis=0) + rng.normal(scale=1.2, size=(trials, 40))
+"""
+PLAN = """
+title = "Killed"
+seed = 3
+
+[[audit]]
+name = "slow noise"
+mechanism = "noise.py:noisy"
+neighbours = "pair.npz"
+claim = "mu=9"
+samples = 40000
+
+[[audit]]
+mechanism = "correlated-gaussian"
+dim = 30
+mu = 1
+samples = 20000
+
+[[audit]]
+name = "slow noise again"
+mechanism = "noise.py:noisy"
+neighbours = "pair.npz"
+claim = "mu=2"
+samples = 40000
+expect = "refuted"
+"""
+
+
+def command(folder: Path, name: str) -> list[str]:
+    outputs = ["--json", str(folder / f"{name}.json"), "--report", str(folder / f"{name}.html")]
+    run = [sys.executable, "-m", "dpverdict.cli", "run", str(folder / "plan.toml"), "--quiet"]
+    return [*run, "--journal", str(folder / name), *outputs]
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_random_moments(tmp_path: Path, seed: int, kills: int) -> None:
+    (tmp_path / "noise.py").write_text(SLOW_NOISE)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    np.savez(tmp_path / "pair.npz", dataset=np.ones((2, 40)), neighbour=np.ones((1, 40)))
+    environment = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
+    assert subprocess.run(command(tmp_path, "whole"), env=environment, check=False).returncode == 0
+    moments, killed, runs = random.Random(seed), 0, 0
+    while True:
+        runs += 1
+        assert runs < 40 * kills, "the run does not advance between the kills"
+        started = subprocess.Popen(command(tmp_path, "killed"), env=environment)
+        try:
+            assert started.wait(None if killed == kills else moments.uniform(0.8, 3.5)) == 0
+            break
+        except subprocess.TimeoutExpired:
+            started.send_signal(signal.SIGKILL)
+            started.wait()
+            killed += 1
+            assert not (tmp_path / "killed.json").exists() or killed < kills
+    assert killed > 0
+    for face in ("json", "html"):
+        assert (tmp_path / f"killed.{face}").read_bytes() == (tmp_path / f"whole.{face}").read_bytes()

@@ -1,0 +1,258 @@
+"""A plan is checked before it is begun, runs every audit once, and has four faces that say the same."""
+
+import dataclasses
+import json
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from dpverdict.audit import plan_run
+from dpverdict.audit.plan import Expected, plan_of, read_plan
+from dpverdict.audit.plan_report import read_plan_schema, render_junit, render_plan_html, render_plan_json
+from dpverdict.audit.plan_run import PlanResult, open_journal, run_plan
+from dpverdict.audit.verdict import Status
+from dpverdict.cli import app, main
+from dpverdict.errors import DpverdictError, InvalidValue
+
+MECHANISMS = """
+import numpy as np
+
+def noisy(dataset, rng, trials):
+    return dataset.sum(axis=0) + rng.laplace(scale=0.3, size=(trials, 1))
+
+def fails(dataset, rng):
+    raise RuntimeError("<script>no</script>")
+"""
+PLAN = """
+title = "<b>Spring</b> & summer"
+seed = 7
+error_probability = "1e-6"
+
+[[audit]]
+name = "counts"
+mechanism = "correlated-gaussian"
+dim = 3
+mu = 0.5
+samples = 2000
+
+[[audit]]
+name = "exact alone"
+mechanism = "standard-gaussian"
+dim = 2
+mu = "1/3"
+exact_only = true
+
+[[audit]]
+name = "must be caught"
+mechanism = "release.py:noisy"
+neighbours = "pair.npz"
+claim = "eps=1"
+samples = 2e4
+expect = "refuted"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "release.py").write_text(MECHANISMS)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    np.savez(tmp_path / "pair.npz", dataset=np.ones((2, 1)), neighbour=np.ones((1, 1)))
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
+
+def carried_out(folder: Path, journal: str = "journal") -> PlanResult:
+    path = folder / "plan.toml"
+    with open_journal(path, folder / journal) as kept:
+        return run_plan(read_plan(path), kept)
+
+
+def faces(result: PlanResult) -> tuple[str, str]:
+    return render_plan_json(result), render_plan_html(result)
+
+
+def test_a_plan_that_comes_out_as_expected(folder: Path) -> None:
+    result = carried_out(folder)
+    assert [one.status for one in result.results] == [Status.CERTIFIED, Status.CERTIFIED, Status.REFUTED]
+    assert all(one.met for one in result.results)
+    assert result.exit_code == 0
+    fields = json.loads(render_plan_json(result))
+    jsonschema.validate(fields, read_plan_schema())
+    assert fields["counts"]["CERTIFIED"] == 2
+    suite = ElementTree.fromstring(render_junit(result)).find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "0", "0")
+    page = render_plan_html(result)
+    assert "<b>Spring" not in page
+    assert "&lt;b&gt;Spring" in page
+    ids = [part.split('"')[0] for part in page.split(' id="')[1:]]
+    assert len(ids) == len(set(ids))
+    targets = [part.split('"')[0] for part in page.split(' href="#')[1:]]
+    assert set(targets) <= set(ids)
+
+
+def test_the_tests_of_a_plan_share_its_error_probability(folder: Path) -> None:
+    plan = read_plan(folder / "plan.toml")
+    requests = [plan.request_of(audit, 7) for audit in plan.audits]
+    spent = [2 * float(request.error_probability or 0) for request in requests if not request.exact_only]
+    assert len(spent) == 2
+    assert sum(spent) == pytest.approx(1e-6, rel=1e-12)
+    seeds = {request.seed for request in requests if not request.exact_only}
+    assert len(seeds) == 2
+
+
+def test_what_is_finished_is_not_run_again_and_a_change_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = carried_out(folder)
+    ran: list[str] = []
+    carry_out = plan_run.carry_out
+
+    def watched(request: object, bar: object) -> object:
+        ran.append(request.mechanism)  # type: ignore[attr-defined]
+        return carry_out(request, bar)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(plan_run, "carry_out", watched)
+    assert faces(carried_out(folder)) == faces(first)
+    assert ran == []
+    (folder / "release.py").write_text(MECHANISMS.replace("0.3", "0.25"))
+    carried_out(folder)
+    assert len(ran) == 1
+    assert ran[0].endswith("release.py:noisy")
+    (folder / "plan.toml").write_text(PLAN.replace("mu = 0.5", "mu = 0.6"))
+    changed = carried_out(folder)
+    assert ran[1:] == ["correlated-gaussian"]
+    assert faces(changed) != faces(first)
+
+
+def test_a_damaged_entry_is_made_again(folder: Path) -> None:
+    first = carried_out(folder)
+    for entry in (folder / "journal").glob("*.entry"):
+        if len(entry.read_bytes()) > 1000:
+            entry.write_bytes(entry.read_bytes()[:-7])
+    assert faces(carried_out(folder)) == faces(first)
+
+
+def test_an_audit_that_cannot_be_run_does_not_stop_the_others(folder: Path) -> None:
+    extra = '[[audit]]\nname = "fails"\nmechanism = "release.py:fails"\nneighbours = "pair.npz"\nclaim = "eps=1"\n'
+    (folder / "plan.toml").write_text(PLAN.replace("[[audit]]", extra + "\n[[audit]]", 1))
+    result = carried_out(folder)
+    assert result.results[0].status is None
+    assert "RuntimeError" in result.results[0].answer
+    assert [one.met for one in result.results] == [False, True, True, True]
+    assert result.exit_code == 2
+    jsonschema.validate(json.loads(render_plan_json(result)), read_plan_schema())
+    assert "<script>" not in render_plan_html(result)
+    (suite,) = ElementTree.fromstring(render_junit(result))
+    assert suite.get("errors") == "1"
+
+
+@pytest.mark.parametrize(("expect", "code"), [("certified", 0), ("refuted", 1), ("not refuted", 0)])
+def test_the_exit_code_says_whether_expectations_were_met(folder: Path, expect: str, code: int) -> None:
+    plan = f'[[audit]]\nmechanism = "standard-gaussian"\ndim = 1\nmu = 1\nexact_only = true\nexpect = "{expect}"\n'
+    (folder / "plan.toml").write_text(plan)
+    assert carried_out(folder).exit_code == code
+    wrong = plan.replace("mu = 1\n", 'mu = 1\nclaim = "mu=1/2"\n')
+    (folder / "plan.toml").write_text(wrong)
+    assert carried_out(folder).exit_code == (0 if expect == "refuted" else 1)
+
+
+def test_inconclusive_is_an_exit_code_of_its_own(folder: Path) -> None:
+    assert not Expected.CERTIFIED.met_by(Status.INCONCLUSIVE)
+    assert Expected.NOT_REFUTED.met_by(Status.INCONCLUSIVE)
+    result = carried_out(folder)
+    one = dataclasses.replace(result.results[0], status=Status.INCONCLUSIVE)
+    assert dataclasses.replace(result, results=(one,)).exit_code == 3
+
+
+def test_one_run_at_a_time(folder: Path) -> None:
+    once = open_journal(folder / "plan.toml", None)
+    with once, pytest.raises(InvalidValue, match="one run at a time"), open_journal(folder / "plan.toml", None):
+        pass
+    with open_journal(folder / "plan.toml", None):
+        pass
+
+
+def test_the_command_writes_every_face(folder: Path) -> None:
+    names = ["json", "junit", "report"]
+    options = [part for name in names for part in (f"--{name}", str(folder / f"out.{name}"))]
+    result = CliRunner().invoke(app, ["run", str(folder / "plan.toml"), *options, "--jobs", "1"])
+    assert result.exit_code == 0, result.output
+    assert "3 of 3 audits as expected" in result.output
+    assert all((folder / f"out.{name}").stat().st_size > 100 for name in names)
+    again = CliRunner().invoke(app, ["run", str(folder / "plan.toml"), "--fresh", "--quiet"])
+    assert (again.exit_code, again.output) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (("[[audit]]", "[[audits]]"), "audits"),
+        (('mechanism = "correlated-gaussian"\n', ""), "audit.mechanism"),
+        (("seed = 7", "seed = -7"), "seed"),
+        (("seed = 7", "seed = 1970-01-01"), "seed"),
+        (('"1e-6"', '"2"'), "error_probability"),
+        (("dim = 3", "dim = 3\nseed = 4"), "audit.seed"),
+        (("dim = 3", "dim = true"), "audit.dim"),
+        (('expect = "refuted"', 'expect = "perhaps"'), "audit.expect"),
+        (('expect = "refuted"', 'expect = "certified"'), "audit.expect"),
+        (("exact_only = true", 'exact_only = "yes"'), "audit.exact_only"),
+        (('name = "counts"', 'name = "Exact  alone"'), "audit.name"),
+        (('name = "counts"', 'name = "---"'), "audit.name"),
+        (("seed = 7", "seed = "), "plan"),
+    ],
+)
+def test_a_wrong_plan_is_refused_before_it_is_begun(folder: Path, change: tuple[str, str], name: str) -> None:
+    assert change[0] in PLAN
+    (folder / "plan.toml").write_text(PLAN.replace(*change, 1))
+    with pytest.raises(InvalidValue) as refused:
+        read_plan(folder / "plan.toml")
+    assert refused.value.name == name
+    assert main(["run", str(folder / "plan.toml")]) == 2
+
+
+def test_an_unknown_parameter_of_a_mechanism_is_an_audit_not_run(folder: Path) -> None:
+    (folder / "plan.toml").write_text(PLAN.replace("dim = 3", "dim = 3\ndimm = 3"))
+    result = carried_out(folder)
+    assert result.exit_code == 2
+    assert "dimm" in result.results[0].answer
+
+
+def values() -> st.SearchStrategy[object]:
+    leaf = st.none() | st.booleans() | st.integers() | st.text() | st.binary() | st.floats() | st.dates()
+    return st.recursive(leaf, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5)
+
+
+KEYS = st.sampled_from(["title", "seed", "error_probability", "audit"]) | st.text()
+ENTRY_KEYS = st.sampled_from(["name", "mechanism", "expect", "exact_only", "dim", "mu", "claim", "seed"]) | st.text()
+
+
+@given(
+    st.dictionaries(KEYS, values()),
+    st.lists(st.dictionaries(ENTRY_KEYS, values() | st.sampled_from(["standard-gaussian", "1", "a:b"])), max_size=3),
+)
+def test_hostile_plans_give_a_clear_error_or_a_plan(table: dict[str, object], entries: list[dict[str, object]]) -> None:
+    try:
+        plan = plan_of(table | {"audit": entries}, Path("/nowhere"))
+    except DpverdictError:
+        return
+    assert len(plan.audits) == len(entries)
+    assert 0 < plan.share() < 1
+
+
+@given(st.binary(max_size=200))
+def test_hostile_bytes_are_not_a_plan(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "plan.toml"
+        path.write_bytes(content)
+        with pytest.raises(DpverdictError):
+            read_plan(path)
