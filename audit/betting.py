@@ -1,0 +1,191 @@
+"""Testing by betting: evidence against a claim that may be looked at, stopped and resumed at any time.
+
+Pairs (x_t, y_t) of fresh outputs arrive; S_t = x - y - b is a payoff of `curve_payoff`, never below -c, and of mean at
+most 0 given the past if the claim holds, whatever score was chosen from the past. Wealth starts at 1 and is multiplied
+by 1 + lambda_t S_t, where
+
+    lambda_t = clip(sum of S / sum of S^2, 0, 1/(2 c)), over the pairs before t (and a prior),
+
+depends on the past only and is not negative. Under the claim the wealth is a non-negative supermartingale, so by the
+inequality of Ville it ever reaches 1/level with probability at most level. The mean of several wealths is another one.
+
+What would break it: a bet on a pair that the score was trained on; a negative bet; to start again at 1 after a loss; a
+mechanism that remembers its earlier outputs; to go on after the code under test has changed.
+
+References: J. Ville, Etude critique de la notion de collectif (1939); I. Waudby-Smith and A. Ramdas, Estimating means
+of bounded random variables by betting, JRSS B 86 (2024), arXiv:2010.09686.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverdict.errors import InvalidValue
+
+Array = NDArray[np.float64]
+
+PRIOR_SQUARES: Final = 10.0
+"""The sum of squares before the first pair: it keeps the first bets small. It decides power alone."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wealth:
+    """One bettor after some pairs; immutable, and plain numbers throughout.
+
+    Attributes:
+        largest_loss: c > 0, fixed before the first pair.
+        pairs: bet on so far.
+        log_wealth: log W, at most that of the fair game.
+        total: sum of S.
+        squares: sum of S^2, prior included.
+    """
+
+    largest_loss: float
+    pairs: int = 0
+    log_wealth: float = 0.0
+    total: float = 0.0
+    squares: float = PRIOR_SQUARES
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.largest_loss) and self.largest_loss > 0):
+            raise InvalidValue("largest_loss", self.largest_loss, "finite and > 0", "take that of the payoff")
+
+    def bet(self, payoffs: Array) -> tuple[Wealth, Array]:
+        """Bet on the next pairs, one after another.
+
+        Args:
+            payoffs: S of each pair, in the order in which they arrived, shape (n,).
+
+        Returns:
+            The bettor after them, and log W after each: shape (n,).
+
+        Raises:
+            InvalidValue: a payoff below -c, or NaN: then the bound that the bets rest on does not hold.
+        """
+        if not np.all(payoffs >= -self.largest_loss):
+            lowest = float(np.min(payoffs))
+            raise InvalidValue("payoffs", lowest, f">= {-self.largest_loss}", "check the payoff's largest loss")
+        if not len(payoffs):
+            return self, np.empty(0)
+        totals = self.total + np.concatenate([[0.0], np.cumsum(payoffs)])
+        squares = self.squares + np.concatenate([[0.0], np.cumsum(payoffs**2)])
+        bets = np.clip(totals[:-1] / squares[:-1], 0.0, 1 / (2 * self.largest_loss))
+        path: Array = self.log_wealth + np.cumsum(np.log1p(bets * payoffs))
+        after = Wealth(
+            largest_loss=self.largest_loss,
+            pairs=self.pairs + len(payoffs),
+            log_wealth=float(path[-1]),
+            total=float(totals[-1]),
+            squares=float(squares[-1]),
+        )
+        return after, path
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mixture:
+    """Several bettors on the same pairs, with weights that were fixed before the first one.
+
+    Attributes:
+        weights: positive, summing to at most 1.
+        bettors: one per weight.
+        log_most: the largest log of the weighted mean of wealths so far, at least 0.
+        log_now: its present value.
+    """
+
+    weights: tuple[float, ...]
+    bettors: tuple[Wealth, ...]
+    log_most: float = 0.0
+    log_now: float = 0.0
+
+    def __post_init__(self) -> None:
+        positive = all(weight > 0 for weight in self.weights)
+        if len(self.weights) != len(self.bettors) or not positive or math.fsum(self.weights) > 1:
+            requirement = "one positive number per bettor, with a sum of at most 1"
+            raise InvalidValue("weights", self.weights, requirement, "divide them by their sum, rounded up")
+
+    def bet(self, payoffs: list[Array], *, log_target: float = math.inf) -> tuple[Mixture, int | None]:
+        """Bet on the next pairs with every bettor.
+
+        Args:
+            payoffs: of each bettor, all of shape (n,).
+            log_target: log(1/level); the betting does not stop there, but the first pair that reaches it is told.
+
+        Returns:
+            The bettors after all the pairs, and how many of these pairs it took to reach the target, None if none did.
+        """
+        moved = [bettor.bet(own) for bettor, own in zip(self.bettors, payoffs, strict=True)]
+        if not moved or not len(moved[0][1]):
+            return self, None
+        # The weights sum to at most 1; a sum of log-exponentials is rounded by a few units in the last place.
+        paths = np.stack([path + math.log(weight) for (_, path), weight in zip(moved, self.weights, strict=True)])
+        mean = np.logaddexp.reduce(paths, axis=0) - 1e-12
+        crossed = np.flatnonzero(mean >= log_target)
+        after = Mixture(
+            weights=self.weights,
+            bettors=tuple(bettor for bettor, _ in moved),
+            log_most=max(self.log_most, float(mean.max())),
+            log_now=float(mean[-1]),
+        )
+        return after, int(crossed[0]) + 1 if crossed.size else None
+
+    @property
+    def e_value(self) -> float:
+        """The present weighted mean of wealths: its expectation is at most 1 under the claim, at any stopping time."""
+        return math.exp(min(self.log_now, 700.0))
+
+    @property
+    def p_value(self) -> float:
+        """1 over the largest mean so far: anytime-valid."""
+        return math.exp(-self.log_most)
+
+    def to_dict(self) -> dict[str, object]:
+        """The state as JSON-ready data, from which `from_dict` makes the same mixture bit for bit."""
+        bettors = [
+            {
+                "largest_loss": b.largest_loss,
+                "pairs": b.pairs,
+                "log_wealth": b.log_wealth,
+                "total": b.total,
+                "squares": b.squares,
+            }
+            for b in self.bettors
+        ]
+        return {"weights": list(self.weights), "bettors": bettors, "log_most": self.log_most, "log_now": self.log_now}
+
+    @staticmethod
+    def from_dict(state: dict[str, object]) -> Mixture:
+        """The mixture that `to_dict` wrote.
+
+        Raises:
+            InvalidValue: a state of another form.
+        """
+        try:
+            bettors = state["bettors"]
+            weights = state["weights"]
+            assert isinstance(bettors, list)
+            assert isinstance(weights, list)
+            return Mixture(
+                weights=tuple(float(weight) for weight in weights),
+                bettors=tuple(Wealth(**bettor) for bettor in bettors),
+                log_most=float(str(state["log_most"])),
+                log_now=float(str(state["log_now"])),
+            )
+        except (AssertionError, KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InvalidValue):
+                raise
+            raise InvalidValue("state", state, "what to_dict wrote", "start a new test") from error
+
+
+def betting_p(payoffs: Array, largest_loss: float) -> float:
+    """1 over the largest wealth of one bettor on these pairs: a p-value at every number of pairs, however small."""
+    if not len(payoffs):
+        return 1.0
+    _, path = Wealth(largest_loss=largest_loss).bet(payoffs)
+    return min(1.0, math.exp(-float(path.max()) + 1e-12))

@@ -1,0 +1,247 @@
+"""Scores learned from labelled outputs: each estimates the log-likelihood ratio of P against Q.
+
+Label 1 for outputs on the dataset, 0 for the neighbour, as many of both, so that a fitted logit estimates L itself and
+is thresholded at epsilon or paid out without recalibration. Three families, by what they can see:
+
+* linear (`scores.fit_linear_score`): exact for Gaussian shifts with any covariance;
+* additive splines: a sum over coordinates of piecewise linear functions, each constant beyond its outer knots: the
+  shape of products of independent noises, such as the kinks of Laplace in many coordinates, which no linear score sees;
+* boosted trees: for interactions; they need scikit-learn.
+
+A score must not be learned from the outputs it is then tested on. To pool the counts of folds, each scored by a model
+that was trained on the others, is not valid: the event of each fold depends on the data of the others. `twice_the_mean`
+of the p-values of the folds is, and so is the mean of their e-values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from dpverdict.audit.scores import Score
+from dpverdict.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+Array = NDArray[np.float64]
+
+KNOTS: Final = 8
+PENALTY: Final = 1.0
+"""1/C of the squared weights, in units of one observation's log-likelihood."""
+MOST_COORDINATES: Final = 200
+LARGEST_DESIGN: Final = 20_000_000
+"""Numbers in the matrix of a spline fit; beyond it the training outputs are thinned evenly."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SplineScore:
+    """c + the sum over coordinates of a piecewise linear function, constant beyond its outer knots.
+
+    Attributes:
+        name: what a report calls it.
+        offset: c.
+        knots: one increasing array per coordinate, of at least one knot.
+        values: the functions at the knots.
+    """
+
+    name: str
+    offset: float
+    knots: tuple[Array, ...]
+    values: tuple[Array, ...]
+
+    def __call__(self, outputs: Array) -> Array:
+        """The scores of outputs of shape (trials, m); infinite outputs are beyond the outer knots."""
+        if outputs.ndim != 2 or outputs.shape[1] != len(self.knots):
+            remedy = "give outputs and score of the same mechanism"
+            raise InvalidValue("outputs", f"shape {outputs.shape}", f"of shape (trials, {len(self.knots)})", remedy)
+        total = np.full(len(outputs), self.offset)
+        for i, (knots, values) in enumerate(zip(self.knots, self.values, strict=True)):
+            total += np.interp(outputs[:, i], knots, values)
+        return total
+
+    def describe(self) -> dict[str, object]:
+        """Kind, offset, knots and values."""
+        return {
+            "kind": "additive spline",
+            "name": self.name,
+            "offset": self.offset,
+            "knots": [knots.tolist() for knots in self.knots],
+            "values": [values.tolist() for values in self.values],
+        }
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChainedScore:
+    """A one-dimensional learned score of a user's score: it turns any scale and direction into a likelihood ratio."""
+
+    name: str
+    inner: Score
+    outer: SplineScore
+
+    def __call__(self, outputs: Array) -> Array:
+        """The scores of outputs of shape (trials, m)."""
+        return self.outer(self.inner(outputs)[:, np.newaxis])
+
+    def describe(self) -> dict[str, object]:
+        """Both scores."""
+        return {"kind": "chained", "name": self.name, "inner": self.inner.describe(), "outer": self.outer.describe()}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TreeScore:
+    """The logit of boosted trees, as scikit-learn fitted them."""
+
+    name: str
+    model: HistGradientBoostingClassifier
+
+    def __call__(self, outputs: Array) -> Array:
+        """The scores of outputs of shape (trials, m)."""
+        if not len(outputs):
+            return np.empty(0)
+        scores: Array = np.asarray(self.model.decision_function(outputs), dtype=np.float64)
+        return scores
+
+    def describe(self) -> dict[str, object]:
+        """Kind, baseline and every tree: for each node (value, feature, threshold, left, right, whether a leaf)."""
+        fields = ("value", "feature_idx", "num_threshold", "left", "right", "is_leaf")
+        trees = [
+            [[node[field].item() for field in fields] for node in predictor.nodes]
+            for (predictor,) in self.model._predictors
+        ]
+        baseline = float(np.ravel(self.model._baseline_prediction)[0])
+        return {"kind": "boosted trees", "name": self.name, "baseline": baseline, "fields": fields, "trees": trees}
+
+
+def fit_spline_score(
+    dataset_outputs: Array, neighbour_outputs: Array, *, name: str = "learned additive spline"
+) -> SplineScore:
+    """Logistic regression on hat functions at quantiles of each coordinate, with a penalty of half the squared weights.
+
+    Args:
+        dataset_outputs: shape (n, m), or (n,) for m = 1; may be infinite, not NaN.
+        neighbour_outputs: the same of the neighbour.
+        name: of the score.
+
+    Raises:
+        InvalidValue: more than 200 coordinates.
+    """
+    p, q = (_table(outputs) for outputs in (dataset_outputs, neighbour_outputs))
+    m = p.shape[1]
+    if m > MOST_COORDINATES:
+        remedy = "use a linear score, or project the outputs"
+        raise InvalidValue("outputs", f"{m} coordinates", f"at most {MOST_COORDINATES}", remedy)
+    rows = max(2, LARGEST_DESIGN // (2 * KNOTS * m))
+    both = np.concatenate([_thinned(p, rows), _thinned(q, rows)])
+    labels = np.repeat([1.0, 0.0], [min(len(p), rows), min(len(q), rows)])
+    knots = tuple(_knots(both[:, i]) for i in range(m))
+    design = np.concatenate([_hats(both[:, i], knots[i]) for i in range(m)], axis=1)
+    offset, weights = fit_logistic(design, labels)
+    ends = np.cumsum([len(own) for own in knots])[:-1]
+    return SplineScore(name=name, offset=offset, knots=knots, values=tuple(np.split(weights, ends)))
+
+
+def fit_chained_score(score: Score, dataset_outputs: Array, neighbour_outputs: Array) -> ChainedScore:
+    """A user's score, calibrated by a spline on its value."""
+    outer = fit_spline_score(score(dataset_outputs), score(neighbour_outputs), name=f"{score.name}, calibrated")
+    return ChainedScore(name=outer.name, inner=score, outer=outer)
+
+
+def fit_tree_score(dataset_outputs: Array, neighbour_outputs: Array) -> TreeScore:
+    """150 rounds of boosted trees of 15 leaves at rate 0.1, stopped early on a tenth of the outputs.
+
+    Raises:
+        InvalidValue: scikit-learn is not installed.
+    """
+    try:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+    except ImportError:
+        remedy = "pip install 'dpverdict[learned]'"
+        raise InvalidValue("score", "boosted trees", "used with scikit-learn installed", remedy) from None
+    p, q = (_table(outputs) for outputs in (dataset_outputs, neighbour_outputs))
+    model = HistGradientBoostingClassifier(
+        max_iter=150, learning_rate=0.1, max_leaf_nodes=15, early_stopping=len(p) >= 100, random_state=0
+    )
+    model.fit(np.concatenate([p, q]), np.repeat([1, 0], [len(p), len(q)]))
+    return TreeScore(name="learned boosted trees", model=model)
+
+
+def fit_logistic(design: Array, labels: Array, *, penalty: float = PENALTY) -> tuple[float, Array]:
+    """Offset c and weights w that maximise the log-likelihood of logit = c + design . w, minus penalty |w|^2/2.
+
+    By Newton's method with halved steps; the problem is strictly concave in w, so it always ends.
+
+    Args:
+        design: shape (n, k), finite.
+        labels: 0 or 1, shape (n,).
+        penalty: > 0.
+    """
+    n, k = design.shape
+    beta = np.zeros(k + 1)
+    ridge = np.concatenate([[1e-9 * n], np.full(k, penalty)])
+
+    def objective(at: Array) -> float:
+        logit = at[0] + design @ at[1:]
+        return float(np.logaddexp(0, logit).sum() - labels @ logit + 0.5 * (ridge * at**2).sum())
+
+    value = objective(beta)
+    for _ in range(50):
+        fitted = special.expit(beta[0] + design @ beta[1:])
+        residual, weight = fitted - labels, fitted * (1 - fitted)
+        gradient = np.concatenate([[residual.sum()], residual @ design]) + ridge * beta
+        weighted = design * weight[:, np.newaxis]
+        hessian = np.empty((k + 1, k + 1))
+        hessian[0, 0], hessian[0, 1:], hessian[1:, 0] = weight.sum(), weighted.sum(axis=0), weighted.sum(axis=0)
+        hessian[1:, 1:] = design.T @ weighted
+        hessian[np.diag_indices(k + 1)] += ridge
+        step = np.linalg.solve(hessian, gradient)
+        size = 1.0
+        while size > 1e-6 and (moved := objective(beta - size * step)) > value:
+            size /= 2
+        if size <= 1e-6:
+            break
+        beta = beta - size * step
+        gain, value = value - moved, moved
+        if gain <= 1e-7 * (1 + abs(value)):
+            break
+    return float(beta[0]), beta[1:]
+
+
+def twice_the_mean(p_values: Array) -> float:
+    """A p-value from those of folds that depend on each other (Rueschendorf 1982; Vovk and Wang 2020, Table 1)."""
+    return min(1.0, 2 * float(np.mean(p_values)))
+
+
+def _table(outputs: Array) -> Array:
+    table = outputs[:, np.newaxis] if outputs.ndim == 1 else outputs
+    return table
+
+
+def _thinned(outputs: Array, rows: int) -> Array:
+    kept: Array = outputs[np.linspace(0, len(outputs) - 1, min(len(outputs), rows)).astype(np.int64)]
+    return kept
+
+
+def _knots(values: Array) -> Array:
+    """Eight quantiles of the finite values, the extremes included, without repetition, and one knot for each infinity."""
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return np.array([-1.0, 1.0])
+    knots: Array = np.unique(np.quantile(finite, np.linspace(0, 1, KNOTS), method="inverted_cdf"))
+    for infinity, end in ((-np.inf, knots[0]), (np.inf, knots[-1])):
+        if (values == infinity).any():
+            knots = np.union1d(knots, [end + np.copysign(max(1.0, abs(end)), infinity)])
+    return knots
+
+
+def _hats(values: Array, knots: Array) -> Array:
+    """The hat functions of the knots at the values, shape (n, knots): they sum to 1."""
+    columns: Array = np.stack([np.interp(values, knots, row) for row in np.eye(len(knots))], axis=1)
+    return columns

@@ -1,0 +1,131 @@
+"""Learned scores: likelihood ratios they can represent are found, and they are what they describe."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from dpverdict.audit.learned_scores import (
+    SplineScore,
+    fit_chained_score,
+    fit_logistic,
+    fit_spline_score,
+    fit_tree_score,
+    twice_the_mean,
+)
+from dpverdict.audit.scores import CallableScore, Score
+from dpverdict.errors import InvalidValue
+
+Arrays = tuple[np.ndarray, np.ndarray]
+
+
+def laplace(n: int, m: int, seed: int = 1) -> Arrays:
+    rng = np.random.default_rng(seed)
+    shift = 1 / math.sqrt(m)
+    return rng.laplace(size=(n, m)) + shift, rng.laplace(size=(n, m))
+
+
+def test_newton_ends_at_the_optimum() -> None:
+    rng = np.random.default_rng(3)
+    design, labels = rng.normal(size=(200, 4)), (rng.random(200) < 0.4).astype(float)
+
+    def objective(beta: np.ndarray) -> float:
+        logit = beta[0] + design @ beta[1:]
+        return float(np.logaddexp(0, logit).sum() - labels @ logit + 0.5 * (beta[1:] ** 2).sum())
+
+    offset, weights = fit_logistic(design, labels)
+    best = optimize.minimize(objective, np.zeros(5), tol=1e-10)
+    np.testing.assert_allclose([offset, *weights], best.x, atol=1e-3)
+
+
+def test_separable_labels_have_finite_weights() -> None:
+    offset, weights = fit_logistic(np.array([[0.0], [1.0]] * 50), np.array([0.0, 1.0] * 50))
+    assert math.isfinite(offset)
+    assert 3 < weights[0] < 20
+
+
+@pytest.mark.parametrize("m", [1, 5])
+def test_a_spline_finds_the_kinks_of_laplace(m: int) -> None:
+    score = fit_spline_score(*laplace(20_000, m))
+    fresh = np.concatenate(laplace(2000, m, seed=2))
+    shift = 1 / math.sqrt(m)
+    true = np.clip(2 * fresh - shift, -shift, shift).sum(axis=1)
+    assert np.corrcoef(score(fresh), true)[0, 1] > 0.97
+    assert abs(score(fresh) - true).mean() < 0.12
+
+
+def test_trees_find_an_interaction_that_a_spline_cannot_see() -> None:
+    rng = np.random.default_rng(4)
+    q = rng.choice([-1.0, 1.0], size=(4000, 2))
+    p = q.copy()
+    p[:3000, 1] = p[:3000, 0]
+    held = np.array([[1.0, 1.0], [1.0, -1.0]])
+    assert np.ptp(fit_tree_score(p, q)(held)) > 1
+    assert np.ptp(fit_spline_score(p, q)(held)) < 0.3
+
+
+def test_a_users_score_is_calibrated_whatever_its_scale_and_direction() -> None:
+    p, q = laplace(5000, 1)
+    user = CallableScore(function=lambda y: -1000 * y[:, 0], name="upside down")
+    score = fit_chained_score(user, p, q)
+    assert score(np.array([[3.0]]))[0] > 0.7
+    assert score(np.array([[-3.0]]))[0] < -0.7
+
+
+def test_infinite_and_constant_scores_are_served() -> None:
+    for values in (np.array([np.inf, -np.inf]), np.array([2.0, 2.0]), np.array([1.0, np.inf])):
+        p, q = np.repeat(values, [90, 10]), np.repeat(values, [10, 90])
+        score = fit_spline_score(p, q)
+        found = score(values[:, np.newaxis])
+        assert np.isfinite(found).all()
+        assert (found[0] > found[1]) == (values[0] != values[1])
+
+
+def spline() -> Score:
+    return fit_spline_score(*laplace(300, 3))
+
+
+def chained() -> Score:
+    return fit_chained_score(CallableScore(function=lambda y: y[:, 0]), *laplace(300, 3))
+
+
+def trees() -> Score:
+    return fit_tree_score(*laplace(300, 3))
+
+
+@pytest.mark.parametrize("make", [spline, chained, trees])
+def test_a_score_is_deterministic_and_ready_for_json(make: type) -> None:
+    first, second = make(), make()
+    assert json.dumps(first.describe(), allow_nan=False) == json.dumps(second.describe(), allow_nan=False)
+    outputs = np.random.default_rng(5).normal(size=(7, 3))
+    np.testing.assert_array_equal(first(outputs), second(outputs))
+    assert first(outputs[:0]).shape == (0,)
+
+
+def test_the_description_of_trees_is_enough_to_score() -> None:
+    score = trees()
+    told = score.describe()
+    outputs = np.random.default_rng(5).normal(size=(50, 3))
+    scores = np.full(50, told["baseline"])
+    for tree in told["trees"]:  # type: ignore[attr-defined]  # a list, as every description of trees has
+        for i, row in enumerate(outputs):
+            node = 0
+            while not tree[node][5]:
+                node = tree[node][3] if row[tree[node][1]] <= tree[node][2] else tree[node][4]
+            scores[i] += tree[node][0]
+    np.testing.assert_allclose(scores, score(outputs), rtol=1e-9)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(InvalidValue, match=r"^outputs="):
+        fit_spline_score(np.zeros((5, 201)), np.zeros((5, 201)))
+    score = SplineScore(name="s", offset=0.0, knots=(np.zeros(1),), values=(np.zeros(1),))
+    with pytest.raises(InvalidValue, match=r"^outputs="):
+        score(np.zeros((4, 2)))
+
+
+def test_twice_the_mean_of_p_values() -> None:
+    assert twice_the_mean(np.array([0.01, 0.03])) == 0.04
+    assert twice_the_mean(np.array([0.9, 0.9])) == 1.0
