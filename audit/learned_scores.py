@@ -230,7 +230,7 @@ def _thinned(outputs: Array, rows: int) -> Array:
 
 
 def _knots(values: Array) -> Array:
-    """Eight quantiles of the finite values, the extremes included, without repetition, and one knot for each infinity."""
+    """Eight quantiles of the finite values with the extremes, without repetition, and one knot for each infinity."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return np.array([-1.0, 1.0])
