@@ -1,24 +1,32 @@
-"""The certified curves of a mechanism's worst pair, as numbers, as CSV and as a picture."""
+"""The certified curves of a mechanism's worst pair, as numbers, as CSV, as JSON and as a picture."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverdict.audit.curves_picture import picture
+from dpverdict.audit.curves_sheet import SCHEMA_VERSION, Panel, Series, series
 from dpverdict.audit.disjoint_loss import DisjointLoss
 from dpverdict.audit.privacy_loss import PrivacyLoss
 from dpverdict.audit.worst_case import worst_case
 from dpverdict.balls import Enclosures
 from dpverdict.mechanisms.mechanism import AdditiveMechanism
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+DRAWN_POINTS: Final = 161
+"""A picture has so many points of each curve."""
+
+PROFILE: Final = "delta(epsilon)"
+TRADE_OFF: Final = "beta(alpha)"
+"""What the curves are called in files."""
 
 LAST_DELTA: Final = "1e-10"
 """The table of the privacy profile ends near the epsilon at which delta is this small."""
@@ -42,6 +50,23 @@ class Curve:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DrawnCurve:
+    """A curve for a picture: as `Curve`, with ``exact`` in float64 instead of enclosures."""
+
+    points: NDArray[np.float64]
+    exact: NDArray[np.float64]
+    claimed: NDArray[np.float64]
+
+    def series(self) -> tuple[Series, Series]:
+        """What is exact, and what the claim allows."""
+        return (
+            series("exact, worst neighbours", self.points, self.exact),
+            series("allowed by the claim", self.points, self.claimed, "dashed", 1),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Curves:
     """Both curves of one mechanism.
 
@@ -50,18 +75,20 @@ class Curves:
         claim: its claim, in words.
         profile: delta at epsilons from 0 on; ``claimed`` bounds it from above if the claim is true.
         trade_off: beta at alphas from 0 to 1; ``claimed`` bounds it from below if the claim is true.
+        drawn: the same two in float64 at more points, for pictures.
     """
 
     name: str
     claim: str
     profile: Curve
     trade_off: Curve
+    drawn: tuple[DrawnCurve, DrawnCurve]
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Rows (curve, argument, lower, upper); the numbers are float64, written so that they are read back exactly."""
         return [
             (quantity, repr(float(at)), repr(float(low)), repr(float(high)))
-            for quantity, curve in (("delta(epsilon)", self.profile), ("beta(alpha)", self.trade_off))
+            for quantity, curve in ((PROFILE, self.profile), (TRADE_OFF, self.trade_off))
             for at, low, high in zip(curve.points, curve.exact.lower, curve.exact.upper, strict=True)
         ]
 
@@ -69,7 +96,9 @@ class Curves:
 def certified_curves(mechanism: AdditiveMechanism, *, points: int) -> Curves:
     """Delta and beta of the worst neighbouring pair at ``points`` evenly spaced arguments each (at least 2)."""
     loss, claim = worst_case(mechanism).loss, mechanism.claim
-    epsilons, alphas = np.linspace(0.0, _last_epsilon(loss), points), np.linspace(0.0, 1.0, points)
+    last = _last_epsilon(loss)
+    epsilons, alphas = np.linspace(0.0, last, points), np.linspace(0.0, 1.0, points)
+    fine = np.linspace(0.0, last, DRAWN_POINTS), np.linspace(0.0, 1.0, DRAWN_POINTS)
     return Curves(
         name=mechanism.name,
         claim=claim.describe(),
@@ -77,6 +106,14 @@ def certified_curves(mechanism: AdditiveMechanism, *, points: int) -> Curves:
             points=epsilons, exact=loss.certified_delta(epsilons), claimed=np.asarray(claim.delta_upper(epsilons))
         ),
         trade_off=Curve(points=alphas, exact=loss.certified_beta(alphas), claimed=np.asarray(claim.beta_lower(alphas))),
+        drawn=(
+            DrawnCurve(
+                points=fine[0], exact=np.asarray(loss.delta(fine[0])), claimed=np.asarray(claim.delta_upper(fine[0]))
+            ),
+            DrawnCurve(
+                points=fine[1], exact=np.asarray(loss.beta(fine[1])), claimed=np.asarray(claim.beta_lower(fine[1]))
+            ),
+        ),
     )
 
 
@@ -89,39 +126,68 @@ def _last_epsilon(loss: PrivacyLoss) -> float:
     return math.ceil(end / unit) * unit
 
 
-def as_csv(curves: Curves) -> str:
-    """The enclosures as CSV with the columns curve, argument, lower, upper."""
+def as_csv(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
+    """The enclosures as CSV with the columns curve, argument, lower, upper; ``more`` are further rows."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("curve", "argument", "lower", "upper"))
-    writer.writerows(curves.rows())
+    writer.writerows([*curves.rows(), *more])
     return text.getvalue()
 
 
-def as_png(curves: Curves) -> bytes:
+def as_json(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
+    """The same numbers as JSON: the enclosures of every curve, and what the claim allows."""
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        "mechanism": curves.name,
+        "claim": curves.claim,
+        "curves": [
+            {
+                "curve": quantity,
+                "argument": curve.points.tolist(),
+                "lower": curve.exact.lower.tolist(),
+                "upper": curve.exact.upper.tolist(),
+                "claimed": curve.claimed.tolist(),
+            }
+            for quantity, curve in ((PROFILE, curves.profile), (TRADE_OFF, curves.trade_off))
+        ],
+        "errors": [
+            {"curve": quantity, "argument": int(at), "lower": float(low), "upper": float(high)}
+            for quantity, at, low, high in more
+        ],
+    }
+    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def as_picture(curves: Curves, kind: Literal["png", "svg"], more: Sequence[Panel] = ()) -> bytes:
     """Both curves side by side, with what the claim allows; a picture rounds, so read numbers from the table."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.0, 4.0), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    _draw(left, curves.profile, "epsilon", "delta", f"allowed by {curves.claim}")
-    positive = curves.profile.exact.lower[curves.profile.exact.lower > 0]
-    if positive.size:
-        left.set_yscale("log")
-        left.set_ylim(bottom=max(float(positive.min()) / 3, 1e-300), top=1.5)
-    left.set_title("Privacy profile")
-    _draw(right, curves.trade_off, "alpha (type I error)", "beta (type II error)", f"allowed by {curves.claim}")
-    right.set_title("Trade-off function")
-    figure.suptitle(curves.name)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=150, metadata={"Software": None})
-    return picture.getvalue()
+    return picture(f"{curves.name} claims {curves.claim}", [*_panels(curves), *more], kind=kind)
 
 
-def _draw(axes: Axes, curve: Curve, argument: str, value: str, allowed: str) -> None:
-    axes.plot(curve.points, curve.exact.upper, color="#0b6e4f", label="exact, worst neighbours")
-    axes.plot(curve.points, curve.claimed, color="#b5651d", linestyle="--", label=allowed)
-    axes.set_xlabel(argument)
-    axes.set_ylabel(value)
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize=9)
+def as_png(curves: Curves) -> bytes:
+    """The picture as PNG."""
+    return as_picture(curves, "png")
+
+
+def _panels(curves: Curves) -> tuple[Panel, Panel]:
+    """Both curves, drawn through more points than the tables have."""
+    profile, trade_off = curves.drawn
+    positive = profile.exact[profile.exact > 0]
+    bottom = max(float(positive.min()) / 3, 1e-300) if positive.size else None
+    return (
+        Panel(
+            title="Privacy profile",
+            x="epsilon",
+            y="delta",
+            curves=profile.series(),
+            log_y=bool(positive.size),
+            bottom=bottom,
+            top=1.5 if positive.size else None,
+        ),
+        Panel(
+            title="Trade-off function",
+            x="alpha (type I error)",
+            y="beta (type II error)",
+            curves=trade_off.series(),
+        ),
+    )

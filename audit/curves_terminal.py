@@ -13,6 +13,8 @@ from rich.text import Text
 
 from dpverdict.audit.catalogue import CALIBRATIONS, ZOO, mechanism_classes, option
 from dpverdict.audit.curves import Curve, Curves
+from dpverdict.audit.curves_sheet import Sheet
+from dpverdict.audit.curves_sheet import shown as cell_text
 from dpverdict.audit.report_numbers import at_least, at_most, shown
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.mutant import Mutant
@@ -33,6 +35,23 @@ def print_curves(curves: Curves, notes: Sequence[str] = (), console: Console | N
     console.print(
         _curve_table(curves.trade_off, "Trade-off function", "alpha", "beta", "beta, claimed at least", at_least)
     )
+
+
+def print_sheet(sheet: Sheet, console: Console | None = None, *, heading: bool = True) -> None:
+    """The tables of a sheet, with its title and notes; numbers rounded to nearest."""
+    console = Console() if console is None else console
+    if heading:
+        console.print(Text(sheet.title, style="bold"))
+    for note in sheet.notes:
+        console.print(Text(f"note: {note}"))
+    for numbers in sheet.tables:
+        table = _table(numbers.title)
+        for i, column in enumerate(numbers.columns):
+            plain = all(isinstance(row[i], int | float) or row[i] == "" for row in numbers.rows)
+            table.add_column(column, overflow="fold", justify="right" if plain else "left")
+        for row in numbers.rows:
+            table.add_row(*(Text(cell_text(cell)) for cell in row))
+        console.print(table)
 
 
 def print_catalogue(console: Console | None = None) -> None:

@@ -33,6 +33,7 @@ class DensityComparison:
         count_ellipse: h(d, k) of Joseph and Yu for k <= d/2, the range of their paper; NaN beyond.
         correlated: (sqrt d + 1)^2/4 of Algorithm 1, which does not depend on k and releases the count as well.
         optimum: OPT(d, k), the least of any Gaussian mechanism.
+        excess: correlated - optimum, without the cancellation of the two; below 1/(4d) for k > (d + sqrt d)/2.
     """
 
     dim: int
@@ -41,6 +42,7 @@ class DensityComparison:
     count_ellipse: Array
     correlated: Array
     optimum: Array
+    excess: Array
 
     def relative(self) -> dict[str, Array]:
         """Each variance divided by that of the standard mechanism, as on the left of the figure."""
@@ -65,15 +67,24 @@ def compare(dim: int, k: int | Iterable[int] | None = None) -> DensityComparison
     d = check_dim(dim)
     bounds = range(1, d + 1) if k is None else [k] if isinstance(k, int | np.integer) else list(k)
     checked = np.array([check_nonzero(bound, d) for bound in bounds], dtype=np.int64)
-    least = np.array([optimum(d, bound).nearest() for bound in checked.tolist()])
+    optima = [optimum(d, bound) for bound in checked.tolist()]
+    least, correlated = np.array([value.nearest() for value in optima]), query_variance(d, root(d))
     return DensityComparison(
         dim=d,
         k=checked,
         standard=checked.astype(np.float64),
         count_ellipse=np.where(2 * checked <= d, least, math.nan),  # there the Count ellipse is the optimum
-        correlated=np.full(checked.size, query_variance(d, root(d)).nearest()),
+        correlated=np.full(checked.size, correlated.nearest()),
         optimum=least,
+        excess=np.array([_difference(correlated, value) for value in optima]),
     )
+
+
+def _difference(left: Real, right: Real) -> float:
+    """left - right, to nearest; two of the numbers compared here are equal only if both are rational (d a square)."""
+    if left.rational is not None and right.rational is not None:
+        return float(left.rational - right.rational)
+    return Real(lambda: left.ball() - right.ball()).nearest()
 
 
 @final

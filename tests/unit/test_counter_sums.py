@@ -28,7 +28,7 @@ def added_landau(n: int) -> arb:
 
 
 @pytest.mark.parametrize("bits", [64, 130, 260])
-@pytest.mark.parametrize("n", [1000, 4096, 4097, 20000])
+@pytest.mark.parametrize("n", [1000, 16384, 16385, 20000])
 def test_the_sum_of_squares_is_that_of_its_terms(bits: int, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counter_sums, "SHORT", 0)  # the formula, wherever it applies
     with precision(bits):
