@@ -1,8 +1,24 @@
-"""Results of this project that are in none of the papers, or go beyond them."""
+"""Results of this project that are in none of the papers, or go beyond them; the number begins with the paper's."""
 
 from __future__ import annotations
 
-from dpverdict.proofs import new_results_forms, new_results_mutants, new_results_mutants_special, new_results_variants
+from dpverdict.proofs import (
+    new_results_ellipses,
+    new_results_forms,
+    new_results_joint,
+    new_results_mutants,
+    new_results_mutants_special,
+    new_results_optimum,
+    new_results_variants,
+)
 
-PARTS = (new_results_forms, new_results_variants, new_results_mutants, new_results_mutants_special)
+PARTS = (
+    new_results_forms,
+    new_results_variants,
+    new_results_mutants,
+    new_results_mutants_special,
+    new_results_ellipses,
+    new_results_optimum,
+    new_results_joint,
+)
 """The parts, by the paper they belong to; in each, the statements stand in the order of the ledger."""

@@ -17,7 +17,7 @@ from dpverdict.mechanisms.quadratic_field import Surd
 from dpverdict.proofs.identities import identity, nonnegative, positive
 from dpverdict.proofs.lebeda2024_algebra import S_AT_1, Expr, Root, d, j, r, s, two_roots
 from dpverdict.proofs.new_results_algebra import block_diagonal, noise_covariance, result, solved_form, surd_form
-from dpverdict.proofs.new_results_variants import Variant, brute_force, correct
+from dpverdict.proofs.new_results_variants import Variant, brute_force, correct, squared_of
 from dpverdict.proofs.outcome import Findings
 from dpverdict.proofs.statement import Formula, Plant
 from dpverdict.proofs.vertices import every, squared_parameter
@@ -80,7 +80,7 @@ def fresh_count(claim: FreshCount) -> Findings:
         lambda dim: (
             brute_force(dim, variant, Fraction(1))
             == claim.value(dim, Surd.root(dim), claim.place(dim))
-            == broken_correlated.fresh_count_noise().squared(dim, 1, Surd.root)  # type: ignore[misc]
+            == squared_of(broken_correlated.fresh_count_noise())(dim, 1, Surd.root)
         ),
         scope="d = 1..6, all vertices, in Q(sqrt d)",
     )
@@ -165,7 +165,7 @@ def integer_root(claim: IntegerRoot) -> Findings:
         lambda dim: (
             brute_force(dim, Variant(variances), Fraction(1))
             == claim.squared(Fraction(dim), isqrt(dim))
-            == broken_correlated.integer_root().squared(dim, 1, Surd.root)  # type: ignore[misc]
+            == squared_of(broken_correlated.integer_root())(dim, 1, Surd.root)
         ),
         scope="d = 1..7, all vertices, exactly",
     )
@@ -337,7 +337,7 @@ def grouped_replaced(claim: TwoCases) -> Findings:
     across = claim.across(r**2, lambda _: r, None)
     yield identity("across rows", _across_rows(vz, ve, r**2, j), across, scope="all d >= 1")
     yield nonnegative("the first is larger", within - across, {r: 1}, scope="all d >= 1")
-    exact: Formula = broken_others.grouped_under_replacement().squared
+    exact = squared_of(broken_others.grouped_under_replacement())
     yield every(
         "all pairs",
         [(1, 2), (2, 2), (3, 2), (2, 3)],
@@ -345,7 +345,7 @@ def grouped_replaced(claim: TwoCases) -> Findings:
             _grouped_worst(*case, *correct(case[0], Fraction(1), Surd.root)[:2])
             == claim.within(case[0], Surd.root, None)
             == exact(case[0], 1, Surd.root)
-        ),  # type: ignore[misc]
+        ),
         scope="(d, m) = (1, 2), (2, 2), (3, 2), (2, 3), all pairs of binary records, in Q(sqrt d)",
         show=lambda case: f"(d, m) = {case}",
     )

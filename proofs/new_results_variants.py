@@ -89,13 +89,22 @@ def brute_force(dim: int, variant: Variant, size: Fraction) -> Surd:
     return best
 
 
+def squared_of(mutant: Mutant) -> Formula:
+    """The closed form of a variant of the zoo.
+
+    Raises:
+        InvalidValue: its true mu is infinite.
+    """
+    if mutant.squared is None:
+        raise InvalidValue("mutant", mutant.name, "one of finite true mu", "register an infinite one on its own")
+    return mutant.squared
+
+
 def variant_of(
     number: str, text: str, formula: str, mutant: Mutant | Formula, variant: Variant, wrong: tuple[str, Formula]
 ) -> Statement:
     """Register one variant; the claim is the true mu^2 as a formula of (d, mu, root)."""
-    claim = mutant.squared if isinstance(mutant, Mutant) else mutant
-    if claim is None:
-        raise InvalidValue("mutant", number, "one of finite true mu", "register an infinite one on its own")
+    claim = squared_of(mutant) if isinstance(mutant, Mutant) else mutant
 
     @result(
         number=f"leb.new.mut.{number}",
