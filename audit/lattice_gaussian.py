@@ -82,8 +82,20 @@ class DiscreteGaussians:
         value = acb(1)
         for group, weight in zip(self.groups, self.weights, strict=True):
             part = (weight * turn) % 1
-            value *= moment(group.variance, weight * tilt, part - (part > Fraction(1, 2))) ** group.count
+            sized = _unscaled(group.variance, weight * tilt, part - (part > Fraction(1, 2)))
+            value *= (sized / self._total(group.variance)) ** group.count
         return value
+
+    def _total(self, variance: Fraction) -> acb:
+        """The unscaled moment at 0, which every node needs."""
+        key = variance, ctx.prec
+        if key not in self._totals:
+            self._totals[key] = _unscaled(variance, arb(0), Fraction(0))
+        return self._totals[key]
+
+    @cached_property
+    def _totals(self) -> dict[tuple[Fraction, int], acb]:
+        return {}
 
     def log_moment_float(self, tilt: float) -> float:
         """About log E exp(tilt V); it steers, and proves nothing."""
@@ -111,13 +123,16 @@ class DiscreteGaussians:
         return ball(self.rho) + total / ball(excess)
 
 
-def moment(variance: Fraction, tilt: arb, turn: Fraction) -> acb:
-    """E exp(z X) of X ~ N_Z(0, variance) at z = tilt + 2 pi i turn with |turn| <= 1/2, at the current precision."""
+def _unscaled(variance: Fraction, tilt: arb, turn: Fraction) -> acb:
+    """E exp(z X) of X ~ N_Z(0, variance) at z = tilt + 2 pi i turn with |turn| <= 1/2, up to a factor.
+
+    The factor depends on the variance only.
+    """
     if variance < _SELF_DUAL:
-        return _direct(variance, tilt, turn) / _direct(variance, arb(0), Fraction(0))
-    z = acb(tilt, 2 * arb.pi() * ball(turn))
-    ratio = _dual(variance, z, turn) / _dual(variance, acb(0), Fraction(0))
-    value: acb = (ball(variance) * z * z / 2).exp() * ratio
+        return _direct(variance, tilt, turn)
+    part = ball(turn)
+    z, v = acb(tilt, 2 * arb.pi() * part), ball(variance)
+    value: acb = (v * z * z / 2).exp() * _dual(v, z, abs(part))
     return value
 
 
@@ -126,8 +141,8 @@ def log_moment(variance: Fraction, tilt: Fraction) -> arb:
     if variance < _SELF_DUAL:
         numerator = _direct(variance, ball(tilt), Fraction(0))
         return (numerator / _direct(variance, arb(0), Fraction(0))).real.log()
-    numerator = _dual(variance, acb(ball(tilt)), Fraction(0))
-    ratio = (numerator / _dual(variance, acb(0), Fraction(0))).real
+    v = ball(variance)
+    ratio = (_dual(v, acb(ball(tilt)), arb(0)) / _dual(v, acb(0), arb(0))).real
     return ball(variance * tilt**2 / 2) + ratio.log()
 
 
@@ -143,21 +158,22 @@ def one_sided_tails(variance: Fraction, firsts: Integers) -> Floats:
     return tails
 
 
-def _dual(variance: Fraction, z: acb, turn: Fraction) -> acb:
+def _dual(v: arb, z: acb, turn: arb) -> acb:
     """sum over n of exp(v (z + 2 pi i n)^2/2) divided by exp(v z^2/2): Poisson's summation of the moment.
 
-    The terms n and -n make 2 exp(-2 pi^2 v n^2) cos(2 pi n v z), at most 2 exp(-2 pi^2 v (n^2 - 2 n |turn|)); from one
-    n to the next that falls at least by exp(-4 pi^2 v n) < 1/2 as |turn| <= 1/2.
+    The terms n and -n make 2 exp(-2 pi^2 v n^2) cos(2 pi n v z), at most 2 exp(-2 pi^2 v (n^2 - 2 n turn)) with turn =
+    |Im z|/(2 pi); from one n to the next that falls at least by exp(-4 pi^2 v n) < 1/2 as turn <= 1/2.
     """
-    v, pi = ball(variance), arb.pi()
+    pi = arb.pi()
+    rate, negligible = -2 * pi**2 * v, arb(2) ** -(ctx.prec + 4)
     total = acb(1)
     n = 1
     while True:
-        bound = 2 * (-2 * pi**2 * v * ball(n * n - 2 * n * abs(turn))).exp()
-        if bound < arb(2) ** -(ctx.prec + 4):
+        bound = 2 * (rate * (n * n - 2 * n * turn)).exp()
+        if bound < negligible:
             rest = 2 * bound.upper()
             return total + acb(rest.union(-rest), rest.union(-rest))
-        total += 2 * (-2 * pi**2 * v * n * n).exp() * (2 * pi * n * v * z).cos()
+        total += 2 * (rate * (n * n)).exp() * (2 * pi * n * v * z).cos()
         n += 1
 
 

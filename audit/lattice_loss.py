@@ -12,7 +12,7 @@ from flint import arb
 
 from dpverdict.audit.gaussian_loss import GaussianLoss
 from dpverdict.audit.laplace_floats import rounded
-from dpverdict.audit.lattice_gaussian import Coordinates, DiscreteGaussians, grouped, one_sided_tails
+from dpverdict.audit.lattice_gaussian import Coordinates, DiscreteGaussians, Integers, grouped, one_sided_tails
 from dpverdict.audit.lattice_profile import LatticeProfile
 from dpverdict.audit.loss_domains import EPSILON, Floats
 from dpverdict.audit.loss_tails import LossTails, finite_losses
@@ -205,8 +205,7 @@ class LatticeLoss(PrivacyLoss):
             p_above, p_below, q_above, q_below = above, 1 - above, above, 1 - above
         else:
             law = self._profile.law
-            firsts = [math.floor((Fraction(x) - law.rho) / law.step) + 1 for x in losses.ravel().tolist()]
-            p = np.array(firsts, dtype=np.int64).reshape(losses.shape)
+            p = _steps_above(law, losses)
             q = p + law.width
             p_above, p_below = self._both_sides(p)
             q_above, q_below = self._both_sides(q)
@@ -214,7 +213,7 @@ class LatticeLoss(PrivacyLoss):
             p_above=p_above, p_below=p_below, q_above=q_above, q_below=q_below, relative_error=RELATIVE_ERROR
         )
 
-    def _both_sides(self, first: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[Floats, Floats]:
+    def _both_sides(self, first: Integers) -> tuple[Floats, Floats]:
         """P[V >= first] and P[V < first] = P[V >= 1 - first]."""
         assert self._profile is not None  # asked only of laws that differ
         size, place = np.unique(np.maximum(first, 1 - first), return_inverse=True)
@@ -271,6 +270,17 @@ class LatticeLoss(PrivacyLoss):
     def __repr__(self) -> str:
         text = ", ".join(f"({g.variance}, {g.shift}, {g.count})" for g in self.groups[:8])
         return f"LatticeLoss.from_groups([{text}{', ...' if len(self.groups) > 8 else ''}])"
+
+
+def _steps_above(law: DiscreteGaussians, losses: Floats) -> Integers:
+    """The least k with rho + h k above each loss, exactly: by fractions where float64 does not tell."""
+    places = (losses - float(law.rho)) / float(law.step)
+    near = np.abs(places - np.round(places)) <= 1e-14 * (1 + np.abs(places) + abs(float(law.rho / law.step)))
+    firsts = np.floor(places)
+    for i in np.flatnonzero(near).tolist():
+        firsts.flat[i] = math.floor((Fraction(float(losses.flat[i])) - law.rho) / law.step)
+    steps: Integers = firsts.astype(np.int64) + 1
+    return steps
 
 
 def _embedding(dim: int, s: Fraction, mu_squared: Fraction) -> tuple[Coordinates, ...]:
