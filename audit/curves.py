@@ -164,11 +164,6 @@ def as_picture(curves: Curves, kind: Literal["png", "svg"], more: Sequence[Panel
     return picture(f"{curves.name} claims {curves.claim}", [*_panels(curves), *more], kind=kind)
 
 
-def as_png(curves: Curves) -> bytes:
-    """The picture as PNG."""
-    return as_picture(curves, "png")
-
-
 def _panels(curves: Curves) -> tuple[Panel, Panel]:
     """Both curves, drawn through more points than the tables have."""
     profile, trade_off = curves.drawn

@@ -1,15 +1,21 @@
-"""The sheets of curves by name: from the words of a command line to the numbers."""
+"""Curves by name: from the words of a command line to tables, files and pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, final
 
 from dpverdict.audit.catalogue import option
 from dpverdict.audit.counter_comparison import counter_comparison
+from dpverdict.audit.curves import as_csv, as_json, as_picture, certified_curves
+from dpverdict.audit.curves_counter import error_rows, error_sheet
 from dpverdict.audit.curves_ellipses import constant_sheet, ellipse_sheet
-from dpverdict.audit.curves_sheet import Sheet
+from dpverdict.audit.curves_picture import picture
+from dpverdict.audit.curves_sheet import Sheet, sheet_csv, sheet_json
+from dpverdict.audit.curves_terminal import print_curves, print_sheet
 from dpverdict.audit.option_text import whole_number
+from dpverdict.audit.request import find_white_box
 from dpverdict.errors import InvalidValue
 
 SHEETS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -18,6 +24,58 @@ SHEETS: Final[Mapping[str, tuple[str, ...]]] = {
     "constants": ("dim",),
 }
 """What is compared, and the options it takes; all of them are needed but the arity."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faces:
+    """What can be done with the curves that were asked for.
+
+    Attributes:
+        show: prints them.
+        written: the contents of a file, by its kind: csv, json, png, svg.
+    """
+
+    show: Callable[[], None]
+    written: Mapping[str, Callable[[], str | bytes]]
+
+
+def curve_faces(name: str, options: Mapping[str, str | None], *, points: int) -> Faces:
+    """The curves of a mechanism of known structure, or a comparison of `SHEETS`, with every face.
+
+    Raises:
+        InvalidValue: there is neither, or an option does not fit.
+    """
+    sheet = find_sheet(name, options, points=points)
+    if sheet is not None:
+        return Faces(
+            show=lambda: print_sheet(sheet),
+            written={
+                "csv": lambda: sheet_csv(sheet),
+                "json": lambda: sheet_json(sheet),
+                "png": lambda: picture(sheet.title, sheet.panels, kind="png"),
+                "svg": lambda: picture(sheet.title, sheet.panels, kind="svg"),
+            },
+        )
+    found, notes = find_white_box(name, options)
+    curves = certified_curves(found, points=points)
+    errors, rows = error_sheet(found, points=points), error_rows(found, points=points)
+    panels = () if errors is None else errors.panels
+
+    def show() -> None:
+        print_curves(curves, notes)
+        if errors is not None:
+            print_sheet(errors, heading=False)
+
+    return Faces(
+        show=show,
+        written={
+            "csv": lambda: as_csv(curves, rows),
+            "json": lambda: as_json(curves, rows),
+            "png": lambda: as_picture(curves, "png", panels),
+            "svg": lambda: as_picture(curves, "svg", panels),
+        },
+    )
 
 
 def find_sheet(name: str, options: Mapping[str, str | None], *, points: int) -> Sheet | None:

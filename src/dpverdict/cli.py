@@ -217,26 +217,27 @@ def curve(
     adjacency: Adjacency = None,
     points: Annotated[str, _option("--points", "N", "How many points of each curve.", "Output")] = "11",
     csv: Annotated[Path | None, _option("--csv", "FILE", "Write the numbers in full.", "Output")] = None,
-    png: Annotated[Path | None, _option("--png", "FILE", "Draw both curves.", "Output")] = None,
+    json: Annotated[Path | None, _option("--json", "FILE", "Write the numbers in full, as JSON.", "Output")] = None,
+    png: Annotated[Path | None, _option("--png", "FILE", "Draw the curves.", "Output")] = None,
+    svg: Annotated[Path | None, _option("--svg", "FILE", "Draw the curves, as SVG.", "Output")] = None,
 ) -> None:
-    """Certified curves of the worst neighbours: the privacy profile delta(epsilon) and the trade-off beta(alpha)."""
-    outputs = _output_files({"csv": csv, "png": png})
+    """Certified curves of the worst neighbours: the privacy profile delta(epsilon) and the trade-off beta(alpha).
+
+    Of a counter, its errors as well. In place of a mechanism: counters (Laplace trees against Gaussian factorisations,
+    and the delta below which the tree is better), ellipses (counting queries on records with at most k non-zero
+    entries, and the optimum), constants (the embedding constant C of correlated noise).
+    """
+    outputs = _output_files({"csv": csv, "json": json, "png": png, "svg": svg})
 
     from dpverdict.audit.atomic_file import write_atomically
-    from dpverdict.audit.curves import as_csv, as_png, certified_curves
-    from dpverdict.audit.curves_terminal import print_curves
+    from dpverdict.audit.curves_request import curve_faces
     from dpverdict.audit.option_text import whole_number
-    from dpverdict.audit.request import find_white_box
 
-    number = whole_number(points, "points", at_least=2)
-    found, notes = find_white_box(mechanism, _parameters(context))
-    curves = certified_curves(found, points=number)
-    if "csv" in outputs:
-        write_atomically(outputs["csv"], as_csv(curves))
-    if "png" in outputs:
-        write_atomically(outputs["png"], as_png(curves))
+    faces = curve_faces(mechanism, _parameters(context), points=whole_number(points, "points", at_least=2))
+    for face, path in outputs.items():
+        write_atomically(path, faces.written[face]())
     with _reader_may_leave():
-        print_curves(curves, notes)
+        faces.show()
 
 
 @app.command()
