@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from rich import box
@@ -32,7 +33,22 @@ def print_report(report: Report, console: Console | None = None) -> None:
         console.print(part, highlight=False)
 
 
-def _parts(report: Report, encoding: str) -> Iterator[RenderableType]:
+def report_text(report: Report, *, anchors: Collection[str] | None = None, width: int = 100) -> str:
+    """The terminal face as plain text.
+
+    Args:
+        report: what was found.
+        anchors: of the sections that are shown, after the answer; None for all.
+        width: of a line, in characters.
+    """
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False)
+    with console.capture() as captured:
+        for part in _parts(report, "utf-8", anchors):
+            console.print(part, highlight=False)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _parts(report: Report, encoding: str, anchors: Collection[str] | None = None) -> Iterator[RenderableType]:
     colour = COLOURS[report.status]
     head = Text.assemble(
         (f"{report.status.name}\n", f"bold {colour}"),
@@ -42,7 +58,8 @@ def _parts(report: Report, encoding: str) -> Iterator[RenderableType]:
     )
     yield Panel(head, border_style=colour, padding=(0, 1), box=box.HEAVY)
     for section in sections(report):
-        yield _section(section, encoding)
+        if anchors is None or section.anchor in anchors:
+            yield _section(section, encoding)
 
 
 def _section(section: Section, encoding: str) -> RenderableType:

@@ -69,7 +69,6 @@ def test_killed_at_random_moments(tmp_path: Path, seed: int, kills: int) -> None
             started.send_signal(signal.SIGKILL)
             started.wait()
             killed += 1
-            assert not (tmp_path / "killed.json").exists() or killed < kills
     assert killed > 0
     for face in ("json", "html"):
         assert (tmp_path / f"killed.{face}").read_bytes() == (tmp_path / f"whole.{face}").read_bytes()

@@ -1,0 +1,138 @@
+"""Assertions for test suites: does this mechanism keep this claim?
+
+    from dpverdict.testing import assert_private
+
+    def test_counts_are_private():
+        assert_private(noisy_counts, "eps=1", neighbours=(with_her, without_her), error_probability=1e-6, seed=1)
+
+A mechanism whose noise law is known (one of `dpverdict.mechanisms`, or another `AdditiveMechanism`) has to be
+certified, and its releases must not contradict the certificate. Of a callable only the releases are seen: it must not
+be refuted. Under pytest the fixture ``privacy_audit`` gives the seed and the error probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, final
+
+from dpverdict.errors import InvalidValue
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from dpverdict.audit.report import Report
+    from dpverdict.audit.trials import AnyMechanism
+    from dpverdict.balls import Exact
+    from dpverdict.mechanisms.guarantee import Guarantee
+    from dpverdict.mechanisms.mechanism import AdditiveMechanism
+    from dpverdict.mechanisms.neighbours import NeighbourPair
+
+DEFAULT_SAMPLES: Final = 20_000
+"""Releases per dataset of a callable: enough for a gross error, seconds for most mechanisms."""
+
+SHOWN: Final = ("subject", "worst", "witness", "reason", "statistics")
+"""The sections of a report that a failure shows."""
+
+
+@final
+class PrivacyViolation(AssertionError):
+    """A claim that was not kept, or for a mechanism of known structure could not be shown.
+
+    Attributes:
+        report: everything that was found.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        super().__init__(failure_text(report))
+
+
+def assert_private(
+    mechanism: AdditiveMechanism | AnyMechanism,
+    claim: Guarantee | str | None = None,
+    *,
+    error_probability: float,
+    seed: int,
+    neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike] | None = None,
+    samples: int | None = None,
+    score: Callable[[NDArray[np.float64]], object] | None = None,
+    delta: Exact | None = None,
+) -> Report:
+    """Audit a mechanism, and raise unless it keeps its claim.
+
+    Args:
+        mechanism: one of known structure, or a callable as `dpverdict.audit.distinguish` takes it.
+        claim: what it promises, also as text ("eps=1, delta=1e-6"); may be left out for a mechanism that has one.
+        error_probability: that a test refutes a true claim; 0 is not possible, 1e-6 is a good choice.
+        seed: of every random number.
+        neighbours: the datasets it is run on, the larger first; needed for a callable.
+        samples: releases per dataset; `DEFAULT_SAMPLES` if left out.
+        score: scores releases, see `distinguish`.
+        delta: at which epsilon is bounded from below.
+
+    Returns:
+        The report, if the claim is certified, or, for a callable, not refuted.
+
+    Raises:
+        PrivacyViolation: otherwise.
+        DpverdictError: an argument that cannot be used, or a mechanism that fails.
+    """
+    from dpverdict.audit.run import Sampling, audit_callable, audit_mechanism
+    from dpverdict.audit.trials import mechanism_name
+    from dpverdict.audit.verdict import Status
+    from dpverdict.mechanisms.guarantee import parse_guarantee
+    from dpverdict.mechanisms.mechanism import AdditiveMechanism
+
+    guarantee = parse_guarantee(claim) if isinstance(claim, str) else claim
+    pair = None if neighbours is None else as_pair(neighbours)
+    sampling = Sampling(
+        samples=DEFAULT_SAMPLES if samples is None else samples,
+        error_probability=error_probability,
+        seed=seed,
+        score=score,
+        delta=delta,
+    )
+    if isinstance(mechanism, AdditiveMechanism):
+        report = audit_mechanism(mechanism, guarantee, sampling=sampling, neighbours=pair)
+        kept = report.status is Status.CERTIFIED
+    else:
+        if guarantee is None:
+            raise InvalidValue("claim", None, "given for a callable", 'say what it promises, such as "eps=1"')
+        if pair is None:
+            remedy = "give two datasets, the larger first"
+            raise InvalidValue("neighbours", None, "given for a callable", remedy)
+        name = mechanism_name(mechanism)
+        report = audit_callable(mechanism, guarantee, neighbours=pair, sampling=sampling, name=name)
+        kept = report.status is not Status.REFUTED
+    if not kept:
+        raise PrivacyViolation(report)
+    return report
+
+
+def as_pair(neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike]) -> NeighbourPair:
+    """A pair of datasets as neighbours: one record less is ADD_OR_REMOVE_ONE, equal lengths are REPLACE_ONE.
+
+    Raises:
+        InvalidValue: they differ in more than one record.
+    """
+    import numpy as np
+
+    from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE
+    from dpverdict.mechanisms.neighbours import NeighbourPair
+
+    if isinstance(neighbours, NeighbourPair):
+        return neighbours
+    dataset, neighbour = (np.asarray(part) for part in neighbours)
+    lengths = [0 if part.ndim == 0 else len(part) for part in (dataset, neighbour)]
+    adjacency = REPLACE_ONE if lengths[0] == lengths[1] else ADD_OR_REMOVE_ONE
+    return NeighbourPair(dataset=dataset, neighbour=neighbour, adjacency=adjacency)
+
+
+def failure_text(report: Report) -> str:
+    """What a failing test shows: the answer, the pair, the witness, and what it takes to see it again."""
+    from dpverdict.audit.report_terminal import report_text
+
+    text = report_text(report, anchors=SHOWN, width=100)
+    again = "" if report.seed is None else f"\nTo see it again: seed={report.seed}"
+    return f"\n{text.rstrip()}{again}"
