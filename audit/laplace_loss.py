@@ -11,7 +11,7 @@ from typing import final
 
 from flint import arb
 
-from dpverdict.audit import laplace_floats, laplace_moments
+from dpverdict.audit import bracketed_curves, laplace_floats, laplace_moments
 from dpverdict.audit.laplace_profile import LaplaceProfile, LaplaceRoute, refined
 from dpverdict.audit.laplace_terms import Groups
 from dpverdict.audit.loss_domains import EPSILON, Floats
@@ -19,7 +19,7 @@ from dpverdict.audit.loss_tails import LossTails, finite_losses
 from dpverdict.audit.privacy_loss import PrivacyLoss
 from dpverdict.audit.profile_curves import ACCURACY, beta_ball, epsilon_ball, log_delta_ball
 from dpverdict.balls import Exact, ball, exactly, precision
-from dpverdict.errors import InvalidValue
+from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.exact_text import exact_text
 
 MOST_COORDINATES = 100_000
@@ -45,8 +45,9 @@ class LaplaceLoss(PrivacyLoss):
     most 100 000 different values; where the atoms of the loss weigh next to nothing it is a contour integral. There,
     every certified enclosure is accurate to float64, and the float64 methods have a relative error below
     `laplace_floats.RELATIVE_ERROR`. With many different shifts that are small altogether, none of these serves: then
-    ``certified_delta`` is an interval between two bounds from a lattice of losses, certain but wider (``route`` says
-    so), float64 methods return a number inside of it, and ``beta`` and ``tails`` raise `PrecisionExhausted`.
+    ``certified_delta``, ``certified_epsilon`` and ``certified_beta`` are intervals between two bounds from a lattice of
+    losses, certain but wider (``route`` says so; about 1e-5 of delta), and float64 methods return a number inside of
+    them. Only ``tails``, which promise a relative accuracy, raise `PrecisionExhausted`; `compose` needs none of them.
 
     Args:
         shifts: the shift of every coordinate in units of the scale, at exact values; signs do not matter, zeros are
@@ -171,7 +172,13 @@ class LaplaceLoss(PrivacyLoss):
             return refined(lambda _: ball(self.total), ACCURACY)
         if delta == 1:
             return arb(0)
-        return epsilon_ball(self._profile.delta, delta, highest=self.total)
+        try:
+            return epsilon_ball(self._profile.delta, delta, highest=self.total)
+        except PrecisionExhausted:
+            return bracketed_curves.epsilon_between(self._enclosed_delta, delta, self.total)
+
+    def _enclosed_delta(self, epsilon: Fraction) -> arb:
+        return self._profile.enclosed_delta(epsilon, ACCURACY)[0]
 
     def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
         return [self._beta_ball(exactly(alpha)) for alpha in alphas]
@@ -188,7 +195,10 @@ class LaplaceLoss(PrivacyLoss):
             return refined(lambda _: 1 - ball(total).exp() * ball(alpha), ACCURACY)
         if m == 1:
             return refined(lambda _: (-ball(total)).exp() / (4 * ball(alpha)), ACCURACY)
-        return beta_ball(profile.delta, profile.q_above, alpha, complement=profile.complement)
+        try:
+            return beta_ball(profile.delta, profile.q_above, alpha, complement=profile.complement)
+        except PrecisionExhausted:
+            return bracketed_curves.beta_between(self._enclosed_delta, alpha, total)
 
     def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
         return [laplace_moments.renyi_ball(self._groups, exactly(order)) for order in orders]

@@ -313,8 +313,10 @@ def test_where_no_route_is_exact_the_enclosure_is_wide_and_says_so(monkeypatch):
     assert negative.lower < loss.delta("-0.2") < negative.upper
     assert loss.certified_log_delta("0.2").lower < loss.log_delta("0.2")
     for curve in (loss.certified_beta, loss.certified_epsilon):
-        with pytest.raises(PrecisionExhausted):
-            curve("0.01")
+        value = curve("0.01")
+        assert 1e-12 < (value.upper - value.lower) / value.upper < 1e-2
+    with pytest.raises(PrecisionExhausted):
+        loss.tails(np.array([0.1]))
 
 
 def test_the_profile_grows_with_every_shift():
