@@ -135,6 +135,10 @@ def ellipse_optimum(dim: int, k: int) -> EllipseOptimum:
 
     Raises:
         InvalidValue: dim or k out of range.
+
+    >>> best = ellipse_optimum(10, 10)
+    >>> best.per_query_variance.real(), best.active_layers, best.weights
+    (Real(56/13), (6, 7), (Fraction(7, 26), Fraction(19, 26)))
     """
     d = check_dim(dim)
     most = check_nonzero(k, d)
@@ -148,6 +152,13 @@ def ellipse_optimum(dim: int, k: int) -> EllipseOptimum:
 
 def optimum(dim: int, k: int) -> Real:
     """OPT(d, k): the least per-query variance of a 1-GDP Gaussian mechanism under add/remove; divide by mu^2.
+
+    The variance of the Count ellipse h(d, k) for k <= khat(d), about (d + sqrt d)/2, and constant in k from there on.
+    It solves the open problem of Lebeda 2024, section 4.1 (arXiv:2408.06853), and is checked against its lower bound
+    whenever it is computed.
+
+    Raises:
+        InvalidValue: dim or k out of range.
 
     >>> optimum(2, 2), optimum(100, 100), round(optimum(1000, 500).nearest(), 5)
     (Real(4/3), Real(121/4), 265.80348)
