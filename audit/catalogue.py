@@ -16,16 +16,22 @@ import dpverdict.mechanisms
 from dpverdict.audit.callables import load_callable, names_a_callable
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
-from dpverdict.mechanisms.adjacency import REPLACE_ONE
+from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from dpverdict.mechanisms.mechanism import AdditiveMechanism
 
 ZOO: Final = "broken:"
 """What the name of a known-wrong mechanism begins with."""
 
-_ZOO_PARAMETERS: Final = ("dim", "mu")
+CALIBRATIONS: Final = {
+    "classic": "classic",
+    "analytic": "analytic",
+    "theorem": "from_theorem",
+    "concentrated": "from_concentrated",
+}
+"""How a scale is found from epsilon and delta: the class methods behind the names."""
 
-CALIBRATIONS: Final = ("classic", "analytic")
-"""How a scale is found from epsilon and delta: the class methods of these names."""
+_BUDGETS: Final = ("mu", "epsilon", "delta", "rho")
+"""Of a mechanism that takes a whole claim: the options that are its parts."""
 
 
 @final
@@ -76,23 +82,37 @@ def find_mechanism(name: str, options: Mapping[str, object]) -> Named:
         raise _unknown("mechanism", name, list(classes), "dpverdict list shows them all")
     given = dict(options)
     calibration = given.pop("calibration", None)
-    if calibration is None and given.keys() & {"epsilon", "delta"} and hasattr(classes[name], CALIBRATIONS[0]):
-        remedy = "add --calibration classic or --calibration analytic"
+    offered = calibrations_of(classes[name])
+    if calibration is None and offered and given.keys() & {"epsilon", "delta"} - set(parameters_of(classes[name])):
+        remedy = "add " + " or ".join(f"--calibration {known}" for known in offered)
         raise InvalidValue("calibration", None, "given with --epsilon and --delta", remedy)
     notes = _choose(name, given)
     build: Callable[..., AdditiveMechanism] = classes[name]
     if calibration is not None:
-        if calibration not in CALIBRATIONS or not hasattr(classes[name], str(calibration)):
-            offered = [known for known in CALIBRATIONS if hasattr(classes[name], known)]
+        if calibration not in offered:
             requirement = f"one of {', '.join(offered)}" if offered else f"left out: {name} takes none"
             raise InvalidValue("calibration", calibration, requirement, "give --mu, or another calibration")
-        build = getattr(classes[name], str(calibration))
-    accepted = inspect.signature(build).parameters
-    _take_only(name, given, tuple(accepted))
-    for parameter in accepted.values():
+        build = getattr(classes[name], CALIBRATIONS[str(calibration)])
+    _take_only(name, given, parameters_of(build))
+    if "claim" in inspect.signature(build).parameters:
+        given["claim"] = _claim(name, {part: given.pop(part) for part in _BUDGETS if part in given})
+    for parameter in inspect.signature(build).parameters.values():
         if parameter.default is parameter.empty and parameter.name not in given:
             raise _missing(parameter.name, name)
     return Named(mechanism=build(**given), notes=notes)
+
+
+def parameters_of(build: Callable[..., object]) -> tuple[str, ...]:
+    """The parameters that the command line can give to a constructor."""
+    names = [name for name in inspect.signature(build).parameters if name != "rng"]
+    if "claim" in names:
+        names[names.index("claim") : names.index("claim") + 1] = _BUDGETS
+    return tuple(names)
+
+
+def calibrations_of(mechanism: type[AdditiveMechanism]) -> tuple[str, ...]:
+    """The calibrations that a mechanism offers."""
+    return tuple(name for name, method in CALIBRATIONS.items() if hasattr(mechanism, method))
 
 
 def option(parameter: str) -> str:
@@ -103,9 +123,11 @@ def option(parameter: str) -> str:
 def takes(name: str, parameter: str) -> bool:
     """Whether the mechanism of this name has a parameter of that name; False for a name that is not known."""
     if name.lower().startswith(ZOO):
-        return parameter in _ZOO_PARAMETERS
+        return any(
+            parameter in wrong.parameters for wrong in broken.ALL if f"{ZOO}{wrong.name}".lower() == name.lower()
+        )
     found = mechanism_classes().get(name)
-    return found is not None and parameter in inspect.signature(found).parameters
+    return found is not None and parameter in parameters_of(found)
 
 
 def _choose(name: str, given: dict[str, object]) -> tuple[str, ...]:
@@ -124,6 +146,12 @@ def _choose(name: str, given: dict[str, object]) -> tuple[str, ...]:
     if name == "elliptical-gaussian" and "bounds" not in given and "dim" in given:
         given["bounds"] = "1"
         notes.append("no --bounds was given: every coordinate has the bound 1, so records lie in [-1/2, 1/2]^d")
+    if name == "tree-counter" and "arity" not in given:
+        given["arity"] = "best"
+        notes.append("no --arity was given: the one with the least mean squared error at this horizon was taken")
+    if name == "laplace" and "adjacency" not in given and given.get("norm", "linf") == "linf":
+        given["adjacency"] = ADD_OR_REMOVE_ONE
+        notes.append("no --adjacency was given: add-or-remove-one was taken (the noise is the same under replace-one)")
     if name == "standard-gaussian" and "adjacency" not in given:
         notes.append("no --adjacency was given: add-or-remove-one was taken (the noise is the same under replace-one)")
     return tuple(notes)
@@ -134,13 +162,23 @@ def _from_zoo(name: str, options: Mapping[str, object]) -> Named:
     if name.lower() not in mutants:
         known = [f"{ZOO}{mutant.name}" for mutant in broken.ALL]
         raise _unknown("mechanism", name, known, "dpverdict list shows them all")
-    _take_only(name, options, _ZOO_PARAMETERS)
-    for parameter in _ZOO_PARAMETERS:
+    mutant = mutants[name.lower()]
+    _take_only(name, options, mutant.parameters)
+    for parameter in mutant.parameters:
         if parameter not in options:
             raise _missing(parameter, name)
-    mutant = mutants[name.lower()]
-    mechanism = mutant.make(options["dim"], options["mu"])  # type: ignore[arg-type]  # checked by make
+    make: Callable[..., AdditiveMechanism] = mutant.make
+    mechanism = make(*(options[parameter] for parameter in mutant.parameters))
     return Named(mechanism=mechanism, notes=(f"{name} is wrong on purpose: {mutant.title}",))
+
+
+def _claim(name: str, parts: Mapping[str, object]) -> str:
+    """The claim that the options are parts of: mu, rho, epsilon, or epsilon and delta."""
+    if set(parts) not in ({"mu"}, {"rho"}, {"epsilon"}, {"epsilon", "delta"}):
+        found = " and ".join(map(option, parts)) or None
+        remedy = f"add --mu, --rho, --epsilon, or --epsilon and --delta: what {name} is to keep"
+        raise InvalidValue("budget", found, "one guarantee", remedy)
+    return ", ".join(f"{'eps' if part == 'epsilon' else part}={value}" for part, value in parts.items())
 
 
 def _take_only(name: str, given: Mapping[str, object], accepted: tuple[str, ...]) -> None:

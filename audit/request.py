@@ -146,8 +146,8 @@ def find(
 ) -> Named:
     """The mechanism that a name and options in words describe; the shape of the data fills in what was not given."""
     given: dict[str, object] = {key: text for key, text in options.items() if text is not None}
-    for key in ("dim", "groups"):
-        if key in given:
+    for key in ("dim", "groups", "k", "horizon", "arity"):
+        if key in given and given[key] != "best":
             given[key] = whole_number(str(given[key]), key, at_least=1)
     if "adjacency" in given:
         given["adjacency"] = parse_adjacency(str(given["adjacency"]))
@@ -157,6 +157,8 @@ def find(
         numbers = bounds(str(given["bounds"]))
         given["bounds"] = numbers[0] if len(numbers) == 1 and "dim" in given else numbers
     data = pair.dataset if pair is not None else table
+    if data is not None and takes(name, "horizon"):
+        given.setdefault("horizon", len(data))
     if data is not None and takes(name, "dim"):
         grouped = takes(name, "groups")
         if data.ndim != 2 + grouped:

@@ -4,19 +4,27 @@ An auditor that cannot tell these from the correct mechanisms is worth nothing, 
 runs over `ALL`. Each function below makes one entry; those with parameters make a family of them. Notation of the
 formulas: d queries, r = sqrt d, j* = (d + r)/2; the correct variances are vz = (d + r)/(4 mu^2) and
 ve = (r + 1)/(4 mu^2). Several entries are private in some dimensions (M16 at perfect squares, M1c at d = 1), so a test
-set should include dimensions such as 2, 3 and 5. True values: Lebeda 2024, checked over all vertices for d <= 8.
+set should include dimensions such as 2, 3 and 5. True values: Lebeda 2024, checked over all vertices for d <= 8. The
+counters and Laplace mechanisms have a notation of their own (`broken_counting`, `broken_laplace`).
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TypeAlias
 
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken_correlated as correlated
+from dpverdict.mechanisms import broken_counting as counting
+from dpverdict.mechanisms import broken_ellipses as ellipses
+from dpverdict.mechanisms import broken_laplace as laplace
 from dpverdict.mechanisms import broken_others as others
 from dpverdict.mechanisms.mutant import Mutant
 
-ALL: tuple[Mutant, ...] = (
+Wrong: TypeAlias = Mutant | counting.CountingMutant | laplace.LaplaceMutant
+"""A known-wrong variant: it has a name, a title, a source, a formula, the names of its parameters, and ``make``."""
+
+GAUSSIAN: tuple[Mutant, ...] = (
     correlated.fresh_count_noise(),
     correlated.fresh_noise_everywhere(),
     correlated.fresh_noise_without_count(),
@@ -43,11 +51,18 @@ ALL: tuple[Mutant, ...] = (
     correlated.several_records_per_user(),
     others.unit_sensitivity(),
     others.halved_bounds(),
+    ellipses.ranks_from_one(),
+    ellipses.ellipse_variance_without_its_shape(),
+    ellipses.count_that_is_not_free(),
+    ellipses.mean_not_put_back(),
 )
-"""Every known-wrong variant, in the order of the sources."""
+"""The known-wrong variants with Gaussian noise and a claim of mu-GDP, in the order of the sources."""
+
+ALL: tuple[Wrong, ...] = (*GAUSSIAN, ellipses.mixed_lattice(), *counting.ALL, *laplace.ALL)
+"""Every known-wrong variant: those of `GAUSSIAN`, one on the lattice (rho-zCDP), counters and Laplace (epsilon-DP)."""
 
 
-def by_name(name: str) -> Mutant:
+def by_name(name: str) -> Wrong:
     """The variant called ``name``, for example "M3".
 
     Raises:

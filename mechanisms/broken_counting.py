@@ -2,90 +2,34 @@
 
 Notation: k = arity, h = height of the tree for the horizon T, e = the epsilon that is claimed. The true epsilons are
 exact at the horizons where the counts determine the noisy vertices (``TreeNodes.invertible``): the full ones, and every
-one for ordinary digits. There a counter with noise of scale l on every vertex is exactly h/l-DP, and one that uses a
-noise value twice releases some difference of items without noise (fewer noise values than counts, and A invertible).
-The noise is discrete, so that the rate 1/l is exact.
+one for ordinary digits; and, where no noise is reused, at every T >= k^(h - 1) (``TreeNodes.alone``). There a counter
+with noise of scale l on every vertex is exactly h/l-DP, and one that uses a noise value twice releases some difference
+of items without noise (fewer noise values than counts, and A invertible). The noise is discrete, so that the rate 1/l
+is exact.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpverdict.balls import Exact
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.adjacency import REPLACE_ONE
+from dpverdict.mechanisms.broken_counter import BrokenCounter as BrokenCounter
 from dpverdict.mechanisms.guarantee import PureDP
-from dpverdict.mechanisms.laplace_noise import DiscreteLaplaceNoise
-from dpverdict.mechanisms.mechanism import Array, check_dim, check_positive
+from dpverdict.mechanisms.mechanism import check_dim, check_positive
 from dpverdict.mechanisms.tree_digits import Digits
-from dpverdict.mechanisms.tree_items import check_bits, check_stream
 from dpverdict.mechanisms.tree_nodes import TreeNodes
 
 Wiring = Callable[[TreeNodes], NDArray[np.int64]]
 """Which noise value each used vertex gets, as indices from 0 on."""
-
-
-@final
-class BrokenCounter:
-    """A tree counter with any noise on any vertex, and a claim that need not be true."""
-
-    adjacency = REPLACE_ONE
-    record_shape = ()
-    assumptions = ("every item is 0 or 1",)
-
-    def __init__(
-        self,
-        *,
-        name: str,
-        source: str,
-        nodes: TreeNodes,
-        claim: PureDP,
-        rate: Fraction,
-        wiring: NDArray[np.int64],
-        signs: Callable[[Array], Array] | None = None,
-    ) -> None:
-        self.name, self.source, self.nodes, self.claim = name, source, nodes, claim
-        self.horizon = self.dim = nodes.horizon
-        self.noise = DiscreteLaplaceNoise(size=int(wiring.max()) + 1, rate=rate)
-        self._wiring, self._signs = wiring, signs
-
-    def check_records(self, dataset: ArrayLike) -> Array:
-        """The stream as float64 of shape (T,), items 0 or 1."""
-        stream = check_stream(dataset, self.horizon)
-        check_bits(stream)
-        return np.concatenate([stream, np.zeros(self.horizon - len(stream))])
-
-    def means(self, dataset: ArrayLike) -> Array:
-        """The counts without noise: not the prefix sums where a sign is wrong."""
-        sums = self.nodes.embed(self.check_records(dataset)[None])
-        counts: Array = self.nodes.decode(sums if self._signs is None else self._signs(sums))[0]
-        return counts
-
-    def release(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
-        """One release: shape (T,)."""
-        released: Array = self.release_many(dataset, 1, rng)[0]
-        return released
-
-    def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
-        """``trials`` independent releases of one stream: shape (trials, T)."""
-        noise = self.noise.add(np.zeros(self.noise.size), check_dim(trials, "trials"), rng)
-        return self.nodes.decode(noise[:, self._wiring]) + self.means(dataset)
-
-    def __call__(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
-        """The same as `release`."""
-        return self.release(dataset, rng)
-
-    def describe(self) -> dict[str, str]:
-        """Name and parameters, for a report."""
-        tree = {"horizon": str(self.horizon), "arity": str(self.nodes.digits.arity), "rate": str(self.noise.rate)}
-        return {"mechanism": self.name, "source": self.source, **tree, "claim": self.claim.describe()}
 
 
 @final
@@ -114,6 +58,7 @@ class CountingMutant:
     wiring: Wiring | None = None
     unsigned: bool = False
     item: Callable[[int], int] = lambda arity: 1
+    parameters: ClassVar[tuple[str, ...]] = ("horizon", "epsilon", "arity")
 
     def make(self, horizon: int, epsilon: Exact, arity: int) -> BrokenCounter:
         """The wrong counter, claiming ``PureDP(epsilon)``.
@@ -130,6 +75,7 @@ class CountingMutant:
             rate=self.rate(nodes, claimed),
             wiring=np.arange(nodes.size) if self.wiring is None else self.wiring(nodes),
             signs=np.abs if self.unsigned else None,
+            item=min(self.item(arity), horizon),
         )
 
     def true_epsilon(self, horizon: int, epsilon: Exact, arity: int) -> Fraction | None:
@@ -139,7 +85,7 @@ class CountingMutant:
             InvalidValue: the horizon is not one where it is known (see `TreeNodes.invertible`).
         """
         nodes, claimed = self._nodes(horizon, arity), check_positive(epsilon, "epsilon")
-        if not nodes.invertible():
+        if not (nodes.invertible() or (self.wiring is None and nodes.alone == nodes.height)):
             remedy = f"take the full horizon {nodes.digits.capacity(nodes.height)}"
             raise InvalidValue("horizon", horizon, "full, for the true epsilon", remedy)
         if self.wiring is not None and int(self.wiring(nodes).max()) + 1 < nodes.size:
@@ -150,6 +96,22 @@ class CountingMutant:
         """Whether the claim is false for these parameters, decided exactly."""
         true = self.true_epsilon(horizon, epsilon, arity)
         return true is None or true > check_positive(epsilon, "epsilon")
+
+    def where_refutable(self) -> str:
+        """The horizons up to 62 at arity 5 at which the true epsilon is known and above the claim, in words."""
+        found = []
+        for horizon in range(1, 63):
+            with contextlib.suppress(InvalidValue):
+                found += [horizon] if self.refutable(horizon, 1, 5) else []
+        if not found:
+            return "never"
+        runs: list[list[int]] = []
+        for horizon in found:
+            if runs and horizon == runs[-1][-1] + 1:
+                runs[-1].append(horizon)
+            else:
+                runs.append([horizon])
+        return "T = " + ", ".join(f"{run[0]}..{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
     def _nodes(self, horizon: int, arity: int) -> TreeNodes:
         return TreeNodes(self.digits(arity), check_dim(horizon, "horizon"))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 from dpverdict.balls import Exact, Real, ball, compare, sqrt_up
 from dpverdict.errors import InvalidValue
@@ -79,6 +79,7 @@ class Mutant:
     build: Build
     squared: Formula | None
     least_dim: int = 1
+    parameters: ClassVar[tuple[str, ...]] = ("dim", "mu")
 
     def make(self, dim: int, mu: Exact) -> AdditiveMechanism:
         """The wrong mechanism, claiming ``GaussianDP(mu)``.

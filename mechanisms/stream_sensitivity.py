@@ -45,12 +45,15 @@ class LaplaceStep:
         horizon: the number of steps T.
         column: from i in 1..T to the entries of R e_i; entry by entry, in some order, none exceeds R e_1.
         invertible: whether L is.
+        alone: how many of the sums with the first item are each shown by a count alone, with its own noise and no
+            other; if all are, the loss of the first item is attained whether L is invertible or not.
         item: the step that changes, 1..T; the first one is the worst.
     """
 
     horizon: int
     column: Callable[[int], Column]
     invertible: bool
+    alone: int = 0
     item: int = 1
 
     def at(self, position: int) -> LaplaceStep:
@@ -64,13 +67,17 @@ class LaplaceStep:
         with the longer ones by a random function of the outcomes, coordinate by coordinate.
         """
         one, zero = np.ones(()), np.zeros(())
+        shown = self.alone if self.item == 1 else 0
+        exact = self.invertible or shown == sum(count for _, count in self.column(self.item))
+        part = replace(self, column=lambda _: ((Fraction(1), shown),))
         return Maximum(
             mu_squared=None,
             records=lambda: (one, zero),
             description=_description(self.item),
-            justification=_justification("the loss of log-concave noise grows with every shift", self.invertible),
+            justification=_justification("the loss of log-concave noise grows with every shift", exact),
             shift=self.shift(noise, one, zero),
-            exact=self.invertible,
+            exact=exact,
+            attained=None if exact or not shown else part.shift(noise, one, zero),
             datasets=lambda: _streams(self.horizon, self.item),
         )
 
@@ -144,10 +151,10 @@ def _description(item: int) -> str:
     return f"item number {item} of the stream changed from 0 to 1"
 
 
-def _justification(why: str, invertible: bool) -> str:
+def _justification(why: str, exact: bool) -> str:
     common = f"the first item is in the most sums, and {why}; "
-    if invertible:
-        return common + "the counts determine all noisy sums, so the loss is attained"
+    if exact:
+        return common + "the counts determine the noisy sums with that item, so the loss is attained"
     return common + "the counts are a function of the noisy sums that does not determine them, so the loss is a bound"
 
 

@@ -97,6 +97,7 @@ class TreeCounter(AdditiveMechanism):
             horizon=self.horizon,
             column=lambda item: ((Fraction(1), self.nodes.paths(item)),),
             invertible=self.nodes.invertible(),
+            alone=self.nodes.alone,
         )
         statement = "Algorithm 2" if self.nodes.digits.subtracted else "Algorithm 1"
         self.source = f"Andersson, Pagh and Torkamani 2024, {statement}"
@@ -288,7 +289,7 @@ class TreeCounter(AdditiveMechanism):
         When item number ``item`` changes by 1, the privacy loss of the noisy vertices is that of so many independent
         coordinates: Laplace variables with these shifts, or randomised response with these epsilons if the noise is
         discrete. If ``nodes.invertible()``, the counts of all T steps have exactly this loss; otherwise it bounds
-        theirs. Item 1 has the most entries, h.
+        theirs. Item 1 has the most entries, h, and its loss is exact at every horizon T >= k^(h - 1) too.
 
         Raises:
             InvalidValue: the item is not in 1..T.

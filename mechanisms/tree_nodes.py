@@ -60,6 +60,14 @@ class TreeNodes:
         """
         return self.full or self.digits.subtracted == 0
 
+    @property
+    def alone(self) -> int:
+        """How many of the vertices with item 1 a count shows alone: those [1, k^l] with k^l <= T, at time k^l.
+
+        If they are all of the height, the counts determine every noisy vertex with that item, at this horizon too.
+        """
+        return sum(self.digits.arity**level <= self.horizon for level in range(self.height))
+
     def paths(self, item: int) -> int:
         """The number of used vertices that contain an item, 1 <= item <= T: at most the height, which item 1 has."""
         return sum(self._used(level, (item - 1) // self.digits.arity**level + 1) for level in range(self.height))

@@ -29,6 +29,8 @@ PARAMETERS: Final = {
     for name in (
         *("dim", "mu", "epsilon", "delta", "calibration", "C"),
         *("count", "size_estimate", "groups", "bounds", "adjacency"),
+        *("k", "rho", "s", "norm", "radius", "scale"),
+        *("horizon", "arity", "digits", "kind", "noise"),
     )
 }
 """The parameters of mechanisms, by the names of the constructors' arguments and of the options here."""
@@ -60,10 +62,17 @@ def _option(name: str, metavar: str, text: str, panel: str) -> typer.models.Opti
 
 Dim = Annotated[str | None, _option("--dim", "N", "Number of queries; taken from --data if not given.", "Mechanism")]
 Mu = Annotated[str | None, _option("--mu", "X", "GDP parameter, read as an exact decimal.", "Mechanism")]
-Epsilon = Annotated[str | None, _option("--epsilon", "X", "With --calibration: epsilon of the noise.", "Mechanism")]
-Delta = Annotated[str | None, _option("--delta", "X", "With --calibration: delta of the noise.", "Mechanism")]
+Epsilon = Annotated[str | None, _option("--epsilon", "X", "Epsilon that the noise is to keep.", "Mechanism")]
+Delta = Annotated[str | None, _option("--delta", "X", "Delta that the noise is to keep.", "Mechanism")]
+Rho = Annotated[str | None, _option("--rho", "X", "zCDP parameter that the noise is to keep.", "Mechanism")]
 Calibration = Annotated[
-    str | None, _option("--calibration", "classic|analytic", "How epsilon and delta set the scale.", "Mechanism")
+    str | None,
+    _option(
+        "--calibration",
+        "classic|analytic|theorem|concentrated",
+        "How epsilon and delta set the scale: the first two of Gaussian, the others of Laplace noise.",
+        "Mechanism",
+    ),
 ]
 Constant = Annotated[str | None, _option("--c", "X", "Embedding constant; d^(1/4) if not given.", "Mechanism")]
 Count = Annotated[
@@ -75,6 +84,29 @@ SizeEstimate = Annotated[
 Groups = Annotated[str | None, _option("--groups", "M", "Number of disjoint groups; 2 if not given.", "Mechanism")]
 Bounds = Annotated[
     str | None, _option("--bounds", "1,2,4 or @FILE", "Sensitivity of each coordinate; 1 if not given.", "Mechanism")
+]
+K = Annotated[str | None, _option("--k", "K", "The largest number of non-zero entries of a record.", "Mechanism")]
+S = Annotated[
+    str | None, _option("--s", "X", "Square of the embedding constant; near sqrt d if not given.", "Mechanism")
+]
+Norm = Annotated[str | None, _option("--norm", "linf|l1|l2", "The norm of a record that is bounded.", "Mechanism")]
+Radius = Annotated[
+    str | None, _option("--radius", "X", "The bound on the norm of a record; 1 if not given.", "Mechanism")
+]
+Scale = Annotated[
+    str | None, _option("--scale", "X", "Scale of the noise, in place of the published one.", "Mechanism")
+]
+Horizon = Annotated[str | None, _option("--horizon", "T", "The number of steps of a stream.", "Mechanism")]
+Arity = Annotated[str | None, _option("--arity", "K or best", "Children of a vertex; best if not given.", "Mechanism")]
+Digits = Annotated[
+    str | None, _option("--digits", "offset|symmetric|ordinary", "With or without subtraction.", "Mechanism")
+]
+Kind = Annotated[
+    str | None, _option("--kind", "binary|honaker|smooth-binary|sqrt-toeplitz", "The factorisation.", "Mechanism")
+]
+NoiseLaw = Annotated[
+    str | None,
+    _option("--noise", "LAW", "discrete or continuous of a tree, laplace or gaussian of a factorisation.", "Mechanism"),
 ]
 Adjacency = Annotated[
     str | None, _option("--adjacency", "add-or-remove-one|replace-one", "The neighbouring relation.", "Mechanism")
@@ -111,6 +143,17 @@ def audit(
     groups: Groups = None,
     bounds: Bounds = None,
     adjacency: Adjacency = None,
+    k: K = None,
+    rho: Rho = None,
+    s: S = None,
+    norm: Norm = None,
+    radius: Radius = None,
+    scale: Scale = None,
+    horizon: Horizon = None,
+    arity: Arity = None,
+    digits: Digits = None,
+    kind: Kind = None,
+    noise: NoiseLaw = None,
     claim: Annotated[
         str | None,
         _option("--claim", "TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit"),
@@ -215,6 +258,17 @@ def curve(
     groups: Groups = None,
     bounds: Bounds = None,
     adjacency: Adjacency = None,
+    k: K = None,
+    rho: Rho = None,
+    s: S = None,
+    norm: Norm = None,
+    radius: Radius = None,
+    scale: Scale = None,
+    horizon: Horizon = None,
+    arity: Arity = None,
+    digits: Digits = None,
+    kind: Kind = None,
+    noise: NoiseLaw = None,
     points: Annotated[str, _option("--points", "N", "How many points of each curve.", "Output")] = "11",
     csv: Annotated[Path | None, _option("--csv", "FILE", "Write the numbers in full.", "Output")] = None,
     json: Annotated[Path | None, _option("--json", "FILE", "Write the numbers in full, as JSON.", "Output")] = None,
@@ -322,7 +376,7 @@ def prove(
 @app.command(name="list")
 def list_mechanisms() -> None:
     """The mechanisms with their parameters, and the known-wrong ones with the privacy they really have."""
-    from dpverdict.audit.curves_terminal import print_catalogue
+    from dpverdict.audit.catalogue_terminal import print_catalogue
 
     with _reader_may_leave():
         print_catalogue()

@@ -54,9 +54,9 @@ CORRECT: list[GaussianMechanism] = [
 ]
 WRONG = [
     mutant.make(d, mu)
-    for mutant in broken.ALL
+    for mutant in broken.GAUSSIAN
     for d, mu in [(1, "1"), (2, "0.5"), (3, "1"), (4, "2")]
-    if d >= mutant.least_dim and mutant.name != "M17"
+    if d >= mutant.least_dim and mutant.name not in ("M17", "V1", "V2", "K1", "G1")  # these: test_broken_ellipses
 ]
 
 
