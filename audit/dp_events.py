@@ -6,11 +6,12 @@ Subsampling, adaptive composition and calibration stay with dp_accounting: wrap 
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 import dp_accounting
 
+from dpverdict.audit.bounded_loss import BoundedLoss
+from dpverdict.audit.composed_loss import ComposedLoss
 from dpverdict.audit.disjoint_loss import DisjointLoss
 from dpverdict.audit.gaussian_loss import GaussianLoss
 from dpverdict.audit.laplace_loss import LaplaceLoss
@@ -18,7 +19,7 @@ from dpverdict.audit.privacy_loss import PrivacyLoss
 from dpverdict.audit.worst_case import worst_case
 from dpverdict.balls import Real, float_down, refine
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.mechanism import GaussianMechanism, Mechanism
+from dpverdict.mechanisms.mechanism import AdditiveMechanism, Mechanism
 
 DpEvent: TypeAlias = Any  # dp_accounting ships no types
 
@@ -26,11 +27,17 @@ DpEvent: TypeAlias = Any  # dp_accounting ships no types
 def dp_event(mechanism: Mechanism) -> DpEvent:
     """The event of a mechanism: that of the privacy loss of its worst neighbouring pair (see `loss_event`).
 
-    Poisson sampling of the event is sound under ADD_OR_REMOVE_ONE: one record shifts the statistic by one vector, whose
-    length in the metric of the noise is at most mu. Under REPLACE_ONE the accountants disagree about what the noise
-    multiplier is relative to: RdpAccountant takes it for 1/mu, PLDAccountant for 2/mu, because it counts the old and
-    the new record separately. The event says 1/mu, which is tight in the former and an over-estimate, hence sound, in
-    the latter.
+    Where the worst case is a bound (``worst_case(mechanism).exact`` is False), so is the event: it is never less.
+
+    Poisson sampling of the event of Gaussian noise, or of one Laplace coordinate, is sound under ADD_OR_REMOVE_ONE: one
+    record shifts the statistic by one vector, whose length in the metric of the noise is at most that of the event.
+    For several Laplace coordinates write ``PoissonSampledDpEvent(q, dp_event(mechanism))``, which accountants that do
+    not support it refuse. A composition of *sampled* coordinates is no substitute: it samples anew for each of them.
+
+    Under REPLACE_ONE the accountants disagree about what a noise multiplier is relative to. Gaussian: RdpAccountant
+    takes it for 1/mu, PLDAccountant for 2/mu, because it counts the old and the new record separately. The event says
+    1/mu, which is tight in the former and an over-estimate, hence sound, in the latter. Laplace: RdpAccountant takes it
+    for scale/shift, as the event says; PLDAccountant refuses it.
 
     Raises:
         InvalidValue: not a mechanism whose worst case is known, or its loss has no event.
@@ -39,17 +46,22 @@ def dp_event(mechanism: Mechanism) -> DpEvent:
     >>> dp_event(CorrelatedGaussian(dim=100, mu=1)).noise_multiplier >= 1
     True
     """
-    if not isinstance(mechanism, GaussianMechanism):
+    if not isinstance(mechanism, AdditiveMechanism):
         remedy = "give a mechanism of dpverdict.mechanisms, or its loss to loss_event"
         raise InvalidValue("mechanism", mechanism, "one whose worst case is known", remedy)
     return loss_event(worst_case(mechanism).loss)
 
 
 def loss_event(loss: PrivacyLoss) -> DpEvent:
-    """The event with exactly this privacy loss, its noise multiplier rounded down: towards less noise.
+    """The event with exactly this privacy loss, its noise multipliers rounded down: towards less noise.
 
-    Gaussian: ``GaussianDpEvent(1/mu)``; Laplace: a composition of one ``LaplaceDpEvent(scale/shift)`` for every
-    coordinate; equal laws: ``NoOpDpEvent``; laws told apart with certainty: ``NonPrivateDpEvent``.
+    Gaussian: ``GaussianDpEvent(1/mu)``; Laplace: ``LaplaceDpEvent(scale/shift)`` for one coordinate, and a composition
+    of these for several (``SelfComposedDpEvent`` of equal ones); a composition of such losses: the composition of their
+    events; equal laws: ``NoOpDpEvent``; laws told apart with certainty: ``NonPrivateDpEvent``.
+
+    Every other loss (discrete Gaussian, random-direction, custom noise) has no event in dp_accounting. Its pessimistic
+    distribution composes with those of the accountant's own constructors: ``loss.to_pld(h).pessimistic.compose(pld)``,
+    with the same interval h on both sides.
 
     Raises:
         InvalidValue: dp_accounting has no event for the loss.
@@ -59,21 +71,27 @@ def loss_event(loss: PrivacyLoss) -> DpEvent:
     """
     if isinstance(loss, DisjointLoss):
         return dp_accounting.NonPrivateDpEvent()
+    events = _events(loss)
+    if not events:
+        return dp_accounting.NoOpDpEvent()
+    return events[0] if len(events) == 1 else dp_accounting.ComposedDpEvent(events)
+
+
+def _events(loss: object) -> list[DpEvent]:
     if isinstance(loss, GaussianLoss):
-        if loss.mu_real.rational == 0:
-            return dp_accounting.NoOpDpEvent()
-        return dp_accounting.GaussianDpEvent(_reciprocal_down(loss.mu_real))
+        silent = loss.mu_real.rational == 0
+        return [] if silent else [dp_accounting.GaussianDpEvent(_reciprocal_down(loss.mu_real))]
     if isinstance(loss, LaplaceLoss):
-        events = [_laplace_event(shift, count) for shift, count in loss.groups]
-        if not events:
-            return dp_accounting.NoOpDpEvent()
-        return events[0] if len(events) == 1 else dp_accounting.ComposedDpEvent(events)
-    remedy = "dp_accounting has no event for it: compose its to_pld(interval) instead"
-    raise InvalidValue("loss", loss, "Gaussian, Laplace or disjoint", remedy)
+        return [_repeated(dp_accounting.LaplaceDpEvent(_reciprocal_down(Real.of(s))), n) for s, n in loss.groups]
+    if isinstance(loss, ComposedLoss):
+        return [*_events(loss.gaussian), *_events(loss.laplace)]
+    if isinstance(loss, BoundedLoss):
+        return [_repeated(event, count) for factor, count in loss.factors for event in _events(factor)]
+    remedy = "compose its pessimistic distribution instead: loss.to_pld(interval).pessimistic"
+    raise InvalidValue("loss", loss, "Gaussian, Laplace, disjoint or a composition of these", remedy)
 
 
-def _laplace_event(shift: Fraction, count: int) -> DpEvent:
-    event = dp_accounting.LaplaceDpEvent(_reciprocal_down(Real.of(shift)))
+def _repeated(event: DpEvent, count: int) -> DpEvent:
     return event if count == 1 else dp_accounting.SelfComposedDpEvent(event, count)
 
 
