@@ -43,7 +43,7 @@ def counter_comparison(
     if not 2 <= n <= LONGEST:
         raise InvalidValue("horizon", horizon, "from 2 to 2^62", "give the length of the stream")
     e, d = check_positive(epsilon, "epsilon"), exactly(delta, name="delta")
-    sigma = analytic_scale(e, d, 1)
+    sigma = analytic_scale(e, delta, 1)
     unit = {"laplace": float(1 / e**2), "gaussian": sigma**2}
     tree, *others = errors(n, arity)
     horizons = power_horizons(n, points)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final, Literal, final
 
-from dpverdict.audit.catalogue import option
+from dpverdict.audit.catalogue import mechanism_classes, option
 from dpverdict.audit.counter_comparison import counter_comparison
 from dpverdict.audit.curves import as_csv, as_json, as_picture, certified_curves
 from dpverdict.audit.curves_counter import error_rows, error_sheet
@@ -91,6 +92,9 @@ def find_sheet(name: str, options: Mapping[str, str | None], *, points: int) -> 
         InvalidValue: an option that the comparison does not take, a missing one, or one out of range.
     """
     if name not in SHEETS:
+        close = get_close_matches(name, SHEETS, n=1, cutoff=0.8)
+        if close and name not in mechanism_classes():
+            raise InvalidValue("mechanism", name, "a known mechanism or comparison", f"did you mean {close[0]}?")
         return None
     given = {key: text for key, text in options.items() if text is not None}
     for key, text in given.items():

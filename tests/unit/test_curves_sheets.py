@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from dpverdict.audit.curves_request import SHEETS, find_sheet
 from dpverdict.audit.curves_sheet import Sheet, series, sheet_csv, sheet_json
 from dpverdict.audit.curves_terminal import print_sheet
 from dpverdict.balls import Real
+from dpverdict.cli import main
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.correlated_gaussian import CorrelatedGaussian
 from dpverdict.mechanisms.factorization_counter import FactorizationCounter
@@ -252,3 +254,54 @@ def test_a_request_that_is_none_is_refused(name: str, options: dict[str, str], m
     assert name in SHEETS
     with pytest.raises(InvalidValue, match=match):
         find_sheet(name, options, points=3)
+
+
+# the command ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ask", "parts"),
+    [
+        (["tree-counter", "--horizon", "65160", "--arity", "19", "--epsilon", "1"], ["603.172", "claims eps=1"]),
+        (["counters", "--horizon", "2048", "--epsilon", "1", "--delta", "1e-6"], ["tree better below delta"]),
+        (["ellipses", "--dim", "1000"], ["265.803", "266.061", "3.67365e-05"]),
+        (["constants", "--dim", "10000"], ["2550.25", "5000.5"]),
+    ],
+    ids=lambda value: value[0],
+)
+def test_the_command_prints_writes_and_draws(
+    ask: list[str],
+    parts: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    files = [part for kind in ("csv", "json", "svg") for part in (f"--{kind}", f"out.{kind}")]
+    assert main(["curve", *ask, "--points", "5", *files]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert all(part in printed.out for part in parts)
+    assert json.loads((tmp_path / "out.json").read_text())["schema_version"] == 1
+    assert len((tmp_path / "out.csv").read_text().splitlines()) > 5
+    assert ElementTree.fromstring((tmp_path / "out.svg").read_bytes()).tag.endswith("svg")
+
+
+@pytest.mark.parametrize(
+    ("ask", "parts"),
+    [
+        (["counters", "--horizon", "100", "--epsilon", "1"], ["delta=None", "add --delta"]),
+        (["counters", "--horizon", "1", "--epsilon", "1", "--delta", "1e-6"], ["horizon='1'"]),
+        (["counters", "--horizon", "9", "--epsilon", "1", "--delta", "2"], ["delta='2'"]),
+        (["ellipses", "--dim", "4", "--mu", "1"], ["mu='1'", "left out for ellipses"]),
+        (["elipses", "--dim", "4"], ["mechanism='elipses'", "did you mean ellipses?"]),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_the_command_refuses_in_one_line(ask: list[str], parts: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["curve", *ask]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert all(part in printed.err for part in parts)
