@@ -382,6 +382,26 @@ def list_mechanisms() -> None:
         print_catalogue()
 
 
+@app.command()
+def selftest() -> None:
+    """Check in seconds that this installation finds what it must find, and nothing where nothing is.
+
+    Exit codes: 0 every check passed, 1 one did not.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    from dpverdict.selftest import carry_out
+
+    console, failed = Console(highlight=False), 0
+    with _reader_may_leave():
+        for check, passed, found in carry_out():
+            failed += not passed
+            mark = Text("ok    ", style="green") if passed else Text("FAILED", style="bold red")
+            console.print(Text.assemble(mark, f" {check.name}: {found}"))
+    raise typer.Exit(1 if failed else 0)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code is returned, and an error is one line on standard error."""
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
