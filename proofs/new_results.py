@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dpverdict.proofs import (
+    new_results_discrete,
     new_results_ellipses,
+    new_results_float,
     new_results_forms,
+    new_results_grouped,
     new_results_joint,
     new_results_mutants,
     new_results_mutants_special,
     new_results_optimum,
+    new_results_pareto,
     new_results_variants,
 )
 
@@ -20,5 +24,9 @@ PARTS = (
     new_results_ellipses,
     new_results_optimum,
     new_results_joint,
+    new_results_pareto,
+    new_results_grouped,
+    new_results_float,
+    new_results_discrete,
 )
 """The parts, by the paper they belong to; in each, the statements stand in the order of the ledger."""
