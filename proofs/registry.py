@@ -169,6 +169,19 @@ def verify(paper: str, number: str) -> Outcome:
     return main[0].verify()
 
 
+def registered(paper: str, number: str) -> Statement:
+    """The statement registered under exactly these names.
+
+    Raises:
+        InvalidValue: there is none.
+    """
+    statements(paper)  # the module of a paper is imported when it is first asked for
+    found = _registered[paper].get(number)
+    if found is None:
+        raise InvalidValue("number", number, f"a statement of {paper}", "write it as the ledger does")
+    return found
+
+
 def _normal(number: str) -> str:
     words = number.strip().lower().split()
     return "".join(_LONG.get(word, word) for word in words)

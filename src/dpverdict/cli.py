@@ -349,6 +349,8 @@ def prove(
     statement: Annotated[
         str | None, _option("--statement", "NUMBER", "Such as 3.4, lem3.4 or 'Lemma 3.4'.", "Statements")
     ] = None,
+    jobs: Jobs = None,
+    dask: Dask = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Conditions, assumptions, planted faults.", rich_help_panel="Output")
     ] = False,
@@ -366,7 +368,7 @@ def prove(
     from dpverdict.proofs.prove import Proof, carry_out, show_explanations, show_table
 
     request = Proof(paper=paper, number=statement, json=outputs.get("json"), report=outputs.get("report"))
-    with _progress_bar() as bar:
+    with _chosen_engine(jobs, dask), _progress_bar() as bar:
         ledger = carry_out(request, bar)
     with _reader_may_leave():
         (show_explanations if explain else show_table)(ledger)
