@@ -14,6 +14,7 @@ from __future__ import annotations
 from dpverdict.proofs import (
     ji2024_abstract,
     ji2024_claim,
+    ji2024_constant,
     ji2024_dimension3,
     ji2024_dimension3_parts,
     ji2024_example,
@@ -26,6 +27,7 @@ PARTS = (
     ji2024_dimension3_parts,
     ji2024_dimension3,
     ji2024_abstract,
+    ji2024_constant,
     ji2024_proof,
 )
 """The claim first, then the rest of the abstract, then the reconstruction of the proof."""

@@ -1,0 +1,178 @@
+"""Ji and Li 2024, abstract: the trend and the limit of C_R, and the magnitude of the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from itertools import product
+
+import sympy
+from flint import arb
+from sympy import Integer, Matrix, Rational, log, oo, pi, polygamma, sin, symbols
+
+from dpverdict.balls import Real, ball, precision
+from dpverdict.mechanisms import gaussian_formulas
+from dpverdict.mechanisms.ball_normal import BallNormal
+from dpverdict.mechanisms.calibration import analytic_scale
+from dpverdict.proofs.identities import identity, positive
+from dpverdict.proofs.ji2024_algebra import (
+    DELTAS,
+    GRID,
+    GRID_WORDS,
+    PAPER,
+    Cell,
+    M,
+    delta,
+    epsilon,
+    mean_power,
+    printed_variance,
+    psi,
+    shown,
+)
+from dpverdict.proofs.outcome import Findings, Kind, Method, Standing
+from dpverdict.proofs.statement import Formula, Plant, Reading, statement
+from dpverdict.proofs.vertices import every
+
+x, angle, n = symbols("x theta n", positive=True)
+
+CR: Mapping[str, Formula] = {
+    "psi": psi,
+    "factor": mean_power,
+    "limit": lambda epsilon: 2 / epsilon,
+    "value": lambda dim, cell: printed_variance(dim, *cell),
+}
+
+
+@statement(
+    paper=PAPER,
+    number="CR.limit",
+    kind=Kind.TEXT,
+    expected=Standing.HOLDS,
+    text="We show that C_R has a decreasing trend as M increases, and converges to 2/eps as M approaches infinity.",
+    formula=r"\psi = \delta^{2/p}\,\|\sin\theta\|_p^2,\quad p = M - 2,\quad C_R = \frac{2}{\varepsilon\psi} \downarrow "
+    r"\frac{2}{\varepsilon}",
+    printed=CR,
+    planted=(
+        Plant("log psi", "exponent 2/(M-1)", {**CR, "psi": lambda m, f: (f * mean_power(m)) ** (2 / (m - 1))}),
+        Plant(
+            "the factor is the mean of sin^(M-2)", "Gamma(M/2 + 1)", {**CR, "factor": lambda m: mean_power(m) * 2 / m}
+        ),
+        Plant("curvature of the logarithm", "over M", {**CR, "factor": lambda m: mean_power(m) / m}),
+        Plant("the logarithm is convex", "Gamma(M/2 - 1)", {**CR, "factor": lambda m: 1 / mean_power(m)}),
+        Plant("two consecutive factors", "Gamma(M/2 + 1)", {**CR, "factor": lambda m: mean_power(m) * 2 / m}),
+        Plant("limit", "1/eps", {**CR, "limit": lambda epsilon: 1 / epsilon}),
+        Plant("each M in balls", "2 psi for 2/psi", {**CR, "value": lambda m, cell: _inverted(m, cell)}),
+    ),
+    assumptions=("a chord of a convex function has a slope that increases with its end",),
+)
+def decreasing_constant(claim: Mapping[str, Formula]) -> Findings:
+    """Let g(M) = Gamma((M-1)/2)/(sqrt(pi) Gamma(M/2)), the mean of sin^(M-2) over [0, pi]: log psi = 2 (log delta +
+    log g(M))/(M-2). As g(2) = 1 and log g is convex, log g(M)/(M-2) is the slope of a chord from M = 2, and increases;
+    so does log(delta)/(M-2), as delta < 1. So psi increases, for all real M > 2.
+
+    g(M) g(M+1) = 2/(pi (M-1)) and g decreases, so g^2 is at least that, and log psi >= (2 log delta + log(2/(pi
+    (M-1))))/(M-2), which tends to 0; and psi < 1, since g <= 1. In other words sqrt(psi) is delta^(1/p) times the L^p
+    norm of sin, p = M - 2.
+    """
+    g = claim["factor"]
+    parts = sympy.expand_log(log(claim["psi"](M, delta)), force=True) * (M - 2)
+    chord = 2 * (log(delta) + sympy.expand_log(log(mean_power(M)) - log(mean_power(Integer(2))), force=True))
+    yield identity("log psi", parts, chord, scope="all M > 2, delta > 0")
+
+    def at(value: sympy.Expr) -> sympy.Expr:
+        """In x = (M-1)/2, by Gamma(x+1) = x Gamma(x)."""
+        return sympy.simplify(sympy.expand_func(sympy.expand_func(value.subs(M, 2 * x + 1))))
+
+    found = [sympy.integrate(sin(angle) ** k, (angle, 0, pi)) / pi for k in range(4)]
+    stepped = sympy.diff(-sympy.cos(angle) * sin(angle) ** (n + 1), angle)
+    yield identity(
+        "the factor is the mean of sin^(M-2)",
+        Matrix([*found, at(g(M + 2) / g(M)), stepped]),
+        Matrix(
+            [
+                *(g(Integer(k + 2)) for k in range(4)),
+                at((M - 1) / M),
+                (n + 2) * sin(angle) ** (n + 2) - (n + 1) * sin(angle) ** n,
+            ]
+        ),
+        scope="M = 2..5, and from M to M + 2 by parts, so for every M",
+    )
+    curvature = sympy.diff(sympy.expand_log(log(g(M)), force=True), M, 2)
+    series = (polygamma(1, (M - 1) / 2) - polygamma(1, M / 2)) / 4
+    yield identity("curvature of the logarithm", curvature, series, scope="all M > 1")
+    sign = sympy.sign(sympy.N(curvature.subs(M, 4)))
+    term = sign * (1 / (x + n) ** 2 - 1 / (x + n + Rational(1, 2)) ** 2)
+    yield positive(
+        "the logarithm is convex", term, {x: Rational(1, 2), n: 0}, scope="all M >= 2: each term of the series"
+    )
+    yield identity("two consecutive factors", at(g(M) * g(M + 1)), at(2 / (pi * (M - 1))), scope="all M > 1")
+    depth = symbols("l", positive=True)  # -log delta
+    lower = (-2 * depth - log(pi * (M - 1) / 2)) / (M - 2)
+    end = 2 / epsilon * sympy.exp(-sympy.limit(lower, M, oo))
+    yield identity("limit", end, claim["limit"](epsilon), scope="every delta in (0, 1)")
+    yield every(
+        "each M in balls",
+        product(range(3, 200), DELTAS),
+        lambda case: _falls(claim["value"], *case),
+        scope="M = 3..200, delta in {1e-3, 1e-5, 1e-10}, eps = 1",
+        method=Method.BALLS,
+        show=lambda case: f"M = {case[0]}, delta = {float(case[1]):g}",
+    )
+
+
+def _falls(value: Callable[[int, Cell], Real], dim: int, failure: Fraction) -> bool:
+    here, there = (value(m, (Fraction(1), failure)) for m in (dim, dim + 1))
+    with precision(96):
+        return bool(here.ball() > there.ball()) and bool(there.ball() > 2)
+
+
+def _inverted(dim: int, cell: Cell) -> Real:
+    value = printed_variance(dim, *cell)
+    return Real(lambda: 4 / value.ball())
+
+
+@statement(
+    paper=PAPER,
+    number="stable",
+    kind=Kind.TEXT,
+    expected=Standing.HOLDS_WITH_CAVEAT,
+    text="Compared with other mechanisms, the R1SMG mechanism is more stable and less likely to generate noise with "
+    "large magnitude that overwhelms the query results.",
+    formula=r"E\|n\|^2 = C_R < M\,\sigma_G^2",
+    printed=30,
+    caveat=Reading("read as: for every M >= 3; at M = 3 it is the larger by a factor of 10^5 and more", 3),
+    corrected=Reading(
+        "E|n|^2 is below that of the analytic Gaussian from M = 30 on (on the grid); but there the guarantee is false "
+        "(claim.M4)",
+        30,
+    ),
+    planted=(Plant("E|n|^2 below the analytic Gaussian's", "from M = 4 on", 4),),
+    assumptions=("stability and magnitude are read as the mean squared error at the same (eps, delta)",),
+)
+def smaller_noise(first: int) -> Findings:
+    """The analytic Gaussian's M sigma_G^2 exceeds C_R iff noise of variance C_R/M is not (eps, delta)-DP.
+
+    C_R decreases with M (CR.limit) and M sigma_G^2 increases, so that the first M decides for all that follow.
+    """
+    yield every(
+        "E|n|^2 below the analytic Gaussian's",
+        GRID,
+        lambda cell: _certainly_more(_gaussian_delta(first, cell), cell[1]),
+        scope=f"every M >= {first}, {GRID_WORDS}",
+        method=Method.BALLS,
+        show=lambda cell: (
+            f"M = {first}, {shown(cell)}: E|n|^2 = {printed_variance(first, *cell).nearest():.3g} against "
+            f"{first * analytic_scale(*cell, Real.of(1)) ** 2:.3g}"
+        ),
+    )
+
+
+def _certainly_more(value: arb, number: Fraction) -> bool | None:
+    return True if value > ball(number) else False if value <= ball(number) else None
+
+
+def _gaussian_delta(dim: int, cell: Cell) -> arb:
+    """delta(epsilon) of Gaussian noise with the mean squared error of R1SMG."""
+    with precision(256):
+        square = ball(dim) / printed_variance(dim, *cell).ball()
+        return gaussian_formulas.delta(BallNormal(), ball(cell[0]), square.sqrt())

@@ -1,0 +1,217 @@
+"""Poulsen 2022, section 3: the elliptical Gaussian mechanism, restored; its box, its privacy, its worst neighbours."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+import sympy
+from sympy import Integer, Matrix, symbols
+
+from dpverdict.mechanisms.elliptical_gaussian import EllipticalGaussian
+from dpverdict.proofs.identities import identity, nonnegative
+from dpverdict.proofs.outcome import Findings, Kind, Standing
+from dpverdict.proofs.poulsen2022_setup import PAPER
+from dpverdict.proofs.statement import Formula, Plant, statement
+from dpverdict.proofs.vertices import every, form_of
+
+Numbers = Sequence[Fraction]
+
+s, S, x = symbols("s S x", positive=True)
+d = symbols("d", positive=True, integer=True)
+u, v, w = symbols("u v w", nonnegative=True)
+MOST = 5
+CASES: tuple[Numbers, ...] = tuple(
+    tuple(map(Fraction, case))
+    for case in (("1",), ("1", "4"), ("3", "3"), ("1", "2", "4"), ("1", "2", "4", "1/2"), ("1/7", "5", "5", "2", "9"))
+)
+CASES_WORDS = "6 vectors of bounds, d = 1..5"
+
+
+def symbolic_bounds(dim: int) -> tuple[sympy.Symbol, ...]:
+    made: tuple[sympy.Symbol, ...] = symbols(f"Delta_1:{dim + 1}", positive=True)
+    return made
+
+
+def _corners(bounds: Numbers) -> Iterator[tuple[Fraction, ...]]:
+    yield from itertools.product(*[(-b, b) for b in bounds])
+
+
+def diagonal(variances: Numbers) -> list[list[Fraction]]:
+    return [[v if i == k else Fraction(0) for k in range(len(variances))] for i, v in enumerate(variances)]
+
+
+BOX: Mapping[str, Formula] = {
+    "half": lambda bound: bound / 2,
+    "reach": lambda bound: bound,
+    "record": lambda shift: (shift / 2, -shift / 2),
+}
+
+
+@statement(
+    paper=PAPER,
+    number="def.sens",
+    kind=Kind.DEFINITION,
+    expected=Standing.HOLDS,
+    text="All dimensions X^(j) are restricted by some bound Delta_j: all x_i^(j) in [-Delta_j/2, Delta_j/2]. (So "
+    "Delta_j is the sensitivity of coordinate j, and f(X) - f(X') ranges over the whole box prod [-Delta_j, Delta_j].)",
+    formula=r"x_i^{(j)} \in [-\Delta_j/2,\ \Delta_j/2]\ \Rightarrow\ f(X) - f(X') \in \prod_j [-\Delta_j,\ \Delta_j]",
+    printed=BOX,
+    planted=(
+        Plant("no difference leaves the box", "[-Delta_j/2, Delta_j/2]", {**BOX, "reach": lambda bound: bound / 2}),
+        Plant("every point of the box is a difference", "x = w/3", {**BOX, "record": lambda w: (w / 3, -w / 3)}),
+        Plant("its records lie in the domain", "x = w", {**BOX, "record": lambda w: (w, 0 * w)}),
+        Plant("the corners, by enumeration", "[-Delta_j/3, Delta_j/3]", {**BOX, "half": lambda bound: bound / 3}),
+    ),
+    assumptions=("one record is replaced; were it added or removed, the differences would fill half the box only",),
+)
+def difference_box(claim: Mapping[str, Formula]) -> Findings:
+    """A replaced record moves coordinate j by x - x', at most Delta_j; w is the difference of w/2 and -w/2."""
+    end, reach = claim["half"](Integer(1)), claim["reach"](Integer(1))  # in units of Delta_j
+    high, low = end - u, -end + v  # x and x' at distance u, v from the two ends
+    slack = reach - (high - low)
+    yield nonnegative("no difference leaves the box", slack, {u: 0, v: 0}, scope="every d, n, Delta_j > 0")
+    new, old = claim["record"](w)
+    yield identity("every point of the box is a difference", new - old, w, scope="every d, all |w_j| <= Delta_j")
+    inside = end - new.subs(w, 1 / (1 + u))
+    yield nonnegative("its records lie in the domain", inside, {u: 0}, scope="every d, all 0 < |w_j| <= Delta_j")
+
+    def filled(bounds: Numbers) -> bool:
+        corners: Iterable[Numbers] = list(itertools.product(*[(-claim["half"](b), claim["half"](b)) for b in bounds]))
+        moves = {tuple(a - b for a, b in zip(x, y, strict=True)) for x in corners for y in corners}
+        wanted = set(itertools.product(*[(-b, b) for b in bounds]))
+        return wanted <= moves and all(abs(a) <= b for m in moves for a, b in zip(m, bounds, strict=True))
+
+    yield every("the corners, by enumeration", CASES, filled, scope=f"{CASES_WORDS}, all pairs of corners")
+
+
+PRIVACY: Mapping[str, Formula] = {
+    "variance": lambda s, bound, total: s**2 * bound * total,
+    "parameter": lambda s: 1 / s,
+}
+
+
+@statement(
+    paper=PAPER,
+    number="egm.privacy",
+    kind=Kind.TEXT,
+    expected=Standing.HOLDS,
+    text="The Elliptical Gaussian Mechanism releases f(X) = sum x_i under (eps, delta)-DP where all x_i^(j) in "
+    "[-Delta_j/2, Delta_j/2]. (Restored: sigma_j^2 = s^2 Delta_j sum Delta_i has exactly the curve of the scalar "
+    "mechanism, mu = 1/s.)",
+    formula=r"\sigma_j^2 = s^2 \Delta_j \sum_i \Delta_i\ \Rightarrow\ "
+    r"\sum_j \frac{\Delta_j^2}{\sigma_j^2} = \frac{1}{s^2}",
+    printed=PRIVACY,
+    planted=(
+        *(
+            Plant(name, "s^2 Delta_j^2", {**PRIVACY, "variance": lambda s, bound, total: s**2 * bound**2})
+            for name in ("share of one coordinate", "mu = 1/s", "dense algebra at the corners")
+        ),
+        Plant("scales of the code", "mu = 1/(2 s)", {**PRIVACY, "parameter": lambda s: 1 / (2 * s)}),
+    ),
+    assumptions=(
+        "Gaussian pairs of equal covariance are exactly mu(w)-GDP apart (lebeda2024 fact.gauss)",
+        "Delta_j > 0",
+    ),
+    note="the mechanism is not printed in the text supplied: its variances are restored from the problem setup",
+)
+def privacy(claim: Mapping[str, Formula]) -> Findings:
+    """At a corner coordinate j adds Delta_j^2/sigma_j^2 = Delta_j/(s^2 S), S = sum Delta_j: the sum is 1/s^2."""
+    variance, parameter = claim["variance"], claim["parameter"]
+    bound = symbols("Delta_j", positive=True)
+    share = bound**2 / variance(s, bound, S)
+    yield identity("share of one coordinate", share, bound * parameter(s) ** 2 / S, scope="every d")
+
+    def squared(dim: int) -> sympy.Expr:
+        all_bounds = symbolic_bounds(dim)
+        return sympy.cancel(sum(b**2 / variance(s, b, sum(all_bounds)) for b in all_bounds))
+
+    found = Matrix([squared(dim) for dim in range(1, MOST + 1)])
+    yield identity("mu = 1/s", found, Matrix([parameter(s) ** 2] * MOST), scope=f"d = 1..{MOST} in symbols; so every d")
+
+    def exact(bounds: Numbers) -> bool:
+        scale = Fraction(3, 2)
+        form = form_of(diagonal([variance(scale, b, sum(bounds)) for b in bounds]))
+        return all(form(corner) == parameter(scale) ** 2 for corner in _corners(bounds))
+
+    yield every("dense algebra at the corners", CASES, exact, scope=f"{CASES_WORDS}, s = 3/2")
+
+    def coded(bounds: Numbers) -> bool:
+        mechanism = EllipticalGaussian(bounds=[str(b) for b in bounds], mu="1/2")
+        square = mechanism.sensitivity.maximise(mechanism.noise).mu_squared
+        return square is not None and square.rational is not None and square.rational <= parameter(Fraction(2)) ** 2
+
+    yield every("scales of the code", CASES, coded, scope=f"{CASES_WORDS}, s = 2, the float64 scales as they are")
+
+
+def _spread(dim: int) -> list[list[Fraction]]:
+    """A diagonal covariance with unequal variances."""
+    return diagonal([Fraction(2 + 3 * i, 1 + i) for i in range(dim)])
+
+
+def _linked(dim: int) -> list[list[Fraction]]:
+    """A covariance with correlation between neighbouring coordinates."""
+    return [[Fraction(2 if i == k else int(abs(i - k) == 1)) for k in range(dim)] for i in range(dim)]
+
+
+WORST: Mapping[str, Formula] = {
+    "term": lambda w, variance: w**2 / variance,
+    "covariance": _spread,
+    "worst": _corners,
+    "record": lambda w: w / 2,
+}
+
+
+@statement(
+    paper=PAPER,
+    number="egm.worst",
+    kind=Kind.TEXT,
+    expected=Standing.HOLDS,
+    text="(Restored.) The worst neighbours are the 2^d corners of the box, all equally bad, for any diagonal "
+    "covariance.",
+    formula=r"\max_{|w_j| \leq \Delta_j} \sum_j \frac{w_j^2}{\sigma_j^2} = \sum_j \frac{\Delta_j^2}{\sigma_j^2}",
+    printed=WORST,
+    planted=(
+        Plant("no point exceeds a corner", "w (3 - w)/sigma^2", {**WORST, "term": lambda w, v: w * (3 - w) / v}),
+        Plant("all corners are equal", "correlated noise", {**WORST, "covariance": _linked}),
+        Plant(
+            "no point of a grid exceeds them",
+            "the corners of half the box",
+            {**WORST, "worst": lambda bounds: _corners([b / 2 for b in bounds])},
+        ),
+        Plant("every corner is attained", "records w", {**WORST, "record": lambda w: w}),
+    ),
+)
+def worst_neighbours(claim: Mapping[str, Formula]) -> Findings:
+    """Each term increases with |w_j|, so that the maximum is at the corners, and only there."""
+    slack = claim["term"](w + u, 1 + x) - claim["term"](w, 1 + x)
+    yield nonnegative(
+        "no point exceeds a corner", slack, {w: 0, u: 0, x: 0}, scope="every d, all sigma_j > 0, |w_j| <= Delta_j"
+    )
+
+    def values(bounds: Numbers, points: Iterable[Numbers]) -> set[Fraction]:
+        form = form_of(claim["covariance"](len(bounds)))
+        return {form(point) for point in points}
+
+    growing = [tuple(Fraction(2 * i + 1, i + 3) for i in range(dim)) for dim in range(1, 11)]
+    yield every(
+        "all corners are equal",
+        growing,
+        lambda bounds: len(values(bounds, _corners(bounds))) == 1,
+        scope="d = 1..10, all 2^d corners",
+        show=lambda bounds: f"d = {len(bounds)}: {len(values(bounds, _corners(bounds)))} different values of mu^2",
+    )
+
+    def covered(bounds: Numbers) -> bool:
+        grid = itertools.product(*[[b * Fraction(i, 3) for i in range(-3, 4)] for b in bounds])
+        return max(values(bounds, grid)) <= max(values(bounds, claim["worst"](bounds)))
+
+    yield every("no point of a grid exceeds them", growing[:4], covered, scope="d = 1..4, step Delta_j/3")
+
+    def attained(bounds: Numbers) -> bool:
+        records = [[claim["record"](c) for c in corner] for corner in _corners(bounds)]
+        inside = all(abs(a) <= b / 2 for record in records for a, b in zip(record, bounds, strict=True))
+        return inside and {tuple(a + a for a in record) for record in records} == set(_corners(bounds))
+
+    yield every("every corner is attained", growing[:6], attained, scope="d = 1..6: w/2 replaced by -w/2")
