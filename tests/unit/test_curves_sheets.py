@@ -102,8 +102,10 @@ def test_the_comparison_takes_an_arity_and_any_horizon() -> None:
     fixed = counter_comparison(horizon=300, epsilon="0.5", delta="1e-9", arity=4, points=3)
     assert {row[1] for row in fixed.tables[1].rows} == {"tree k=4"}
     assert fixed.panels[3].title == "Variance at step t"
-    long = counter_comparison(horizon=2**40, epsilon=1, delta="1e-12", points=2)
-    assert np.log10(float(str(column(long, 0, "tree better below delta")["square root, Gaussian"]))) < -20
+    assert counter_comparison(horizon=2, epsilon=1, delta="0.1", points=2).tables[0].rows
+    long = counter_comparison(horizon=2**30, epsilon=1, delta="1e-12", points=2)
+    crossing = column(long, 0, "tree better below delta")["square root, Gaussian"]
+    assert -18 < np.log10(float(str(crossing))) < -17
 
 
 @pytest.mark.parametrize(
@@ -185,9 +187,9 @@ def test_the_terminal_shows_every_table_and_note(sheet: Sheet) -> None:
 
 def test_pictures_are_the_same_bytes_each_time() -> None:
     for kind in ("png", "svg"):
-        first, second = (picture(CONSTANTS.title, CONSTANTS.panels, kind=kind) for _ in range(2))  # type: ignore[arg-type]
+        first, second = (picture(CONSTANTS.title, CONSTANTS.panels[:1], kind=kind) for _ in range(2))  # type: ignore[arg-type]
         assert first == second
-    assert picture("one", ELLIPSES.panels[:1], kind="png").startswith(b"\x89PNG")
+        assert first.startswith({"png": b"\x89PNG", "svg": b"<?xml"}[kind])
     root = ElementTree.fromstring(picture("three", COUNTERS.panels[:3], kind="svg"))
     written = " ".join("".join(node.itertext()) for node in root.iter() if node.tag.endswith("text"))
     for panel in COUNTERS.panels[:3]:

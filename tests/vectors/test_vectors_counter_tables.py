@@ -14,6 +14,7 @@ from flint import arb
 
 from dpverdict.balls import Real, ball, precision
 from dpverdict.mechanisms.calibration import analytic_scale, classic_scale
+from dpverdict.mechanisms.counter_blt import best_blt, blt_error
 from dpverdict.mechanisms.counter_crossover import (
     classic_crossover_delta,
     crossover_delta,
@@ -91,6 +92,8 @@ def gaussian_cell(case: Case, horizon: int) -> Real:
             return square_root_error(horizon).mean
         case "published bound":
             return published_error(horizon)
+        case "BLT":
+            return blt_error(horizon, *best_blt(horizon, case["q"])).mean
         case _:
             return gaussian_lower_bound(horizon)
 
