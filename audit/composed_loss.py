@@ -118,7 +118,9 @@ class ComposedLoss(PrivacyLoss):
         if epsilon.size < _FEW:
             return _rounded(self._delta_balls, epsilon)
         away = np.abs(epsilon)
-        value = contour_floats.curve(self._engine, DELTA, away, RELATIVE_ERROR)
+        near = away <= float(self._engine.furthest)
+        value = np.zeros(epsilon.shape)
+        value[near] = contour_floats.curve(self._engine, DELTA, away[near], RELATIVE_ERROR)
         return np.where(epsilon < 0, -np.expm1(-away) + np.exp(-away) * value, value)
 
     def _log_delta(self, epsilon: Floats) -> Floats:
@@ -146,6 +148,8 @@ class ComposedLoss(PrivacyLoss):
     def _log_delta_ball(self, epsilon: Fraction, delta: arb) -> arb:
         if delta > arb(0.5):
             complement = self._engine.delta_complement(epsilon, _BITS + 8)
+            if complement < profile_curves.NOTHING:
+                return -arb(0).union(2 * complement.upper())  # log(1 - x) >= -2 x for x <= 1/2
             return refine(lambda: (-complement).log1p(), bits=_BITS, max_bits=512)
         return refine(delta.log, bits=_BITS, max_bits=512)
 

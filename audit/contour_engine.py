@@ -20,6 +20,7 @@ from dpverdict.errors import PrecisionExhausted
 MAX_COST = 1e7
 """The most expensive contour laid, in products of balls: some seconds."""
 
+_FAR = 1 << 40  # of an epsilon, relative to the loss: float64 steers no contour there
 _KEPT = 24
 _ATTEMPTS = 12
 _GUARD = 6
@@ -69,23 +70,40 @@ class ContourEngine:
     cost more than `MAX_COST`. The pair of laws is symmetric, see `dpverdict.audit.moment_functions`.
     """
 
-    __slots__ = ("_laid", "moments", "planner")
+    __slots__ = ("_laid", "furthest", "moments", "planner")
 
     def __init__(self, moments: MomentFunction) -> None:
         self.moments = moments
+        self.furthest = _FAR * (1 + moments.total + Fraction(moments.spread) ** 2)
         self.planner = Planner(moments)
         self._laid: list[_Laid] = []
 
     def delta(self, epsilon: Fraction, bits: int) -> arb:
         """The privacy profile; delta(-e) = 1 - exp(-e) (1 - delta(e))."""
+        if abs(epsilon) > self.furthest:
+            value = self._far(abs(epsilon), bits)
+            with precision(bits + 20):
+                return value if epsilon > 0 else 1 - value
         if epsilon < 0:
             value = self.delta(-epsilon, bits + 2)
             with precision(bits + 20):
                 return -ball(epsilon).expm1() + ball(epsilon).exp() * value
         return self.value(DELTA, epsilon, bits)
 
+    def _far(self, epsilon: Fraction, bits: int) -> arb:
+        """delta at a far epsilon, from 0 to Chernoff's bound M(1) exp(-epsilon); at -epsilon, 1 - delta is less still.
+
+        1 - delta(-e) = exp(-e) (1 - delta(e)) <= exp(-e).
+        """
+        with precision(bits + 20):
+            return arb(0).union((self.moments.at(arb(1)) * (-ball(epsilon)).exp()).upper())
+
     def delta_complement(self, epsilon: Fraction, bits: int) -> arb:
         """1 - delta(epsilon)."""
+        if abs(epsilon) > self.furthest:
+            value = self._far(abs(epsilon), bits)
+            with precision(bits + 20):
+                return value if epsilon < 0 else 1 - value
         if epsilon < 0:
             value = self.delta_complement(-epsilon, bits + 2)
             with precision(bits + 20):
@@ -98,7 +116,7 @@ class ContourEngine:
 
     def deltas(self, epsilons: Sequence[Fraction], bits: int) -> list[arb]:
         """The profile at many epsilons; neighbours share contours."""
-        self._share(sorted({abs(epsilon) for epsilon in epsilons}), bits + 2)
+        self._share(sorted({abs(e) for e in epsilons if abs(e) <= self.furthest}), bits + 2)
         return [self.delta(epsilon, bits) for epsilon in epsilons]
 
     def value(self, ways: Sequence[Way], x: Fraction, bits: int) -> arb:

@@ -22,8 +22,10 @@ from dpverdict.audit.root_bracket import Bracket
 from dpverdict.balls import Exact
 from dpverdict.errors import InvalidValue
 
+_FAR = Fraction(10**6)  # beyond -epsilon, where 1 - delta <= exp(epsilon) is nothing
 _ROOT_BITS = 64
 _CLOSE = Fraction(1, 10**12)  # the relative width of a bracket of epsilon
+_CLOSE_TO_NOTHING = Fraction(1, 1000)  # the same where the lower bound on delta vanishes, which says little
 
 METHOD = "lattice: float, error ledger"
 """What a report calls numbers from here."""
@@ -74,14 +76,14 @@ class LatticeBounds:
 
     def log_delta_upper(self, epsilon: Exact) -> float:
         """An upper bound on log delta(epsilon)."""
-        logarithm, _ = self._upper.upper(EPSILON.exact(epsilon))
-        return min(logarithm, 0.0)
+        exact = EPSILON.exact(epsilon)
+        return min(self._upper.upper(exact)[0], 0.0) if exact > -_FAR else 0.0
 
     def log_delta_lower(self, epsilon: Exact) -> float:
         """A lower bound on log delta(epsilon); -inf where the ledger is larger than the value."""
-        exact = EPSILON.exact(epsilon)
+        exact = max(EPSILON.exact(epsilon), -_FAR)  # the profile falls
         logarithm, _ = self._lower.lower(exact)
-        if self._event is not None:
+        if self._event is not None and exact < self._upper.highest:
             logarithm = max(logarithm, self._event.log_delta_lower(exact))
         return min(logarithm, 0.0)
 
@@ -95,14 +97,15 @@ class LatticeBounds:
 
     def ledgers(self, epsilon: Exact) -> tuple[CompositionLedger, CompositionLedger]:
         """What is charged to the upper and to the lower bound on delta(epsilon), both from a law on the lattice."""
-        exact = EPSILON.exact(epsilon)
+        exact = max(EPSILON.exact(epsilon), -_FAR)
         return self._upper.upper(exact)[1], self._lower.lower(exact)[1]
 
     def epsilon_upper(self, delta: Exact) -> float:
         """An epsilon >= 0 at which delta(epsilon) <= ``delta``, close to the smallest; inf if none is found."""
         level = DELTA.exact(delta)
-        if level == 0 and self._upper.infinite > 0:
-            return math.inf
+        if level == 0:
+            highest = max(float(self._upper.highest), 0.0)
+            return math.inf if self._upper.infinite > 0 else math.nextafter(highest, math.inf) if highest else 0.0
         goal = _log_of(level, -8 * ROUNDING)
         return 0.0 if level == 1 else _root(self.log_delta_upper, goal, self._upper.highest)[1]
 
@@ -252,9 +255,10 @@ def _root(curve: Callable[[float], float], goal: float, highest: Fraction) -> tu
             return last, math.inf
         low, at_low, high = high, at_high, 2 * high
     bracket = Bracket(low=Fraction(low), high=Fraction(high), at_low=arb(at_low), at_high=arb(at_high))
+    close = _CLOSE if goal > -math.inf else _CLOSE_TO_NOTHING
     for trial in bracket.trials(_ROOT_BITS):
         point = Fraction(float(trial))
-        if bracket.width <= _CLOSE * bracket.high or not bracket.low < point < bracket.high:
+        if bracket.width <= close * bracket.high or not bracket.low < point < bracket.high:
             break
         value = excess(float(point))
         bracket.narrow(point, arb(value), 1 if value > 0 else -1)

@@ -18,6 +18,7 @@ from dpverdict.errors import PrecisionExhausted
 
 _MAX_BITS = 1 << 15
 _GUARD = 40
+_MOST_STEPS = 1 << 50
 _STEPS_PER_DOUBLING = 4
 _KEPT = 64
 _FURTHER = tuple(1.0 + 0.125 * 1.25**i for i in range(24))
@@ -47,6 +48,8 @@ class LatticeProfile:
                 return -ball(epsilon).expm1() + ball(epsilon).exp() * value
         law = self.law
         first = math.floor((epsilon - law.rho) / law.step) + 1
+        if first > _MOST_STEPS:
+            return self._far(epsilon, bits)
         excess = law.rho + law.step * first - epsilon  # of the first loss above epsilon
 
         def coefficients(z: acb) -> acb:
@@ -55,6 +58,12 @@ class LatticeProfile:
             return 1 / (1 - (-z).exp()) - shrink / (1 - (-z - ball(law.step)).exp())
 
         return self._sum(first, coefficients, float(excess), bits)
+
+    def _far(self, epsilon: Fraction, bits: int) -> arb:
+        """A ball from 0 to a bound on P[L > epsilon], epsilon > rho, by zCDP: exp(-(epsilon - rho)^2/(4 rho))."""
+        with precision(bits + 40):
+            rho = ball(self.law.rho)
+            return arb(0).union((-((ball(epsilon) - rho) ** 2) / (4 * rho)).exp().upper())
 
     def complement(self, epsilon: Fraction, bits: int) -> arb:
         """1 - delta(epsilon)."""

@@ -148,10 +148,10 @@ def _aside(rational: Fraction, domain: Domain) -> float:
     try:
         beside = sign * float(rational)
     except OverflowError:
-        beside = math.copysign(sys.float_info.max, sign * rational)
+        beside = sys.float_info.max if sign * rational > 0 else -sys.float_info.max
     if Fraction(beside) > sign * rational:
         beside = math.nextafter(beside, -math.inf)
-    return sign * beside
+    return sign * max(beside, -sys.float_info.max)  # beyond all floats, curves are constant in float64
 
 
 def _float_array(value: Reals) -> Floats | None:

@@ -23,6 +23,9 @@ with a relative accuracy of at least ``bits`` bits, or exactly; or it raises `Pr
 ACCURACY = 56
 """Accurate bits of every ball returned: enough for the two neighbouring float64 endpoints."""
 
+NOTHING = arb(2) ** -1100
+"""Far below all float64 numbers: a ball about 0 that is smaller needs no relative accuracy."""
+
 _FIRST_BITS = 96
 _MAX_BITS = 1 << 14
 _MAX_EPSILON = 1 << 64
@@ -44,10 +47,10 @@ def log_delta_ball(profile: Curve, epsilon: Fraction, *, complement: Curve | Non
                 value = (-complement(epsilon, bits)).log1p()
             else:
                 value = delta.log()
-        if value.is_exact() or value.rel_accuracy_bits() >= ACCURACY:
+        if value.is_exact() or value.rel_accuracy_bits() >= ACCURACY or abs(value) < NOTHING:
             return value
         bits *= 2
-    raise PrecisionExhausted("log delta", _MAX_BITS, "delta may be exactly 1, or too close to it")
+    raise PrecisionExhausted("log delta", _MAX_BITS, "delta may be exactly 0 or 1, or too close to it")
 
 
 def epsilon_ball(profile: Curve, delta: Fraction, *, highest: Fraction | None = None) -> arb:
