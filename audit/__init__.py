@@ -20,6 +20,8 @@ from dpverdict.audit.dp_events import dp_event as dp_event
 from dpverdict.audit.dp_events import loss_event as loss_event
 from dpverdict.audit.embedding_check import EmbeddingCheck as EmbeddingCheck
 from dpverdict.audit.embedding_check import check_embedding as check_embedding
+from dpverdict.audit.float_leak import FloatLeak as FloatLeak
+from dpverdict.audit.float_leak import find_float_leak as find_float_leak
 from dpverdict.audit.gaussian_loss import GaussianLoss as GaussianLoss
 from dpverdict.audit.laplace_loss import LaplaceLoss as LaplaceLoss
 from dpverdict.audit.laplace_scale import exact_laplace as exact_laplace

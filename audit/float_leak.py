@@ -1,0 +1,198 @@
+"""Does the rounding of a mechanism betray its data? A search for outputs that only one of two datasets produces.
+
+The analysis of a mechanism is about real numbers, the outputs are float64. This audit looks at their bits, where an
+audit of the real numbers does not: it learns sets of outputs (`low_bits`) on a part of the trials, chooses one on a
+second part, and counts it on fresh trials with the joint test. A set that is found refutes the claim as a claim about
+float64. That none is found says "no leak of these kinds", not "safe".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpverdict.audit.clopper_pearson import proportion_lower, proportion_upper
+from dpverdict.audit.distinguish import check_claim, checked_error, checked_samples, samplers
+from dpverdict.audit.distinguishing_test import Order
+from dpverdict.audit.joint_bounds import epsilon_lower
+from dpverdict.audit.joint_test import TwoCounts, joint_p
+from dpverdict.audit.low_bits import Finite, grid_sets, low_bit_sets, value_sets
+from dpverdict.audit.trials import AnyMechanism
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.guarantee import Guarantee
+from dpverdict.mechanisms.neighbours import NeighbourPair
+
+Array = NDArray[np.float64]
+
+EXPLORED: Final = 0.25
+"""Of the trials: half of these learn sets, the other half chooses one."""
+
+MOST_COORDINATES: Final = 64
+"""Coordinates that are looked at: a leak through rounding is in every coordinate of a vector, or in a few."""
+
+CHOICE_LEVEL: Final = 0.05
+"""Of the bounds by which a set is chosen; it costs nothing, the trials are discarded."""
+
+_EPSILONS: Final = np.concatenate([[0.0], np.geomspace(0.01, 30, 60)])
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloatLeak:
+    """What was found.
+
+    Attributes:
+        claim: that was tested, of the float64 outputs.
+        refuted: whether the counts refute it.
+        p_value: of the counts; 1 if no set was worth a test.
+        error_probability: with which a claim that holds may be refuted.
+        epsilon_lower: exceeds the true epsilon at ``delta`` with at most that probability; 0 says nothing.
+        delta: at which epsilon is bounded.
+        event: the set, None if there is none.
+        order: which dataset produces it.
+        counts: in fresh trials, first of the dataset that produces it, then of the other.
+        tested_at: the epsilon of the claim's profile at which the set was tested.
+        samples: trials per dataset, exploration included.
+        seed: of every random number.
+    """
+
+    claim: Guarantee
+    refuted: bool
+    p_value: float
+    error_probability: float
+    epsilon_lower: float
+    delta: float
+    event: Finite | None
+    order: Order
+    counts: TwoCounts | None
+    tested_at: float
+    samples: int
+    seed: int
+
+    def describe(self) -> dict[str, object]:
+        """Everything as data, for a witness."""
+        return {
+            "claim": self.claim.describe(),
+            "numbers": "float64, bit for bit",
+            "refuted": self.refuted,
+            "p_value": self.p_value,
+            "error_probability": self.error_probability,
+            "epsilon_lower": self.epsilon_lower,
+            "delta": self.delta,
+            "event": None if self.event is None else self.event.describe(),
+            "order": self.order.value,
+            "counts": None if self.counts is None else list(self.counts.four),
+            "tested_at": self.tested_at,
+            "samples": self.samples,
+            "seed": self.seed,
+        }
+
+
+def find_float_leak(
+    mechanism: AnyMechanism,
+    neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
+    claim: Guarantee,
+    *,
+    error_probability: float,
+    samples: int,
+    seed: int,
+    delta: float = 0.0,
+    centres: Sequence[float] = (),
+) -> FloatLeak:
+    """Search the low bits of the outputs for what tells two datasets apart, and test the claim on it.
+
+    Args:
+        mechanism: what is run, see `dpverdict.audit.trials`.
+        neighbours: the two datasets.
+        claim: the guarantee, read as one about the float64 outputs.
+        error_probability: with which a claim that holds may be refuted.
+        samples: trials per dataset, exploration included; at least 50.
+        seed: of every random number.
+        delta: in [0, 1), at which epsilon is bounded.
+        centres: values near which rounding may betray the data, such as the true answers; 0 and the rounded medians
+            of the outputs are always looked at.
+
+    Raises:
+        InvalidValue: a parameter out of its range.
+        MechanismFailure: the mechanism raises, or returns something that is not an array of numbers of one shape.
+    """
+    error, total = checked_error(error_probability), checked_samples(samples)
+    check_claim(claim)
+    if not 0 <= delta < 1:
+        raise InvalidValue("delta", delta, "in [0, 1)", "give a probability; 0 for pure privacy")
+    datasets = (neighbours.dataset, neighbours.neighbour) if isinstance(neighbours, NeighbourPair) else neighbours
+    sides = samplers(mechanism, datasets, seed)
+    part = max(10, math.ceil(EXPLORED * total / 2))
+    fresh = total - 2 * part
+
+    def outputs(stage: str, trials: int) -> tuple[Array, Array]:
+        p, q = (side.collect(f"bits {stage} {side.where}", trials) for side in sides)
+        return p, q
+
+    learned, held_out = outputs("learn", part), outputs("choose", part)
+    candidates = list(_candidates(learned, tuple(float(centre) for centre in centres)))
+    event, order, tested, counts, p_value, bound = None, Order.DATASET_FIRST, 0.0, None, 1.0, 0.0
+    if candidates:
+        event, order, tested = _chosen(candidates, held_out, claim)
+        counts = _counts(event, order, outputs("confirm", fresh))
+        allowed = float(claim.delta_upper(np.array(tested)))
+        if allowed < 1:
+            p_value = joint_p(counts, epsilon=tested, delta=allowed, level=error)
+        bound = epsilon_lower(counts, delta=delta, level=error)
+    return FloatLeak(
+        claim=claim,
+        refuted=p_value <= error,
+        p_value=p_value,
+        error_probability=error,
+        epsilon_lower=bound,
+        delta=delta,
+        event=event,
+        order=order,
+        counts=counts,
+        tested_at=tested,
+        samples=total,
+        seed=seed,
+    )
+
+
+def _candidates(learned: tuple[Array, Array], centres: tuple[float, ...]) -> Iterator[tuple[Finite, Order]]:
+    """Sets that one side of the learning trials suggests, each with the order in which it would be likely."""
+    for order, (own, other) in zip(Order, (learned, learned[::-1]), strict=True):
+        for coordinate in range(min(own.shape[1], MOST_COORDINATES)):
+            medians = (float(np.rint(np.median(side[:, coordinate]))) for side in learned)
+            around = tuple(dict.fromkeys((0.0, *medians, *centres)))
+            found: list[Finite] = [
+                *low_bit_sets(own, coordinate, around),
+                *grid_sets(own, coordinate),
+                *value_sets(own, other, coordinate),
+            ]
+            yield from ((event, order) for event in found)
+
+
+def _counts(event: Finite, order: Order, outputs: tuple[Array, Array]) -> TwoCounts:
+    first, second = outputs if order is Order.DATASET_FIRST else outputs[::-1]
+    found = [int(event.contains(side).sum()) for side in (first, second)]
+    return TwoCounts(found[0], len(first), found[1], len(second))
+
+
+def _chosen(
+    candidates: list[tuple[Finite, Order]], outputs: tuple[Array, Array], claim: Guarantee
+) -> tuple[Finite, Order, float]:
+    """The set with which the held-out trials break the claim most clearly, and the epsilon where they do it best.
+
+    "Clearly" is the lower bound of p - e^epsilon q - delta(epsilon) by two Clopper-Pearson bounds.
+    """
+    found = [_counts(event, order, outputs) for event, order in candidates]
+    first, second = (np.array([getattr(counts, name) for counts in found]) for name in ("first", "second"))
+    p = np.asarray(proportion_lower(first, len(outputs[0]), CHOICE_LEVEL))
+    q = np.asarray(proportion_upper(second, len(outputs[0]), CHOICE_LEVEL))
+    allowed = np.asarray(claim.delta_upper(_EPSILONS))
+    excess = p[:, np.newaxis] - np.exp(_EPSILONS) * q[:, np.newaxis] - allowed
+    which, at = np.unravel_index(int(excess.argmax()), excess.shape)
+    event, order = candidates[int(which)]
+    return event, order, float(_EPSILONS[at])
