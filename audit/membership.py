@@ -19,6 +19,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.neighbours import NeighbourPair
+from dpverdict.mechanisms.sensitivity import StepSpace
 
 Array = NDArray[np.float64]
 
@@ -87,12 +88,14 @@ def membership_game(
     if record is not None and not 0 <= record < len(table):
         raise InvalidValue("record", record, f"in 0..{len(table) - 1}", "count the records of the table from 0")
     add_remove = mechanism.adjacency is ADD_OR_REMOVE_ONE
-    _, first = np.unique(table, axis=0, return_index=True)
-    rows = sorted(int(i) for i in first) if record is None else [record]
+    rows = [record] if record is not None else list(range(len(table)))
+    if record is None and not isinstance(mechanism.sensitivity, StepSpace):  # equal rows are equally exposed
+        _, first = np.unique(table, axis=0, return_index=True)
+        rows = sorted(int(i) for i in first)
     best: tuple[int, Array | None, PrivacyLoss] | None = None
     for done, row in enumerate(rows):
         for replacement in [None] if add_remove else _replacements(mechanism, table[row], worst):
-            loss = neighbour_loss(mechanism, table[row], replacement)
+            loss = neighbour_loss(mechanism, table[row], replacement, position=row)
             if best is None or _exposes_more(loss, best[2]):
                 best = row, replacement, loss
         if progress is not None:

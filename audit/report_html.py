@@ -99,7 +99,8 @@ def _tiles(report: Report) -> list[Tile]:
     if report.worst is not None:
         mu = gdp_parameter(report.worst.loss)
         if mu is not None:
-            tiles.append(Tile(name="Exact mu of the worst neighbours", value=shown(mu, 10), evidence=Evidence.EXACT))
+            name = "Exact mu of the worst neighbours" if report.worst.exact else "Mu of any neighbours, at most"
+            tiles.append(Tile(name=name, value=shown(mu, 10), evidence=Evidence.EXACT))
     if report.test is not None:
         named = statistical_tiles(report.test)
         tiles += [Tile(name=name, value=value, evidence=Evidence.STATISTICAL) for name, value in named.items()]

@@ -152,6 +152,7 @@ def _worst(worst: WorstCase) -> dict[str, object]:
         "neighbours": _pair(worst.pair),
         "description": worst.description,
         "justification": worst.justification,
+        "attained": worst.exact,
         "mu": None if mu is None else _enclosure(mu),
     }
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpverdict.audit.embedding_check import EmbeddingCheck, Finding
-from dpverdict.audit.privacy_loss import PrivacyLoss
 from dpverdict.audit.report import Report
 from dpverdict.audit.report_numbers import at_most, decimal, gdp_parameter, shown, stated_deltas, stated_profile
 from dpverdict.audit.report_statistics import statistics_section
@@ -75,7 +74,7 @@ def exact_sections(report: Report) -> Iterator[Section]:
                 anchor="reason", title="What is undecided", evidence=Evidence.EXACT, text=(report.verdict.reason,)
             )
     if report.worst is not None:
-        yield _numbers(report.worst.loss, report.claim)
+        yield _numbers(report.worst, report.claim)
     if report.covariance:
         yield Section(
             anchor="covariance",
@@ -98,11 +97,15 @@ def _worst(worst: WorstCase) -> Section:
     }
     mu = gdp_parameter(worst.loss)
     if mu is not None:
-        named["exact GDP mu"] = shown(mu, 17)
+        named["exact GDP mu" if worst.exact else "GDP mu, at most"] = shown(mu, 17)
     return Section(anchor="worst", title="Worst neighbours", evidence=Evidence.EXACT, tables=(facts(named),))
 
 
-def _numbers(loss: PrivacyLoss, claim: Guarantee) -> Section:
+def _numbers(worst: WorstCase, claim: Guarantee) -> Section:
+    loss = worst.loss
+    text: tuple[str, ...] = ()
+    if not worst.exact:
+        text = ("These curves are of a pair of laws that dominates every pair of neighbours: bounds from above.",)
     profile = Table(
         caption="Privacy profile: the hockey-stick divergence delta at epsilon",
         header=("epsilon", "delta, certified", "delta, claimed at most"),
@@ -113,7 +116,9 @@ def _numbers(loss: PrivacyLoss, claim: Guarantee) -> Section:
         header=("delta", "epsilon, certified"),
         rows=tuple((decimal(delta), shown(loss.certified_epsilon(delta))) for delta in stated_deltas(claim)),
     )
-    return Section(anchor="numbers", title="Exact privacy", evidence=Evidence.EXACT, tables=(profile, inverse))
+    return Section(
+        anchor="numbers", title="Exact privacy", evidence=Evidence.EXACT, text=text, tables=(profile, inverse)
+    )
 
 
 def _certificate(certificate: Certificate) -> Section:

@@ -1,0 +1,191 @@
+"""Every mechanism of the list on the command line: its options, its verdict, its reports, and what it refuses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpverdict.audit.catalogue import mechanism_classes
+from dpverdict.cli import main
+from dpverdict.mechanisms import broken
+from dpverdict.mechanisms.mutant import Mutant
+
+# Exit codes: 0 certified, 1 refuted, 3 inconclusive.
+AUDITS: list[tuple[str, int]] = [
+    ("count-ellipse --dim 10 --k 3 --mu 1", 0),
+    ("count-ellipse --dim 9 --k 9 --mu 1 --count released", 0),
+    ("count-ellipse --dim 10 --k 3 --mu 1 --claim mu=0.99", 1),
+    ("correlated-gaussian --dim 4 --mu 1", 0),
+    ("discrete-correlated-gaussian --dim 4 --rho 0.5", 0),
+    ("discrete-correlated-gaussian --dim 5 --rho 0.5 --s 9/4", 0),
+    ("discrete-correlated-gaussian --dim 4 --rho 0.5 --claim rho=0.49", 1),
+    ("discrete-correlated-gaussian --dim 4 --rho 0.5 --claim mu=1", 1),
+    ("elliptical-gaussian --dim 3 --mu 1", 0),
+    ("factorization-counter --horizon 15 --kind binary --noise laplace --epsilon 1", 0),
+    ("factorization-counter --horizon 15 --kind binary --noise laplace --epsilon 1 --delta 1e-6", 0),
+    ("factorization-counter --horizon 15 --kind honaker --noise gaussian --mu 1", 0),
+    ("factorization-counter --horizon 15 --kind honaker --noise gaussian --mu 1 --claim mu=0.9", 3),
+    ("factorization-counter --horizon 15 --kind smooth-binary --noise laplace --rho 0.5", 0),
+    ("factorization-counter --horizon 15 --kind sqrt-toeplitz --noise gaussian --epsilon 1 --delta 1e-6", 0),
+    ("factorization-counter --horizon 15 --kind sqrt-toeplitz --noise gaussian --rho 0.5 --claim rho=0.4", 1),
+    ("grouped-gaussian --dim 3 --mu 1", 0),
+    ("laplace --dim 3 --epsilon 1", 0),
+    ("laplace --dim 3 --epsilon 1 --scale 2.9", 1),
+    ("laplace --dim 3 --epsilon 1 --scale 3.1 --claim rho=0.5", 0),
+    ("laplace --dim 3 --epsilon 1 --norm l1 --radius 2 --adjacency replace-one", 0),
+    ("laplace --dim 3 --epsilon 1 --norm l2 --radius 0.5 --adjacency add-or-remove-one", 0),
+    ("laplace --dim 50 --epsilon 1 --delta 1e-6 --calibration theorem", 0),
+    ("laplace --dim 50 --epsilon 1 --delta 1e-6 --calibration concentrated --norm l2 --adjacency replace-one", 0),
+    ("optimal-grouped-gaussian --groups 3 --dim 4 --mu 1", 0),
+    ("optimal-grouped-gaussian --groups 3 --dim 4 --mu 1 --claim mu=0.99", 1),
+    ("rank1-gaussian --dim 3 --epsilon 1 --delta 1e-3", 0),
+    ("rank1-gaussian --dim 4 --epsilon 1 --delta 1e-3 --radius 2 --scale 100", 1),
+    ("standard-gaussian --dim 3 --mu 1", 0),
+    ("tree-counter --horizon 100 --epsilon 1", 0),
+    ("tree-counter --horizon 62 --epsilon 1 --arity 5 --noise continuous", 0),
+    ("tree-counter --horizon 40 --epsilon 1 --arity 5 --claim eps=0.99", 1),
+    ("tree-counter --horizon 20 --epsilon 1 --arity 5 --claim eps=0.99", 3),
+    ("tree-counter --horizon 20 --epsilon 1 --arity 3 --digits ordinary --claim eps=0.99", 1),
+    ("vote-ellipse --dim 5 --mu 1", 0),
+    ("vote-ellipse --dim 5 --mu 1 --claim eps=1", 1),
+]
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def test_every_mechanism_of_the_list_is_audited_here() -> None:
+    assert {words(command)[0] for command, _ in AUDITS} == set(mechanism_classes())
+
+
+@pytest.mark.parametrize(("command", "code"), AUDITS, ids=lambda value: str(value))
+def test_every_option_reaches_its_mechanism(command: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", *words(command), "--no-test", "--quiet"]) == code
+    assert capsys.readouterr() == ("", "")
+
+
+BOUNDS = ("honaker", "smooth-binary", "--norm l2")
+
+
+def reported(codes: tuple[int, ...]) -> list[Any]:
+    """The commands whose reports are read; those with many certified numbers of heavy losses are for slow runs."""
+    heavy = ("rank1", "discrete", "--noise laplace", "--noise continuous", "--scale", "--norm", "--dim 50")
+    chosen = [command for command, code in AUDITS if code in codes and "--claim" not in command]
+    return [
+        pytest.param(command, marks=[pytest.mark.slow] if any(part in command for part in heavy) else [])
+        for command in chosen
+    ]
+
+
+@pytest.mark.parametrize("command", reported((0, 1, 3)))
+def test_every_mechanism_has_all_faces_of_a_report(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.json"
+    code = main(["audit", *words(command), "--no-test", "--json", str(out), "--report", str(tmp_path / "out.html")])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "Worst neighbours" in printed.out
+    written = json.loads(out.read_text())
+    assert written["exit_code"] == code
+    assert written["exact"]["worst_case"]["attained"] is not any(bound in command for bound in BOUNDS)
+    assert ("bounds from above" in printed.out) is any(bound in command for bound in BOUNDS)
+    assert (tmp_path / "out.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("command", reported((0,)))
+def test_releases_agree_with_every_certificate(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    # Error probability 1e-9 for every test of this file: less than 1e-7 in all.
+    assert main(["audit", *words(command), "--samples", "200", "--seed", "5", "--error-probability", "1e-9"]) == 0
+    assert "Agrees with the exact audit" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["laplace --dim 3 --epsilon 1", "tree-counter --horizon 12 --epsilon 1 --arity 5", "vote-ellipse --dim 3 --mu 1"],
+)
+def test_curves_of_any_mechanism_are_tabulated(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["curve", *words(command), "--points", "2"]) == 0
+    assert "beta, certified" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("wrong", broken.ALL, ids=lambda wrong: wrong.name)
+def test_every_known_wrong_variant_is_refuted_by_name(wrong: broken.Wrong, capsys: pytest.CaptureFixture[str]) -> None:
+    given = {"dim": "5", "mu": "1", "epsilon": "1", "horizon": "25", "arity": "5"}
+    if wrong.name == "M8b":
+        given["mu"] = "0.5"
+    if wrong.name == "M8":
+        given["mu"] = "2"
+    parts = [text for name in wrong.parameters for text in (f"--{name}", given[name])]
+    assert main(["audit", f"broken:{wrong.name}", *parts, "--no-test"]) == (0 if wrong.name == "T9" else 1)
+    assert wrong.title in " ".join(capsys.readouterr().out.split()) or isinstance(wrong, Mutant)
+
+
+REFUSED: list[tuple[str, str, str]] = [
+    ("count-ellipse --dim 5 --k 6 --mu 1", "k", "6"),
+    ("count-ellipse --dim 5 --k 0 --mu 1", "k", "0"),
+    ("count-ellipse --dim 5 --mu 1", "k", "None"),
+    ("discrete-correlated-gaussian --dim 5 --rho 0", "rho", "0"),
+    ("discrete-correlated-gaussian --dim 5 --rho 1 --s -1", "s", "-1"),
+    ("discrete-correlated-gaussian --dim 5 --mu 1", "mu", "1"),
+    ("factorization-counter --horizon 15 --kind haar --noise laplace --epsilon 1", "kind", "haar"),
+    ("factorization-counter --horizon 15 --kind binary --noise cauchy --epsilon 1", "noise", "cauchy"),
+    ("factorization-counter --horizon 15 --kind binary --noise laplace --mu 1", "claim", "mu=1"),
+    ("factorization-counter --horizon 15 --kind binary --noise laplace", "budget", "None"),
+    ("factorization-counter --horizon 15 --kind binary --noise laplace --delta 1e-6", "budget", "--delta"),
+    ("factorization-counter --horizon 15 --noise laplace --epsilon 1", "kind", "None"),
+    ("laplace --dim 3 --epsilon 1 --norm l3 --adjacency replace-one", "norm", "l3"),
+    ("laplace --dim 3 --epsilon 1 --norm l1", "adjacency", "None"),
+    ("laplace --dim 3 --epsilon 1 --radius 0", "radius", "0"),
+    ("laplace --dim 3 --epsilon 1 --scale nan", "scale", "nan"),
+    ("laplace --dim 3 --epsilon 1 --delta 1e-6", "calibration", "None"),
+    ("laplace --dim 3 --epsilon 1 --delta 1e-6 --calibration classic", "calibration", "classic"),
+    ("standard-gaussian --dim 3 --epsilon 1 --delta 1e-6 --calibration theorem", "calibration", "theorem"),
+    ("rank1-gaussian --dim 2 --epsilon 1 --delta 1e-3", "dim", "2"),
+    ("rank1-gaussian --dim 3 --epsilon 1 --delta 1e-3 --radius -1", "radius", "-1"),
+    ("optimal-grouped-gaussian --dim 3 --mu 1 --groups 0", "groups", "0"),
+    ("tree-counter --horizon 0 --epsilon 1", "horizon", "0"),
+    ("tree-counter --horizon 10 --epsilon 1 --arity 1", "arity", "1"),
+    ("tree-counter --horizon 10 --epsilon 1 --arity many", "arity", "many"),
+    ("tree-counter --horizon 10 --epsilon 1 --arity 4 --digits symmetric", "arity", "4"),
+    ("tree-counter --horizon 10 --epsilon 1 --digits roman", "digits", "roman"),
+    ("tree-counter --horizon 10 --epsilon 1 --noise gaussian", "noise", "gaussian"),
+    ("tree-counter --dim 10 --epsilon 1", "dim", "10"),
+    ("vote-ellipse --dim 1 --mu 1", "dim", "1"),
+    ("vote-ellipse --dim 3 --mu 1 --k 2", "k", "2"),
+    ("broken:T1 --dim 3 --mu 1", "dim", "3"),
+    ("broken:T1 --horizon 12 --epsilon 1", "arity", "None"),
+    ("broken:L1 --dim 3 --mu 1", "mu", "1"),
+    ("broken:V1 --dim 1 --mu 1", "dim", "1"),
+]
+
+
+@pytest.mark.parametrize(("command", "name", "value"), REFUSED, ids=lambda text: text)
+def test_a_wrong_value_is_refused_with_name_value_requirement_and_remedy(
+    command: str, name: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", *words(command), "--no-test"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    line = printed.err.strip()
+    assert "\n" not in line
+    assert line.startswith((f"error: {name}={value} must be ", f"error: {name}='{value}' must be ")), line
+    requirement, _, remedy = line.partition(" must be ")[2].partition(": ")
+    assert requirement
+    assert remedy
+
+
+def test_a_stream_from_a_table_is_audited_where_its_items_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "stream.npy", np.array([[1.0], [0.0], [0.0], [1.0]]))
+    given = ["audit", "tree-counter", "--epsilon", "1", "--arity", "3", "--data", str(tmp_path / "stream.npy")]
+    assert main([*given, "--samples", "500", "--seed", "1"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "index 0 (the first is 0), the most exposed" in text
+    assert "horizon 4" in text
+    assert main([*given, "--record", "1", "--samples", "500", "--seed", "1"]) == 0  # the middle child: one level less
+    assert "index 1 (the first is 0), as asked" in " ".join(capsys.readouterr().out.split())
