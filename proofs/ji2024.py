@@ -19,11 +19,13 @@ from dpverdict.proofs import (
     ji2024_dimension3_parts,
     ji2024_example,
     ji2024_proof,
+    ji2024_small_delta,
 )
 
 PARTS = (
     ji2024_claim,
     ji2024_example,
+    ji2024_small_delta,
     ji2024_dimension3_parts,
     ji2024_dimension3,
     ji2024_abstract,

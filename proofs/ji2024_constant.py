@@ -140,7 +140,7 @@ def _inverted(dim: int, cell: Cell) -> Real:
     "large magnitude that overwhelms the query results.",
     formula=r"E\|n\|^2 = C_R < M\,\sigma_G^2",
     printed=30,
-    caveat=Reading("read as: for every M >= 3; at M = 3 it is the larger by a factor of 10^5 and more", 3),
+    caveat=Reading("read as: for every M >= 3; at M = 3 it is the larger by a factor of 10^4 and more", 3),
     corrected=Reading(
         "E|n|^2 is below that of the analytic Gaussian from M = 30 on (on the grid); but there the guarantee is false "
         "(claim.M4)",

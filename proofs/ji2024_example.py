@@ -9,6 +9,10 @@ from typing import NamedTuple
 
 from sympy import Integer, Rational, Symbol
 
+from dpverdict.audit.spherical_events import ball_event
+from dpverdict.balls import Real, ball
+from dpverdict.mechanisms.rank1_gaussian import published_psi
+from dpverdict.proofs.boxes import not_larger, rounds_to
 from dpverdict.proofs.identities import identity, nonnegative
 from dpverdict.proofs.ji2024_algebra import PAPER, M, has_digits, mean_power, printed_variance, true_delta
 from dpverdict.proofs.ji2024_claim import Relation
@@ -29,6 +33,8 @@ class Example(NamedTuple):
         tail: a bound on P[noise along it >= 1/2], of its variance.
         relation: how delta(1) stands to 1e-5.
         value: the digits of delta(1).
+        psi, variance: the digits of psi and of sigma^2.
+        ball: what the ball of radius .96 shows.
     """
 
     factor: Formula
@@ -38,6 +44,9 @@ class Example(NamedTuple):
     tail: Formula
     relation: Relation
     value: str
+    psi: str
+    variance: str
+    ball: str
 
 
 PRINTED = Example(
@@ -48,6 +57,9 @@ PRINTED = Example(
     tail=lambda variance: 2 * variance,
     relation=operator.le,
     value="0.970991",
+    psi="0.750959848637480",
+    variance="2.663258233617606",
+    ball="0.4378",
 )
 
 
@@ -87,6 +99,9 @@ PRINTED = Example(
             "sigma^2 = 2/0.5, said to be private",
             PRINTED._replace(below=Fraction(1, 2)),
         ),
+        Plant("digits of psi", "0.750959848637481", PRINTED._replace(psi="0.750959848637481")),
+        Plant("digits of sigma^2", "2.663258233617607", PRINTED._replace(variance="2.663258233617607")),
+        Plant("the ball |y - f(X)| <= .96", "0.4379", PRINTED._replace(ball="0.4379")),
         Plant("the exact value of delta(1)", "0.980991", PRINTED._replace(value="0.980991")),
     ),
     assumptions=("neighbours with |f(X) - f(X')| = Delta = 1 exist",),
@@ -141,6 +156,14 @@ def example_in_dimension_100(claim: Example) -> Findings:
         scope="M = 100, eps = 1, delta = 1e-5",
         margin=words if holds else "",
         witness="" if holds else words,
+    )
+    yield rounds_to("digits of psi", published_psi(DIM, FAILURE), claim.psi, scope="M = 100, delta = 1e-5")
+    variance = printed_variance(DIM, LEVEL, FAILURE)
+    yield rounds_to("digits of sigma^2", variance, claim.variance, scope="M = 100, eps = 1, delta = 1e-5")
+    event = ball_event(DIM, variance.sqrt(), "0.96")
+    shown = Real(lambda: event.p_ball - ball(LEVEL).exp() * event.q_ball)
+    yield not_larger(
+        "the ball |y - f(X)| <= .96", Real.of(claim.ball), shown, scope="P(S) - e Q(S), upper bound of Q(S)"
     )
     exact = true_delta(printed_variance, DIM, (LEVEL, FAILURE))
     yield has_digits("the exact value of delta(1)", exact, claim.value, scope="M = 100, eps = 1, delta = 1e-5")
