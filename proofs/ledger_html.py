@@ -39,9 +39,19 @@ def render_html(ledger: Ledger) -> str:
     environment.filters["words"] = lambda text: " ".join(text.split())
     style = _resource("dpverdict.audit", "report.css") + _resource("dpverdict.proofs", "ledger.css")
     page = environment.from_string(_resource("dpverdict.proofs", "ledger.html.j2")).render(
-        ledger=ledger, title=title, classes=CLASSES, marks=MARKS, style=Markup(style)
+        ledger=ledger, title=title, classes=CLASSES, marks=MARKS, style=Markup(style), filters=_filters(ledger)
     )
     return page + "\n"
+
+
+def _filters(ledger: Ledger) -> list[tuple[str, str, int]]:
+    """Key, words and number of the outcomes there are; the choice among them needs no script, only the style sheet."""
+    counts = [
+        (key, kind.value, sum(entry.outcome.standing is kind for entry in ledger.entries))
+        for kind, key in CLASSES.items()
+    ]
+    counts += [("new", "new here", sum(entry.outcome.new for entry in ledger.entries))]
+    return [("all", "all outcomes", len(ledger.entries)), *(row for row in counts if row[2])]
 
 
 def _resource(package: str, name: str) -> str:

@@ -9,10 +9,12 @@ from dpverdict.proofs import (
     new_results_forms,
     new_results_grouped,
     new_results_joint,
+    new_results_laplace,
     new_results_mutants,
     new_results_mutants_special,
     new_results_optimum,
     new_results_pareto,
+    new_results_trees,
     new_results_variants,
 )
 
@@ -28,5 +30,7 @@ PARTS = (
     new_results_grouped,
     new_results_float,
     new_results_discrete,
+    new_results_trees,
+    new_results_laplace,
 )
 """The parts, by the paper they belong to; in each, the statements stand in the order of the ledger."""

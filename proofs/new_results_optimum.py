@@ -16,7 +16,6 @@ from dpverdict.mechanisms.ellipse_optimum import ellipse_optimum, optimum, pair_
 from dpverdict.mechanisms.quadratic_field import Surd
 from dpverdict.proofs.identities import identity, nonnegative, positive
 from dpverdict.proofs.lebeda2024_algebra import S_AT_1, Expr, s
-from dpverdict.proofs.lebeda2024_figures import optimum_figure
 from dpverdict.proofs.lebeda2024_gap import (
     algorithm_1,
     even_gap,
@@ -26,6 +25,7 @@ from dpverdict.proofs.lebeda2024_gap import (
     odd_gap,
 )
 from dpverdict.proofs.new_results_algebra import noise_covariance, result, surd_form
+from dpverdict.proofs.new_results_figures import optimum_curve_figure
 from dpverdict.proofs.new_results_mutants_special import not_beyond
 from dpverdict.proofs.outcome import Findings
 from dpverdict.proofs.statement import Formula, Plant
@@ -240,7 +240,7 @@ OPTIMUM = Optimum(_formula)
         Plant("one layer is a law", "OPT + 1/d", Optimum(lambda m, k: _formula(m, k) + Fraction(1, m))),
     ),
     assumptions=("the trace bound, leb.new.lowerbound", "averaging over permutations, for the primal form"),
-    figure=optimum_figure,
+    figure=optimum_curve_figure,
 )
 def optimum_of_all(claim: Optimum) -> Findings:
     """For every d and k by leb.new.jy24.range (k <= khat), leb.new.opt.single and leb.new.opt.pair (k > khat).

@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
@@ -12,11 +14,12 @@ import pytest
 
 from dpverdict.cli import main
 from dpverdict.proofs.ledger import Ledger, as_json, make_ledger, markdown
-from dpverdict.proofs.ledger_html import render_html
+from dpverdict.proofs.ledger_html import render_html, write_html
 from dpverdict.proofs.outcome import Standing
 from dpverdict.proofs.registry import matching, statements
 from dpverdict.proofs.statement import _registered
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NUMBERS = ("poster.line1", "lem3.1", "lem3.4", "lem3.6", "fig2", "alg2.replacement")
 SCHEMA = json.loads(resources.files("dpverdict.proofs").joinpath("ledger.schema.json").read_text(encoding="utf-8"))
 EXAMPLE = Path(__file__).parents[2] / "examples" / "statement_of_another_paper.py"
@@ -122,6 +125,31 @@ def test_the_page_loads_nothing_and_every_statement_has_an_anchor(ledger: Ledger
     assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
     assert text.count('class="formula"') == sum(bool(entry.statement.formula) for entry in ledger.entries)
     assert text == render_html(ledger)
+
+
+def test_the_page_can_be_filtered_by_outcome_without_a_script(ledger: Ledger) -> None:
+    text = render_html(ledger)
+    assert "<script" not in text
+    for key, number in {"all": 6, "caveat": 3, "fails": 1, "holds": 2}.items():
+        assert re.search(rf'id="show-{key}"[^>]*> [^(]*\({number}\)', text), key
+        assert key == "all" or f"body:has(#show-{key}:checked)" in text
+    assert 'id="show-undecided"' not in text
+    assert text.count(" checked>") == 1
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_a_browser_renders_the_ledger_without_a_complaint(ledger: Ledger, tmp_path: Path) -> None:
+    page = tmp_path / "ledger.html"
+    drawn = [found for found in statements("new_results") if found.figure is not None][:1]
+    write_html(Ledger((*ledger.entries, *make_ledger(drawn).entries)), page)
+    quiet = "--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update"
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", *quiet.split(), "--disable-sync", "--disable-dev-shm-usage"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--v=0", "--dump-dom"]
+    done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "CONSOLE" not in done.stderr
+    assert "<title>Ledger of statements</title>" in done.stdout
+    assert "<desc id=" in done.stdout, "every drawing has a text alternative"
 
 
 def test_what_a_statement_says_is_escaped(ledger: Ledger) -> None:
