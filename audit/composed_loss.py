@@ -148,8 +148,8 @@ class ComposedLoss(PrivacyLoss):
     def _log_delta_ball(self, epsilon: Fraction, delta: arb) -> arb:
         if delta > arb(0.5):
             complement = self._engine.delta_complement(epsilon, _BITS + 8)
-            if complement < profile_curves.NOTHING:
-                return -arb(0).union(2 * complement.upper())  # log(1 - x) >= -2 x for x <= 1/2
+            if complement < profile_curves.NOTHING and complement.rel_accuracy_bits() < _BITS:
+                return profile_curves.JUST_BELOW_ZERO
             return refine(lambda: (-complement).log1p(), bits=_BITS, max_bits=512)
         return refine(delta.log, bits=_BITS, max_bits=512)
 

@@ -24,7 +24,10 @@ ACCURACY = 56
 """Accurate bits of every ball returned: enough for the two neighbouring float64 endpoints."""
 
 NOTHING = arb(2) ** -1100
-"""Far below all float64 numbers: a ball about 0 that is smaller needs no relative accuracy."""
+"""Far below all float64 numbers: what is smaller needs no relative accuracy."""
+
+JUST_BELOW_ZERO = arb(-NOTHING, NOTHING)
+"""A ball that holds all numbers from -2 `NOTHING` to 0."""
 
 _FIRST_BITS = 96
 _MAX_BITS = 1 << 14
@@ -47,8 +50,10 @@ def log_delta_ball(profile: Curve, epsilon: Fraction, *, complement: Curve | Non
                 value = (-complement(epsilon, bits)).log1p()
             else:
                 value = delta.log()
-        if value.is_exact() or value.rel_accuracy_bits() >= ACCURACY or abs(value) < NOTHING:
+        if value.is_exact() or value.rel_accuracy_bits() >= ACCURACY:
             return value
+        if abs(value) < NOTHING:
+            return JUST_BELOW_ZERO
         bits *= 2
     raise PrecisionExhausted("log delta", _MAX_BITS, "delta may be exactly 0 or 1, or too close to it")
 
