@@ -8,20 +8,34 @@ log the logarithm to base 2. Errors are for epsilon = 1 where epsilon does not a
 from __future__ import annotations
 
 from dpverdict.proofs import (
+    andersson2024_appendix,
+    andersson2024_appendix_c,
+    andersson2024_baselines,
+    andersson2024_factorizations,
+    andersson2024_section1,
     andersson2024_section3,
     andersson2024_section3_errors,
     andersson2024_section3_offset,
     andersson2024_section4,
     andersson2024_section4_2,
     andersson2024_section4_3,
+    andersson2024_section5_1,
+    andersson2024_section5_2,
 )
 
 PARTS = (
+    andersson2024_section1,
+    andersson2024_baselines,
+    andersson2024_factorizations,
     andersson2024_section3,
     andersson2024_section3_errors,
     andersson2024_section3_offset,
     andersson2024_section4,
     andersson2024_section4_2,
     andersson2024_section4_3,
+    andersson2024_section5_1,
+    andersson2024_section5_2,
+    andersson2024_appendix,
+    andersson2024_appendix_c,
 )
 """The parts in the paper's order; in each, the statements stand in it too."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from sympy import Rational, Symbol
+from sympy import Symbol
 
 from dpverdict.mechanisms.tree_digits import Digits
 from dpverdict.proofs.andersson2024_mechanism import stack_columns, system_of
@@ -17,7 +17,6 @@ from dpverdict.proofs.andersson2024_trees import (
     PAPER,
     Instance,
     Span,
-    all_strings,
     capacity,
     columns,
     digit_table,
@@ -26,49 +25,10 @@ from dpverdict.proofs.andersson2024_trees import (
 )
 from dpverdict.proofs.identities import identity
 from dpverdict.proofs.outcome import Findings, Kind, Standing
-from dpverdict.proofs.statement import Formula, Plant, Reading, statement
+from dpverdict.proofs.statement import Plant, Reading, statement
 from dpverdict.proofs.vertices import every
 
 ODD = range(3, 20, 2)
-
-
-class Reduction(NamedTuple):
-    """Mean number of vertices per level without subtraction over that with it."""
-
-    factor: Formula
-
-
-@statement(
-    paper=PAPER,
-    number="sec1.2.factor2",
-    kind=Kind.TEXT,
-    expected=Standing.HOLDS_WITH_CAVEAT,
-    text="Subtraction gives, roughly, a factor-2 reduction in the mean squared error versus not using it.",
-    formula=r"\frac{k-1}{(k - 1/k)/2} = \frac{2k}{k+1}",
-    printed=Reduction(lambda k: 2 * k / (k + 1)),
-    caveat=Reading("read as a factor 2 for some k: it is 2 in the limit of large k only", Reduction(lambda k: 2)),
-    corrected=Reading("the factor is 2k/(k+1): 1.5 at k = 3, 1.9 at k = 19", Reduction(lambda k: 2 * k / (k + 1))),
-    planted=(
-        Plant("ratio of the means", "2k/(k+2)", Reduction(lambda k: 2 * k / (k + 2))),
-        Plant("from all strings", "2k/(k+2)", Reduction(lambda k: 2 * k / (k + 2))),
-    ),
-)
-def factor_2(claim: Reduction) -> Findings:
-    """The mean of |digit| is (k-1)/2 for ordinary digits and (k - 1/k)/4 for symmetric ones, at equal heights."""
-    m = Symbol("m", integer=True, positive=True)  # k = 2m + 1
-    ordinary = (0 + 2 * m) * (2 * m + 1) / 2
-    symmetric = m * (m + 1)
-    yield identity("ratio of the means", ordinary / symmetric, claim.factor(2 * m + 1), scope="all odd k >= 3")
-    yield every(
-        "from all strings",
-        up_to(ODD, 20_000),
-        lambda case: (
-            all_strings(ORDINARY, *case)[1].sum()
-            == claim.factor(Rational(case[0])) * int(all_strings(OFFSET, *case)[1].sum())
-        ),
-        scope="odd k < 20, k^h <= 20000, all strings",
-        show=show_kw,
-    )
 
 
 OFFSET_ODD = System(
