@@ -8,9 +8,11 @@ from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 from flint import arb
+from sympy import Matrix, symbols
 
 from dpverdict.audit.spherical_events import apollonius_event, ball_event
 from dpverdict.balls import Real, ball, float_down, precision
+from dpverdict.proofs.identities import identity
 from dpverdict.proofs.ji2024_algebra import (
     GRID,
     GRID_WORDS,
@@ -22,7 +24,7 @@ from dpverdict.proofs.ji2024_algebra import (
     true_delta,
 )
 from dpverdict.proofs.outcome import Finding, Findings, Kind, Method, Standing
-from dpverdict.proofs.statement import Plant, Reading, statement
+from dpverdict.proofs.statement import Formula, Plant, Reading, statement
 
 _BITS = 128
 
@@ -58,10 +60,14 @@ CLOSEST: Cell = (Fraction(10), Fraction(1, 1000))
 
 
 class Claim(NamedTuple):
-    """The variance of the radial Gaussian, and how delta(epsilon) stands to delta for every M >= 4."""
+    """The variance of the radial Gaussian, how delta(epsilon) stands to delta for every M >= 4, and a formula.
+
+    ``slope`` is the derivative of log P[hit] in M, of P[hit] and of the means of log sin(theta) given a hit and a miss.
+    """
 
     variance: Variance
     relation: Relation
+    slope: Formula = lambda hit, near, far: (1 - hit) * (near - far)
 
 
 def ball_event_lower(claim: Claim, event: Event, cell: Cell) -> float:
@@ -99,6 +105,11 @@ def ball_event_lower(claim: Claim, event: Event, cell: Cell) -> float:
             Claim(lambda *of: printed_variance(*of).sqrt(), operator.le),
         ),
         Plant(
+            "a hit is the rarer the higher the dimension",
+            "P[hit] for P[miss]",
+            Claim(printed_variance, operator.gt, lambda hit, near, far: hit * (near - far)),
+        ),
+        Plant(
             "delta(10) in R^4, the closest cell",
             "1.01 sigma^2 and said to be private",
             Claim(lambda *of: Real(lambda: printed_variance(*of).ball() * arb("1.01")), operator.le),
@@ -123,6 +134,15 @@ def claim_from_dimension_four(claim: Claim) -> Findings:
     """
     scope = f"every M >= 4, {GRID_WORDS}"
     yield _every_dimension(claim, scope)
+    hit, near, step = symbols("p E gap", positive=True)
+    far = near + step  # log sin(theta) is below log(c) for a hit, and above it for a miss
+    mean = hit * near + (1 - hit) * far
+    yield identity(
+        "a hit is the rarer the higher the dimension",
+        Matrix([near - mean, claim.slope(1 / (1 + hit), near, far)]),
+        Matrix([claim.slope(hit, near, far), -step * hit / (1 + hit)]),
+        scope="every c in (0, 1), all real M >= 3: the derivative of log P[hit] is -gap (1 - P[hit]) < 0",
+    )
     level, failure = CLOSEST
     shape = apollonius_event(4, claim.variance(4, level, failure).sqrt(), level)
     lower = shape.delta_lower(level)
