@@ -52,6 +52,12 @@ def time_steps(horizon: int) -> list[int]:
     return sorted({min(int(t), horizon) for t in spaced} | {horizon})
 
 
+def smooth_steps(horizon: int) -> list[int]:
+    """A tenth of `time_steps`, and all of the first 20: enough of a variance that is smooth in t, and takes longer."""
+    steps = time_steps(horizon)
+    return sorted({*steps[:20], *steps[::10], horizon})
+
+
 def delta_powers(tree: CounterError, others: Sequence[CounterError], epsilon: Exact, delta: Exact) -> list[int]:
     """Exponents of ten from above the largest crossover to below the smallest, with the delta of the comparison."""
     crossings = [log10(crossover_delta(tree.mean, other.mean, epsilon)).nearest() for other in others]

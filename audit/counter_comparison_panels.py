@@ -7,7 +7,14 @@ from typing import Literal
 
 import numpy as np
 
-from dpverdict.audit.counter_comparison_grid import MOST_STEPS, NAMES, delta_powers, errors, power_horizons, time_steps
+from dpverdict.audit.counter_comparison_grid import (
+    NAMES,
+    delta_powers,
+    errors,
+    power_horizons,
+    smooth_steps,
+    time_steps,
+)
 from dpverdict.audit.curves_sheet import Panel, Series, series
 from dpverdict.balls import Exact, exactly
 from dpverdict.mechanisms.calibration import analytic_scale
@@ -87,7 +94,7 @@ def crossover_panel(n: int, arity: int | Literal["best"], epsilon: Exact) -> Pan
 def step_panel(n: int, tree: CounterError, others: Sequence[CounterError], unit: dict[str, float]) -> Panel:
     """The variance at step t of the tree and of the square root."""
     steps = time_steps(n)
-    root, fewer = others[-1], steps if n <= MOST_STEPS else [*steps[::10], n]  # it is smooth
+    root, fewer = others[-1], smooth_steps(n)
     curves = (
         series("Laplace tree", steps, [unit["laplace"] * tree.variance(t).nearest() for t in steps], "dots"),
         series(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
-from dpverdict.audit.counter_comparison_grid import power_horizons, time_steps
+from dpverdict.audit.counter_comparison_grid import power_horizons, smooth_steps, time_steps
 from dpverdict.audit.curves_sheet import Cell, Panel, Sheet, series, table
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.factorization_counter import FactorizationCounter
@@ -28,7 +28,7 @@ def error_sheet(mechanism: AdditiveMechanism, *, points: int) -> Sheet | None:
         return None
     steps = time_steps(mechanism.horizon)
     if isinstance(mechanism, FactorizationCounter) and mechanism.kind == "sqrt-toeplitz":
-        steps = sorted({*steps[:: max(1, len(steps) // 30)], mechanism.horizon})  # it is smooth, and takes longer
+        steps = smooth_steps(mechanism.horizon)
     drawn = power_horizons(mechanism.horizon, mechanism.horizon.bit_length())
     others = _others(mechanism)
     curves = [
