@@ -1,30 +1,22 @@
-"""Andersson et al. 2024, appendix C: subtraction in trees of even arity; and the exact sampling of the noise."""
+"""Andersson et al. 2024, appendix C: digits of even arity, and the error with them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
 import sympy
-from sympy import Integer, Symbol
+from sympy import Symbol
 
-from dpverdict.balls import Real, ball
-from dpverdict.mechanisms.discrete_laplace import DiscreteLaplace
-from dpverdict.mechanisms.tree_constants import laplace_constant
-from dpverdict.mechanisms.tree_counter import TreeCounter
 from dpverdict.mechanisms.tree_digits import Digits
-from dpverdict.mechanisms.tree_errors import best_arity as best_arity_of
 from dpverdict.mechanisms.tree_errors import unit_mean_squared_error
-from dpverdict.proofs.andersson2024_constants import Constant, best_arity, equal_to_digits
 from dpverdict.proofs.andersson2024_section3 import System, agrees, is_bijection, show_kw, up_to
 from dpverdict.proofs.andersson2024_section3_errors import limit_at_infinity
 from dpverdict.proofs.andersson2024_section4_2 import offset_error
 from dpverdict.proofs.andersson2024_trees import OFFSET, PAPER, Expr, Span, capacity, h, k, sizes_in_time
-from dpverdict.proofs.boxes import rounds_to, smaller
-from dpverdict.proofs.identities import identity, positive
-from dpverdict.proofs.outcome import Findings, Kind, Method, Standing
-from dpverdict.proofs.statement import Formula, Plant, Reading, statement
+from dpverdict.proofs.identities import identity
+from dpverdict.proofs.outcome import Findings, Kind, Standing
+from dpverdict.proofs.statement import Formula, Plant, statement
 from dpverdict.proofs.vertices import every
 
 EVEN = range(2, 20, 2)
@@ -214,155 +206,3 @@ def even_factor(factor: Formula) -> Findings:
     """Claim 1 over Lemma 4.7, both without 1 - k^-h, at the same k as a formula."""
     odd = offset_error(k, h, 1) * (1 - k ** (-h))
     yield identity("ratio of the leading terms", k * h**3 / 2 / odd, factor(k), scope="all k >= 2")
-
-
-EVEN_CONSTANT = Constant(lambda k, log, log2: k * log2**3 / (2 * log**3), 20, "0.1238703568", 2, lambda k, log: log - 3)
-
-
-@statement(
-    paper=PAPER,
-    number="corC.3",
-    kind=Kind.COROLLARY,
-    expected=Standing.HOLDS,
-    text="Algorithm 2, modified for even k, achieves a mean squared error that scales as k/(2 log(k)^3 eps^2) "
-    "log(T)^3, which "
-    "is minimized for k = 20, yielding 0.1239 log(T)^3/eps^2.",
-    formula=r"\frac{k}{2\log(k)^3\varepsilon^2}\,\log(T)^3",
-    printed=EVEN_CONSTANT,
-    planted=(
-        Plant("sign of the derivative", "ln k - 2", EVEN_CONSTANT._replace(slope=lambda k, log: log - 2)),
-        Plant("best arity", "18", EVEN_CONSTANT._replace(best=18)),
-        Plant("value", "0.1235912180 (that of 19)", EVEN_CONSTANT._replace(value="0.1235912180")),
-        Plant(
-            "the project's constant",
-            "(k-1)/2",
-            EVEN_CONSTANT._replace(formula=lambda k, log, log2: (k - 1) * log2**3 / (2 * log**3)),
-        ),
-        Plant("the slope increases", "3 - ln k", EVEN_CONSTANT._replace(slope=lambda k, log: 3 - log)),
-    ),
-)
-def corollary_c_3(claim: Constant) -> Findings:
-    """Claim 1 with h = log(T)/log(k) + O(1); the slope ln k - 3 increases, and is 0 at e^3 = 20.09 only."""
-    yield from best_arity(claim, k * sympy.log(k), laplace_constant, Digits.offset, "all even k")
-    yield positive("the slope increases", sympy.diff(claim.slope(k, sympy.log(k)), k), {k: 2})
-
-
-class Optimal(NamedTuple):
-    """The arities compared by their constants, and the exponents j for which no even arity is better at T = 2^j."""
-
-    odd: int
-    even: int
-    exponents: tuple[int, ...]
-
-
-@statement(
-    paper=PAPER,
-    number="even.best",
-    kind=Kind.TEXT,
-    expected=Standing.HOLDS_WITH_CAVEAT,
-    text="(reason 2 for odd k) It will turn out to be the case that even k is not optimal.",
-    formula=r"0.12359 < 0.12387",
-    printed=Optimal(19, 20, ()),
-    caveat=Reading(
-        "read for every T: at T = 2^12 the best even arity, 20, beats every odd one", Optimal(19, 20, (12,))
-    ),
-    corrected=Reading(
-        "the best odd constant is below the best even one; among T = 2^j, 2 <= j <= 40, an odd arity is strictly best "
-        "for "
-        "j = 8, 10, 17, 18, 20, 22, 26 and 34 to 38",
-        Optimal(19, 20, (8, 10, 17, 18, 20, 22, 26, 34, 35, 36, 37, 38)),
-    ),
-    planted=(
-        Plant("smallest constants", "k = 15", Optimal(15, 20, ())),
-        Plant("an odd arity is best", "at T = 2^16", Optimal(19, 20, (10, 16))),
-    ),
-)
-def even_is_not_best(claim: Optimal) -> Findings:
-    """Corollaries 4.9 and C.3; exact errors of the best arities at one T, by the exact search of this project."""
-    first, second = (laplace_constant(Digits.offset(arity)) for arity in (claim.odd, claim.even))
-    yield smaller("smallest constants", first, second, scope="k = 19 and k = 20, the best of each parity")
-    if claim.exponents:
-        yield every(
-            "an odd arity is best",
-            claim.exponents,
-            lambda j: best_arity_of(2**j, "offset") % 2 == 1,
-            scope=f"T = 2^j, j = {', '.join(map(str, claim.exponents))}; all arities",
-            show=_best_at,
-        )
-
-
-def _best_at(exponent: int) -> str:
-    even, odd = best_arity_of(2**exponent, "offset"), best_arity_of(2**exponent, "symmetric")
-    errors = [float(unit_mean_squared_error(Digits.offset(arity), 2**exponent)) for arity in (even, odd)]
-    return f"T = 2^{exponent}: {errors[0]:.4f} for k = {even}, {errors[1]:.4f} for k = {odd}"
-
-
-SAMPLING: Mapping[str, Formula] = {
-    "law": lambda p, z: (1 - p) / (1 + p) * p**z,
-    "variance": lambda p: 2 * p / (1 - p) ** 2,
-    "first": lambda: "0.9908",
-    "second": lambda: "0.724",
-}
-
-
-@statement(
-    paper=PAPER,
-    number="sampling",
-    kind=Kind.TEXT,
-    expected=Standing.HOLDS,
-    text="(noise of the algorithms on a computer) Discrete Laplace noise, P(z) proportional to p^|z| with p = "
-    "e^(-eps/h), "
-    "keeps epsilon-DP exactly for counts; its variance is 2p/(1-p)^2, 0.9908 times 2 (h/eps)^2 at h = 3, eps = 1 and "
-    "0.724 "
-    "times at h = 5, eps = 10.",
-    formula=r"P(z) = \frac{1-p}{1+p}\,p^{|z|},\quad \mathrm{Var} = \frac{2p}{(1-p)^2}",
-    printed=SAMPLING,
-    planted=(
-        Plant("a law", "1 - p", {**SAMPLING, "law": lambda p, z: (1 - p) * p**z}),
-        Plant("a step costs eps/h", "p^(2z)", {**SAMPLING, "law": lambda p, z: (1 - p) / (1 + p) * p ** (2 * z)}),
-        Plant("variance", "p/(1-p)^2", {**SAMPLING, "variance": lambda p: p / (1 - p) ** 2}),
-        Plant("h = 3, eps = 1", "0.9910", {**SAMPLING, "first": lambda: "0.9910"}),
-        Plant("h = 5, eps = 10", "0.720", {**SAMPLING, "second": lambda: "0.720"}),
-        Plant("the project's law", "p/(1-p)^2", {**SAMPLING, "variance": lambda p: p / (1 - p) ** 2}),
-    ),
-)
-def sampling(claim: Mapping[str, Formula]) -> Findings:
-    """Geometric sums; a vertex moves by at most 1, so a coordinate's likelihood ratio is p or 1/p."""
-    p, z = Symbol("p", positive=True), Symbol("z", integer=True, nonnegative=True)
-    whole = claim["law"](p, Integer(0)) + 2 * _geometric(claim["law"], p, z, Integer(1))
-    yield identity("a law", whole, Integer(1) + 0 * p, scope="all 0 < p < 1")
-    ratio = sympy.simplify(claim["law"](p, z + 1) / claim["law"](p, z))
-    yield identity("a step costs eps/h", ratio, p, scope="all 0 < p < 1, all z")
-    second = 2 * (1 - p) / (1 + p) * p * (1 + p) / (1 - p) ** 3  # sum of z^2 p^z = p (1+p)/(1-p)^3
-    yield identity("variance", second, claim["variance"](p), scope="all 0 < p < 1")
-    for name, height, epsilon, value in (
-        ("h = 3, eps = 1", 3, 1, claim["first"]()),
-        ("h = 5, eps = 10", 5, 10, claim["second"]()),
-    ):
-        yield rounds_to(name, _share(claim["variance"], Fraction(epsilon, height)), value, scope=name)
-    yield every(
-        "the project's law",
-        [Fraction(1, 3), Fraction(2), Fraction(1, 50)],
-        lambda rate: _matches(claim["variance"], rate),
-        scope="`DiscreteLaplace` and `TreeCounter.variance_ratio`, rates 1/3, 2, 1/50, to 30 digits",
-        method=Method.BALLS,
-        show=lambda rate: f"rate {rate}",
-    )
-
-
-def _geometric(law: Formula, p: Expr, z: Expr, first: Expr) -> Expr:
-    """The sum of a geometric law from ``first`` on: first term over 1 - ratio."""
-    return law(p, first) / (1 - sympy.simplify(law(p, z + 1) / law(p, z)))
-
-
-def _share(variance: Formula, rate: Fraction) -> Real:
-    return Real(lambda: variance((-ball(rate)).exp()) * ball(rate) ** 2 / 2)
-
-
-def _matches(variance: Formula, rate: Fraction) -> bool:
-    counter = TreeCounter(horizon=13, epsilon=3 * rate, arity=3)  # three levels
-    own = Real(lambda: variance((-ball(rate)).exp()))
-    assert counter.height == 3
-    return equal_to_digits(DiscreteLaplace(rate).variance(), own) and equal_to_digits(
-        counter.variance_ratio(), _share(variance, rate)
-    )

@@ -17,7 +17,8 @@ from dpverdict.mechanisms.tree_digits import Digits
 from dpverdict.mechanisms.tree_errors import best_arity as best_arity_of
 from dpverdict.mechanisms.tree_errors import unit_mean_squared_error
 from dpverdict.proofs.andersson2024_constants import Constant, at, best_arity
-from dpverdict.proofs.andersson2024_section3 import never_above, show_kw, total_sizes, up_to
+from dpverdict.proofs.andersson2024_section3 import show_kw, up_to
+from dpverdict.proofs.andersson2024_section3_utility import never_above, total_sizes
 from dpverdict.proofs.andersson2024_trees import OFFSET, PAPER, Expr, epsilon, h, k
 from dpverdict.proofs.boxes import positive_on_box, smaller
 from dpverdict.proofs.identities import identity, positive
