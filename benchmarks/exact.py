@@ -15,17 +15,23 @@ from fractions import Fraction
 
 import composition
 import gaussian_profile
+import laplace_certified
 import numpy as np
 import pld
 from dp_accounting.pld import privacy_loss_distribution as peer
 from flint import arb
 from rich.console import Console
 from rich.table import Table
+from scipy.stats import logistic
 
+from dpverdict.audit.bounded_loss import BoundedLoss
+from dpverdict.audit.composition import compose
+from dpverdict.audit.custom_noise import additive_noise_loss
 from dpverdict.audit.gaussian_loss import GaussianLoss
 from dpverdict.audit.laplace_loss import LaplaceLoss
 from dpverdict.audit.laplace_profile import LaplaceProfile
 from dpverdict.audit.lattice_bounds import compose_on_lattice
+from dpverdict.audit.lattice_loss import LatticeLoss
 from dpverdict.balls import Enclosure, precision
 
 LARGE_SCALE = 4.222419644325759  # of 10 000 coordinates that shift by 1/100 each
@@ -49,6 +55,11 @@ class Rows:
         """A row of this project, with the peer's time on the same work."""
         speed = "" if theirs is None else f"{theirs / elapsed:.3g}"
         self.table.add_row(work, by, _ms(elapsed), speed, error)
+
+    def alone(self, work: str, by: str, elapsed: float, error: str) -> None:
+        """A row without a peer."""
+        self.table.add_section()
+        self.table.add_row(work, by, _ms(elapsed), "", error)
 
 
 def _ms(elapsed: float) -> str:
@@ -85,6 +96,20 @@ def laplace(rows: Rows) -> None:
     shift = 1 / (100 * LARGE_SCALE)
     ours, enclosure = pld.timed(lambda: LaplaceLoss.equal(10_000, shift).certified_delta(1), 3)
     rows.ours("10 000 Laplace coordinates", "certified", ours, None, _certain(enclosure, laplace_truth(10_000, shift)))
+
+
+def composed_of_all(rows: Rows) -> None:
+    """Gaussian, 1000 Laplace coordinates and logistic noise; and discrete Gaussian noise: routes that no peer has."""
+    custom = additive_noise_loss(logistic(), 1.0, relative_error=1e-13)
+    parts = [GaussianLoss(1), LaplaceLoss.equal(1000, "0.01"), custom]
+    ours, (lower, upper) = pld.timed(lambda: compose(*parts).delta_bounds(np.array([1.0])), 3)
+    rows.alone("Gaussian + Laplace + logistic", "lattice", ours, f"both sides, gap {(upper / lower - 1)[0]:.0e}")
+    many = LaplaceLoss(np.random.default_rng(7).uniform(0.005, 0.05, 100).tolist())
+    ours, (lower, upper) = pld.timed(lambda: BoundedLoss([(many, 1)]).delta_bounds(np.array([0.5])), 3)
+    rows.alone("100 different Laplace shifts", "lattice", ours, f"both sides, gap {(upper / lower - 1)[0]:.0e}")
+    discrete = [LatticeLoss(100, 10, 1), LatticeLoss(99, 10, 1)]
+    ours, enclosure = pld.timed(lambda: compose(*discrete).certified_delta(1), 3)
+    rows.alone("201 discrete Gaussians", "certified", ours, _width(enclosure))
 
 
 def laplace_truth(m: int, shift: float) -> arb:
@@ -168,9 +193,10 @@ def composed_lattice(rows: Rows) -> None:
 def main() -> None:
     """Measure and print."""
     console, rows = Console(width=100), Rows()
-    for part in (profile, laplace, heterogeneous, composed_lattice, optimistic):
+    for part in (profile, laplace, heterogeneous, composed_lattice, optimistic, composed_of_all):
         part(rows)
     console.print(rows.table)
+    laplace_certified.table(console)
     for name, module in (("prv_accountant", composition.prv_accountant), ("riskcal", composition.get_beta_from_pld)):
         if module is None:
             console.print(f"{name} is not installed: its rows are left out.")
