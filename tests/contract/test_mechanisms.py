@@ -1,0 +1,365 @@
+"""What every mechanism of the project obeys, whatever its noise; each law is a function, and a planted fault breaks it.
+
+Statistical laws. N releases each; a law of the mean or of the variance rejects beyond SIX standard errors (two-sided
+probability 2e-9 in the normal approximation), a comparison of two samplers at p < ERROR by the distribution-free bound
+exp(1 - n D^2) on the two-sample Kolmogorov-Smirnov distance D, and the distinguishing test has the error probability
+ERROR. About 200 such statements are made in this file, so all of them hold except with 1e-6.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from dpverdict.audit.catalogue import mechanism_classes
+from dpverdict.audit.certify import certify
+from dpverdict.audit.distinguish import distinguish
+from dpverdict.audit.embedding_check import check_embedding, embedding_applies
+from dpverdict.audit.verdict import Status
+from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.mechanisms import (
+    ADD_OR_REMOVE_ONE,
+    REPLACE_ONE,
+    CorrelatedGaussian,
+    CountEllipse,
+    DiscreteCorrelatedGaussian,
+    EllipticalGaussian,
+    FactorizationCounter,
+    GroupedGaussian,
+    LaplaceMechanism,
+    OptimalGroupedGaussian,
+    Rank1Gaussian,
+    StandardGaussian,
+    TreeCounter,
+    VoteEllipse,
+)
+from dpverdict.mechanisms.mechanism import AdditiveMechanism, GaussianMechanism
+
+Array = NDArray[np.float64]
+ERROR = 1e-9
+SIX = 6.0
+N = 4000
+FEWER = 1000  # of streams that are run item by item
+KURTOSIS = 6.0  # the largest of any noise here: that of one Laplace variable
+
+
+@dataclass(frozen=True)
+class Case:
+    make: Callable[[], AdditiveMechanism]
+    dataset: Array
+    variances: Callable[[Any], Any]
+    """From the mechanism to the stated variance of every number of a release."""
+    bound: bool = False
+    """Whether the worst case is a bound from above."""
+
+
+def shared(mechanism: Any) -> Array:
+    """Of d queries, and the count if there is one."""
+    entries = mechanism.noise.covariance()
+    row = [float(entries["query"])] * mechanism.dim + ([float(entries["count"])] if "count" in entries else [])
+    return np.array(row * getattr(mechanism, "groups", 1))
+
+
+def stream(mechanism: Any) -> Array:
+    ratio = mechanism.variance_ratio().nearest() if isinstance(mechanism, TreeCounter) else 1.0
+    of_time = [mechanism.variance_at(t + 1) for t in range(mechanism.horizon)]
+    return np.array([v.nearest() if hasattr(v, "nearest") else float(v) for v in of_time]) * ratio
+
+
+def lattice(mechanism: DiscreteCorrelatedGaussian) -> Array:
+    queries = [float(mechanism.query_variance + mechanism.count_variance) / 4] * mechanism.dim
+    return np.array([*queries, float(mechanism.count_variance)])
+
+
+def released_count(mechanism: CountEllipse) -> Array:
+    return np.array([float(mechanism.per_query_variance)] * mechanism.dim + [float(mechanism.count_variance)])
+
+
+ROWS = np.array([[0.5, 1.0, 0.0], [0.25, 1.0, 0.0]])
+BITS = np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
+ITEMS = np.array([1.0, 0, 0, 1, 1, 0, 1, 0, 1, 1, 0, 1])
+GROUPED = np.array([[[0.5, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 1.0]]])
+counter = partial(FactorizationCounter, horizon=12)
+laplace = partial(LaplaceMechanism, dim=3, epsilon=1)
+
+CASES: dict[str, Case] = {
+    "standard": Case(lambda: StandardGaussian(dim=3, mu=1, adjacency=ADD_OR_REMOVE_ONE), ROWS, shared),
+    "correlated": Case(lambda: CorrelatedGaussian(dim=3, mu=1), ROWS, shared),
+    "grouped": Case(lambda: GroupedGaussian(groups=2, dim=2, mu=1, adjacency=REPLACE_ONE), GROUPED, shared),
+    "optimal grouped": Case(lambda: OptimalGroupedGaussian(groups=2, dim=2, mu=1), GROUPED, shared),
+    "elliptical": Case(lambda: EllipticalGaussian(bounds=[1, 2, 4], mu=1), ROWS - 0.5, lambda m: m.scales**2),
+    "count ellipse": Case(lambda: CountEllipse(dim=3, k=2, mu=1), ROWS, shared),
+    "count ellipse, count": Case(
+        lambda: CountEllipse(dim=9, k=9, mu=1, count="released"), np.tile(ROWS, 3), released_count
+    ),
+    "vote ellipse": Case(lambda: VoteEllipse(dim=3, mu=1), np.array([[0.0, 2, 1], [2, 1, 0]]), shared),
+    "lattice": Case(lambda: DiscreteCorrelatedGaussian(dim=3, rho="0.5", s=2), BITS, lattice),
+    "rank 1": Case(
+        lambda: Rank1Gaussian(dim=3, epsilon=1, delta="0.1"),
+        ROWS[:, [1, 0, 2]] / 2,
+        lambda m: np.full(3, float(m.mean_squared_error) / 3),
+    ),
+    **{
+        f"laplace, {norm}, {relation.name}": Case(
+            partial(laplace, norm=norm, adjacency=relation),
+            ROWS / 2,
+            lambda m: np.full(3, float(m.variance)),
+            bound=norm == "l2",
+        )
+        for norm in ("linf", "l1", "l2")
+        for relation in (ADD_OR_REMOVE_ONE, REPLACE_ONE)
+    },
+    "laplace, l2, concentrated": Case(
+        lambda: LaplaceMechanism.from_concentrated(
+            dim=3, epsilon=1, delta="1e-2", adjacency=ADD_OR_REMOVE_ONE, norm="l2"
+        ),
+        ROWS / 2,
+        lambda m: np.full(3, float(m.variance)),
+        bound=True,
+    ),
+    "tree, discrete": Case(lambda: TreeCounter(horizon=12, epsilon=1, arity=5), ITEMS, stream),
+    "tree, continuous": Case(lambda: TreeCounter(horizon=12, epsilon=1, arity=3, noise="continuous"), ITEMS, stream),
+    "tree, bound": Case(lambda: TreeCounter(horizon=12, epsilon=1, arity=4), ITEMS, stream, bound=True),
+    "tree, ordinary": Case(lambda: TreeCounter(horizon=12, epsilon=1, arity=3, digits="ordinary"), ITEMS, stream),
+    **{
+        f"{kind}, {noise}": Case(
+            partial(counter, kind=kind, noise=noise, claim=claim),
+            ITEMS,
+            stream,
+            bound=kind in ("honaker", "smooth-binary"),
+        )
+        for kind in ("binary", "honaker", "smooth-binary", "sqrt-toeplitz")
+        for noise, claim in (("laplace", "eps=1"), ("gaussian", "mu=1"))
+    },
+}
+
+
+FAMILIES = (
+    *("correlated", "optimal grouped", "count ellipse, count", "vote ellipse", "lattice", "rank 1"),
+    *("laplace, l1, REPLACE_ONE", "tree, discrete", "tree, continuous", "sqrt-toeplitz, gaussian"),
+)
+"""One of each kind of noise and of release: the planted faults are shown on them."""
+
+
+@pytest.fixture(params=FAMILIES)
+def one_of_a_kind(request: pytest.FixtureRequest) -> Case:
+    return CASES[request.param]
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> Case:
+    return CASES[request.param]
+
+
+def test_every_mechanism_of_the_project_is_here() -> None:
+    assert {type(case.make()) for case in CASES.values()} == set(mechanism_classes().values())
+
+
+# the laws -------------------------------------------------------------------------------------------------------------
+
+
+def the_claim_is_certified(mechanism: AdditiveMechanism, *, bound: bool) -> None:
+    verdict = certify(mechanism)
+    assert verdict.status is Status.CERTIFIED
+    assert verdict.certificate is not None
+    assert verdict.certificate.value.lower <= verdict.certificate.bound.upper
+    assert set(mechanism.assumptions) <= set(verdict.certificate.assumptions)
+    assert worst_case(mechanism).exact is not bound
+
+
+def releases_do_not_contradict_the_claim(mechanism: Any, original: AdditiveMechanism, seed: int) -> None:
+    pair = worst_case(original).pair
+    found = distinguish(mechanism, pair, original.claim, error_probability=ERROR, samples=N, seed=seed)
+    assert not found.refuted
+
+
+def releases_have_the_stated_mean_and_variance(mechanism: Any, case: Case, seed: int) -> None:
+    original = case.make()
+    released = mechanism.release_many(case.dataset, N, np.random.default_rng([seed, 1]))
+    mean = original.decode(original.embed(case.dataset)[None])[0]
+    stated = np.asarray(case.variances(original), dtype=np.float64)
+    assert released.shape == (N, len(stated))
+    noise = (released - mean) / np.sqrt(stated)
+    assert (np.abs(noise.mean(axis=0)) < SIX / math.sqrt(N)).all()
+    assert (np.abs(np.square(noise).mean(axis=0) - 1) < SIX * math.sqrt((KURTOSIS - 1) / N)).all()
+
+
+def both_samplers_have_one_law(mechanism: Any, case: Case, seed: int) -> None:
+    """What `release_many` gives against the other way: through the embedding, or item by item for a stream."""
+    direct = mechanism.release_many(case.dataset, FEWER, np.random.default_rng([seed, 2]))
+    other = another_way(case, np.random.default_rng([seed, 3]))
+    columns = {0, direct.shape[1] - 1}
+    pairs = [(direct[:, i], other[:, i]) for i in columns] + [(direct.sum(axis=1), other.sum(axis=1))]
+    distances = [float(stats.ks_2samp(x, y, method="asymp").statistic) for x, y in pairs]
+    assert min(1.0, math.exp(1 - FEWER * max(distances) ** 2)) * len(pairs) > ERROR
+
+
+def another_way(case: Case, rng: np.random.Generator) -> Array:
+    original: Any = case.make()
+    if not isinstance(original, TreeCounter | FactorizationCounter):
+        noisy = original.noise.add(original.embed(case.dataset), FEWER, rng)
+        decoded: Array = original.decode(noisy)
+        return decoded
+    released = np.empty((FEWER, len(case.dataset)))
+    for row in released:
+        fresh = remade(original, rng)
+        row[:] = [fresh.add(item) for item in case.dataset]
+    return released
+
+
+def remade(original: Any, rng: np.random.Generator) -> Any:
+    if isinstance(original, TreeCounter):
+        options = {"digits": original.digits, "noise": original.noise_kind}
+        return TreeCounter(
+            horizon=original.horizon, epsilon=original.claim.epsilon, arity=original.arity, rng=rng, **options
+        )
+    noise = original.describe()["noise"]
+    return FactorizationCounter(
+        horizon=original.horizon, kind=original.kind, noise=noise, claim=original.claim, rng=rng
+    )
+
+
+def seeds_reproduce_and_one_release_is_the_first_of_many(mechanism: Any, dataset: Array, seed: int) -> None:
+    many, again = (mechanism.release_many(dataset, 5, np.random.default_rng(seed)) for _ in range(2))
+    np.testing.assert_array_equal(many, again)
+    assert len(np.unique(many, axis=0)) == 5
+    one = mechanism.release_many(dataset, 1, np.random.default_rng(seed))[0]
+    np.testing.assert_array_equal(one, mechanism.release(dataset, np.random.default_rng(seed)))
+    np.testing.assert_array_equal(one, mechanism(dataset, np.random.default_rng(seed)))
+    assert not np.array_equal(one, mechanism.release(dataset, np.random.default_rng(seed + 1)))
+
+
+def no_record_is_worse_than_the_worst(mechanism: AdditiveMechanism, case: Case, *, factor: float = 1.0) -> None:
+    worst = worst_case(mechanism)
+    position = worst.pair.position()
+    other = worst.pair.neighbour[position] if mechanism.adjacency is REPLACE_ONE else None
+    attained = neighbour_loss(mechanism, worst.pair.record * factor, other, position=position)
+    for epsilon in ("0.1", "0.5"):
+        most = worst.loss.certified_delta(epsilon)
+        if worst.exact:
+            assert attained.certified_delta(epsilon).upper >= most.lower
+        for record in case.dataset:
+            replacement = np.zeros_like(record) if mechanism.adjacency is REPLACE_ONE else None
+            if isinstance(mechanism, EllipticalGaussian | VoteEllipse) and replacement is not None:
+                replacement = case.dataset[0]
+            found = neighbour_loss(mechanism, record, replacement).certified_delta(epsilon)
+            assert found.lower <= most.upper
+
+
+# on every mechanism ---------------------------------------------------------------------------------------------------
+
+
+def test_the_claim_is_certified(case: Case) -> None:
+    the_claim_is_certified(case.make(), bound=case.bound)
+
+
+def test_releases_do_not_contradict_the_claim(case: Case, seed: int) -> None:
+    mechanism = case.make()
+    releases_do_not_contradict_the_claim(mechanism, mechanism, seed)
+
+
+def test_releases_have_the_stated_mean_and_variance(case: Case, seed: int) -> None:
+    releases_have_the_stated_mean_and_variance(case.make(), case, seed)
+
+
+def test_both_samplers_have_one_law(case: Case, seed: int) -> None:
+    both_samplers_have_one_law(case.make(), case, seed)
+
+
+def test_seeds_reproduce_and_one_release_is_the_first_of_many(case: Case, seed: int) -> None:
+    seeds_reproduce_and_one_release_is_the_first_of_many(case.make(), case.dataset, seed)
+
+
+def test_no_record_is_worse_than_the_worst(case: Case) -> None:
+    no_record_is_worse_than_the_worst(case.make(), case)
+
+
+def test_the_embedding_is_checked_where_there_is_one(case: Case, seed: int) -> None:
+    mechanism = case.make()
+    if isinstance(mechanism, GaussianMechanism) and embedding_applies(mechanism):
+        assert check_embedding(mechanism, samples=500, error_probability=ERROR, seed=seed).holds
+    else:
+        assert mechanism.name not in ("correlated-gaussian", "grouped-gaussian")
+
+
+def test_the_claim_of_r1smg_is_refuted_where_it_is_false() -> None:
+    with pytest.warns(UserWarning, match="false for dim >= 4"):
+        published = Rank1Gaussian(dim=8, epsilon=1, delta="1e-5")
+    verdict = certify(published)
+    assert verdict.status is Status.REFUTED
+    with pytest.raises(AssertionError):
+        the_claim_is_certified(published, bound=False)
+
+
+# planted faults -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A mechanism whose noise is multiplied by ``factor`` and moved, or that draws randomness of its own."""
+
+    original: Any
+    factor: float = 1.0
+    moved: float = 0.0
+    own: bool = False
+
+    def release_many(self, dataset: Any, trials: int, rng: np.random.Generator) -> Array:
+        source = np.random.default_rng() if self.own else rng
+        mean = self.original.decode(self.original.embed(dataset)[None])[0]
+        released = self.original.release_many(dataset, trials, source)
+        changed: Array = mean + self.moved + self.factor * (released - mean)
+        return changed
+
+    def release(self, dataset: Any, rng: np.random.Generator) -> Array:
+        first: Array = self.release_many(dataset, 1, rng)[0]
+        return first
+
+    __call__ = release
+
+
+def test_noise_that_is_too_small_contradicts_the_claim(one_of_a_kind: Case, seed: int) -> None:
+    original = one_of_a_kind.make()
+    with pytest.raises(AssertionError):
+        releases_do_not_contradict_the_claim(Planted(original, factor=0.02), original, seed)
+
+
+def test_a_wrong_mean_and_a_wrong_variance_are_found(one_of_a_kind: Case, seed: int) -> None:
+    original = one_of_a_kind.make()
+    spread = float(np.sqrt(np.asarray(one_of_a_kind.variances(original), dtype=np.float64).min()))
+    for fault in (
+        Planted(original, moved=0.2 * spread),
+        Planted(original, factor=0.85),
+        Planted(original, factor=1.15),
+    ):
+        with pytest.raises(AssertionError):
+            releases_have_the_stated_mean_and_variance(fault, one_of_a_kind, seed)
+
+
+def test_two_samplers_of_different_laws_are_told_apart(one_of_a_kind: Case, seed: int) -> None:
+    with pytest.raises(AssertionError):
+        both_samplers_have_one_law(Planted(one_of_a_kind.make(), factor=3.0), one_of_a_kind, seed)
+
+
+def test_randomness_of_its_own_is_found(one_of_a_kind: Case, seed: int) -> None:
+    with pytest.raises(AssertionError):
+        seeds_reproduce_and_one_release_is_the_first_of_many(
+            Planted(one_of_a_kind.make(), own=True), one_of_a_kind.dataset, seed
+        )
+
+
+def test_a_worst_record_that_is_not_the_worst_is_found() -> None:
+    for name in ("standard", "laplace, linf, ADD_OR_REMOVE_ONE"):
+        case = CASES[name]
+        with pytest.raises(AssertionError):
+            no_record_is_worse_than_the_worst(case.make(), case, factor=0.5)
+
+
+def test_a_bound_that_is_taken_for_exact_is_found() -> None:
+    with pytest.raises(AssertionError):
+        the_claim_is_certified(CASES["tree, bound"].make(), bound=False)
