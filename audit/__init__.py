@@ -23,6 +23,8 @@ from dpverdict.audit.embedding_check import check_embedding as check_embedding
 from dpverdict.audit.float_leak import FloatLeak as FloatLeak
 from dpverdict.audit.float_leak import find_float_leak as find_float_leak
 from dpverdict.audit.gaussian_loss import GaussianLoss as GaussianLoss
+from dpverdict.audit.grey_box import GreyBoxFinding as GreyBoxFinding
+from dpverdict.audit.grey_box import grey_box_checks as grey_box_checks
 from dpverdict.audit.laplace_loss import LaplaceLoss as LaplaceLoss
 from dpverdict.audit.laplace_scale import exact_laplace as exact_laplace
 from dpverdict.audit.laplace_scale import exact_laplace_scale as exact_laplace_scale
@@ -30,6 +32,7 @@ from dpverdict.audit.lattice_loss import LatticeLoss as LatticeLoss
 from dpverdict.audit.pld_exchange import from_pld as from_pld
 from dpverdict.audit.pld_exchange import to_pld as to_pld
 from dpverdict.audit.privacy_loss import PrivacyLoss as PrivacyLoss
+from dpverdict.audit.profile_claim import ProfileClaim as ProfileClaim
 from dpverdict.audit.radial_gaussian import IsotropicGaussian as IsotropicGaussian
 from dpverdict.audit.radial_laplace import IsotropicLaplace as IsotropicLaplace
 from dpverdict.audit.radial_random_direction import RandomDirectionGaussian as RandomDirectionGaussian
@@ -39,6 +42,8 @@ from dpverdict.audit.report import Report as Report
 from dpverdict.audit.run import Sampling as Sampling
 from dpverdict.audit.run import audit_callable as audit_callable
 from dpverdict.audit.run import audit_mechanism as audit_mechanism
+from dpverdict.audit.sequential import SequentialTest as SequentialTest
+from dpverdict.audit.sequential import distinguish_sequentially as distinguish_sequentially
 from dpverdict.audit.spherical_events import apollonius_event as apollonius_event
 from dpverdict.audit.spherical_events import ball_event as ball_event
 from dpverdict.audit.spherical_events import half_space_event as half_space_event

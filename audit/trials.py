@@ -109,8 +109,7 @@ class Sampler:
             remedy = "give a function (dataset, rng) -> array, or an object with release_many(dataset, trials, rng)"
             raise InvalidValue("mechanism", mechanism, "callable", remedy)
         name = mechanism_name(mechanism)
-        if not isinstance(mechanism, BatchedMechanism) and _takes_trials(mechanism):
-            mechanism = batched(mechanism)
+        mechanism = with_batches(mechanism)
         records = np.array(dataset)
         records.flags.writeable = False
         unsized = Sampler(mechanism=mechanism, name=name, dataset=records, where=where, seed=check_seed(seed), size=0)
@@ -289,6 +288,13 @@ def mechanism_name(mechanism: AnyMechanism) -> str:
     inner = mechanism.function if isinstance(mechanism, batched) else mechanism
     name = getattr(inner, "name", None) or getattr(inner, "__qualname__", None) or type(inner).__qualname__
     return str(name)
+
+
+def with_batches(mechanism: AnyMechanism) -> AnyMechanism:
+    """The mechanism, marked as `batched` if its signature says that it runs many trials at once."""
+    if isinstance(mechanism, BatchedMechanism) or not _takes_trials(mechanism):
+        return mechanism
+    return batched(mechanism)
 
 
 def _takes_trials(function: Callable[..., object]) -> bool:

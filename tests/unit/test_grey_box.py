@@ -1,0 +1,135 @@
+"""Every planted slip of an implementation is seen in one run, and correct mechanisms pass every check."""
+
+import random
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpverdict.audit.grey_box import GreyBoxFinding, grey_box_checks
+from dpverdict.audit.trials import AnyMechanism
+from dpverdict.audit.worst_case import worst_case
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.adjacency import REPLACE_ONE
+from dpverdict.mechanisms.correlated_gaussian import CorrelatedGaussian
+from dpverdict.mechanisms.elliptical_gaussian import EllipticalGaussian
+from dpverdict.mechanisms.grouped_gaussian import GroupedGaussian
+from dpverdict.mechanisms.mechanism import GaussianMechanism
+from dpverdict.mechanisms.standard_gaussian import StandardGaussian
+
+Array = NDArray[np.float64]
+PAIR = (np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 1.0]]), np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]))
+
+
+def right(dataset: Array, rng: np.random.Generator) -> object:
+    return dataset.sum(axis=0) + rng.laplace(size=3)
+
+
+def fixed_seed(dataset: Array, rng: np.random.Generator) -> object:
+    return dataset.sum(axis=0) + np.random.default_rng(0).laplace(size=3)
+
+
+def no_noise(dataset: Array, rng: np.random.Generator) -> object:
+    rng.random()
+    return dataset.sum(axis=0)
+
+
+def global_numpy(dataset: Array, rng: np.random.Generator) -> object:
+    return dataset.sum(axis=0) + np.random.laplace(size=3)  # noqa: NPY002  # the slip
+
+
+def global_random(dataset: Array, rng: np.random.Generator) -> object:
+    return dataset.sum(axis=0) + rng.laplace(size=3) + random.gauss(0, 1)
+
+
+def operating_system(dataset: Array, rng: np.random.Generator) -> object:
+    return dataset.sum(axis=0) + np.random.default_rng().laplace(size=3)
+
+
+def one_noise_for_all_trials(dataset: Array, rng: np.random.Generator, trials: int) -> object:
+    return np.tile(dataset.sum(axis=0) + rng.laplace(size=3), (trials, 1))
+
+
+def one_noise_for_all_coordinates(dataset: Array, rng: np.random.Generator) -> object:
+    return dataset.sum(axis=0) + rng.laplace() * np.ones(3)
+
+
+def as_long_as_the_data(dataset: Array, rng: np.random.Generator) -> object:
+    return dataset[:, 0] + rng.laplace(size=len(dataset))
+
+
+def first_record_counts_twice(dataset: Array, rng: np.random.Generator) -> object:
+    return dataset.sum(axis=0) + dataset[0] * np.array([1.0, 2.0, 0.0]) + rng.laplace(size=3)
+
+
+def noise_for_every_record(dataset: Array, rng: np.random.Generator) -> object:
+    return (dataset + rng.laplace(size=dataset.shape)).sum(axis=0)
+
+
+def findings(mechanism: AnyMechanism) -> dict[str, GreyBoxFinding]:
+    return {found.name: found for found in grey_box_checks(mechanism, PAIR, seed=4)}
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        right,
+        CorrelatedGaussian(dim=3, mu=1),
+        StandardGaussian(dim=3, mu=2),
+        EllipticalGaussian(bounds=[2, 4, 6], mu=1),
+    ],
+)
+def test_a_correct_implementation_passes(mechanism: AnyMechanism) -> None:
+    assert all(found.holds for found in findings(mechanism).values())
+
+
+def test_the_embedding_of_the_grouped_mechanism_under_replacement() -> None:
+    mechanism = GroupedGaussian(dim=3, groups=2, mu=1, adjacency=REPLACE_ONE)
+    pair = worst_case(mechanism).pair
+    assert all(found.holds for found in grey_box_checks(mechanism, pair, seed=1))
+
+
+SAME = "the same seed gives the same output"
+ANOTHER = "another seed gives another output"
+GENERATOR = "all randomness comes from the generator passed in"
+FRESH = "every release has noise of its own"
+COORDINATES = "coordinates have noise of their own"
+SHAPE = "the shape of the output does not tell the number of records"
+ORDER = "the order of the records does not show"
+DRAWS = "the amount of randomness does not depend on the data"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "failed"),
+    [
+        (fixed_seed, {ANOTHER, GENERATOR, FRESH}),
+        (no_noise, {ANOTHER, FRESH, COORDINATES}),
+        (global_numpy, {SAME, GENERATOR}),
+        (global_random, {SAME, GENERATOR}),
+        (operating_system, {SAME, GENERATOR}),
+        (one_noise_for_all_trials, {FRESH}),
+        (one_noise_for_all_coordinates, {COORDINATES}),
+        (as_long_as_the_data, {SHAPE, DRAWS, ORDER}),
+        (first_record_counts_twice, {ORDER}),
+        (noise_for_every_record, {DRAWS}),
+    ],
+)
+def test_a_planted_slip_is_seen(mechanism: AnyMechanism, failed: set[str]) -> None:
+    found = findings(mechanism)
+    assert {name for name, finding in found.items() if finding.holds is False} == failed
+    if SAME in failed:
+        assert found[ORDER].holds is None
+
+
+def test_an_embedding_that_moves_further_than_declared_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism: GaussianMechanism = CorrelatedGaussian(dim=3, mu=1)
+    name = "the embedding moves no further than declared"
+    assert findings(mechanism)[name].holds
+    statistic = type(mechanism).statistic
+    monkeypatch.setattr(type(mechanism), "statistic", lambda self, records: 1.001 * statistic(self, records))
+    assert findings(mechanism)[name].holds is False
+
+
+def test_datasets_need_records() -> None:
+    with pytest.raises(InvalidValue, match="neighbours"):
+        grey_box_checks(right, (np.array(1.0), np.array(2.0)), seed=1)
