@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpverdict.proofs import (
     new_results_discrete,
     new_results_ellipses,
+    new_results_elliptical,
     new_results_float,
     new_results_forms,
     new_results_grouped,
@@ -14,6 +15,8 @@ from dpverdict.proofs import (
     new_results_mutants_special,
     new_results_optimum,
     new_results_pareto,
+    new_results_r1smg,
+    new_results_r1smg_claim,
     new_results_trees,
     new_results_variants,
 )
@@ -32,5 +35,8 @@ PARTS = (
     new_results_discrete,
     new_results_trees,
     new_results_laplace,
+    new_results_r1smg,
+    new_results_r1smg_claim,
+    new_results_elliptical,
 )
 """The parts, by the paper they belong to; in each, the statements stand in the order of the ledger."""
