@@ -27,6 +27,7 @@ from dpverdict.audit.pld_exchange import from_pld
 from dpverdict.audit.privacy_loss import PrivacyLoss
 from dpverdict.audit.radial_laplace import IsotropicLaplace
 from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
+from dpverdict.audit.response_loss import ResponseLoss
 from dpverdict.audit.spherical_loss import SphericalLoss
 from dpverdict.balls import Enclosure, Exact, ball, exactly, float_down, float_up, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -41,6 +42,7 @@ LOSSES: dict[str, PrivacyLoss] = {
     "laplace, equal": LaplaceLoss.equal(20, "0.1"),
     "laplace, unequal": LaplaceLoss(["0.5", "0.25", "1/3"]),
     "laplace, none": LaplaceLoss([]),
+    "randomised response": ResponseLoss(3, "0.4"),
     "composed": compose(GaussianLoss("0.5"), LaplaceLoss(["0.3", "0.7"])),
     "random direction": SphericalLoss(5, RandomDirectionGaussian(5)),
     "isotropic laplace": SphericalLoss(3, IsotropicLaplace(1)),
