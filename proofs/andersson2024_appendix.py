@@ -160,8 +160,7 @@ CLASSIC = Classic(
     kind=Kind.LEMMA,
     expected=Standing.HOLDS,
     text="Let f have l2 sensitivity D2. For epsilon, delta in (0, 1), f + N(0, sigma^2)^d with sigma^2 = 2 "
-    "ln(1.25/delta) "
-    "D2^2/epsilon^2 satisfies (epsilon, delta)-DP.",
+    "ln(1.25/delta) D2^2/epsilon^2 satisfies (epsilon, delta)-DP.",
     formula=r"\sigma^2 = \frac{2\ln(1.25/\delta)\,\Delta_2^2}{\varepsilon^2}",
     printed=CLASSIC,
     planted=(

@@ -110,8 +110,7 @@ CLAIM_1 = Even(lambda k, h: k**h / 2 * ((k + 2) / 4 + (h - 1) * k / 4), _even_er
     kind=Kind.CLAIM,
     expected=Standing.HOLDS,
     text="For even k and T = k (k^h - 1)/(2(k-1)), Algorithm 2 achieves a mean squared error of k h^3/(2 eps^2) + "
-    "O(h^2); "
-    "the number of vertices obeys c_h = (k^h/2)((k+2)/4 + (h-1) k/4) + c_(h-1).",
+    "O(h^2); the number of vertices obeys c_h = (k^h/2)((k+2)/4 + (h-1) k/4) + c_(h-1).",
     formula=r"\frac{k h^3}{2\varepsilon^2(1-k^{-h})} + \frac{(k-2)h^2}{2(k-1)\varepsilon^2}",
     printed=CLAIM_1,
     planted=(
@@ -136,8 +135,7 @@ CLAIM_1 = Even(lambda k, h: k**h / 2 * ((k + 2) / 4 + (h - 1) * k / 4), _even_er
         Plant("k h^3/2 + O(h^2)", "k h^3", CLAIM_1._replace(error=lambda k, h: 2 * _even_error(k, h))),
     ),
     note="the printed form of the formula is lost in the text supplied; its leading term is that of Corollary C.3, "
-    "and the "
-    "exact form is checked",
+    "and the exact form is checked",
 )
 def claim_1(claim: Even) -> Findings:
     """Strings with a positive leading digit: k^h/2 of them, of mean (k+2)/4 there and k/4 elsewhere; others have "

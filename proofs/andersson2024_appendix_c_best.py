@@ -27,8 +27,7 @@ EVEN_CONSTANT = Constant(lambda k, log, log2: k * log2**3 / (2 * log**3), 20, "0
     kind=Kind.COROLLARY,
     expected=Standing.HOLDS,
     text="Algorithm 2, modified for even k, achieves a mean squared error that scales as k/(2 log(k)^3 eps^2) "
-    "log(T)^3, which "
-    "is minimized for k = 20, yielding 0.1239 log(T)^3/eps^2.",
+    "log(T)^3, which is minimized for k = 20, yielding 0.1239 log(T)^3/eps^2.",
     formula=r"\frac{k}{2\log(k)^3\varepsilon^2}\,\log(T)^3",
     printed=EVEN_CONSTANT,
     planted=(
@@ -69,9 +68,8 @@ class Optimal(NamedTuple):
         "read for every T: at T = 2^12 the best even arity, 20, beats every odd one", Optimal(19, 20, (12,))
     ),
     corrected=Reading(
-        "the best odd constant is below the best even one; among T = 2^j, 2 <= j <= 40, an odd arity is strictly best "
-        "for "
-        "j = 8, 10, 17, 18, 20, 22, 26 and 34 to 38",
+        "the best odd constant is below the best even one; at T = 2^j an odd arity attains the least error for j = 8, "
+        "10, 17, 18, 20, 22, 26 and 34 to 38",
         Optimal(19, 20, (8, 10, 17, 18, 20, 22, 26, 34, 35, 36, 37, 38)),
     ),
     planted=(

@@ -36,8 +36,7 @@ COMPOSITION = Composition(lambda e: (e.exp() - 1) / (e.exp() + 1), 2)
     kind=Kind.LEMMA,
     expected=Standing.HOLDS,
     text="For epsilon_j > 0 and 0 < delta < 1, epsilon_j-DP mechanisms satisfy (eps, delta)-DP under composition for "
-    "eps = "
-    "sum (e^eps_j - 1)/(e^eps_j + 1) eps_j + sqrt(2 ln(1/delta) sum eps_j^2).",
+    "eps = sum (e^eps_j - 1)/(e^eps_j + 1) eps_j + sqrt(2 ln(1/delta) sum eps_j^2).",
     formula=r"\tilde\varepsilon = \sum_j\,\frac{e^{\varepsilon_j}-1}{e^{\varepsilon_j}+1}\,\varepsilon_j + "
     r"\sqrt{2\ln(1/\delta)\sum_j\,\varepsilon_j^2}",
     printed=COMPOSITION,
@@ -95,8 +94,8 @@ EQUATION_1: Mapping[str, Expr] = {"half": Rational(1, 2), "square": Rational(1, 
     number="eq1",
     kind=Kind.EQUATION,
     expected=Standing.HOLDS,
-    text="Since (e^x - 1)/(e^x + 1) <= x/2, (eps, delta)-DP is also satisfied for eps = (1/2) sum eps_j^2 + "
-    "sqrt(2 ln(1/delta) sum eps_j^2).",
+    text="Since (e^x - 1)/(e^x + 1) <= x/2, (eps, delta)-DP is also satisfied for eps = (1/2) sum eps_j^2 + sqrt(2 "
+    "ln(1/delta) sum eps_j^2).",
     formula=r"\frac{e^x-1}{e^x+1} = \tanh(x/2) \leq \frac{x}{2}",
     printed=EQUATION_1,
     planted=(

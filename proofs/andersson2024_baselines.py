@@ -11,9 +11,9 @@ import sympy
 from flint import fmpq, fmpq_mat
 from sympy import Integer, Rational, Symbol
 
-from dpverdict.balls import Real
 from dpverdict.mechanisms.factorization_counter import Factorization, FactorizationCounter
 from dpverdict.mechanisms.factorization_levels import BinaryTree, own_weight
+from dpverdict.proofs.andersson2024_constants import rational
 from dpverdict.proofs.andersson2024_trees import ORDINARY, PAPER, Expr, h, least_height
 from dpverdict.proofs.identities import identity, positive
 from dpverdict.proofs.outcome import Findings, Kind, Standing
@@ -34,8 +34,7 @@ TRIVIAL: Mapping[str, Formula] = {
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
     text="While the sensitivity of A may be large, that of R can be much smaller. Noise on the inputs has the errors "
-    "T+1 "
-    "(Laplace, eps = 1) and (T+1)/2 (Gaussian, variance for sensitivity 1); noise on the outputs 2 T^2 and T.",
+    "T+1 (Laplace, eps = 1) and (T+1)/2 (Gaussian, variance for sensitivity 1); noise on the outputs 2 T^2 and T.",
     formula=r"T+1,\quad \frac{T+1}{2},\quad 2T^2,\quad T",
     printed=TRIVIAL,
     planted=(
@@ -57,13 +56,6 @@ def trivial(claim: Mapping[str, Formula]) -> Findings:
         ("outputs, Gaussian", sympy.sqrt(horizon) ** 2),
     ):
         yield identity(name, error, claim[name](horizon), scope="all T")
-
-
-def rational(number: Real) -> Fraction:
-    """The value of a number that is rational."""
-    if number.rational is None:
-        raise ArithmeticError("the number is not rational")
-    return number.rational
 
 
 def is_factorization(made: Factorization) -> bool:
@@ -93,9 +85,8 @@ BINARY = Errors(
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
     text="The binary tree mechanism adds at most one vertex per level, by the binary digits of t: its error is 2 h^2 "
-    "times "
-    "the mean number of ones, h = ceil(log2(T+1)), which is h^3/(1 - 2^-h) at T = 2^h - 1; with Gaussian noise h "
-    "times it.",
+    "times the mean number of ones, h = ceil(log2(T+1)), which is h^3/(1 - 2^-h) at T = 2^h - 1; with Gaussian noise "
+    "h times it.",
     formula=r"\frac{2h^2}{T}\sum_{t \leq T}\mathrm{pop}(t),\quad \frac{h^3}{1-2^{-h}}",
     printed=BINARY,
     planted=(
@@ -159,8 +150,7 @@ BELOW = Below(lambda level: 2**level / (2 ** (level + 1) - 1), Rational(1, 2), R
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
     text="A subset of Honaker's techniques can be used to reduce the mean squared error by up to a factor 2: a node "
-    "of level "
-    "l, estimated from itself and all nodes below, has 2^l/(2^(l+1) - 1) times its variance.",
+    "of level l, estimated from itself and all nodes below, has 2^l/(2^(l+1) - 1) times its variance.",
     formula=r"v_\ell = \frac{2^\ell}{2^{\ell+1}-1} \rightarrow \frac{1}{2}",
     printed=BELOW,
     planted=(

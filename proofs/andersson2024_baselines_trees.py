@@ -43,10 +43,8 @@ SMOOTH = Smooth(lambda h: h**3 / 4, lambda h: h**2 / 4, lambda height: height //
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
     text="Only a subset of the leaves stores inputs, and the variance of outputs is constant: with h even and "
-    "binom(h, h/2) >= "
-    "T + 1 every output uses h/2 nodes and the sensitivity is h/2, for errors h^3/4 and, Gaussian, h^2/4: a factor 4 "
-    "below the "
-    "binary tree under eps-DP, and 2 under (eps, delta)-DP.",
+    "binom(h, h/2) >= T + 1 every output uses h/2 nodes and the sensitivity is h/2, for errors h^3/4 and, Gaussian, "
+    "h^2/4: a factor 4 below the binary tree under eps-DP, and 2 under (eps, delta)-DP.",
     formula=r"\frac{h^3}{4},\quad \frac{h^2}{4}",
     printed=SMOOTH,
     planted=(
@@ -88,8 +86,8 @@ def _is_smooth(made: SmoothBinary, sensitivity: Callable[[int], int]) -> bool:
     number="base.kary",
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
-    text="With Gaussian noise of variance h for l2 sensitivity 1, the k-ary tree of Algorithm 1 has the error "
-    "(k-1) h^2/(2 (1 - k^-h)) at T = k^h - 1.",
+    text="With Gaussian noise of variance h for l2 sensitivity 1, the k-ary tree of Algorithm 1 has the error (k-1) "
+    "h^2/(2 (1 - k^-h)) at T = k^h - 1.",
     formula=r"\frac{(k-1)h^2}{2(1-k^{-h})}",
     printed=lambda k, h: (k - 1) * h**2 / (2 * (1 - k ** (-h))),
     planted=(
@@ -142,8 +140,7 @@ def _with_constant(**changes: object) -> GaussianOffset:
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
     text="With Gaussian noise of variance h, the offset tree has the error (k - 1/k) h^2/(4 (1 - k^-h)) at T = (k^h - "
-    "1)/2; "
-    "its constant is minimal at k = 7: 0.21751 log(T)^2.",
+    "1)/2; its constant is minimal at k = 7: 0.21751 log(T)^2.",
     formula=r"\frac{(k-1/k)h^2}{4(1-k^{-h})},\quad 0.21751\,\log(T)^2",
     printed=GAUSSIAN_OFFSET,
     planted=(

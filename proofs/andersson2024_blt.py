@@ -52,8 +52,7 @@ BLTS: tuple[tuple[Numbers, Numbers], ...] = (
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
     text="(efficient factorisations, Dvijotham et al. 2024) The coefficients, the sensitivity, the inverse and the "
-    "error of a "
-    "BLT of degree q are sums of q or q^2 geometric series.",
+    "error of a BLT of degree q are sums of q or q^2 geometric series.",
     formula=r"w_j = \sum_i\,\omega_i z_i^{j-1},\quad b_j = b_0 + \sum_i\,\beta_i \hat{z}_i^{\,j}",
     printed=BLT,
     planted=(

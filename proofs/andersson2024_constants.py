@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from fractions import Fraction
+from typing import NamedTuple
 
 import sympy
 from flint import arb
 
-from dpverdict.balls import Real
+from dpverdict.balls import Real, precision
 from dpverdict.mechanisms.tree_digits import Digits
 from dpverdict.proofs.andersson2024_trees import Expr, k
 from dpverdict.proofs.boxes import rounds_to, smaller
@@ -68,8 +69,12 @@ def same_constant(claim: Constant, project: Callable[[Digits], Real], digits: Ca
 
 def equal_to_digits(left: Real, right: Real) -> bool:
     """Whether two numbers certainly agree to 30 digits; they cannot be shown to be equal by balls."""
-    from dpverdict.balls import precision
-
     with precision(160):
-        gap: Any = abs(left.ball() - right.ball())
-        return bool(gap < abs(right.ball()) * arb(10) ** -30)
+        return bool(abs(left.ball() - right.ball()) < abs(right.ball()) * arb(10) ** -30)
+
+
+def rational(number: Real) -> Fraction:
+    """The value of a number that is rational."""
+    if number.rational is None:
+        raise ArithmeticError("the number is not rational")
+    return number.rational

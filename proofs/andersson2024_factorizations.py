@@ -10,7 +10,7 @@ from flint import arb
 from dpverdict.balls import Real, precision
 from dpverdict.mechanisms.factorization_levels import BinaryTree
 from dpverdict.proofs.andersson2024_balls import certainly_below
-from dpverdict.proofs.andersson2024_baselines import rational
+from dpverdict.proofs.andersson2024_constants import rational
 from dpverdict.proofs.andersson2024_dense import Bounds, bounds_in_floats, certified_bounds
 from dpverdict.proofs.andersson2024_trees import PAPER
 from dpverdict.proofs.boxes import smaller
@@ -36,8 +36,8 @@ LONG = 2048
     number="sec1.3.sqrtlaplace",
     kind=Kind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
-    text="Due to the high l1 sensitivity of the optimal (square-root) factorisation, the noise needed with the Laplace "
-    "mechanism results in a worse error than that of the binary mechanism.",
+    text="Due to the high l1 sensitivity of the optimal (square-root) factorisation, the noise needed with the "
+    "Laplace mechanism results in a worse error than that of the binary mechanism.",
     formula=r"2\,(2Tf_T)^2\,\frac{1}{T}\sum_t\,G_{t-1} > \frac{2h^2}{T}\sum_t\,\mathrm{pop}(t)",
     printed=WORSE,
     caveat=Reading(
@@ -130,8 +130,7 @@ DENSE = Dense(((64, "4.4094"), (256, "6.3727")), ((1024, "8.735"),))
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
     text="Recent papers improve the error for (eps, delta)-DP by searching among factorisations directly: with "
-    "Gaussian "
-    "noise the best error is 4.4094 at T = 64, 6.3727 at T = 256, 8.735 at T = 1024, over the variance for "
+    "Gaussian noise the best error is 4.4094 at T = 64, 6.3727 at T = 256, 8.735 at T = 1024, over the variance for "
     "sensitivity 1.",
     formula=r"\min_{LR = A}\ \frac{1}{T}\|L\|_F^2\,\max_j\,\|Re_j\|^2",
     printed=DENSE,
@@ -140,8 +139,7 @@ DENSE = Dense(((64, "4.4094"), (256, "6.3727")), ((1024, "8.735"),))
         Plant("bounds in float64", "8.737 at T = 1024", DENSE._replace(floats=((1024, "8.737"),))),
     ),
     note="at T = 1024 both bounds are computed in float64, since balls would take minutes; their rounding errors of "
-    "about "
-    "1e-8 are not enclosed, and the bounds lie 1e-5 apart. At T = 64 and 256 they are enclosed",
+    "about 1e-8 are not enclosed, and the bounds lie 1e-5 apart. At T = 64 and 256 they are enclosed",
 )
 def dense(claim: Dense) -> Findings:
     """The optimum is between a bound by weights and the error of a factorisation, which agree to 1e-5 (see "

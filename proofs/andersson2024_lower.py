@@ -42,8 +42,7 @@ LOWER = Lower(
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
     text="(no factorisation with Gaussian noise can asymptotically improve) Its error is at least (nuc(A)/T)^2, "
-    "nuc(A) = "
-    "sum_i 1/(2 sin((2i-1) pi/(4T+2))).",
+    "nuc(A) = sum_i 1/(2 sin((2i-1) pi/(4T+2))).",
     formula=r"\left(\frac{1}{T}\sum_{i \leq T}\frac{1}{2\sin\frac{(2i-1)\pi}{4T+2}}\right)^2",
     printed=LOWER,
     planted=(

@@ -29,8 +29,7 @@ m = Symbol("m", integer=True, positive=True)  # k = 2m + 1
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
     text="Using k = 19 we get an asymptotic improvement over the bound of Henzinger, Upadhyay and Upadhyay when delta "
-    "= "
-    "O(T^-0.92).",
+    "= O(T^-0.92).",
     formula=r"\frac{C_1(19)}{C_2} < 0.92",
     printed=(19, "0.92"),
     planted=(
@@ -79,9 +78,8 @@ COMPARABLE = Comparable(Fraction(2915, 1000), None, "1e-12")
     kind=Kind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="The noise added by the Gaussian mechanism can always be replaced by Laplace noise of comparable variance "
-    "for the "
-    "same privacy guarantee, and for sufficiently small delta the variance of the Laplace noise becomes strictly "
-    "better.",
+    "for the same privacy guarantee, and for sufficiently small delta the variance of the Laplace noise becomes "
+    "strictly better.",
     formula=r"\frac{2\lambda^2}{\sigma^2} \leq 2.915\ \ (\varepsilon \leq \ln(1/\delta))",
     printed=COMPARABLE,
     caveat=Reading(
@@ -89,8 +87,8 @@ COMPARABLE = Comparable(Fraction(2915, 1000), None, "1e-12")
         COMPARABLE._replace(exact=(Fraction(6), (("0.01", "1e-3"),))),
     ),
     corrected=Reading(
-        "at most 2.915 times the variance of Lemma A.3 for eps <= ln(1/delta), and at most 5.6 times that of the exact "
-        "Gaussian curve for eps from 0.05 to 4 and delta from 1e-12 to 1e-5",
+        "at most 2.915 times the variance of Lemma A.3 for eps <= ln(1/delta), and at most 5.6 times that of the "
+        "exact Gaussian curve for eps from 0.05 to 4 and delta from 1e-12 to 1e-5",
         COMPARABLE._replace(exact=(Fraction(56, 10), FAIR)),
     ),
     planted=(

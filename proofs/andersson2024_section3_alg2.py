@@ -27,8 +27,7 @@ from dpverdict.proofs.vertices import every
     kind=Kind.TEXT,
     expected=Standing.FAILS_AS_PRINTED,
     text="'As in the case for k-ary trees using only subtraction': if a digit is positive, we add left-most children "
-    "'as "
-    "in the case without addition except we add fewer vertices'.",
+    "'as in the case without addition except we add fewer vertices'.",
     formula="",
     printed=(0, -1),
     corrected=Reading("using only addition, and as in the case without subtraction: two slips of the pen", (1, 0)),
@@ -66,8 +65,7 @@ def literal_columns(case: Instance, span: Span) -> Counter[int]:
     kind=Kind.ALGORITHM,
     expected=Standing.HOLDS,
     text="Algorithm 2: out = c + the noises z_q, where q runs through 0, ..., 0, that_h, ..., that_1, one unit after "
-    "the "
-    "other; in its stack form, the same noises are kept from step to step.",
+    "the other; in its stack form, the same noises are kept from step to step.",
     formula=r"\mathrm{out} = \sum_{s \leq t} x_s + \sum_q z_q",
     printed=OFFSET,
     planted=(

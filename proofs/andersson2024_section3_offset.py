@@ -107,8 +107,7 @@ def jumps(arity: int, most: int) -> Iterator[int]:
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
     text="Algorithm 1 sets h = ceil(log_k(T+1)), Algorithms 2 and 3 set h = ceil(log_k(2T)) for odd k: the least "
-    "heights "
-    "that support T inputs.",
+    "heights that support T inputs.",
     formula=r"\lceil \log_k(2T) \rceil = \lceil \log_k(2T+1) \rceil = \min\{h : (k^h-1)/2 \geq T\}",
     printed=Heights(lambda horizon: 2 * horizon, lambda horizon: horizon + 1),
     planted=(
@@ -184,8 +183,7 @@ def worst_level(claim: tuple[Callable[[int], int], Callable[[int], int]]) -> Fin
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
     text="If k is odd, we only use the root vertex if t is in the right half of the tree; in standard k-ary trees "
-    "every "
-    "leaf but the right-most one can be used.",
+    "every leaf but the right-most one can be used.",
     formula=r"t \leq (k^h - 1)/2",
     printed=(lambda arity, height: (arity**height - 1) // 2, lambda arity, height: arity**height - 1),
     planted=(

@@ -23,8 +23,8 @@ SCOPE = f"k = 2..9, 12, 13, 19, T <= 180: {len(CASES)} instances"
     number="alg3",
     kind=Kind.ALGORITHM,
     expected=Standing.HOLDS,
-    text="Algorithm 3, lines 12 and 15: a positive digit adds S[p+1, p + k^(i-1)], a negative one subtracts "
-    "S[p - k^(i-1) + 1, p]; the result is the prefix sum up to t.",
+    text="Algorithm 3, lines 12 and 15: a positive digit adds S[p+1, p + k^(i-1)], a negative one subtracts S[p - "
+    "k^(i-1) + 1, p]; the result is the prefix sum up to t.",
     formula=r"L R = A_T",
     printed=PRINTED,
     planted=(
@@ -66,8 +66,8 @@ PARTIAL = Partial(
     number="prop4.1",
     kind=Kind.PROPOSITION,
     expected=Standing.HOLDS,
-    text="Let out_i and p_i be the value of out and p after the updates of level i in Algorithm 3. Then out_i stores a "
-    "noisy prefix sum up to p_i, and 0 <= p_i <= k^h, since the first non-zero digit is positive.",
+    text="Let out_i and p_i be the value of out and p after the updates of level i in Algorithm 3. Then out_i stores "
+    "a noisy prefix sum up to p_i, and 0 <= p_i <= k^h, since the first non-zero digit is positive.",
     formula=r"0 \leq p_i = \sum_{j \geq i} k^{j-1} \hat{t}_j \leq k^h",
     printed=PARTIAL,
     planted=(
@@ -147,8 +147,7 @@ ALGORITHM_3 = {12: "out += S[p+1, p+k^(i-1)]", 13: "p += k^(i-1)", 15: "out -= S
     kind=Kind.TEXT,
     expected=Standing.FAILS_AS_PRINTED,
     text="(proof of Proposition 4.1) The corresponding partial sums added or subtracted on lines 12 and 13 exist in "
-    "the "
-    "tree.",
+    "the tree.",
     formula="",
     printed=Numbers((12, 13), (13, 16)),
     corrected=Reading(

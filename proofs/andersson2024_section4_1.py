@@ -47,8 +47,7 @@ def _merged(q: tuple[int, ...], arity: int) -> tuple[Vertex, int]:
     kind=Kind.PROPOSITION,
     expected=Standing.HOLDS,
     text="The output distributions of Algorithms 2 and 3 are equal: the index q is the value of p after its update, "
-    "and a "
-    "vertex always contributes with the same sign.",
+    "and a vertex always contributes with the same sign.",
     formula=r"L_3 = L_2\,\mathrm{diag}(\pm 1)",
     printed=_vertex_of,
     planted=(

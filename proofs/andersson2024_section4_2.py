@@ -16,7 +16,7 @@ from dpverdict.mechanisms.tree_constants import laplace_constant
 from dpverdict.mechanisms.tree_digits import Digits
 from dpverdict.mechanisms.tree_errors import best_arity as best_arity_of
 from dpverdict.mechanisms.tree_errors import unit_mean_squared_error
-from dpverdict.proofs.andersson2024_constants import Constant, at, best_arity
+from dpverdict.proofs.andersson2024_constants import Constant, at, best_arity, rational
 from dpverdict.proofs.andersson2024_section3 import show_kw, up_to
 from dpverdict.proofs.andersson2024_section3_utility import never_above, total_sizes
 from dpverdict.proofs.andersson2024_trees import OFFSET, PAPER, Expr, epsilon, h, k
@@ -86,9 +86,8 @@ def lemma_4_7(error: Formula) -> Findings:
     number="lem4.7.anyT",
     kind=Kind.RESULT,
     expected=Standing.HOLDS,
-    text="For every T, not only a full one, the mean squared error of Algorithm 2 is at most that at the full horizon "
-    "of "
-    "the same height.",
+    text="For every k <= 41 and every T of a height h with k^h <= 200000, not only a full one, the mean squared error "
+    "of Algorithm 2 is at most that at the full horizon of the same height.",
     formula=r"S(T)/T \leq S(T_h)/T_h",
     printed=1,
     planted=(
@@ -124,8 +123,8 @@ ODD_CONSTANT = Constant(
     number="cor4.9",
     kind=Kind.COROLLARY,
     expected=Standing.HOLDS,
-    text="Algorithm 2 achieves a mean squared error that scales as k (1 - k^-2)/(2 log(k)^3 epsilon^2) log(T)^3, which "
-    "is minimized for k = 19, yielding 0.124 log(T)^3/epsilon^2.",
+    text="Algorithm 2 achieves a mean squared error that scales as k (1 - k^-2)/(2 log(k)^3 epsilon^2) log(T)^3, "
+    "which is minimized for k = 19, yielding 0.124 log(T)^3/epsilon^2.",
     formula=r"\frac{k(1-k^{-2})}{2\log(k)^3\varepsilon^2}\,\log(T)^3(1 + o(1))",
     printed=ODD_CONSTANT,
     planted=(
@@ -201,8 +200,8 @@ RATIO = Ratio(Fraction(4), Fraction(2), None)
         "read at T = 2^20 - 1: Honaker's error is 3.77 times that of the best odd arity", RATIO._replace(exponent=20)
     ),
     corrected=Reading(
-        "the constants differ by the factors 4.0456 and 2.0228; at T = 2^20 - 1 the errors differ by more than 3.7 and "
-        "2.0, respectively",
+        "the constants differ by the factors 4.0456 and 2.0228; at T = 2^20 - 1 the errors differ by more than 3.7 "
+        "and 2.0, respectively",
         Ratio(Fraction(37, 10), Fraction(2), 20),
     ),
     planted=(
@@ -223,19 +222,13 @@ def corollary_4_9_ratio(claim: Ratio) -> Findings:
         horizon = 2**claim.exponent - 1
         ours = unit_mean_squared_error(Digits.symmetric(best_arity_of(horizon, "symmetric")), horizon)
         scope = f"T = 2^{claim.exponent} - 1, the best odd arity"
-        honaker = 2 * claim.exponent**2 * _rational(Honaker(horizon).mean_row_squared())
+        honaker = 2 * claim.exponent**2 * rational(Honaker(horizon).mean_row_squared())
         yield smaller("Honaker's error", Real.of(claim.honaker), Real.of(honaker / ours), scope=scope)
         smooth = SmoothBinary(horizon)
         half = Fraction(smooth.height, 2)
-        error = 2 * half**2 * _rational(smooth.mean_row_squared())
+        error = 2 * half**2 * rational(smooth.mean_row_squared())
         yield smaller("the smooth mechanism's error", Real.of(claim.smooth), Real.of(error / ours), scope=scope)
 
 
 def _over(constant: Fraction) -> Real:
     return Real(lambda: arb(constant.numerator) / constant.denominator / at(ODD_CONSTANT, 19).ball())
-
-
-def _rational(number: Real) -> Fraction:
-    """A number that is known to be rational."""
-    assert number.rational is not None
-    return number.rational

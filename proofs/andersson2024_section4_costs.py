@@ -100,10 +100,8 @@ TIME = Time(
     kind=Kind.LEMMA,
     expected=Standing.HOLDS,
     text="Algorithm 2 can be implemented to run in O(T) time: at T = (k^h - 1)/2 there are exactly T noise variables, "
-    "each "
-    "added once and subtracted at most once; otherwise (k^h - 1)/2 <= k T; and a counter is incremented T times with "
-    "O(T) "
-    "digit flips.",
+    "each added once and subtracted at most once; otherwise (k^h - 1)/2 <= k T; and a counter is incremented T times "
+    "with O(T) digit flips.",
     formula=r"U(T_h) = T_h,\quad U(T) \leq \frac{2k}{k+1}\,T\ \ (k\ \mathrm{odd})",
     printed=TIME,
     planted=(

@@ -30,8 +30,8 @@ from dpverdict.proofs.vertices import every
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
     text="Since the noise of the Gaussian mechanism grows as delta approaches zero, for any given bounds on epsilon "
-    "and "
-    "sensitivity, the Gaussian mechanism with sufficiently small delta needs more noise than the Laplace mechanism.",
+    "and sensitivity, the Gaussian mechanism with sufficiently small delta needs more noise than the Laplace "
+    "mechanism.",
     formula=r"\mu \rightarrow 0:\ \delta_G(\varepsilon) > 0\ \mathrm{for\ every}\ \mu > 0",
     printed=(Rational(1), Fraction(0)),
     planted=(
@@ -68,9 +68,8 @@ def small_delta(claim: tuple[Rational, Fraction]) -> Findings:
     kind=Kind.LEMMA,
     expected=Standing.HOLDS,
     text="If C1/eps^2 log(T)^3 + o(log(T)^3) bounds the error of an eps-DP mechanism and C2 log(1/delta)/eps^2 "
-    "log(T)^2 + "
-    "o(.) that of an (eps, delta)-DP one, then the first is at least as good, up to lower order, for delta <= "
-    "T^(-C1/C2).",
+    "log(T)^2 + o(.) that of an (eps, delta)-DP one, then the first is at least as good, up to lower order, for delta "
+    "<= T^(-C1/C2).",
     formula=r"\delta \leq T^{-C_1/C_2}",
     printed=lambda c1, c2: c1 / c2,
     planted=(
@@ -109,10 +108,8 @@ EXPONENT = Exponent(19, Fraction(1), "0.124", "0.135", "0.9156953", "0.92")
     kind=Kind.THEOREM,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="There is an eps-DP algorithm for continual counting with Laplace noise that improves on the mean squared "
-    "error "
-    "bound of Henzinger, Upadhyay and Upadhyay, up to lower-order terms, whenever delta = O(T^-0.92); k = 19 gives "
-    "it, with "
-    "the constants 0.124 and 0.135.",
+    "error bound of Henzinger, Upadhyay and Upadhyay, up to lower-order terms, whenever delta = O(T^-0.92); k = 19 "
+    "gives it, with the constants 0.124 and 0.135.",
     formula=r"\frac{C_1}{C_2} = \frac{k(1-k^{-2})}{2\log(k)^3}\cdot\frac{\pi^2}{4\ln(2)^3} = 0.9157 < 0.92",
     printed=EXPONENT,
     caveat=Reading(

@@ -122,8 +122,7 @@ THEOREM = Theorem13(lambda d1, scale: d1 / scale, lambda d2, scale, root: d2 / s
     ),
     corrected=Reading(
         "the scale of Lemma 5.4 is 1.10 to 1.67 times that at which the limit of many equal shifts, the Gaussian "
-        "curve, "
-        "keeps (eps, delta), for eps from 0.05 to 4 and delta from 1e-12 to 1e-5",
+        "curve, keeps (eps, delta), for eps from 0.05 to 4 and delta from 1e-12 to 1e-5",
         THEOREM._replace(loose=("1.10", "1.67")),
     ),
     planted=(

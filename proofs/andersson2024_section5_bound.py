@@ -48,8 +48,7 @@ PUBLISHED = Published(Rational(4, 9), Rational(1), Rational(4))
     kind=Kind.TEXT,
     expected=Standing.HOLDS,
     text="(the bound compared with) C^2 with C = (2/eps) sqrt(4/9 + ln(sqrt(2/pi)/delta)) is valid as the variance of "
-    "Gaussian "
-    "noise for l2 sensitivity 1 and eps, delta in (0, 1).",
+    "Gaussian noise for l2 sensitivity 1 and eps, delta in (0, 1).",
     formula=r"C_{\varepsilon,\delta} = \frac{2}{\varepsilon}"
     r"\sqrt{\frac{4}{9} + \ln\left(\frac{1}{\delta}\sqrt{2/\pi}\right)}",
     printed=PUBLISHED,
@@ -127,8 +126,7 @@ HORIZONS = Horizons(7, Fraction(4, 5), lambda n: 1 + 1 / (4 * n * (n + 1)))
     kind=Kind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="(the bound compared with) (1 + ln(4T/5)/pi)^2 bounds the mean squared error of the square-root "
-    "factorisation, over "
-    "the variance of its noise.",
+    "factorisation, over the variance of its noise.",
     formula=r"G_{T-1}\left(G_{T-1}\left(1 + \frac{1}{4T}\right) - T f_T^2\right) \leq "
     r"\left(1 + \frac{\ln(4T/5)}{\pi}\right)^2",
     printed=HORIZONS,

@@ -32,8 +32,8 @@ VARIANCE = Variance((1 + sqrt(2)) ** 2 / 2, Integer(2), None)
     kind=Kind.COROLLARY,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="The variance 2 lambda^2 of Lemma 5.4 is at most (4 D2^2/eps^2)(ln(1/delta) + eps/2): only a constant factor "
-    "above "
-    "that of Lemma A.3 whenever eps <= ln(1/delta), and the constant approaches 2 as eps/ln(1/delta) approaches zero.",
+    "above that of Lemma A.3 whenever eps <= ln(1/delta), and the constant approaches 2 as eps/ln(1/delta) approaches "
+    "zero.",
     formula=r"\frac{2\lambda^2}{\sigma^2} = \frac{(\sqrt{\ell}+\sqrt{\ell+\varepsilon})^2}{2\ln(1.25/\delta)} \leq "
     r"\frac{(1+\sqrt{2})^2}{2}",
     printed=VARIANCE,
