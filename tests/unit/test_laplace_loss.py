@@ -322,3 +322,16 @@ def test_where_no_route_is_exact_the_enclosure_is_wide_and_says_so(monkeypatch):
 def test_the_profile_grows_with_every_shift():
     values = [LaplaceLoss(["0.5", shift]).certified_delta("0.3") for shift in ("0.1", "0.2", "0.4", "1", "3")]
     assert all(first.upper < second.lower for first, second in itertools.pairwise(values))
+
+
+@pytest.mark.parametrize("shift", ["0.5", "1/3", "1e-5", "1e-200", "700"])
+def test_the_tails_of_one_coordinate_in_closed_form_are_those_of_the_balls(shift):
+    """Also at the floats next to its two atoms, of which 1/3 is none."""
+    size = float(Fraction(shift))
+    ends = [math.nextafter(end, side) for end in (size, -size) for side in (-math.inf, end, math.inf)]
+    losses = np.array([*ends, 0.0, *np.linspace(-1.2 * size, 1.2 * size, 12)])
+    loss = LaplaceLoss([shift])
+    fast, slow = loss.tails(losses), laplace_floats.tails(loss._profile, losses)
+    for name in ("p_above", "p_below", "q_above", "q_below"):
+        np.testing.assert_allclose(getattr(fast, name), getattr(slow, name), rtol=fast.relative_error, atol=1e-300)
+    assert loss.coordinates()[0][0].groups == loss.groups
