@@ -1,10 +1,13 @@
 """Refute a privacy claim from samples: run the mechanism on two neighbouring datasets and tell the outputs apart.
 
-Why the error probability holds. The trials are of two kinds. The exploring ones fit the score and choose the events,
-and are discarded. The confirming ones come from streams of their own, so given everything that was explored the events
-are fixed sets, and their counts are binomial. Each probability is bounded by Clopper and Pearson with a share of the
-error probability; all bounds hold at once except with the sum of the shares, however many events were looked at while
-exploring. If the claim holds, then p <= 1 - beta(q) for every event, and bounds that contradict it must be wrong.
+Why the error probability holds. The claim is one hypothesis, tested in several ways, each at its share of the error
+probability; the shares are entered in a ledger before the trials that decide are drawn. A test that was designed on
+exploring trials (a learned score, a chosen event) decides on fresh ones, from streams of their own, so given everything
+that was explored its score and its event are fixed. A test whose score was known beforehand decides on all trials.
+
+What is tested. The leading test takes most of the error: the payoff of `curve_payoff` that fits the claim, on the score
+that is known, or else on the learned one that did best on held-out exploring trials. The others guard against what the
+leading one cannot see: another score, and events chosen for the bounds on mu and epsilon.
 """
 
 from __future__ import annotations
@@ -12,53 +15,42 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpverdict.audit.distinguishing_test import (
-    Counts,
-    DistinguishingTest,
-    Event,
-    LedgerRow,
-    Order,
-    Role,
-    StatisticalWitness,
-)
-from dpverdict.audit.events import (
-    Quantity,
-    choose_event,
-    count,
-    epsilon_quantity,
-    mu_quantity,
-    region_row,
-    region_thresholds,
-    simultaneous_bounds,
-    trade_off_region,
-)
-from dpverdict.audit.scores import (
-    HasLikelihoodRatio,
-    HasLikelihoodScore,
-    Score,
-    as_score,
-    fit_linear_score,
-    likelihood_ratio,
-)
+from dpverdict.audit.distinguishing_test import DistinguishingTest, LedgerRow, StatisticalWitness
+from dpverdict.audit.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
+from dpverdict.audit.event_rows import EventTest, plan_epsilon, plan_mu
+from dpverdict.audit.events import region_row, region_thresholds, trade_off_region
+from dpverdict.audit.learned_scores import MOST_COORDINATES
+from dpverdict.audit.payoff_rows import PayoffRow
+from dpverdict.audit.portfolio import Stacked, claimed_score, learn_scores, payoff_of_claim, ranked
+from dpverdict.audit.scores import Score, as_score, fit_linear_score
 from dpverdict.audit.trials import AnyMechanism, Progress, Sampler
 from dpverdict.balls import Exact, exactly
 from dpverdict.errors import InvalidValue, MechanismFailure
-from dpverdict.mechanisms.guarantee import ApproximateDP, Guarantee, PureDP
+from dpverdict.mechanisms.guarantee import ApproximateDP, Guarantee, ImpliedCurves, PureDP
+from dpverdict.mechanisms.guarantee_curves import float_above
 from dpverdict.mechanisms.neighbours import NeighbourPair
 
 Array = NDArray[np.float64]
 
 FEWEST_SAMPLES: Final = 50
 SMALLEST_ERROR: Final = 1e-90
-LEADING_SHARE: Final = Fraction(4, 5)
-"""Of the error probability, for the quantity that the claim is about; the other one gets the rest."""
-METHOD: Final = "two one-sided Clopper-Pearson bounds, half the share each"
+LEADING_WEIGHT: Final = 0.9
+SECOND_WEIGHT: Final = 0.04
+EVENT_WEIGHT: Final = 0.03
+"""Of the error probability; whatever of these is not needed goes to the leading test."""
+EXPLORED_ALONE: Final = (0.15, 12.0)
+EXPLORED_TOGETHER: Final = (0.4, 120.0)
+"""Of the samples, and the limit in square roots of them: with one output number, and with more."""
+FITTED: Final = 0.8
+"""Of the exploring trials: the others choose between the scores, and choose the events."""
+MOST_EXPLORED: Final = 100_000
 
 
 def distinguish(
@@ -83,76 +75,151 @@ def distinguish(
         samples: trials per dataset, exploration included; at least 50.
         seed: of all random numbers, in 0..2**128 - 1.
         delta: at which epsilon is bounded; the delta of the claim if it has one; otherwise epsilon is not bounded.
-        score: outputs (trials, m) -> (trials,), larger where the output looks more like one of the dataset. Without it,
-            the likelihood ratio of the mechanism; of a black box, a linear score learned on 30 % of the samples.
+        score: outputs (trials, m) -> (trials,), of any scale and direction: a spline of it is learned. Without it, the
+            likelihood ratio of the mechanism. In any case others are learned, on up to 40 % of the samples.
         progress: told how many trials are done, and how many there are to do.
 
     Raises:
         InvalidValue: a parameter out of its range, or a score that returns something else than numbers.
         MechanismFailure: the mechanism raises, or returns something that is not an array of numbers of one shape.
     """
-    error = _checked_error(error_probability)
-    total = _checked_samples(samples)
-    _check_claim(claim)
-    level = _checked_delta(delta, claim)
+    error = checked_error(error_probability)
+    total = checked_samples(samples)
+    check_claim(claim)
+    level = checked_delta(delta, claim)
     datasets = (neighbours.dataset, neighbours.neighbour) if isinstance(neighbours, NeighbourPair) else neighbours
-    p, q = _samplers(mechanism, datasets, seed)
+    p, q = samplers(mechanism, datasets, seed)
     progress = progress or _silent
+    given = None if score is None else as_score(score)
+    claimed = claimed_score(mechanism, neighbours) if given is None else None
 
-    given: object = mechanism
-    if (
-        score is None
-        and isinstance(given, HasLikelihoodRatio | HasLikelihoodScore)
-        and isinstance(neighbours, NeighbourPair)
-    ):
-        score = likelihood_ratio(given, neighbours)
-    if score is None:
-        fitted = math.ceil(0.3 * total)
-        explored = fitted + math.ceil(0.1 * total)
-        chosen: Score = fit_linear_score(
-            p.chunks("fit dataset", fitted, progress=_part(progress, 0, total)),
-            q.chunks("fit neighbour", fitted, progress=_part(progress, fitted, total)),
+    share, limit = EXPLORED_ALONE if p.size == 1 else EXPLORED_TOGETHER
+    explored = max(math.ceil(min(share * total, limit * math.sqrt(total), MOST_EXPLORED)), 20)
+    fitted = math.ceil(FITTED * explored)
+    payoff = payoff_of_claim(claim)
+
+    # Exploring trials: the first part fits, the second one is held out.
+    known = () if claimed is None else (claimed,)
+    learned: list[Score]
+    fitting: tuple[dict[str, Array], dict[str, Array]] = ({}, {})
+    told = [_part(progress, before, total) for before in (0, fitted)]
+    if p.size > MOST_COORDINATES and known:
+        learned, stack = [], Stacked(known)
+        fitting = tuple(  # type: ignore[assignment]  # two of them
+            stack.unstack(side.scores(f"fit {name}", fitted, stack, progress=one))
+            for side, name, one in zip((p, q), ("dataset", "neighbour"), told, strict=True)
         )
+    elif p.size > MOST_COORDINATES and given is None:
+        chunks = (
+            side.chunks(f"fit {name}", fitted, progress=one)
+            for side, name, one in zip((p, q), ("dataset", "neighbour"), told, strict=True)
+        )
+        learned = [fit_linear_score(*chunks)]
     else:
-        fitted, chosen = 0, as_score(score)
-        explored = min(max(100, math.ceil(0.1 * total)), total // 2)
+        outputs = [
+            side.collect(f"fit {name}", fitted, progress=one)
+            for side, name, one in zip((p, q), ("dataset", "neighbour"), told, strict=True)
+        ]
+        learned = learn_scores(outputs[0], outputs[1], given)
+        if claimed is not None:
+            fitting = ({claimed.name: claimed(outputs[0])}, {claimed.name: claimed(outputs[1])})
+        del outputs
+    user = () if given is None else (given,)
+    stacked = Stacked((*known, *learned, *user))
 
-    def scores(stage: str, trials: int, before: int) -> tuple[Array, Array]:
-        of_p = p.scores(f"{stage} dataset", trials, chosen, progress=_part(progress, before, total))
-        of_q = q.scores(f"{stage} neighbour", trials, chosen, progress=_part(progress, before + trials, total))
-        return of_p, of_q
+    def scores(stage: str, trials: int, before: int) -> tuple[dict[str, Array], dict[str, Array]]:
+        of_p = p.scores(f"{stage} dataset", trials, stacked, progress=_part(progress, before, total))
+        of_q = q.scores(f"{stage} neighbour", trials, stacked, progress=_part(progress, before + trials, total))
+        return stacked.unstack(of_p), stacked.unstack(of_q)
 
     exploring = scores("explore", explored - fitted, 2 * fitted)
-    quantities = [mu_quantity()] if level is None else [mu_quantity(), epsilon_quantity(level)]
-    if isinstance(claim, PureDP | ApproximateDP):
-        quantities.reverse()  # the quantity that the claim is about leads
-    shares = error_shares(error, len(quantities))
-    events = [
-        choose_event(*exploring, trials=total - explored, error_probability=share, quantity=quantity)
-        for quantity, share in zip(quantities, shares, strict=True)
-    ]
+    order = ranked([one.name for one in (*known, *learned)], exploring)
+    best = order[0]
+    leading = claimed.name if claimed is not None else best
+    second = next((name for name in order if name != leading), None)
 
-    # The events are fixed from here on, and what chose them is not used again.
+    # The tests, each with its share, before the confirming trials are drawn.
+    weights = {"leading": LEADING_WEIGHT, "mu": EVENT_WEIGHT}
+    if second is not None:
+        weights["second"] = SECOND_WEIGHT
+    if level is not None:
+        weights["epsilon"] = EVENT_WEIGHT
+    shares = divide(error, weights)
+    confirmed = TrialRange(stream="confirm", first=0, stop=total - explored)
+    tried = (
+        TrialRange(stream="fit", first=0, stop=fitted),
+        TrialRange(stream="explore", first=0, stop=explored - fitted),
+    )
+    budget = ErrorBudget(error)
+    payoffs = [PayoffRow(name="leading", score=leading, payoff=payoff, claim=claim, share=shares["leading"])]
+    if second is not None:
+        payoffs.append(PayoffRow(name="second", score=second, payoff=payoff, claim=claim, share=shares["second"]))
+    explored_scores = exploring[0][best], exploring[1][best]
+    events: list[EventTest] = [plan_mu(*explored_scores, trials=total - explored, share=shares["mu"], score=best)]
+    if level is not None:
+        planned = plan_epsilon(
+            *explored_scores, trials=total - explored, share=shares["epsilon"], score=best, delta=level
+        )
+        events.append(planned)
+    if isinstance(claim, PureDP | ApproximateDP):
+        events.reverse()  # the quantity that the claim is about comes first
+    beforehand = claimed is not None
+    for planned_row in payoffs:
+        everything = beforehand and planned_row.name == "leading"
+        entered = BudgetRow(
+            name=planned_row.name,
+            hypothesis=claim.describe(),
+            share=planned_row.share,
+            explored=() if everything else tried,
+            confirmed=(*tried, confirmed) if everything else (confirmed,),
+        )
+        budget.enter(entered)
+    for event in events:
+        hypothesis = claim.describe()
+        budget.enter(
+            BudgetRow(name=event.name, hypothesis=hypothesis, share=event.share, explored=tried, confirmed=(confirmed,))
+        )
+
+    # Everything is fixed from here on, and what was explored is used again only by the score known beforehand.
     confirming = scores("confirm", total - explored, 2 * explored)
-    counts = [count(event, *confirming) for event in events]
-    rows = [
-        _row(quantity, event, counted, share, claim)
-        for quantity, event, counted, share in zip(quantities, events, counts, shares, strict=True)
-    ]
-    broken = [row for row in rows if row.outcome == _CONTRADICTS]
+    rows: list[LedgerRow] = []
+    for payoff_row in payoffs:
+        used = confirming[0][payoff_row.score], confirming[1][payoff_row.score]
+        if beforehand and payoff_row.name == "leading":
+            used = tuple(  # type: ignore[assignment]  # two of them
+                np.concatenate([fit[leading], explore[leading], confirm])
+                for fit, explore, confirm in zip(fitting, exploring, used, strict=True)
+            )
+        rows.append(payoff_row.decide(*used))
+        budget.close(payoff_row.name, rows[-1].outcome)
+    for event in events:
+        rows.append(event.decide(confirming[0][event.score], confirming[1][event.score], claim))
+        budget.close(event.name, rows[-1].outcome)
+    assert budget.is_closed
+    rows = [_with_ranges(row, entered) for row, entered in zip(rows, budget.rows, strict=True)]
+
+    broken = [row for row in rows if row.is_contradiction]
     witness = None
+    by_name = {one.name: one for one in stacked.scores}
     if broken:
+        # An event is easier to check than a mean, so it is shown if one suffices.
+        row = next((row for row in broken if row.event is not None), broken[0])
         witness = StatisticalWitness(
             dataset_shape=p.dataset.shape,
             neighbour_shape=q.dataset.shape,
-            score=chosen.describe(),
-            row=broken[0],
-            inequality=_inequality(broken[0], claim),
+            score=by_name[row.score].describe(),
+            row=row,
+            inequality=_inequality(row, claim),
         )
-    bounds = {row.what.partition(" ")[0]: row.bound for row in rows}
-    mu_lower = bounds["mu_lower"]
-    assert mu_lower is not None
-    region = trade_off_region(region_thresholds(*exploring), *confirming, error_probability=error)
+    shown = given.name if given is not None else leading
+    region = trade_off_region(
+        region_thresholds(exploring[0][shown], exploring[1][shown]),
+        confirming[0][shown],
+        confirming[1][shown],
+        error_probability=error,
+    )
+    bounds = [(row.what.partition(" ")[0], row.bound) for row in rows if row.bound is not None]
+    epsilon_bounds = [bound for what, bound in bounds if what == "epsilon_lower"]
     return DistinguishingTest(
         refuted=bool(broken),
         claim=claim,
@@ -161,108 +228,47 @@ def distinguish(
         samples=total,
         explored=explored,
         seed=p.seed,
-        score=chosen.name,
-        mu_lower=mu_lower,
-        epsilon_lower=bounds.get("epsilon_lower"),
+        score=leading,
+        mu_lower=max(bound for what, bound in bounds if what == "mu_lower"),
+        epsilon_lower=None if level is None else max(epsilon_bounds),
         delta=level,
-        p_value=p_value(events, counts, claim, error),
+        p_value=_p_value(rows, error),
         witness=witness,
         ledger=(*rows, region_row(region)),
         region=region,
     )
 
 
-def contradicts(probability_lower: float, probability_upper: float, claim: Guarantee) -> bool:
-    """Whether p >= the lower bound and q <= the upper bound are impossible under the claim: p > 1 - beta(q), exactly.
-
-    beta_lower is a lower bound on the claimed trade-off function, which does not increase; so no rounding helps.
-    """
-    beta = float(claim.beta_lower(probability_upper))
-    return Fraction(probability_lower) + Fraction(beta) > 1
+def _p_value(rows: list[LedgerRow], error: float) -> float:
+    """The least of the p-values of the rows, each divided by its weight: valid for any dependence between them."""
+    found = [row.p_value / (row.error_share / error) for row in rows if row.p_value is not None]
+    return min(1.0, max(min(found) * (1 + 1e-12), SMALLEST_ERROR))
 
 
-def p_value(events: list[Event], counts: list[Counts], claim: Guarantee, error_probability: float) -> float:
-    """The smallest error probability at which the events refute the claim, within 1e-4 of itself, rounded up.
-
-    A valid p-value: events and proportions of the shares are fixed beforehand, and to be refuted at e implies to be
-    refuted at every larger e; hence P(p-value <= e) = P(refuted at e) <= e under the claim.
-    """
-
-    def refuted(at: float) -> bool:
-        shares = error_shares(at, len(events))
-        return any(
-            contradicts(*simultaneous_bounds(event, counted, share), claim)
-            for event, counted, share in zip(events, counts, shares, strict=True)
-        )
-
-    if refuted(error_probability):
-        low, high = SMALLEST_ERROR, error_probability
-        if refuted(low):
-            return low
-    else:
-        low, high = error_probability, 1 - 2.0**-20
-        if not refuted(high):
-            return 1.0
-    while high > low * (1 + 1e-4):
-        middle = math.sqrt(low) * math.sqrt(high)
-        low, high = (low, middle) if refuted(middle) else (middle, high)
-    return high
-
-
-def error_shares(error_probability: float, quantities: int) -> list[float]:
-    """The shares of one or two quantities, the leading one first; their exact sum is at most the error probability."""
-    if quantities == 1:
-        return [error_probability]
-    leading = float(LEADING_SHARE) * error_probability
-    other = error_probability - leading
-    while Fraction(leading) + Fraction(other) > Fraction(error_probability):
-        other = math.nextafter(other, 0)
-    return [leading, other]
-
-
-_CONTRADICTS: Final = "contradicts the claim"
-_COMPATIBLE: Final = "does not contradict the claim"
-
-
-def _row(quantity: Quantity, event: Event, counts: Counts, share: float, claim: Guarantee) -> LedgerRow:
-    above, below = simultaneous_bounds(event, counts, share)
-    return LedgerRow(
-        what=quantity.name,
-        role=Role.TEST,
-        event=event,
-        method=METHOD,
-        error_share=share,
-        counts=counts,
-        probability_lower=above,
-        probability_upper=below,
-        bound=max(float(quantity.bound(above, below)), 0.0),
-        outcome=_CONTRADICTS if contradicts(above, below, claim) else _COMPATIBLE,
+def _with_ranges(row: LedgerRow, entered: BudgetRow) -> LedgerRow:
+    explored, confirmed = (
+        ", ".join(one.describe() for one in ranges) or "none" for ranges in (entered.explored, entered.confirmed)
     )
+    return replace(row, explored=explored, confirmed=confirmed)
 
 
 def _inequality(row: LedgerRow, claim: Guarantee) -> str:
-    assert row.event is not None
-    assert row.probability_upper is not None
-    first, second = ("P", "Q") if row.event.order is Order.DATASET_FIRST else ("Q", "P")
-    allowed = math.nextafter(1 - float(claim.beta_lower(row.probability_upper)), math.inf)
-    event = row.event.describe()
-    return (
-        f"{first}({event}) >= {row.probability_lower!r} and {second}({event}) <= {row.probability_upper!r}, "
-        f"where {claim.describe()} allows {first}({event}) <= {allowed!r}"
-    )
+    said = f"p <= {row.p_value!r}, at most the share {row.error_share!r} of the error probability"
+    return f"{row.outcome}: {claim.describe()} implies {row.implied} ({said})"
 
 
-def _samplers(mechanism: AnyMechanism, datasets: object, seed: int) -> tuple[Sampler, Sampler]:
+def samplers(mechanism: AnyMechanism, datasets: object, seed: int) -> tuple[Sampler, Sampler]:
+    """The mechanism on the dataset and on its neighbour."""
     if not isinstance(datasets, tuple) or len(datasets) != 2:
         raise InvalidValue("neighbours", datasets, "a NeighbourPair or two arrays", "give (dataset, neighbour)")
-    samplers = []
+    made = []
     for where, dataset in zip(("the dataset", "the neighbour"), datasets, strict=True):
         try:
             records = np.asarray(dataset)
         except ValueError:  # ragged
             raise InvalidValue("neighbours", dataset, "two arrays", "give records of one shape") from None
-        samplers.append(Sampler.prepare(mechanism, records, where=where, seed=seed))
-    p, q = samplers
+        made.append(Sampler.prepare(mechanism, records, where=where, seed=seed))
+    p, q = made
     if p.size != q.size:
         problem = f"returned {p.size} numbers on the dataset and {q.size} on the neighbour"
         remedy = "return arrays of one shape, whatever the data: a shape that depends on them is a leak"
@@ -270,7 +276,8 @@ def _samplers(mechanism: AnyMechanism, datasets: object, seed: int) -> tuple[Sam
     return p, q
 
 
-def _checked_error(error_probability: float) -> float:
+def checked_error(error_probability: float) -> float:
+    """A float in [1e-90, 1)."""
     number = isinstance(error_probability, float | np.floating)
     if not number or not SMALLEST_ERROR <= error_probability < 1:
         remedy = "state how often a claim that holds may be refuted, such as 0.05, or 1e-6 for a nightly run"
@@ -278,13 +285,15 @@ def _checked_error(error_probability: float) -> float:
     return float(error_probability)
 
 
-def _check_claim(claim: object) -> None:
-    if not isinstance(claim, Guarantee):
+def check_claim(claim: object) -> None:
+    """Raise unless it is a guarantee."""
+    if not isinstance(claim, ImpliedCurves):
         remedy = "write for example GaussianDP(1), or parse_guarantee('eps=1, delta=1e-6')"
         raise InvalidValue("claim", claim, "a guarantee", remedy)
 
 
-def _checked_samples(samples: int) -> int:
+def checked_samples(samples: int) -> int:
+    """A whole number of at least 50."""
     try:
         checked = 0 if isinstance(samples, bool) else operator.index(samples)
     except TypeError:
@@ -295,17 +304,16 @@ def _checked_samples(samples: int) -> int:
     return checked
 
 
-def _checked_delta(delta: Exact | None, claim: Guarantee) -> float | None:
+def checked_delta(delta: Exact | None, claim: Guarantee) -> float | None:
     """The delta at which epsilon is bounded, rounded up."""
     if delta is None and isinstance(claim, ApproximateDP):
         delta = claim.delta
     if delta is None:
         return 0.0 if isinstance(claim, PureDP) else None
-    exact = exactly(delta, name="delta")
+    exact: Fraction = exactly(delta, name="delta")
     if not 0 <= exact < 1:
         raise InvalidValue("delta", delta, "in [0, 1)", "give the delta at which epsilon is bounded, such as '1e-6'")
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+    return float_above(exact)
 
 
 def _part(progress: Progress, before: int, total: int) -> Progress:

@@ -23,6 +23,10 @@ DOUBLE_MODE: Final = (
 )
 
 
+CONTRADICTS: Final = "contradicts the claim"
+COMPATIBLE: Final = "does not contradict the claim"
+
+
 class Order(enum.Enum):
     """Which law the event is likely under; a claim about a neighbouring relation covers both orders."""
 
@@ -67,7 +71,8 @@ class LedgerRow:
     """One statement about one event, and what it costs.
 
     Attributes:
-        what: the quantity bounded: "mu_lower", "epsilon_lower at delta=...", or "trade-off region".
+        what: the quantity bounded: "mu_lower", "epsilon_lower at delta=...", "the claimed curve" (which is only tested)
+            or "trade-off region".
         role: whether the row is part of the test.
         event: fixed on trials that were then discarded; None for the region, whose thresholds are in `CurveRegion`.
         method: how the probabilities are bounded.
@@ -77,6 +82,12 @@ class LedgerRow:
         probability_upper: bound on the probability of the event under the second law of its order.
         bound: of the quantity.
         outcome: in words.
+        score: the name of the score that the row looks at.
+        p_value: of the claim in this row, valid without regard to the other rows.
+        payoff: the payoff with its means, for a row that is about a payoff instead of an event.
+        explored: the trials that designed the row; none for a score that was known beforehand.
+        confirmed: the fresh trials that decide it.
+        implied: the inequality that the claim implies and the row tests.
     """
 
     what: str
@@ -89,6 +100,17 @@ class LedgerRow:
     probability_upper: float | None
     bound: float | None
     outcome: str
+    score: str = ""
+    p_value: float | None = None
+    payoff: dict[str, object] | None = None
+    explored: str = "none"
+    confirmed: str = "none"
+    implied: str = ""
+
+    @property
+    def is_contradiction(self) -> bool:
+        """Whether the row refutes the claim."""
+        return self.outcome == CONTRADICTS
 
 
 @final
@@ -116,7 +138,8 @@ class StatisticalWitness:
 class CurveRegion:
     """Where the trade-off function lies: with alpha = Q(score >= t) and beta = P(score < t), for K thresholds at once.
 
-    Every (alpha, beta) lies in its rectangle, all K together, except with ``error_probability``.
+    Every (alpha, beta) lies in its rectangle, all K together, except with ``error_probability``. The trade-off function
+    of the pair is convex and no test does better, so it lies below `beta_upper_at` everywhere.
 
     Attributes:
         thresholds, alpha_lower, alpha_upper, beta_lower, beta_upper: shape (K,).
@@ -130,6 +153,25 @@ class CurveRegion:
     beta_upper: Array
     error_probability: float
 
+    def beta_upper_at(self, alpha: Array) -> Array:
+        """An upper confidence band on the whole trade-off function, at levels in [0, 1]: shape (n,) to (n,).
+
+        The lower convex hull of (0, 1), (1, 0) and the outer corners (alpha_upper, beta_upper) of the rectangles, for
+        all alpha at once with ``error_probability``; moved up by a few units in the last place.
+        """
+        corners = sorted(
+            {(0.0, 1.0), (1.0, 0.0), *zip(self.alpha_upper.tolist(), self.beta_upper.tolist(), strict=True)}
+        )
+        hull: list[tuple[float, float]] = []
+        for x, y in corners:
+            while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (x - hull[-2][0]) >= (y - hull[-2][1]) * (
+                hull[-1][0] - hull[-2][0]
+            ):
+                hull.pop()
+            hull.append((x, y))
+        band: Array = np.interp(alpha, [x for x, _ in hull], [y for _, y in hull])
+        return np.minimum(band + 1e-15, 1.0)
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -142,7 +184,8 @@ class DistinguishingTest:
         mechanism: what was run, by name.
         error_probability: with which a claim that holds is refuted, or a bound below exceeds the truth, at most.
         samples: trials per dataset, everything included.
-        explored: of those, per dataset, the ones that chose score and events and were then discarded.
+        explored: of those, per dataset, the ones that learned scores and chose events; the rows that were designed on
+            them do not use them again.
         seed: of all random numbers.
         score: its name.
         mu_lower: every mu for which both laws are mu-GDP is at least this, whatever the claim.
@@ -252,6 +295,12 @@ def _row(row: LedgerRow) -> dict[str, object]:
         "probability_upper": row.probability_upper,
         "bound": row.bound,
         "outcome": row.outcome,
+        "score": row.score,
+        "p_value": row.p_value,
+        "payoff": row.payoff,
+        "explored": row.explored,
+        "confirmed": row.confirmed,
+        "implied": row.implied,
     }
 
 

@@ -18,10 +18,10 @@ from scipy import special
 from dpverdict.audit.joint_test import Method, TwoCounts, default_method, joint_p, signed_root
 from dpverdict.mechanisms.guarantee import GaussianDP
 
-_WIDTH: Final = 1 / 2048
+_WIDTH: Final = 1 / 1000
 """The search ends when this share of the whole range is left."""
-_TRIES: Final = 8
-_MARGIN: Final = 2e-3
+_TRIES: Final = 5
+_MARGIN: Final = 5e-3
 """In units of z: how far beyond the expected solution the next p-value is asked, to enclose it."""
 
 

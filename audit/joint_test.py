@@ -37,8 +37,9 @@ NUISANCE_SHARE: Final = 1 / 500
 """Of the level, for the interval of the nuisance parameter."""
 _SLACK: Final = 1e-9
 """Tables whose z is this little below the observed one count as at least as extreme: rounding cannot shrink p."""
-_FIRST_CELLS: Final = 8
-_SPLITS: Final = 5
+_FIRST_CELLS: Final = 24
+_SPLITS: Final = 2
+_MOST_STEPS: Final = 500
 _PAD: Final = 1e-9
 """Relative; the incomplete beta function of SciPy is far better than that wherever it was compared."""
 
@@ -157,14 +158,14 @@ def joint_p(counts: TwoCounts, *, epsilon: float, delta: float, level: float, me
         raise InvalidValue("level", level, "in (0, 1)", "state how often a true hypothesis may be rejected")
     match default_method(counts) if method is None else method:
         case Method.EXACT:
-            return exact_p(counts, epsilon, delta, NUISANCE_SHARE * level)
+            return exact_p(counts, epsilon, delta, NUISANCE_SHARE * level, level)
         case Method.ASYMPTOTIC:
             return float(special.ndtr(-signed_root(*counts.four, epsilon, delta)))
         case _:
             return _clopper_pearson_p(counts, epsilon, delta)
 
 
-def exact_p(counts: TwoCounts, epsilon: float, delta: float, gamma: float) -> float:
+def exact_p(counts: TwoCounts, epsilon: float, delta: float, gamma: float, level: float) -> float:
     """sup of P(z >= observed z) over q in a Clopper-Pearson interval of confidence 1 - gamma and p <= delta + e^eps q.
 
     Plus gamma. Because z increases in K_P and decreases in K_Q, the extreme tables are {K_P >= m(K_Q)} with m not
@@ -172,7 +173,8 @@ def exact_p(counts: TwoCounts, epsilon: float, delta: float, gamma: float) -> fl
 
         sum over j of Bin(j; N_Q, a) P(Bin(N_P, delta + e^epsilon b) >= m(j)).
 
-    Cells are split where that may be the maximum. Every approximation is on the side of a larger p.
+    Cells are split where that may be the maximum, until p is known within a few per cent, or is far from ``level``,
+    which is where it will be compared. Every approximation is on the side of a larger p.
     """
     kp, n_p, kq, n_q = counts.four
     observed = float(signed_root(kp, n_p, kq, n_q, epsilon, delta))
@@ -186,7 +188,8 @@ def exact_p(counts: TwoCounts, epsilon: float, delta: float, gamma: float) -> fl
     reach = math.sqrt(-2 * math.log(gamma)) + 1.5
     first = max(0, math.floor(n_q * low - reach * math.sqrt(n_q * low) - 3))
     last = min(n_q, math.ceil(n_q * high + reach * math.sqrt(n_q * high) + 3 * reach))
-    j = np.arange(first, last + 1)
+    # Between two of these counts f, below, is taken as its value at the smaller one, where it is larger.
+    j = np.arange(first, last + 1, 1 + (last - first) // _MOST_STEPS)
     m = _smallest_extreme(j, n_p, n_q, epsilon, delta, observed)
     m = np.minimum.accumulate(m[::-1])[::-1]  # rounding may not make the region smaller, nor less monotone
 
@@ -216,9 +219,13 @@ def exact_p(counts: TwoCounts, epsilon: float, delta: float, gamma: float) -> fl
         head = below(left)
         bounds = probability(above(delta + e * right), head)
         best = float(bounds.max())
-        if split == _SPLITS or best <= attained * 1.01:
+        if split == _SPLITS or best <= max(attained * 1.05, level / 2):
             break
-        attained = max(attained, float(probability(above(delta + e * left), head).max()))
+        i = int(bounds.argmax())
+        at = left[i : i + 1]
+        attained = max(attained, float(probability(above(delta + e * at), head[i : i + 1])[0]))
+        if attained > 2 * level:
+            break
         keep = bounds > attained  # the maximum is not in a cell that is below what some q attains
         if not keep.any():
             break

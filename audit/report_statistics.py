@@ -25,7 +25,7 @@ def statistics_section(test: DistinguishingTest, agreement: str | None) -> Secti
             f"{test.region.error_probability:g}; never used to refute"
         )
     named |= {
-        "samples": f"{test.samples} per dataset ({test.explored} of them chose score and events, and do not count)",
+        "samples": f"{test.samples} per dataset ({test.explored} of them learned scores and chose events)",
         "score": test.score,
         "outputs": test.mode,
         "seed": str(test.seed),
@@ -89,19 +89,29 @@ def _ledger_table(test: DistinguishingTest) -> Table:
     rows = tuple(_ledger_row(row) for row in test.ledger if row.role is Role.TEST)
     return Table(
         caption="Ledger: what each statement costs; the shares sum to the error probability of the test",
-        header=("statement", "bound", "event", "on dataset", "on neighbour", "share"),
+        header=("statement", "bound", "tested by", "on dataset", "on neighbour", "p", "share"),
         rows=rows,
     )
 
 
 def _ledger_row(row: LedgerRow) -> tuple[str, ...]:
-    counts = row.counts
+    dataset, neighbour = "-", "-"
+    tested = "-"
+    if row.event is not None:
+        tested = f"score {_comparison(row.event)} {row.event.threshold:.6g} ({row.score})"
+    if row.counts is not None:
+        dataset = f"{row.counts.dataset_count} of {row.counts.dataset_trials}"
+        neighbour = f"{row.counts.neighbour_count} of {row.counts.neighbour_trials}"
+    if row.payoff is not None:
+        tested = f"{row.payoff['kind']} payoff ({row.score})"
+        dataset, neighbour = f"mean {row.payoff['dataset_mean']:.6g}", f"mean {row.payoff['neighbour_mean']:.6g}"
     return (
         row.what,
         "-" if row.bound is None else at_least(row.bound, 6),
-        "-" if row.event is None else f"score {_comparison(row.event)} {row.event.threshold:.6g}",
-        "-" if counts is None else f"{counts.dataset_count} of {counts.dataset_trials}",
-        "-" if counts is None else f"{counts.neighbour_count} of {counts.neighbour_trials}",
+        tested,
+        dataset,
+        neighbour,
+        "-" if row.p_value is None else at_most(row.p_value, 3),
         f"{row.error_share:.3g}",
     )
 
@@ -119,6 +129,9 @@ def _witness_table(witness: StatisticalWitness) -> Table:
         counts = row.counts
         named["on the dataset"] = f"{counts.dataset_count} times in {counts.dataset_trials} releases"
         named["on the neighbour"] = f"{counts.neighbour_count} times in {counts.neighbour_trials} releases"
+    if row.payoff is not None:
+        named["payoff"] = ", ".join(f"{name} {_short(value)}" for name, value in row.payoff.items())
+    named["decided on trials"] = row.confirmed
     named["datasets"] = f"of shape {witness.dataset_shape} and {witness.neighbour_shape}"
     named["score"] = ", ".join(f"{name}: {_short(value)}" for name, value in witness.score.items())
     return facts(named, caption="The event that contradicts the claim")

@@ -1,0 +1,287 @@
+"""Refute a claim from pairs of outputs that arrive one after another: look, stop and resume at any time.
+
+Pairs are drawn in blocks, each from streams of its own. Before a block is drawn its scores are fixed: the one that is
+known, and those learned from all earlier blocks, refitted whenever the number of pairs has doubled. A bettor per score
+bets on every pair of the block (`betting`); the weighted mean of their wealths reaches 1/error probability with at most
+that probability if the claim holds, whenever one stops. What a mechanism did before counts: a test that is resumed goes
+on with its wealth, and one whose mechanism or claim has changed is a new test.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, NoReturn, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpverdict.audit.betting import Mixture, Wealth
+from dpverdict.audit.distinguish import check_claim, checked_error, checked_samples, samplers
+from dpverdict.audit.distinguishing_test import DOUBLE_MODE
+from dpverdict.audit.portfolio import claimed_score, learn_scores, payoff_of_claim
+from dpverdict.audit.scores import Score, as_score
+from dpverdict.audit.trials import AnyMechanism, Progress, Sampler, batched
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.guarantee import Guarantee
+from dpverdict.mechanisms.neighbours import NeighbourPair
+
+Array = NDArray[np.float64]
+
+FIRST_BLOCK: Final = 250
+"""Pairs that only train, without a known score; later blocks add a quarter to what there is."""
+MOST_TRAINING: Final = 50_000
+"""Pairs after which the scores are learned no further."""
+KNOWN_WEIGHT: Final = 0.6
+"""Of the wealth, for the bettor with the known score; the learned ones share the rest."""
+STATE_VERSION: Final = 1
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SequentialTest:
+    """The result of `distinguish_sequentially`, so far.
+
+    Attributes:
+        refuted: whether the wealth has ever reached 1/error_probability.
+        stopped_at: pairs drawn until it did, training included; None if it has not.
+        claim: what is tested.
+        mechanism: what was run, by name.
+        error_probability: with which a claim that holds is ever refuted, at most, however often one looks.
+        samples: pairs drawn so far, training included.
+        bet_on: of those, the pairs that were bet on.
+        seed: of all random numbers.
+        scores: the names of the scores, with their weights.
+        e_value: the present wealth; its mean is at most 1 if the claim holds.
+        p_value: 1 over the largest wealth so far.
+        witness: the payoff and the scores that won, as data; None if not refuted.
+        state: give it to the next call to go on; JSON-ready.
+        mode: what an output is.
+    """
+
+    refuted: bool
+    stopped_at: int | None
+    claim: Guarantee
+    mechanism: str
+    error_probability: float
+    samples: int
+    bet_on: int
+    seed: int
+    scores: dict[str, float]
+    e_value: float
+    p_value: float
+    witness: dict[str, object] | None
+    state: dict[str, object]
+    mode: str = DOUBLE_MODE
+
+    @property
+    def kind(self) -> Literal["statistical"]:
+        """The kind of this evidence."""
+        return "statistical"
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a SequentialTest can refute, never certify; read test.refuted")
+
+    def summary(self) -> str:
+        """One line: outcome, claim, error probability, wealth, pairs."""
+        outcome = f"refuted after {self.stopped_at} pairs" if self.refuted else f"not refuted by {self.samples} pairs"
+        return (
+            f"statistical evidence, anytime-valid: {self.claim.describe()} {outcome} for {self.mechanism} at error "
+            f"probability {self.error_probability:g} (p <= {self.p_value:.3g}, e-value {self.e_value:.3g})"
+        )
+
+
+def distinguish_sequentially(
+    mechanism: AnyMechanism,
+    neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
+    claim: Guarantee,
+    *,
+    error_probability: float,
+    most_samples: int,
+    seed: int,
+    score: Score | Callable[[Array], object] | None = None,
+    state: dict[str, object] | None = None,
+    progress: Progress | None = None,
+) -> SequentialTest:
+    """Draw pairs until the claim is refuted, or until ``most_samples`` were drawn in all; then it may be resumed.
+
+    Args:
+        mechanism: what is run, see `dpverdict.audit.trials`; its outputs must not depend on earlier ones.
+        neighbours: the two datasets; without a `NeighbourPair` the score is learned.
+        claim: the guarantee, which covers both orders of the pair.
+        error_probability: with which a claim that holds is ever refuted, in [1e-90, 1).
+        most_samples: pairs in all, those before a resumption included; at least 50.
+        seed: of all random numbers; to resume needs the same.
+        score: outputs (trials, m) -> (trials,), see `distinguish`.
+        state: of an earlier test of the same mechanism, datasets, claim, error probability and seed, to go on with.
+        progress: told how many pairs are done, and how many there are to do at most.
+
+    Raises:
+        InvalidValue: a parameter out of its range, or a state of another test.
+        MechanismFailure: the mechanism raises, or returns something that is not an array of numbers of one shape.
+    """
+    error = checked_error(error_probability)
+    most = checked_samples(most_samples)
+    check_claim(claim)
+    pair = neighbours
+    datasets = (pair.dataset, pair.neighbour) if isinstance(pair, NeighbourPair) else pair
+    p, q = samplers(mechanism, datasets, seed)
+    given = None if score is None else as_score(score)
+    known = claimed_score(mechanism, neighbours) if given is None else None
+    payoff = payoff_of_claim(claim)
+    identity = _identity(p, q, mechanism, claim, error, given)
+    target = -math.log(error) + 1e-9
+
+    starts, done, crossed, mixture = _restored(state, identity)
+    names = _names(known, given, p.size)
+    if mixture is None:
+        weights = _weights(names, known)
+        loss = payoff.largest_loss * (1 + 1e-12)
+        mixture = Mixture(weights=tuple(weights), bettors=tuple(Wealth(largest_loss=loss) for _ in names))
+    bet_on = mixture.bettors[0].pairs
+    scores: list[Score] = []
+    trained = -1
+    held: list[tuple[Array, Array]] = []
+    while crossed is None and done < most:
+        start, size = done, min(_next_end(done), most) - done
+        training = _training(start)
+        if training and training != trained:
+            held = [*held, *_drawn(p, q, starts, start, skip=len(held))]
+            of_p, of_q = (np.concatenate([block[side] for block in held])[:training] for side in (0, 1))
+            learned = learn_scores(of_p, of_q, given)
+            scores, trained = [*([known] if known else []), *learned], training
+        elif not training:
+            scores = [known] if known else []
+        of_p, of_q = _outputs(p, q, start, size)
+        if start < MOST_TRAINING and len(held) == len(starts):
+            held.append((of_p, of_q))
+        starts.append(start)
+        by_name = {one.name: one for one in scores}
+        payoffs = []
+        for name in names:
+            if name in by_name:
+                own = by_name[name]
+                payoffs.append(payoff.of_dataset(own(of_p)) - payoff.of_neighbour(own(of_q)) - payoff.allowed)
+            else:
+                payoffs.append(np.zeros(size))  # a bettor without a score does not bet
+        if by_name:
+            mixture, found = mixture.bet(payoffs, log_target=target)
+            bet_on += size
+            if found is not None:
+                crossed = done + found
+        done += size
+        if progress is not None:
+            progress(min(done, most), most)
+    witness: dict[str, object] | None = None
+    if crossed is not None:
+        described = [one.describe() for one in scores]
+        witness = {"payoff": payoff.describe(), "scores": described, "stopped_at": crossed}
+    return SequentialTest(
+        refuted=crossed is not None,
+        stopped_at=crossed,
+        claim=claim,
+        mechanism=p.name,
+        error_probability=error,
+        samples=done,
+        bet_on=bet_on,
+        seed=p.seed,
+        scores=dict(zip(names, mixture.weights, strict=True)),
+        e_value=mixture.e_value,
+        p_value=min(1.0, mixture.p_value),
+        witness=witness,
+        state={
+            "version": STATE_VERSION,
+            "identity": identity,
+            "starts": starts,
+            "done": done,
+            "crossed": crossed,
+            "mixture": mixture.to_dict(),
+        },
+    )
+
+
+def _next_end(done: int) -> int:
+    """Where the block after ``done`` pairs ends, if nothing else ends it: at steps of a quarter of what there is."""
+    step = FIRST_BLOCK
+    while 8 * step <= done:
+        step *= 2
+    return (done // step + 1) * step
+
+
+def _training(start: int) -> int:
+    """The pairs that train the scores of a block: all that there were when their number had last doubled."""
+    pairs = FIRST_BLOCK
+    while 2 * pairs <= min(start, MOST_TRAINING):
+        pairs *= 2
+    return pairs if pairs <= start else 0
+
+
+def _outputs(p: Sampler, q: Sampler, start: int, size: int) -> tuple[Array, Array]:
+    return p.collect(f"block {start} dataset", size), q.collect(f"block {start} neighbour", size)
+
+
+def _drawn(p: Sampler, q: Sampler, starts: list[int], stop: int, *, skip: int) -> list[tuple[Array, Array]]:
+    """The earlier blocks that may train, but for the first ``skip``, drawn again.
+
+    If the mechanism has randomness of its own they are other pairs, but no less independent of what is to come.
+    """
+    ends = [*starts[1:], stop]
+    blocks = [(start, end) for start, end in zip(starts, ends, strict=True) if start < MOST_TRAINING]
+    return [_outputs(p, q, start, end - start) for start, end in blocks[skip:]]
+
+
+def _names(known: Score | None, given: Score | None, outputs: int) -> list[str]:
+    """The names of the scores that `learn_scores` will make, the known one first."""
+    tiny = np.zeros((2, outputs))
+    learned = [one.name for one in learn_scores(tiny, tiny + 1, given)]
+    return [*([known.name] if known else []), *learned]
+
+
+def _weights(names: list[str], known: Score | None) -> list[float]:
+    """Positive, and with an exact sum of at most 1."""
+    if known is None:
+        return [(1 - 2.0**-40) / len(names)] * len(names)
+    others = len(names) - 1
+    if not others:
+        return [1.0]
+    return [KNOWN_WEIGHT, *[(1 - KNOWN_WEIGHT - 2.0**-40) / others] * others]
+
+
+def _restored(state: dict[str, object] | None, identity: str) -> tuple[list[int], int, int | None, Mixture | None]:
+    if state is None:
+        return [], 0, None, None
+    if state.get("version") != STATE_VERSION:
+        raise InvalidValue("state", state.get("version"), f"of version {STATE_VERSION}", "start a new test")
+    if state.get("identity") != identity:
+        remedy = "start a new test: another mechanism, pair, claim, error probability or seed is another hypothesis"
+        raise InvalidValue("state", "of another test", "of this test", remedy)
+    starts, done, crossed, mixture = (state.get(name) for name in ("starts", "done", "crossed", "mixture"))
+    if (
+        isinstance(starts, list)
+        and isinstance(done, int)
+        and (crossed is None or isinstance(crossed, int))
+        and isinstance(mixture, dict)
+    ):
+        return list(starts), done, crossed, Mixture.from_dict(mixture)
+    raise InvalidValue("state", "incomplete", "what an earlier test returned", "start a new test")
+
+
+def _identity(
+    p: Sampler, q: Sampler, mechanism: AnyMechanism, claim: Guarantee, error: float, given: Score | None
+) -> str:
+    """A hash of what the test is about: the source of the mechanism where there is one, the data, and the claim."""
+    inner: object = mechanism.function if isinstance(mechanism, batched) else mechanism
+    code = inner if inspect.isroutine(inner) or inspect.isclass(inner) else type(inner)
+    try:
+        source = inspect.getsource(code)
+    except (OSError, TypeError):
+        source = repr(getattr(code, "__qualname__", code))
+    parts = [p.name, source, claim.describe(), repr(error), str(p.seed), given.name if given else ""]
+    digest = hashlib.sha256("\0".join(parts).encode())
+    for sampler in (p, q):
+        digest.update(repr((sampler.dataset.shape, str(sampler.dataset.dtype))).encode())
+        digest.update(np.ascontiguousarray(sampler.dataset).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,121 @@
+"""`distinguish_sequentially`: stops early, resumes as if nothing had happened, and refuses another test's state."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpverdict.audit.sequential import SequentialTest, distinguish_sequentially
+from dpverdict.audit.trials import AnyMechanism, Array, batched
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE
+from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.mechanisms.neighbours import NeighbourPair
+
+PAIR = NeighbourPair(dataset=np.array([[0.0], [1.0]]), neighbour=np.array([[0.0]]), adjacency=ADD_OR_REMOVE_ONE)
+
+
+def gaussian(sigma: float, m: int = 1) -> AnyMechanism:
+    return batched(lambda d, rng, n: d.sum() / math.sqrt(m) + sigma * rng.normal(size=(n, m)))
+
+
+class WhiteBox:
+    """Gaussian noise with its likelihood ratio."""
+
+    name = "white box"
+
+    def __init__(self, sigma: float) -> None:
+        self.sigma = sigma
+
+    def release_many(self, dataset: Array, trials: int, rng: np.random.Generator) -> object:
+        return dataset.sum() + self.sigma * rng.normal(size=trials)
+
+    def likelihood_direction(self, pair: NeighbourPair) -> tuple[Array, float]:
+        return np.array([1 / self.sigma**2]), 1 / 2 / self.sigma**2
+
+
+def run(mechanism: AnyMechanism, claim: Guarantee | None = None, **change: Any) -> SequentialTest:
+    arguments: dict[str, Any] = {"error_probability": 0.05, "most_samples": 4000, "seed": 3} | change
+    return distinguish_sequentially(mechanism, PAIR, claim or GaussianDP(1), **arguments)
+
+
+@pytest.mark.parametrize("mechanism", [WhiteBox(0.7), gaussian(0.7), gaussian(0.6, 5)])
+def test_too_little_noise_is_refuted_early(mechanism: AnyMechanism) -> None:
+    test = run(mechanism)  # fails with a probability far below 1e-6: see the medians in benchmarks/empirical_core.py
+    assert test.refuted
+    assert test.stopped_at is not None
+    assert test.stopped_at <= test.samples < 4000
+    assert test.p_value <= 0.05
+    assert test.witness is not None
+    json.dumps(test.witness, allow_nan=False)
+
+
+@pytest.mark.parametrize("claim", [PureDP(1), ApproximateDP(1, "0.001")])
+def test_claims_of_one_epsilon_are_refuted_in_both_orders(claim: Guarantee) -> None:
+    laplace = batched(lambda d, rng, n: d.sum() + rng.laplace(scale=0.5, size=n))
+    assert run(laplace, claim).refuted
+
+
+@pytest.mark.parametrize("mechanism", [WhiteBox(1), gaussian(1)])
+def test_a_test_that_was_interrupted_goes_on_as_if_nothing_had_happened(mechanism: AnyMechanism) -> None:
+    whole = run(mechanism, most_samples=3000)
+    state: dict[str, object] | None = None
+    for most in (250, 1000, 1000, 3000):
+        part = run(mechanism, most_samples=most, state=state)
+        state = json.loads(json.dumps(part.state, allow_nan=False))
+        assert part.samples == most
+    assert part.state == whole.state
+    assert part.e_value == whole.e_value
+
+
+def test_a_test_may_stop_anywhere_and_a_refutation_stays() -> None:
+    first = run(WhiteBox(0.7), most_samples=77)
+    assert first.samples == 77
+    second = run(WhiteBox(0.7), state=first.state)
+    assert second.refuted
+    assert run(WhiteBox(0.7), state=second.state).stopped_at == second.stopped_at
+
+
+def test_without_a_known_score_the_first_pairs_only_train() -> None:
+    assert run(gaussian(1), most_samples=250).bet_on == 0
+    assert run(gaussian(1), most_samples=1000).bet_on == 750
+    assert run(WhiteBox(1), most_samples=1000).bet_on == 1000
+
+
+def test_the_weights_are_told_and_sum_to_at_most_one() -> None:
+    for mechanism in (WhiteBox(1), gaussian(1)):
+        test = run(mechanism, most_samples=300)
+        assert len(test.scores) >= 2
+        assert math.fsum(test.scores.values()) <= 1
+        assert "not refuted" in test.summary()
+    with pytest.raises(TypeError, match="refuted"):
+        bool(test)
+
+
+@pytest.mark.parametrize("change", [{"claim": GaussianDP(2)}, {"seed": 4}, {"error_probability": 0.01}])
+def test_the_state_of_another_test_is_refused(change: dict[str, Any]) -> None:
+    state = run(gaussian(1), most_samples=300).state
+    with pytest.raises(InvalidValue, match=r"^state="):
+        run(gaussian(1), **({"state": state} | change))
+
+
+@pytest.mark.parametrize("state", [{}, {"version": 1}, {"version": 2, "identity": "x"}])
+def test_a_state_of_another_form_is_refused(state: dict[str, object]) -> None:
+    with pytest.raises(InvalidValue, match=r"^state="):
+        run(gaussian(1), state=state)
+
+
+def test_changed_code_is_another_test() -> None:
+    def one(d: Array, rng: np.random.Generator, trials: int) -> object:
+        return d.sum() + rng.normal(size=trials)
+
+    state = run(one, most_samples=300).state
+
+    def changed(d: Array, rng: np.random.Generator, trials: int) -> object:
+        return d.sum() + 2 * rng.normal(size=trials)
+
+    changed.__qualname__ = one.__qualname__
+    with pytest.raises(InvalidValue, match=r"^state="):
+        run(changed, most_samples=300, state=state)
