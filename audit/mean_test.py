@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 FEWEST_TRIALS: Final = 200
 """Per side, below which the test is not used; its size was simulated from there on."""
 LARGEST_SKEWNESS: Final = 0.15
-"""Of the mean: beyond it the expansion is not to be relied on. At 0.15 the size at level 5 % was 5.2 %, at 0.3 6.5 %."""
+"""Of the mean: beyond it the expansion is not relied on. At 0.15 the size at level 5 % was 5.2 %, at 0.3 6.5 %."""
 SMALLEST_LEVEL: Final = 0.01
 """Levels below this need an exact test: the expansion says little about so far a tail. p is never reported smaller."""
 
