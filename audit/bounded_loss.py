@@ -129,7 +129,11 @@ class BoundedLoss(PrivacyLoss):
         return LatticeBounds([(self._pair(part), count) for part, count in _parts(self.factors)])
 
     def _pair(self, factor: Factor) -> LatticePair:
-        return factor.as_pair() if isinstance(factor, PldLoss) else lattice_pair(factor.tails, self.interval)
+        if isinstance(factor, PldLoss):
+            return factor.as_pair()
+        if isinstance(factor, PrivacyLoss):
+            return factor.lattice(self.interval)
+        return lattice_pair(factor.tails, self.interval)
 
     @staticmethod
     def _two_sides(

@@ -16,7 +16,7 @@ import numpy as np
 from dp_accounting.pld import pld_pmf
 from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-from dpverdict.audit.lattice_law import LatticeLaw, LatticeLedger, Side
+from dpverdict.audit.lattice_law import LatticeLaw, LatticeLedger, LatticePair, Side
 from dpverdict.audit.lattice_pld import TAIL_MASS, lattice_pair
 from dpverdict.audit.loss_domains import Floats
 from dpverdict.audit.loss_tails import Tails
@@ -68,7 +68,11 @@ def to_pld(tails: Tails, interval: float, *, tail_mass: float = TAIL_MASS) -> Pl
     >>> bool(lower < GaussianLoss(1).delta(1) < upper)
     True
     """
-    pair = lattice_pair(tails, interval, tail_mass=tail_mass)
+    return pair_to_pld(lattice_pair(tails, interval, tail_mass=tail_mass))
+
+
+def pair_to_pld(pair: LatticePair) -> PldPair:
+    """Both laws of a pair as dp_accounting's objects, with its ledger."""
     return PldPair(pessimistic=law_to_pld(pair.pessimistic), optimistic=law_to_pld(pair.optimistic), ledger=pair.ledger)
 
 

@@ -20,6 +20,7 @@ from dpverdict.balls import Enclosure, Enclosures, Exact
 from dpverdict.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from dpverdict.audit.lattice_law import LatticePair
     from dpverdict.audit.pld_exchange import PldPair
 
 
@@ -159,6 +160,16 @@ class PrivacyLoss(ABC):
         remedy = "compose or discretise a loss whose tails are known in float64"
         raise InvalidValue("loss", self, "one that has tails", remedy)
 
+    def lattice(self, interval: float) -> LatticePair:
+        """Two laws on the multiples of ``interval`` that bracket this loss: those of `lattice_pld.lattice_pair`.
+
+        Raises:
+            InvalidValue: the loss has no tails, or the interval does not suit it.
+        """
+        from dpverdict.audit.lattice_pld import lattice_pair
+
+        return lattice_pair(self.tails, interval)
+
     @final
     def to_pld(self, interval: float) -> PldPair:
         """Two of dp_accounting's privacy loss distributions that bracket this loss; see `pld_exchange.to_pld`.
@@ -169,9 +180,9 @@ class PrivacyLoss(ABC):
         Raises:
             InvalidValue: the loss has no tails, or the interval is not a positive number of moderate size.
         """
-        from dpverdict.audit.pld_exchange import to_pld  # which itself needs this class
+        from dpverdict.audit.pld_exchange import pair_to_pld  # which itself needs this class
 
-        return to_pld(self.tails, interval)
+        return pair_to_pld(self.lattice(interval))
 
     # what a concrete class defines: float64 arrays of any shape -------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import chain
 
 from flint import arb
 
@@ -15,6 +16,7 @@ from dpverdict.errors import PrecisionExhausted
 _FIRST_BITS = 72
 _MAX_BITS = 1 << 13
 _MAX_DOUBLINGS = 80
+_CLOSE = Fraction(1, 2**20)
 
 
 def beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fraction) -> arb:
@@ -44,7 +46,8 @@ def beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fraction) 
     bracket = _bracket(q_tail, alpha, low, high, bits)
     most = bits + _MAX_BITS
     while bits <= most:
-        for point in bracket.trials(bits):
+        first = (bracket.low,) if bracket.width < _CLOSE else ()  # a good guess is enough by itself
+        for point in chain(first, bracket.trials(bits)):
             value, excess = logarithm(point)
             with precision(bits + 16):
                 slope = ball(bracket.low).exp().union(ball(bracket.high).exp())
@@ -57,7 +60,8 @@ def beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fraction) 
                     return beta
             if not (excess > 0 or excess < 0):
                 break  # the root to all bits, and still too wide
-            bracket.narrow(point, excess, 1 if excess > 0 else -1)
+            if point != bracket.low:
+                bracket.narrow(point, excess, 1 if excess > 0 else -1)
         bits *= 2
     raise PrecisionExhausted("beta", most, "move alpha away from 0 and 1")
 

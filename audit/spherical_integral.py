@@ -35,7 +35,9 @@ _GUARD = 48
 _ROUGH = 20
 _FINER = 14
 _EVALUATIONS = 300_000
-_LARGE_DIM = 40
+_SQUARE_ROOT = range(2, 12, 2)
+"""Dimensions in which the distance to a break is replaced by its square root next to the break."""
+_NEAR = 1.5
 
 
 _Weight: TypeAlias = Callable[[acb, int, bool], acb]
@@ -49,6 +51,12 @@ class Quantity(Enum):
     Q_TAIL = "q"
 
 
+class _Pair(Enum):
+    """Two quantities by one complex integral: on the real axis the integrand has the two as its parts."""
+
+    TAILS = "p + i exp(s) q"
+
+
 def integrate(law: RadialLaw, dim: int, level: Fraction, quantity: Quantity, bits: int) -> arb:
     """The integral of ``quantity`` over {loss > level}, level >= 0, for a shift of length 1.
 
@@ -57,24 +65,41 @@ def integrate(law: RadialLaw, dim: int, level: Fraction, quantity: Quantity, bit
     Raises:
         PrecisionExhausted: that accuracy is not reached.
     """
+    return _accurately(law, dim, level, quantity, bits)[0]
+
+
+def integrate_tails(law: RadialLaw, dim: int, level: Fraction, bits: int) -> tuple[arb, arb]:
+    """(P[loss > level], Q[loss > level]), level >= 0, each as `integrate` gives it."""
+    of_p, grown = _accurately(law, dim, level, _Pair.TAILS, bits + 2)
+    with precision(bits + _GUARD):
+        return of_p, grown * (-ball(level)).exp()
+
+
+def _accurately(law: RadialLaw, dim: int, level: Fraction, quantity: Quantity | _Pair, bits: int) -> tuple[arb, ...]:
+    """The integral, or its real and its imaginary part."""
     size, working = arb(1), bits + _GUARD  # size: about the value
+    if quantity is Quantity.Q_TAIL:
+        with precision(working):
+            size = (-ball(level)).exp().upper()  # Q[L > s] <= exp(-s)
     while working <= _MAX_BITS:
         with precision(working):
             try:
                 surface = law.surface(dim, level)
                 if surface is None:
-                    return arb(0)
+                    return arb(0), arb(0)
                 goal = size * arb(2) ** -(bits + _FINER)
                 growth = ball(level).exp()
                 value = _Integral(law, dim, level, quantity, surface, goal, growth, _kappa(dim)).value()
             except Undecided:
                 working *= 2
                 continue
-            if value.rel_accuracy_bits() >= bits:
-                return value
-            seen = abs(value).upper()
+            parts = (value.real, value.imag) if quantity is _Pair.TAILS else (value.real,)
+            accurate = min(part.rel_accuracy_bits() for part in parts)
+            if accurate >= bits:
+                return parts
+            seen = abs(parts[-1]).upper()
             if value.is_finite() and seen < size / 16:  # smaller than was thought: a finer goal, at first for free
-                size = seen if value.rel_accuracy_bits() > 0 else seen**2
+                size = seen if accurate > 0 else seen**2
             else:
                 working *= 2
     raise PrecisionExhausted("the probability of a loss", _MAX_BITS, "the parameters are too extreme")
@@ -88,15 +113,15 @@ class _Integral:
     law: RadialLaw
     dim: int
     level: Fraction
-    quantity: Quantity
+    quantity: Quantity | _Pair
     surface: Surface
     goal: arb
     growth: arb  # exp(level)
     kappa: arb  # the density of the cosine of a uniform direction at 0
 
-    def value(self) -> arb:
+    def value(self) -> acb:
         surface = self.surface
-        total = arb(0)
+        total = acb(0)
         if surface.split is not None:
             of_p, of_q = self._shares(surface.split)
             total += self._weigh(of_p, of_q)
@@ -104,27 +129,31 @@ class _Integral:
             total -= self._along(surface.below, self.law.cdf)
         return total + self._along(surface.above, self.law.tail)
 
-    def _weigh(self, of_p: arb, of_q: arb) -> arb:
+    def _weigh(self, of_p: arb, of_q: arb) -> acb:
         """The share of P and the share of Q in the quantity."""
-        if self.quantity is Quantity.P_TAIL:
-            return of_p
-        if self.quantity is Quantity.Q_TAIL:
-            return of_q
-        return of_p - self.growth * of_q
+        match self.quantity:
+            case Quantity.P_TAIL:
+                return acb(of_p)
+            case Quantity.Q_TAIL:
+                return acb(of_q)
+            case _Pair.TAILS:
+                return acb(of_p, self.growth * of_q)
+        return acb(of_p - self.growth * of_q)
 
-    def _charge(self, of_p: arb, of_q: arb) -> arb:
+    def _charge(self, of_p: arb, of_q: arb) -> acb:
         """A ball about 0 that contains every value within the two bounds."""
-        if self.quantity is Quantity.P_TAIL:
-            bound = of_p
-        elif self.quantity is Quantity.Q_TAIL:
-            bound = of_q
-        else:
-            bound = of_p + self.growth * of_q
-        return bound.upper().union(-bound.upper())
+        match self.quantity:
+            case Quantity.P_TAIL:
+                return acb(_around_zero(of_p))
+            case Quantity.Q_TAIL:
+                return acb(_around_zero(of_q))
+            case _Pair.TAILS:
+                return acb(_around_zero(of_p), _around_zero(self.growth * of_q))
+        return acb(_around_zero(of_p + self.growth * of_q))
 
-    def _along(self, arc: Arc, weight: _Weight) -> arb:
+    def _along(self, arc: Arc, weight: _Weight) -> acb:
         """The integral of the weight times dF along an arc, with what is cut off at its ends."""
-        start, stop, total = arc.start.at, arc.stop.at, arb(0)
+        start, stop, total = arc.start.at, arc.stop.at, acb(0)
         if arc.start.kind is EndKind.CENTRE:
             total += self._near_centre(start)
         if arc.stop.kind is EndKind.INFINITY:
@@ -134,34 +163,33 @@ class _Integral:
             total += self._beyond(stop)
         if not start < stop:
             raise Undecided
-        middle = ((start + stop) / 2).mid()
-        if self.dim == 2 and arc.start.kind is EndKind.BREAK:
-            total += self._from_break(arc.start, 1, middle, weight)
-            start = middle
-        if self.dim == 2 and arc.stop.kind is EndKind.BREAK:
-            total += self._from_break(arc.stop, -1, middle, weight)
-            stop = middle
+        if self.dim in _SQUARE_ROOT:
+            middle = ((start + stop) / 2).mid()
+            if arc.start.kind is EndKind.BREAK:
+                start = min(middle, (_NEAR * start).mid(), key=float)
+                total += self._from_break(arc.start, 1, start, weight)
+            if arc.stop.kind is EndKind.BREAK:
+                stop = max(middle, (stop / _NEAR).mid(), key=float)
+                total += self._from_break(arc.stop, -1, stop, weight)
         return total if start is stop else total + self._directly(start, stop, weight)
 
-    def _directly(self, start: arb, stop: arb, weight: _Weight) -> arb:
+    def _directly(self, start: arb, stop: arb, weight: _Weight) -> acb:
         def integrand(v: acb, analytic: bool) -> acb:
             point = self.surface.point(v, analytic)
             cosine = (1 - point.u) / (2 * point.r)
-            if self.dim <= _LARGE_DIM:  # equal forms: each is the sharper one on wide balls at its dimensions
-                square = (point.r**2 - (1 - point.u) ** 2 / 4) / point.r**2
-            else:
-                square = (1 - cosine) * (1 + cosine)
+            square = (1 - cosine) * (1 + cosine)
             if self.dim % 2:
                 power = square ** ((self.dim - 3) // 2)
-            else:
-                power = square.sqrt(analytic=analytic) ** (self.dim - 3)
+            else:  # the root of each factor: on more wide balls both are analytic than the root of the product
+                roots = (1 - cosine).sqrt(analytic=analytic) * (1 + cosine).sqrt(analytic=analytic)
+                power = roots ** (self.dim - 3)
             if not analytic and v.imag.is_zero():
                 power = self._on_arc(square.real, power)
             return power * self._slopes(point, analytic, weight)
 
         return self._quadrature(integrand, start, stop)
 
-    def _from_break(self, end: End, side: int, to: arb, weight: _Weight) -> arb:
+    def _from_break(self, end: End, side: int, to: arb, weight: _Weight) -> acb:
         """The integral from a break to the parameter ``to``, for an even dimension.
 
         (1 - t^2)^((dim-3)/2) behaves there like a half-integer power of the distance to the break, and is a smooth
@@ -172,11 +200,14 @@ class _Integral:
         sign = 1 if end.beyond else -1
 
         def vanishing(w: acb, v: acb, point: SurfacePoint, analytic: bool) -> acb:
-            """n(v)/w^2."""
-            if not w.contains(0):
-                return (2 * point.r - sign * (1 - point.u)) / w**2
+            """n(v)/w^2: directly, or where that is wider from the slopes between the break and v."""
             between = self.surface.point(_hull(acb(end.at), v), analytic)
-            return side * (2 * between.r_slope + sign * between.u_slope)
+            mean = side * (2 * between.r_slope + sign * between.u_slope)
+            if w.contains(0):
+                return mean
+            direct = (2 * point.r - sign * (1 - point.u)) / w**2
+            sharper = not mean.is_finite() or direct.rel_accuracy_bits() > mean.rel_accuracy_bits()
+            return direct if sharper else mean
 
         def integrand(w: acb, analytic: bool) -> acb:
             v = end.at + side * w**2
@@ -205,7 +236,13 @@ class _Integral:
             cosine_q = (1 + point.u) / (2 * point.rho)
             slope_q = (point.u_slope / 2 - cosine_q * point.rho_slope) / point.rho
             of_q = point.tilt * weight(point.rho, self.dim, analytic) * slope_q
-            value += -of_q / self.growth if self.quantity is Quantity.Q_TAIL else of_q
+            match self.quantity:
+                case Quantity.Q_TAIL:
+                    value -= of_q / self.growth
+                case _Pair.TAILS:
+                    value -= of_q * acb(0, 1)
+                case _:
+                    value += of_q
         return self.kappa * value
 
     def _on_arc(self, square: arb, power: acb) -> acb:
@@ -217,11 +254,11 @@ class _Integral:
         whole = arb(0).union(bound)
         return power if power.is_finite() and power.real.rad() < whole.rad() else acb(whole)
 
-    def _quadrature(self, integrand: Callable[[acb, bool], acb], start: arb, stop: arb) -> arb:
+    def _quadrature(self, integrand: Callable[[acb, bool], acb], start: arb, stop: arb) -> acb:
         value: acb = acb.integral(
             integrand, start, stop, abs_tol=self.goal, rel_tol=arb(2) ** -ctx.prec, eval_limit=_EVALUATIONS
         )
-        return value.real
+        return value if self.quantity is _Pair.TAILS else acb(value.real)
 
     def _shares(self, parameter: arb) -> tuple[arb, arb]:
         """F(t_P) and F(-t_Q): the shares of the spheres about P and Q that lie in {loss > s}."""
@@ -242,7 +279,7 @@ class _Integral:
         bound = highest.beta_lower(half, half, 1).upper() if 0 < highest < 0.5 else arb(1)
         return arb(0).union(bound)
 
-    def _near_centre(self, radius: arb) -> arb:
+    def _near_centre(self, radius: arb) -> acb:
         """A bound on what lies nearer to P than ``radius``, the parameter of the surface where the integral begins.
 
         It is an integral of F - F(radius) over the law of the radius: for P, at most the probability of a smaller
@@ -261,7 +298,7 @@ class _Integral:
         logarithm = float(self.goal.log()) if self.goal.log().is_finite() else 0.0
         return self.surface.near_radius(self.law.radius_beyond(max(exponent, float(self.level) - logarithm), self.dim))
 
-    def _beyond(self, parameter: arb) -> arb:
+    def _beyond(self, parameter: arb) -> acb:
         """A bound on what lies beyond a point of the surface: the probability of a larger radius."""
         point = self.surface.point(acb(parameter), False)
         of_p, of_q = (self.law.tail(acb(radius.real), self.dim, False).real for radius in (point.r, point.rho))
@@ -272,6 +309,10 @@ def _kappa(dim: int) -> arb:
     """Gamma(dim/2)/(sqrt(pi) Gamma((dim-1)/2)); the density of the cosine is kappa (1 - t^2)^((dim-3)/2)."""
     half = arb(dim) / 2
     return (half.lgamma() - (half - arb(0.5)).lgamma()).exp() / arb.pi().sqrt()
+
+
+def _around_zero(bound: arb) -> arb:
+    return bound.upper().union(-bound.upper())
 
 
 def _hull(first: acb, second: acb) -> acb:

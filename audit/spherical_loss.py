@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 import numpy as np
 from flint import arb
 
+from dpverdict.audit import smooth_trade_off
 from dpverdict.audit.gaussian_loss import GaussianLoss
 from dpverdict.audit.laplace_floats import interpolated, rounded
+from dpverdict.audit.lattice_law import LatticePair
 from dpverdict.audit.loss_domains import EPSILON, Floats
 from dpverdict.audit.loss_tails import LossTails, finite_losses
 from dpverdict.audit.privacy_loss import PrivacyLoss
-from dpverdict.audit.profile_curves import ACCURACY, beta_ball, epsilon_ball, log_delta_ball
+from dpverdict.audit.profile_curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.audit.radial_law import RadialLaw
+from dpverdict.audit.spherical_lattice import symmetric_lattice
 from dpverdict.audit.spherical_profile import SphericalProfile
+from dpverdict.audit.tail_guess import TailGuess
 from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.exact_text import exact_text
@@ -59,7 +65,7 @@ class SphericalLoss(PrivacyLoss):
     inf
     """
 
-    __slots__ = ("_dim", "_law", "_profile", "_shift", "_unit_law")
+    __slots__ = ("__dict__", "_dim", "_law", "_profile", "_shift", "_unit_law")
 
     def __init__(self, dim: int, law: RadialLaw, shift: Exact | Real = 1) -> None:
         if isinstance(dim, bool) or not isinstance(dim, int | np.integer):
@@ -126,7 +132,7 @@ class SphericalLoss(PrivacyLoss):
         return rounded(self._renyi_balls, order)
 
     def tails(self, l: Floats) -> LossTails:
-        """The four tails at losses of shape (n,), with a relative error below `RELATIVE_ERROR`."""
+        """The four tails at losses of shape (n,): rounded balls, one by one, so certainly within `RELATIVE_ERROR`."""
         losses, profile = finite_losses(l), self._profile
         if profile is None:
             above = (losses < 0).astype(np.float64)
@@ -134,9 +140,9 @@ class SphericalLoss(PrivacyLoss):
                 p_above=above, p_below=1 - above, q_above=above, q_below=1 - above, relative_error=RELATIVE_ERROR
             )
         size, place = np.unique(np.abs(losses), return_inverse=True)
-        p_above = interpolated(lambda x: profile.p_above(x, _BITS), size, ())[place]
-        q_above = interpolated(lambda x: profile.q_above(x, _BITS), size, ())[place]
-        p_below = interpolated(lambda x: profile.q_above(-x, _BITS), size, ())[place]
+        balls = [[curve(Fraction(x), _BITS) for curve in (profile.p_above, profile.q_above)] for x in size.tolist()]
+        p_above, q_above = (np.array([float(pair[i]) for pair in balls])[place] for i in (0, 1))
+        p_below = np.array([float(profile.q_above(-Fraction(x), _BITS)) for x in size.tolist()])[place]
         negative = losses < 0
         return LossTails(
             p_above=np.where(negative, 1 - q_above, p_above),
@@ -145,6 +151,12 @@ class SphericalLoss(PrivacyLoss):
             q_below=np.where(negative, p_above, 1 - q_above),
             relative_error=RELATIVE_ERROR,
         )
+
+    def lattice(self, interval: float) -> LatticePair:
+        """Two laws on the multiples of ``interval`` that bracket this loss for certain: see `spherical_lattice`."""
+        if self._profile is None:
+            return PrivacyLoss.lattice(self, interval)
+        return symmetric_lattice(self._profile.p_above, self._profile.q_above, self._guess, interval)
 
     # balls ------------------------------------------------------------------------------------------------------------
 
@@ -177,8 +189,17 @@ class SphericalLoss(PrivacyLoss):
     def _beta_ball(self, alpha: Fraction) -> arb:
         if self._profile is None or alpha in (0, 1):
             return refine(lambda: ball(1 - alpha), bits=ACCURACY)
-        profile = self._profile
-        return beta_ball(profile.delta, profile.q_above, alpha, complement=profile.complement)
+        low, high = self._guess.bracket(alpha)
+        return smooth_trade_off.beta_ball(self._profile.q_above, alpha, low=low, high=high)
+
+    @cached_property
+    def _guess(self) -> TailGuess:
+        assert self._profile is not None  # where it is asked for
+        assert self._unit_law is not None
+        largest = self._unit_law.largest_loss()
+        return TailGuess(
+            self._profile.p_above, self._profile.q_above, math.inf if largest is None else largest.nearest()
+        )
 
     def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
         return [self._renyi_ball(exactly(order)) for order in orders]

@@ -8,12 +8,14 @@ from typing import final
 from flint import arb
 
 from dpverdict.audit.radial_law import RadialLaw
-from dpverdict.audit.spherical_integral import Quantity, integrate
+from dpverdict.audit.spherical_integral import Quantity, integrate, integrate_tails
 from dpverdict.balls import ball, precision
 from dpverdict.errors import PrecisionExhausted
 
 _MAX_BITS = 1 << 13
 _KEPT = 4096
+_SPARE = 12
+_TAILS = (Quantity.P_TAIL, Quantity.Q_TAIL)
 
 
 @final
@@ -68,14 +70,21 @@ class SphericalProfile:
                 rest = 1 - value
             if rest.is_exact() or rest.rel_accuracy_bits() >= bits:
                 return rest
-            wanted *= 2
+            lost = wanted - rest.rel_accuracy_bits()
+            wanted = bits + lost + 8 if lost < wanted else 2 * wanted
         raise PrecisionExhausted("1 - a probability", _MAX_BITS, "it may be too close to 0")
 
     def _integral(self, quantity: Quantity, level: Fraction, bits: int) -> arb:
         kept = self._kept.get((quantity, level))
-        if kept is None or kept[0] < bits:
-            if len(self._kept) >= _KEPT:
-                self._kept.clear()
-            kept = (bits, integrate(self._law, self._dim, level, quantity, bits))
-            self._kept[quantity, level] = kept
-        return kept[1]
+        if kept is not None and kept[0] >= bits:
+            return kept[1]
+        if len(self._kept) >= _KEPT:
+            self._kept.clear()
+        if quantity is Quantity.PROFILE:
+            value = integrate(self._law, self._dim, level, quantity, bits)
+            self._kept[quantity, level] = bits, value
+            return value
+        spare = bits + _SPARE  # the two tails are mostly asked for together, and soon to a few bits more
+        for tail, value in zip(_TAILS, integrate_tails(self._law, self._dim, level, spare), strict=True):
+            self._kept[tail, level] = spare, value
+        return self._kept[quantity, level][1]

@@ -1,0 +1,70 @@
+"""The Renyi divergences of the isotropic Laplace law enclose a two-dimensional quadrature of their definition.
+
+The quadrature is over the radius and the angle at the centre of P; the closed form is found in other coordinates.
+"""
+
+import itertools
+from fractions import Fraction
+
+import mpmath
+import pytest
+
+from dpverdict.audit.gaussian_loss import GaussianLoss
+from dpverdict.audit.radial_gaussian import IsotropicGaussian
+from dpverdict.audit.radial_laplace import IsotropicLaplace
+from dpverdict.audit.spherical_loss import SphericalLoss
+
+# (dim, scale, order): odd dimensions, where the integrand is smooth but for the centre of Q, on the axis
+CASES = [
+    (3, Fraction(1), Fraction(2)),
+    (3, Fraction(1, 2), Fraction(1)),
+    (3, Fraction(2), Fraction(1, 2)),
+    (5, Fraction(1), Fraction(1, 4)),
+    (5, Fraction(1, 3), Fraction(7, 2)),
+]
+
+
+def divergence(dim, scale, order):
+    """log(E_P[exp((a-1) L)])/(a-1), or E_P[L] at a = 1, with an error far below 1e-9."""
+    theta, a = mpmath.mpf(scale.numerator) / scale.denominator, mpmath.mpf(order.numerator) / order.denominator
+    kappa = mpmath.gamma(mpmath.mpf(dim) / 2) / (mpmath.sqrt(mpmath.pi) * mpmath.gamma(mpmath.mpf(dim - 1) / 2))
+
+    def integrand(r, t):
+        loss = (mpmath.sqrt(r * r + 1 - 2 * r * t) - r) / theta
+        weight = loss if order == 1 else mpmath.exp((a - 1) * loss)
+        density = r ** (dim - 1) * mpmath.exp(-r / theta) / (theta**dim * mpmath.gamma(dim))
+        return weight * density * kappa * (1 - t * t) ** ((dim - 3) // 2)
+
+    last = (dim + 45) * theta
+    value = mpmath.quad(integrand, [0, 1, (1 + last) / 2, last], [-1, 0, 1], maxdegree=5)
+    return value if order == 1 else mpmath.log(value) / (a - 1)
+
+
+@pytest.mark.parametrize(("dim", "scale", "order"), CASES)
+def test_the_closed_form_is_what_the_definition_says(dim, scale, order):
+    enclosure = SphericalLoss(dim, IsotropicLaplace(scale)).certified_renyi(order)
+    assert abs(divergence(dim, scale, order) / enclosure.lower - 1) < 1e-9
+    assert enclosure.upper - enclosure.lower <= 1e-15 * enclosure.upper
+
+
+def test_the_divergence_grows_with_the_order_to_the_largest_loss():
+    loss = SphericalLoss(4, IsotropicLaplace("0.5"))
+    values = [loss.certified_renyi(order) for order in ("0.001", "0.5", "0.999", 1, "1.001", 2, 30, 1000)]
+    assert all(before.upper < after.lower for before, after in itertools.pairwise(values))
+    assert values[-1].upper < 2
+    assert values[-1].lower > 1.97
+
+
+def test_small_orders_follow_from_large_ones():
+    """(1 - a) D_a = a D_(1-a), as both orders of the pair have the same curves."""
+    loss = SphericalLoss(6, IsotropicLaplace(3))
+    small, large = loss.certified_renyi("1/4"), loss.certified_renyi("3/4")
+    assert 3 * Fraction(small.lower) <= Fraction(large.upper)
+    assert Fraction(large.lower) <= 3 * Fraction(small.upper)
+
+
+def test_another_law_or_dimension_is_noticed():
+    """Planted: the formula of the next dimension, and that of the isotropic Gaussian."""
+    truth = divergence(3, Fraction(1), Fraction(2))
+    for wrong in (SphericalLoss(4, IsotropicLaplace(1)), SphericalLoss(3, IsotropicGaussian(1)), GaussianLoss(1)):
+        assert abs(truth / wrong.renyi(2) - 1) > 1e-2
