@@ -78,6 +78,8 @@ def assert_private(
         PrivacyViolation: otherwise.
         DpverdictError: an argument that cannot be used, or a mechanism that fails.
     """
+    __tracebackhide__ = True  # pytest shows the line of the caller, and the report
+
     from dpverdict.audit.run import Sampling, audit_callable, audit_mechanism
     from dpverdict.audit.trials import mechanism_name
     from dpverdict.audit.verdict import Status
