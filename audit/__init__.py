@@ -39,6 +39,7 @@ from dpverdict.audit.radial_random_direction import RandomDirectionGaussian as R
 from dpverdict.audit.rank1_calibration import calibrate_rank1 as calibrate_rank1
 from dpverdict.audit.rank1_calibration import honest_scale as honest_scale
 from dpverdict.audit.report import Report as Report
+from dpverdict.audit.response_loss import ResponseLoss as ResponseLoss
 from dpverdict.audit.run import Sampling as Sampling
 from dpverdict.audit.run import audit_callable as audit_callable
 from dpverdict.audit.run import audit_mechanism as audit_mechanism

@@ -100,7 +100,7 @@ def source_sha256(mechanism: AdditiveMechanism, *engine: ModuleType) -> str:
 
     A stored certificate whose hash differs from the present one is stale.
     """
-    parts = [type(mechanism), type(mechanism.noise), type(mechanism.sensitivity)]
+    parts = [type(mechanism), type(mechanism.noise), type(mechanism.sensitivity), *map(type, mechanism.parts)]
     modules = {inspect.getmodule(part) for part in parts} | {
         balls,
         gaussian_balls,

@@ -56,6 +56,7 @@ class BrokenCounter(AdditiveMechanism):
     ) -> None:
         self.name, self.source, self.nodes, self.claim = name, source, nodes, claim
         self.horizon = self.dim = nodes.horizon
+        self.parts = (nodes, nodes.digits)
         self.noise = DiscreteLaplaceNoise(size=int(wiring.max()) + 1, rate=rate)
         self._wiring, self._signs = wiring, signs
         self.reuses = self.noise.size < nodes.size

@@ -184,6 +184,7 @@ class FactorizationCounter(AdditiveMechanism):
         law = LaplaceNoise if noise == "laplace" else NormalNoise
         self.noise = law(size=self.factorization.size, scale=scale)
         self.source = self.factorization.source
+        self.parts = (self.factorization,)
         invertible = self.factorization.size == self.horizon  # A = L R is, so both factors are if they are square
         self.sensitivity: LaplaceStep | GaussianStep = (
             LaplaceStep(horizon=self.horizon, column=self.factorization.column, invertible=invertible)

@@ -54,6 +54,7 @@ class AdditiveMechanism(ABC):
         noise: the law of what is added to the statistic.
         sensitivity: the set of differences of the statistic over neighbouring datasets.
         assumptions: what a certificate takes for granted about the data.
+        parts: further objects whose source the sensitivity space rests on, such as the tree of a counter.
     """
 
     name: str
@@ -64,6 +65,7 @@ class AdditiveMechanism(ABC):
     noise: Noise
     sensitivity: SensitivitySpace | ShiftSpace
     assumptions: tuple[str, ...]
+    parts: tuple[object, ...] = ()
 
     @property
     @abstractmethod

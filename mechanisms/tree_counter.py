@@ -91,6 +91,7 @@ class TreeCounter(AdditiveMechanism):
         chosen = tree_errors.best_arity(self.horizon, digits) if arity == "best" else arity
         self.nodes = TreeNodes(system(chosen), self.horizon)
         self.height = self.nodes.height
+        self.parts = (self.nodes, self.nodes.digits)
         self.noise = _noise(noise, self.claim.epsilon / self.height, self.nodes.size)
         self.digits, self.noise_kind = digits, noise
         self.sensitivity = LaplaceStep(

@@ -1,5 +1,6 @@
 """The sensitivity spaces of streams and of Laplace noise, against dense algebra and against records of every kind."""
 
+import inspect
 import math
 from fractions import Fraction
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from flint import fmpq_mat
 
-from dpverdict.audit.certify import certify
+from dpverdict.audit.certify import certify, source_sha256
 from dpverdict.audit.laplace_loss import LaplaceLoss
 from dpverdict.audit.verdict import Status
 from dpverdict.audit.worst_case import neighbour_loss, worst_case
@@ -57,6 +58,24 @@ def test_the_counts_show_the_vertices_of_the_first_item_alone_from_its_power_on(
             assert worst.shift == ResponseShift(rate=Fraction(1, counter.height), count=counter.height)
             if not worst.exact and counter.nodes.alone:
                 assert worst.attained == ResponseShift(rate=Fraction(1, counter.height), count=counter.nodes.alone)
+
+
+def test_a_certificate_of_a_counter_hashes_the_tree_it_rests_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    counters = [
+        TreeCounter(horizon=12, epsilon=1, arity=5),
+        FactorizationCounter(horizon=12, kind="honaker", noise="laplace", claim="eps=1"),
+    ]
+    source = inspect.getsource
+    for counter, file in zip(counters, ("tree_nodes", "factorization_levels"), strict=True):
+        before = source_sha256(counter)
+
+        def changed(module: Any, file: str = file) -> str:
+            return source(module) + ("# changed" if module.__name__.endswith(file) else "")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(inspect, "getsource", changed)
+            assert source_sha256(counter) != before
+        assert source_sha256(counter) == before
 
 
 def test_where_the_worst_case_is_a_bound_what_is_attained_still_refutes() -> None:
