@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpverdict.audit.sequential import SequentialTest, distinguish_sequentially
 from dpverdict.audit.trials import AnyMechanism, Array, batched
@@ -119,3 +120,9 @@ def test_changed_code_is_another_test() -> None:
     changed.__qualname__ = one.__qualname__
     with pytest.raises(InvalidValue, match=r"^state="):
         run(changed, most_samples=300, state=state)
+
+
+@pytest.mark.parametrize("mechanism", [WhiteBox(1), gaussian(1)])
+def test_a_claim_that_holds_is_refuted_no_more_often_than_stated(mechanism: AnyMechanism, seed: int) -> None:
+    alarms = sum(run(mechanism, error_probability=0.2, most_samples=1500, seed=seed + i).refuted for i in range(60))
+    assert stats.binomtest(alarms, 60, 0.2, alternative="greater").pvalue >= 1e-6
