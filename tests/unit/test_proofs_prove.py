@@ -169,10 +169,20 @@ def test_the_markdown_has_a_row_and_an_anchor_for_every_statement(ledger: Ledger
     assert all(len(re.findall(r"(?<!\\)\|", row)) == 8 for row in rows)
 
 
-def test_figures_are_drawn() -> None:
-    drawn = [found.figure() for found in statements("lebeda2024") if found.figure is not None]
-    assert drawn
-    assert all(figure.startswith("<svg") for figure in drawn)
+def test_figures_are_drawn_with_text_alternatives_and_identifiers_of_their_own() -> None:
+    drawn = [found.figure() for found in statements() if found.figure is not None]
+    assert len(drawn) >= 5
+    assert all(figure.startswith("<svg") and 'role="img"' in figure and "<desc id=" in figure for figure in drawn)
+    identifiers = [name for figure in drawn for name in re.findall(r' id="([^"]+)"', figure)]
+    assert len(identifiers) == len(set(identifiers))
+    assert all(not re.search(r"#[0-9a-f]{6}", figure) for figure in drawn), "colours are roles, for light and dark"
+    assert sum("<table" in figure for figure in drawn) >= 3
+
+
+def test_progress_is_reported_to_the_end() -> None:
+    seen: list[tuple[str, int, int]] = []
+    make_ledger(matching("lebeda2024", "lem3.1"), lambda what, done, total: seen.append((what, done, total)))
+    assert seen[-1] == ("statements", 1, 1)
 
 
 def test_a_statement_of_a_users_own_file_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
