@@ -29,6 +29,8 @@ from dpverdict.audit.laplace_loss import LaplaceLoss as LaplaceLoss
 from dpverdict.audit.laplace_scale import exact_laplace as exact_laplace
 from dpverdict.audit.laplace_scale import exact_laplace_scale as exact_laplace_scale
 from dpverdict.audit.lattice_loss import LatticeLoss as LatticeLoss
+from dpverdict.audit.neighbour_search import NeighbourSearch as NeighbourSearch
+from dpverdict.audit.neighbour_search import search_neighbours as search_neighbours
 from dpverdict.audit.pld_exchange import from_pld as from_pld
 from dpverdict.audit.pld_exchange import to_pld as to_pld
 from dpverdict.audit.privacy_loss import PrivacyLoss as PrivacyLoss
