@@ -62,14 +62,27 @@ ALL: tuple[Wrong, ...] = (*GAUSSIAN, ellipses.mixed_lattice(), *counting.ALL, *l
 """Every known-wrong variant: those of `GAUSSIAN`, one on the lattice (rho-zCDP), counters and Laplace (epsilon-DP)."""
 
 
-def by_name(name: str) -> Wrong:
-    """The variant called ``name``, for example "M3".
+def by_name(name: str) -> Mutant:
+    """The variant called ``name``, for example "M3", of those with a dimension and a mu: `GAUSSIAN` and "D1".
 
     Raises:
         InvalidValue: there is none of that name.
     """
-    for mutant in ALL:
-        if mutant.name.lower() == name.lower():
-            return mutant
-    known = ", ".join(mutant.name for mutant in ALL)
+    found = any_by_name(name)
+    if not isinstance(found, Mutant):
+        remedy = "call any_by_name for the others"
+        raise InvalidValue("variant", name, "one with a dimension and a mu", remedy)
+    return found
+
+
+def any_by_name(name: str) -> Wrong:
+    """The variant called ``name`` of all of them, for example "T1".
+
+    Raises:
+        InvalidValue: there is none of that name.
+    """
+    for wrong in ALL:
+        if wrong.name.lower() == name.lower():
+            return wrong
+    known = ", ".join(wrong.name for wrong in ALL)
     raise InvalidValue("variant", name, f"one of {known}", "list them with: dpverdict list")

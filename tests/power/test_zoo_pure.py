@@ -74,7 +74,7 @@ def test_a_counter_is_refuted_exactly_where_its_true_epsilon_is_above_the_claim(
 
 @pytest.mark.parametrize("name", ["T6", "T7", "T8"])
 def test_the_combination_of_a_refutation_carries_no_noise(name: str) -> None:
-    counter = broken.by_name(name).make(12, 1, 5)  # type: ignore[call-arg]
+    counter = broken.any_by_name(name).make(12, 1, 5)
     assert isinstance(counter, BrokenCounter)
     pair = worst_case(counter).pair
     weights, offset = counter.likelihood_direction(pair)
@@ -83,15 +83,15 @@ def test_the_combination_of_a_refutation_carries_no_noise(name: str) -> None:
         values = counter.release_many(dataset, 200, np.random.default_rng(3)) @ weights - offset
         assert len(set(values.tolist())) == 1
         assert np.sign(values[0]) == sign
-    right = broken.by_name("T1").make(12, 1, 5)  # type: ignore[call-arg]
+    right = broken.any_by_name("T1").make(12, 1, 5)
     with pytest.raises(InvalidValue, match="without noise"):
-        right.likelihood_direction(worst_case(right).pair)  # type: ignore[attr-defined]
+        right.likelihood_direction(worst_case(right).pair)
 
 
 def test_an_item_that_reused_noise_does_not_show_has_no_stated_loss() -> None:
     hidden = 0
     for name in ("T6", "T7", "T8"):
-        counter = broken.by_name(name).make(12, 1, 5)  # type: ignore[call-arg]
+        counter = broken.any_by_name(name).make(12, 1, 5)
         assert isinstance(counter, BrokenCounter)
         for position in range(12):
             assert neighbour_loss(counter, 1.0, 1.0, position=position).delta(0) == 0.0
@@ -126,14 +126,14 @@ def test_every_variant_that_is_not_gaussian_has_a_number_of_releases() -> None:
 @pytest.mark.parametrize(("case", "samples"), [item for item in RELEASES.items() if item[1]], ids=str)
 def test_releases_alone_refute_each_variant(case: tuple[str, tuple[Any, ...]], samples: int, seed: int) -> None:
     name, parameters = case
-    assert refuted(broken.by_name(name).make(*parameters), samples, seed)
+    assert refuted(broken.any_by_name(name).make(*parameters), samples, seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "samples"), [item for item in RELEASES.items() if item[1]], ids=str)
 def test_releases_refute_each_variant_from_any_seed(case: tuple[str, tuple[Any, ...]], samples: int, seed: int) -> None:
     name, parameters = case
-    assert all(refuted(broken.by_name(name).make(*parameters), samples, seed + shift) for shift in range(1, 21))
+    assert all(refuted(broken.any_by_name(name).make(*parameters), samples, seed + shift) for shift in range(1, 21))
 
 
 @pytest.mark.parametrize(
@@ -141,23 +141,30 @@ def test_releases_refute_each_variant_from_any_seed(case: tuple[str, tuple[Any, 
     [("T9", (12, 1, 5)), ("T3", (12, 1, 5)), ("T7", (2, 1, 5)), ("L2", (1, 1)), ("D1", (4, 1))],
 )
 def test_releases_do_not_refute_what_is_private(name: str, parameters: tuple[Any, ...], seed: int) -> None:
-    assert not refuted(broken.by_name(name).make(*parameters), 10_000, seed)
+    assert not refuted(broken.any_by_name(name).make(*parameters), 10_000, seed)
 
 
 def test_the_lattice_variant_is_refuted_exactly_where_no_single_event_tells() -> None:
     # zCDP is a statement about moments: rho = 2 is exceeded by 15 % here, and releases do not show it.
-    wrong = broken.by_name("D1").make(3, 2)  # type: ignore[call-arg]
+    wrong = broken.any_by_name("D1").make(3, 2)
     assert certify(wrong).status is Status.REFUTED
     assert getattr(worst_case(wrong).shift, "rho", None) == Fraction(23, 10)
 
 
 def test_the_bias_of_a_wrong_sign_is_seen_in_the_counts() -> None:
-    wrong = broken.by_name("T9").make(12, 1, 5)  # type: ignore[call-arg]
+    wrong = broken.any_by_name("T9").make(12, 1, 5)
     stream = np.ones(12)
     released = wrong.release_many(stream, 4000, np.random.default_rng(1))
     off = released.mean(axis=0) - np.cumsum(stream)
     spread = released.std(axis=0) / np.sqrt(4000)
     assert (np.abs(off) > 8 * spread).any()
+
+
+def test_variants_are_found_by_name_and_by_kind() -> None:
+    assert broken.any_by_name("t1") is COUNTERS[0]
+    assert broken.by_name("d1").name == "D1"
+    with pytest.raises(InvalidValue, match=r"^variant='T1' must be one with a dimension and a mu"):
+        broken.by_name("T1")
 
 
 def test_names_of_the_zoo_are_unique() -> None:
