@@ -189,7 +189,11 @@ class _Candidate:
 
 def _builtin(dim: int, domain: Domain, rng: np.random.Generator) -> dict[str, Array]:
     """Records by what they are."""
-    found: dict[str, Array] = {"zeros": np.zeros(dim), "ones": np.ones(dim), "alternating": np.arange(dim) % 2.0}
+    found: dict[str, Array] = {
+        "zeros": np.zeros(dim),
+        "ones": np.ones(dim),
+        "alternating": (np.arange(dim) % 2).astype(np.float64),
+    }
     for i in sorted({0, dim // 2, dim - 1}):
         found[f"entry {i} alone"] = (np.arange(dim) == i).astype(np.float64)
     steps = {2**i for i in range(1, dim.bit_length())} | {dim // 2, round((dim + math.sqrt(dim)) / 2)}
