@@ -147,15 +147,6 @@ def count(event: Event, dataset_scores: Array, neighbour_scores: Array) -> Count
     )
 
 
-def simultaneous_bounds(event: Event, counts: Counts, share: float) -> tuple[float, float]:
-    """Lower bound on p, upper bound on q (first and second law of the order); both hold except with ``share``."""
-    first = (counts.dataset_count, counts.dataset_trials)
-    second = (counts.neighbour_count, counts.neighbour_trials)
-    if event.order is Order.NEIGHBOUR_FIRST:
-        first, second = second, first
-    return float(proportion_lower(*first, share / 2)), float(proportion_upper(*second, share / 2))
-
-
 def region_thresholds(dataset_scores: Array, neighbour_scores: Array) -> Array:
     """The deciles of the exploring scores of both datasets, without repetition."""
     pooled = np.sort(np.concatenate([dataset_scores, neighbour_scores]))
