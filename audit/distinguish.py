@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpverdict.audit.distinguishing_test import DistinguishingTest, LedgerRow, StatisticalWitness
+from dpverdict.audit.distinguishing_test import DistinguishingTest, LedgerRow, StatisticalWitness, mode_of
 from dpverdict.audit.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
 from dpverdict.audit.event_rows import EventTest, plan_epsilon, plan_mu
 from dpverdict.audit.events import region_row, region_thresholds, trade_off_region
@@ -63,6 +63,7 @@ def distinguish(
     seed: int,
     delta: Exact | None = None,
     score: Score | Callable[[Array], object] | None = None,
+    grid: float = 0.0,
     progress: Progress | None = None,
 ) -> DistinguishingTest:
     """Test a claim against the outputs on two neighbouring datasets, and bound mu and epsilon from below.
@@ -77,6 +78,8 @@ def distinguish(
         delta: at which epsilon is bounded; the delta of the claim if it has one; otherwise epsilon is not bounded.
         score: outputs (trials, m) -> (trials,), of any scale and direction: a spline of it is learned. Without it, the
             likelihood ratio of the mechanism. In any case others are learned, on up to 40 % of the samples.
+        grid: to audit the claim as one about real numbers: a power of two, to whose multiples the outputs are rounded
+            before anything looks at them; 0 to look at the float64 numbers as they are.
         progress: told how many trials are done, and how many there are to do.
 
     Raises:
@@ -88,7 +91,7 @@ def distinguish(
     check_claim(claim)
     level = checked_delta(delta, claim)
     datasets = (neighbours.dataset, neighbours.neighbour) if isinstance(neighbours, NeighbourPair) else neighbours
-    p, q = samplers(mechanism, datasets, seed)
+    p, q = samplers(mechanism, datasets, seed, grid)
     progress = progress or _silent
     given = None if score is None else as_score(score)
     claimed = claimed_score(mechanism, neighbours) if given is None else None
@@ -236,6 +239,7 @@ def distinguish(
         witness=witness,
         ledger=(*rows, region_row(region)),
         region=region,
+        mode=mode_of(grid),
     )
 
 
@@ -257,8 +261,8 @@ def _inequality(row: LedgerRow, claim: Guarantee) -> str:
     return f"{row.outcome}: {claim.describe()} implies {row.implied} ({said})"
 
 
-def samplers(mechanism: AnyMechanism, datasets: object, seed: int) -> tuple[Sampler, Sampler]:
-    """The mechanism on the dataset and on its neighbour."""
+def samplers(mechanism: AnyMechanism, datasets: object, seed: int, grid: float = 0.0) -> tuple[Sampler, Sampler]:
+    """The mechanism on the dataset and on its neighbour, its outputs rounded to ``grid`` if that is not 0."""
     if not isinstance(datasets, tuple) or len(datasets) != 2:
         raise InvalidValue("neighbours", datasets, "a NeighbourPair or two arrays", "give (dataset, neighbour)")
     made = []
@@ -267,7 +271,7 @@ def samplers(mechanism: AnyMechanism, datasets: object, seed: int) -> tuple[Samp
             records = np.asarray(dataset)
         except ValueError:  # ragged
             raise InvalidValue("neighbours", dataset, "two arrays", "give records of one shape") from None
-        made.append(Sampler.prepare(mechanism, records, where=where, seed=seed))
+        made.append(Sampler.prepare(mechanism, records, where=where, seed=seed, grid=grid))
     p, q = made
     if p.size != q.size:
         problem = f"returned {p.size} numbers on the dataset and {q.size} on the neighbour"

@@ -27,6 +27,13 @@ CONTRADICTS: Final = "contradicts the claim"
 COMPATIBLE: Final = "does not contradict the claim"
 
 
+def mode_of(grid: float) -> str:
+    """What an output is, in words: a float64 number, or a real number, of which only a rounded value is looked at."""
+    if not grid:
+        return DOUBLE_MODE
+    return f"real: every output was rounded to a multiple of {grid!r} before anything looked at it"
+
+
 class Order(enum.Enum):
     """Which law the event is likely under; a claim about a neighbouring relation covers both orders."""
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpverdict.audit.betting import Mixture, Wealth
 from dpverdict.audit.distinguish import check_claim, checked_error, checked_samples, samplers
-from dpverdict.audit.distinguishing_test import DOUBLE_MODE
+from dpverdict.audit.distinguishing_test import DOUBLE_MODE, mode_of
 from dpverdict.audit.portfolio import claimed_score, learn_scores, payoff_of_claim
 from dpverdict.audit.scores import Score, as_score
 from dpverdict.audit.trials import AnyMechanism, Progress, Sampler, batched
@@ -104,6 +104,7 @@ def distinguish_sequentially(
     seed: int,
     score: Score | Callable[[Array], object] | None = None,
     state: dict[str, object] | None = None,
+    grid: float = 0.0,
     progress: Progress | None = None,
 ) -> SequentialTest:
     """Draw pairs until the claim is refuted, or until ``most_samples`` were drawn in all; then it may be resumed.
@@ -117,6 +118,8 @@ def distinguish_sequentially(
         seed: of all random numbers; to resume needs the same.
         score: outputs (trials, m) -> (trials,), see `distinguish`.
         state: of an earlier test of the same mechanism, datasets, claim, error probability and seed, to go on with.
+        grid: to audit the claim as one about real numbers: a power of two, to whose multiples the outputs are rounded
+            before anything looks at them; 0 to look at the float64 numbers as they are.
         progress: told how many pairs are done, and how many there are to do at most.
 
     Raises:
@@ -128,7 +131,7 @@ def distinguish_sequentially(
     check_claim(claim)
     pair = neighbours
     datasets = (pair.dataset, pair.neighbour) if isinstance(pair, NeighbourPair) else pair
-    p, q = samplers(mechanism, datasets, seed)
+    p, q = samplers(mechanism, datasets, seed, grid)
     given = None if score is None else as_score(score)
     known = claimed_score(mechanism, neighbours) if given is None else None
     payoff = payoff_of_claim(claim)
@@ -192,6 +195,7 @@ def distinguish_sequentially(
         e_value=mixture.e_value,
         p_value=min(1.0, mixture.p_value),
         witness=witness,
+        mode=mode_of(grid),
         state={
             "version": STATE_VERSION,
             "identity": identity,
@@ -279,7 +283,8 @@ def _identity(
         source = inspect.getsource(code)
     except (OSError, TypeError):
         source = repr(getattr(code, "__qualname__", code))
-    parts = [p.name, source, claim.describe(), repr(error), str(p.seed), given.name if given else ""]
+    parts = [p.name, source, claim.describe(), repr(error), str(p.seed), repr(p.grid)]
+    parts.append(given.name if given else "")
     digest = hashlib.sha256("\0".join(parts).encode())
     for sampler in (p, q):
         digest.update(repr((sampler.dataset.shape, str(sampler.dataset.dtype))).encode())

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -87,6 +88,7 @@ class Sampler:
         where: how an error message calls the dataset, such as "the neighbour".
         seed: of every stream.
         size: m, the numbers in one output.
+        grid: outputs are rounded to its multiples, see `check_grid`; 0 to leave them as they are.
     """
 
     mechanism: AnyMechanism
@@ -95,9 +97,12 @@ class Sampler:
     where: str
     seed: int
     size: int
+    grid: float = 0.0
 
     @staticmethod
-    def prepare(mechanism: AnyMechanism, dataset: NDArray[np.generic], *, where: str, seed: int) -> Sampler:
+    def prepare(
+        mechanism: AnyMechanism, dataset: NDArray[np.generic], *, where: str, seed: int, grid: float = 0.0
+    ) -> Sampler:
         """Learn the size of an output from one trial with a stream of its own, whose result is thrown away.
 
         Raises:
@@ -115,7 +120,13 @@ class Sampler:
         unsized = Sampler(mechanism=mechanism, name=name, dataset=records, where=where, seed=check_seed(seed), size=0)
         probe = unsized._chunk(1, generator(seed, f"probe {where}", 0))
         return Sampler(
-            mechanism=mechanism, name=name, dataset=records, where=where, seed=unsized.seed, size=probe.shape[1]
+            mechanism=mechanism,
+            name=name,
+            dataset=records,
+            where=where,
+            seed=unsized.seed,
+            size=probe.shape[1],
+            grid=check_grid(grid),
         )
 
     def chunks(self, stream: str, trials: int, *, progress: Progress | None = None) -> Iterator[Array]:
@@ -147,7 +158,8 @@ class Sampler:
         journal, kind = current_journal(), "outputs" if score is None else "scores"
 
         def entry(chunk: Chunk) -> str:
-            return f"{kind} of {self.name} on {self.where}, seed {self.seed}: {stream}, {chunk.index}, {chunk.trials}"
+            of = f"{kind} of {self.name} on {self.where}, seed {self.seed}, grid {self.grid!r}"
+            return f"{of}: {stream}, {chunk.index}, {chunk.trials}"
 
         known = [journal is not None and journal.holds(entry(chunk)) for chunk in chunks]
         missing = [chunk for chunk, found in zip(chunks, known, strict=True) if not found]
@@ -166,7 +178,7 @@ class Sampler:
         outputs = self._batch(trials, rng) if isinstance(self.mechanism, BatchedMechanism) else self._loop(trials, rng)
         if not np.isfinite(outputs).all():
             raise self._failure("returned NaN or an infinity", "release finite numbers only")
-        return outputs
+        return np.rint(outputs / self.grid) * self.grid if self.grid else outputs
 
     def _batch(self, trials: int, rng: np.random.Generator) -> Array:
         assert isinstance(self.mechanism, BatchedMechanism)
@@ -281,6 +293,18 @@ def check_seed(seed: int) -> int:
             "seed", seed, "a whole number in 0..2**128 - 1", "write one down, so that others can repeat the run"
         )
     return checked
+
+
+def check_grid(grid: float) -> float:
+    """A power of two, so that rounding to its multiples is exact wherever they are float64; or 0 for none.
+
+    Raises:
+        InvalidValue: anything else.
+    """
+    if grid != 0 and not (2.0**-500 <= grid <= 2.0**500 and math.frexp(grid)[0] == 0.5):
+        remedy = "give for example 2.0**-20, much finer than the noise"
+        raise InvalidValue("grid", grid, "0 or a power of two", remedy)
+    return float(grid)
 
 
 def mechanism_name(mechanism: AnyMechanism) -> str:
