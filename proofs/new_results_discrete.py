@@ -19,6 +19,7 @@ from dpverdict.mechanisms.discrete_correlated import DiscreteCorrelatedGaussian
 from dpverdict.mechanisms.scales import family_variances
 from dpverdict.proofs.boxes import rounds_to, smaller
 from dpverdict.proofs.identities import identity, nonnegative
+from dpverdict.proofs.ji2024_algebra import has_digits
 from dpverdict.proofs.lebeda2024_algebra import d, mu
 from dpverdict.proofs.new_results_algebra import result
 from dpverdict.proofs.outcome import Finding, Findings, Method
@@ -174,16 +175,14 @@ def _agree(case: tuple[int, Fraction, Fraction, Fraction], signs: tuple[int, ...
 def not_gaussian(claim: Mapping[str, str]) -> Findings:
     """Two enclosures of the same number, and the closed form of the Gaussian profile."""
     level = Fraction(claim["epsilon"])
-    loss = LatticeLoss(1, 1, mu=1)
-    lower, upper = (Real.of(v) for v in (loss.certified_delta(level).lower, loss.certified_delta(level).upper))
+    found = LatticeLoss(1, 1, mu=1).certified_delta(level)
     gaussian = Real(lambda: gaussian_balls.delta_ball(Real.of(level), Real.of(1)))
     scope = f"d = 1, mu = 1, s = 1, eps = {claim['epsilon']}"
-    inner = rounds_to("discrete", lower, claim["discrete"], scope=scope)
-    yield inner if inner.holds is not True else rounds_to("discrete", upper, claim["discrete"], scope=scope)
+    yield has_digits("discrete", found, claim["discrete"], scope=scope)
     yield rounds_to("Gaussian", gaussian, claim["Gaussian"], scope=scope)
-    yield smaller("above", gaussian, lower, scope=scope)
-    found = direct_delta(1, Fraction(1), Fraction(1), level, (1,))
-    yield rounds_to("by nested sums", Real(lambda: found), claim["discrete"], scope=scope)
+    yield smaller("above", gaussian, Real.of(found.lower), scope=scope)
+    summed = direct_delta(1, Fraction(1), Fraction(1), level, (1,))
+    yield has_digits("by nested sums", Enclosure.of_ball(summed), claim["discrete"], scope=scope)
 
 
 class Variance(NamedTuple):

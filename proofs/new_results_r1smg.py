@@ -17,8 +17,8 @@ from dpverdict.audit.spherical_loss import SphericalLoss
 from dpverdict.balls import Enclosure, Real, ball, precision
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.rank1_gaussian import published_psi
-from dpverdict.proofs.boxes import rounds_to
 from dpverdict.proofs.identities import identity, positive
+from dpverdict.proofs.ji2024_algebra import has_digits
 from dpverdict.proofs.new_results_algebra import result
 from dpverdict.proofs.new_results_figures import true_delta_figure
 from dpverdict.proofs.outcome import Findings, Method
@@ -141,8 +141,7 @@ def curve(claim: Curve) -> Findings:
     """The package's integral along the surface {L = s}, and sums over cells of r with exact masses: other formulas."""
     for cell, printed in claim.numbers.items():
         found = true_delta(cell)
-        middle = Real.of((Fraction(found.lower) + Fraction(found.upper)) / 2)
-        yield rounds_to(f"M = {cell[0]}", middle, printed, scope=f"(M, eps, delta) = {cell}, certified")
+        yield has_digits(f"M = {cell[0]}", found, printed, scope=f"(M, eps, delta) = {cell}, certified")
 
     def inside(cell: Cell) -> bool:
         found, sums = true_delta(cell), riemann(claim, cell)
