@@ -201,10 +201,11 @@ def _dense(case: tuple[int, int], claim: Free) -> bool:
 
 
 class Infimum(NamedTuple):
-    """Whether d OPT is attained with a count of finite variance; what b must be for two layers."""
+    """Whether d OPT is attained with a count of finite variance; what b must be for two layers; an excess of S."""
 
     attained: Callable[[int], bool]
     equations: Formula
+    excess: Fraction = Fraction(1, 1000)
 
 
 INFIMUM = Infimum(lambda m: pair_root(m) is None or m == 1, lambda j: Matrix([[j, 1], [j + 1, 1]]))
@@ -220,7 +221,7 @@ INFIMUM = Infimum(lambda m: pair_root(m) is None or m == 1, lambda j: Matrix([[j
     planted=(
         Plant("attained for one layer", "always", INFIMUM._replace(attained=lambda m: True)),
         Plant("not attained for two", "one layer", INFIMUM._replace(equations=lambda j: Matrix([[j, 1], [2 * j, 2]]))),
-        Plant("approached", "one layer", INFIMUM._replace(equations=lambda j: Matrix([[j, 1], [2 * j, 2]]))),
+        Plant("approached", "not scaled", INFIMUM._replace(excess=Fraction(0))),
     ),
     assumptions=(
         "the optimal covariance of the queries is unique: tr is linear, the constraints strictly convex in S^-1",
@@ -243,9 +244,24 @@ def infimum(claim: Infimum) -> Findings:
     j = Symbol("j", positive=True)
     determinant = claim.equations(j).det()
     yield positive("not attained for two", determinant**2, {j: 1}, scope="all d = s^2 + 1 or s^2 - 1")
-    t = Symbol("t", positive=True)
-    spare = sympy.cancel(1 - 1 / (1 + t)) * claim.equations(j).rank() / 2
-    yield identity("approached", spare, t / (1 + t), scope="all d, all t > 0")
+    yield every(
+        "approached",
+        [m for m in range(2, 150) if pair_root(m) is not None],
+        lambda m: _room(m, claim.excess) > 0,
+        scope="all pairs d < 150, S scaled by 1 + 1/1000, exactly; every t > 0 as g <= 1",
+        show=lambda m: f"d = {m}",
+    )
+
+
+def _room(dim: int, excess: Fraction) -> Surd:
+    """The precision with which n - (1^T f)/j may be released when the optimal S is scaled by 1 + excess."""
+    best = ellipse_optimum(dim, dim)
+    j = best.active_layers[0]
+    rooms = [(1 - best.at_layer(i) / (1 + excess)) * Fraction(j * j, (j - i) ** 2) for i in range(dim + 1) if i != j]
+    least = rooms[0]
+    for room in rooms:
+        least = room if room < least else least
+    return least
 
 
 def _free(dim: int) -> bool:
