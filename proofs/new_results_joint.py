@@ -359,10 +359,11 @@ def weight_one(claim: tuple[Fraction, Formula]) -> Findings:
 
 
 class Symmetric(NamedTuple):
-    """C^2 of r, and sum Var(f_i) + Var(n - f_i) of (d, r)."""
+    """C^2 of r, sum Var(f_i) + Var(n - f_i) of (d, r), and what 0 becomes in the records of the law."""
 
     c_squared: Formula
     value: Formula
+    low: int = -1
 
 
 SYMMETRIC = Symmetric(lambda r: r, lambda d, r: d * (r + 1) ** 2 / 2)
@@ -378,7 +379,7 @@ SYMMETRIC = Symmetric(lambda r: r, lambda d, r: d * (r + 1) ** 2 / 2)
     planted=(
         Plant("value of Algorithm 1", "C^2 = 2 r", SYMMETRIC._replace(c_squared=lambda r: 2 * r)),
         Plant("lower bound", "3 for 2", SYMMETRIC._replace(value=lambda d, r: d * (r + 1) ** 2 / 3)),
-        Plant("second moments", "C^2 = 2 r", SYMMETRIC._replace(c_squared=lambda r: 2 * r)),
+        Plant("second moments", "records of 0 and 1", SYMMETRIC._replace(low=0)),
     ),
     assumptions=("the trace bound, leb.new.lowerbound",),
 )
@@ -393,15 +394,14 @@ def complement(claim: Symmetric) -> Findings:
     yield identity("value of Algorithm 1", r**2 * both, value, scope="all d >= 1")
     roots = r**2 / sqrt(2) + r / sqrt(2)
     yield identity("lower bound", sympy.expand(roots**2), value, scope="all d >= 1, all Gaussian mechanisms")
-    size = Integer(1) if claim.c_squared(r) == r else Integer(2)
     yield every(
         "second moments",
         range(1, 7),
-        lambda m: all(_signs(m, i, k) == (size if i == k else 0) for i in range(m + 1) for k in range(m + 1)),
+        lambda m: all(_signs(m, i, k, claim.low) == int(i == k) for i in range(m + 1) for k in range(m + 1)),
         scope="d = 1..6, all sign vectors; every d as signs are independent",
     )
 
 
-def _signs(dim: int, i: int, k: int) -> Fraction:
-    records = [(*(2 * value - 1 for value in x), 1) for x in binary_records(dim)]
+def _signs(dim: int, i: int, k: int, low: int) -> Fraction:
+    records = [(*(value or low for value in x), 1) for x in binary_records(dim)]
     return Fraction(sum(y[i] * y[k] for y in records), len(records))
