@@ -294,13 +294,14 @@ def _dense(value: Surd, dim: int, k: int) -> bool:
 
 
 class Gap(NamedTuple):
-    """c of the bound c/d, the d where the gap is 0, the largest gap with its d, the distance of d from squares."""
+    """c of the bound c/d, the d of gap 0, the largest gap with its d, the distance from squares, the variance."""
 
     coefficient: Rational
     zero: Callable[[int], bool]
     largest: Expr
     place: int
     distance: int = 3
+    own: Formula = algorithm_1
 
 
 GAP = Gap(Rational(1, 4), lambda m: isqrt(m) ** 2 == m, (6 * sqrt(2) - 7) / 12, 2)
@@ -319,11 +320,14 @@ GAP = Gap(Rational(1, 4), lambda m: isqrt(m) ** 2 == m, (6 * sqrt(2) - 7) / 12, 
             for sign in "+-"
         ),
         *(
-            Plant(name, "the gap at a square, 0", GAP._replace(coefficient=Rational(0)))
-            for name in ("pairs: the gap is not 0 at d = n^2 + 1", "pairs: the gap is not 0 at d = n^2 - 1")
+            Plant(name, "d/4 for (sqrt d + 1)^2/4", GAP._replace(own=lambda dim, root: dim / 4))
+            for name in (
+                "pairs: the gap is not 0 at d = n^2 + 1",
+                "pairs: the gap is not 0 at d = n^2 - 1",
+                "trigonometric form of h",
+                "gap by the angle",
+            )
         ),
-        Plant("trigonometric form of h", "0 for 1/4", GAP._replace(coefficient=Rational(0))),
-        Plant("gap by the angle", "0 for 1/4", GAP._replace(coefficient=Rational(0))),
         Plant("single layers: below the bound", "1 for 3", GAP._replace(distance=1)),
         Plant("distance to the squares", "5 for 3", GAP._replace(distance=5)),
         Plant(
@@ -340,9 +344,8 @@ def gap(claim: Gap) -> Findings:
 
     The bound 1/(4d) is at most 1/12 from d = 3 on, less than the gap at d = 2; at d = 1 it is 0.
     """
-    own = algorithm_1 if claim.coefficient > 0 else lambda dim, root: dim / 4
-    yield from gap_of_pairs(claim.coefficient, own)
-    yield from gap_of_single_layers(claim.distance, own)
+    yield from gap_of_pairs(claim.coefficient, claim.own)
+    yield from gap_of_single_layers(claim.distance, claim.own)
     yield every(
         "zero at the squares alone",
         range(1, 20_001),
