@@ -7,10 +7,20 @@ A transcript is a fenced block after a mark that names the command and how many 
     ...
     ```
 
-A block after ``<!-- benchmark: COMMAND -->`` is rewritten likewise, with ``--benchmarks`` only: its numbers belong to
-one run on one machine and are not checked.
+A console block names its command itself. The commands of one page run in order, in one scratch folder that holds a
+copy of examples/:
+
+    <!-- console: first 6 -->            or    <!-- console: first 6, exit code -->
+    ```console
+    $ dpverdict audit standard-gaussian --dim 9 --mu 1 --no-test
+    ...
+    ```
+
+A block after ``<!-- file: PATH -->`` shows that file of the repository. A block after ``<!-- benchmark: COMMAND -->``
+is rewritten with ``--benchmarks`` only: its numbers belong to one run on one machine and are not checked.
 
 Usage: python tools/transcripts.py               rewrite the transcripts
+       python tools/transcripts.py PAGE ...      those of some pages
        python tools/transcripts.py --benchmarks  rewrite the benchmarks too
        python tools/transcripts.py --check       exit with 1 if a transcript is not what its command prints
 """
@@ -20,47 +30,90 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Final
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(
-    r"^(?P<mark><!-- transcript: (?P<command>.+?) \| first (?P<lines>\d+) -->\n```text\n)(?P<body>.*?)^```$",
+ROOT: Final = Path(__file__).parents[1]
+PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+KINDS: Final = {
+    "transcript": r"<!-- transcript: (?P<command>.+?) \| first (?P<lines>\d+) -->\n```text\n",
+    "console": r"<!-- console: first (?P<shown>\d+)(?P<code>, exit code)? -->\n```console\n\$ (?P<typed>.+?)\n",
+    "file": r"<!-- file: (?P<path>\S+) -->\n```\w+\n",
+}
+BLOCK: Final = re.compile(
+    rf"^(?P<mark>{'|'.join(KINDS.values())})(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-MEASURED = re.compile(
+MEASURED: Final = re.compile(
     r"^(?P<mark><!-- benchmark: (?P<command>.+?) -->\n```text\n)(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-WIDTH = 100
+WIDTH: Final = 100
 
 
-def output(command: str, lines: int) -> str:
-    """The first lines that a command prints to a plain terminal of `WIDTH` columns."""
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The command as it runs in a plain terminal of `WIDTH` columns."""
     arguments = shlex.split(command)
-    if arguments[0] in ("dpverdict", "python"):
+    if arguments[0] in ("dpverdict", "python", "pytest"):
         arguments[0:1] = [str(Path(sys.executable).parent / arguments[0])]
     environment = os.environ | {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=False)
+    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST", "SOURCE_DATE_EPOCH"):
+        environment.pop(name, None)  # those of the tests that run this
+    done = subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, encoding="utf-8", check=False)
     if done.returncode not in (0, 1, 3):
-        raise SystemExit(f"{command} failed: {done.stderr}")
-    return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines()[:lines])
+        raise SystemExit(f"{command} failed: {done.stdout}{done.stderr}")
+    return done
+
+
+def output(command: str, lines: int, folder: Path = ROOT) -> str:
+    """The first lines that a command prints."""
+    return _first(run(command, folder).stdout, lines)
 
 
 def renewed(text: str) -> str:
-    """The text with every transcript replaced by what its command prints now."""
-    return BLOCK.sub(lambda m: m["mark"] + output(m["command"], int(m["lines"])) + "```", text)
+    """The text with every block replaced by what its command prints, or its file holds, now."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if "<!-- console:" in text:
+            shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+        return BLOCK.sub(lambda match: match["mark"] + _body(match, folder) + "```", text)
+
+
+def _body(match: re.Match[str], folder: Path) -> str:
+    if match["path"] is not None:
+        return (ROOT / match["path"]).read_text(encoding="utf-8")
+    if match["typed"] is None:
+        return output(match["command"], int(match["lines"]))
+    done = run(match["typed"], folder)
+    code = f"$ echo $?\n{done.returncode}\n" if match["code"] else ""
+    return _first(done.stdout, int(match["shown"])) + code
+
+
+def _first(text: str, lines: int) -> str:
+    return "".join(line.rstrip() + "\n" for line in text.splitlines()[:lines])
+
+
+def marks(text: str) -> int:
+    """How many blocks a text says it has."""
+    return len(re.findall(r"<!-- (?:transcript|console|file):", text))
 
 
 def main() -> int:
     """Rewrite or check every page."""
+    named = [Path(word).resolve() for word in sys.argv[1:] if not word.startswith("--")]
+    pages = {page: page.read_text(encoding="utf-8") for page in named or PAGES}
+    for page, text in pages.items():
+        if len(BLOCK.findall(text)) != marks(text):
+            raise SystemExit(f"{page}: a mark must be followed at once by a block of its kind")
+    with ThreadPoolExecutor(2) as threads:  # the work is done by processes
+        made = dict(zip(pages, threads.map(renewed, pages.values()), strict=True))
     stale = []
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        if len(BLOCK.findall(text)) != text.count("<!-- transcript:"):
-            raise SystemExit(f"{page}: a transcript mark must be followed at once by a text block")
-        new = renewed(text)
+    for page, text in pages.items():
+        new = made[page]
         if "--benchmarks" in sys.argv:
             new = MEASURED.sub(lambda m: m["mark"] + output(m["command"], 100) + "```", new)
         if new != text:

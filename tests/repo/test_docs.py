@@ -1,0 +1,202 @@
+"""The documentation is true: links lead somewhere, examples run, and the site is built without a warning."""
+
+import doctest
+import importlib.util
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from dpverdict.cli import app
+
+ROOT = Path(__file__).parents[2]
+TOP = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md")]
+PAGES = [*TOP, *sorted((ROOT / "docs").glob("**/*.md"))]
+FENCE = re.compile(r"^(?P<before>[^\n]*)\n```(?P<kind>[^\s`]*)[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"""\]\((?P<plain>[^()\s]+(?:\([^()]*\))?[^()\s]*)\)|<a href="(?P<html>[^"]+)\"""")
+COMMANDS = typer.main.get_command(app)
+
+
+def blocks(text: str) -> Iterator[tuple[str, str, str]]:
+    """Every fenced block: the line before it, its kind, its body."""
+    for match in FENCE.finditer("\n" + text):
+        yield match["before"], match["kind"], match["body"]
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link into a page may name: its headings, as GitHub and myst-parser write them, and its own marks."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    found = set(re.findall(r'<a id="([^"]+)"', text))
+    for heading in re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE):
+        words = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower())
+        found.add(words.strip().replace(" ", "-"))
+    return found
+
+
+def broken_links(page: Path, text: str) -> list[str]:
+    """The relative links of a page that lead nowhere."""
+    bare = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
+    gallery = runpy.run_path(str(ROOT / "tools/gallery.py"))["PAGES"]
+    found = []
+    for match in LINK.finditer(bare):
+        link = match["plain"] or match["html"]
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        if page.parent == ROOT / "docs" and path.startswith("gallery/"):
+            if path.removeprefix("gallery/") not in gallery:
+                found.append(link)
+            continue
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and (target.suffix != ".md" or anchor not in anchors(target))):
+            found.append(link)
+    return found
+
+
+def unchecked_blocks(text: str) -> list[str]:
+    """The blocks of a page that no test runs: every kind of block has a mark, a prompt or a meaning that is checked."""
+    found = []
+    for before, kind, body in blocks(text):
+        marked = re.match(r"<!-- (transcript|console|file|benchmark|command):? ", before)
+        if kind in ("python", "toml", "yaml", "text", "console"):
+            good = bool(marked) or (kind == "python" and body.startswith(">>> "))
+        elif kind == "sh":
+            good = bool(marked) or not unknown_commands(body)
+        else:
+            good = kind in ("{toctree}", "{eval-rst}")
+        if not good:
+            found.append(body)
+    return found
+
+
+def unknown_commands(script: str) -> list[str]:
+    """The lines of a script that dpverdict would not understand, or that call something else than is installed."""
+    found = []
+    for line in script.splitlines():
+        words = shlex.split(line, comments=True)
+        if not words:
+            continue
+        if words[0] == "dpverdict":
+            try:
+                name = words[1]
+                COMMANDS.commands[name].make_context(name, words[2:])  # type: ignore[attr-defined]
+            except Exception as error:
+                found.append(f"{line}: {error!r}")
+        elif words[0].removeprefix(".venv/bin/") not in ("python3", "python", "pip", "pytest"):
+            found.append(line)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert broken_links(page, page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["[a](missing.md)", "[a](index.md#no-such-heading)", "[a](#nowhere)", '<a href="gallery/none.html">a</a>'],
+)
+def test_a_planted_broken_link_is_found(link: str) -> None:
+    assert len(broken_links(ROOT / "docs/index.md", f"# Title\n\ntext {link}\n")) == 1
+
+
+def test_a_right_link_is_accepted() -> None:
+    text = "[a](sharp_edges.md) [b](index.md#where-to-begin) [c](../README.md) [d](https://example.org/x)"
+    assert broken_links(ROOT / "docs/index.md", text) == []
+    assert len(LINK.findall(text)) == 4
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_every_block_is_of_a_kind_that_is_checked(page: Path) -> None:
+    assert unchecked_blocks(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "```python\nx = 1\n```",
+        "```sh\ndpverdict audit --no-such-option\n```",
+        "```sh\ndpverdict no-such-command\n```",
+        "```sh\ncurl https://example.org\n```",
+        "```text\noutput\n```",
+        "```console\n$ dpverdict list\n```",
+        "```toml\na = 1\n```",
+        "```\nanything\n```",
+    ],
+)
+def test_a_planted_unchecked_block_is_found(block: str) -> None:
+    assert len(unchecked_blocks(f"# Title\n\ntext\n\n{block}\n")) == 1
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_the_python_examples_of_a_page_are_real(page: Path) -> None:
+    assert doctest.testfile(str(page), module_relative=False).failed == 0
+
+
+def test_the_pages_have_examples_and_transcripts() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md"))
+    assert text.count(">>> ") > 80
+    assert len(re.findall(r"<!-- (?:console|transcript|file):", text)) >= 15
+
+
+def test_a_wrong_example_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\n>>> 1 + 1\n3\n\n```\n")
+    assert doctest.testfile(str(page), module_relative=False).failed == 1
+    capsys.readouterr()
+
+
+def test_stale_console_and_file_blocks_are_noticed() -> None:
+    renewed = runpy.run_path(str(ROOT / "tools/transcripts.py"))["renewed"]
+    console = "<!-- console: first 1, exit code -->\n```console\n$ dpverdict --version\ndpverdict 0.0.0\n```"
+    assert "$ echo $?\n0\n```" in renewed(console)
+    assert "0.0.0" not in renewed(console)
+    file = "<!-- file: examples/plan.toml -->\n```toml\nold\n```"
+    assert (ROOT / "examples/plan.toml").read_text(encoding="utf-8") in renewed(file)
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    named = {line for _, kind, body in blocks(index) if kind == "{toctree}" for line in body.split()}
+    pages = {str(page.relative_to(ROOT / "docs").with_suffix("")) for page in (ROOT / "docs").glob("**/*.md")}
+    assert pages - named == {"index"}
+
+
+needs_sphinx = pytest.mark.skipif(importlib.util.find_spec("furo") is None, reason="the extra docs is not installed")
+
+
+def build(source: Path, target: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", str(source), str(target)]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+
+
+@needs_sphinx
+def test_the_site_is_built_without_a_warning_and_loads_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "tools/site.py"), "--to", str(tmp_path / "site")]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    site = tmp_path / "site"
+    assert {page.name for page in (site / "gallery").iterdir()} == set(
+        runpy.run_path(str(ROOT / "tools/gallery.py"))["PAGES"]
+    )
+    reference = (site / "reference_audit.html").read_text(encoding="utf-8")
+    assert 'id="dpverdict.audit.certify"' in reference
+    for page in site.glob("**/*.html"):
+        loaded = re.findall(
+            r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="(https?:[^"]+)"', page.read_text()
+        )
+        assert loaded == [], page
+
+
+@needs_sphinx
+def test_a_planted_broken_reference_fails_the_build(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source/conf.py").write_text('extensions = ["myst_parser"]\n')
+    (tmp_path / "source/index.md").write_text("# Title\n\n[nowhere](missing.md)\n")
+    assert build(tmp_path / "source", tmp_path / "site").returncode != 0

@@ -1,0 +1,36 @@
+"""Make the site: the pages of docs/, the reference from the docstrings, and a gallery of reports.
+
+pip install -e ".[docs]"
+python tools/site.py              into build/site; a warning is an error, and nothing is downloaded
+python tools/site.py --to FOLDER
+"""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def main() -> int:
+    """Build the site; the exit code is that of Sphinx."""
+    parser = argparse.ArgumentParser(description="Make the site from docs/.")
+    parser.add_argument("--to", type=Path, default=ROOT / "build" / "site", help="the folder of the site")
+    folder = parser.parse_args().to
+    options = ["--builder", "html", "--fail-on-warning", "--keep-going", "--quiet"]
+    trees = ["--doctree-dir", str(folder.parent / f"{folder.name}.doctrees")]
+    command = [sys.executable, "-m", "sphinx", *options, *trees, str(ROOT / "docs"), str(folder)]
+    code = subprocess.run(command, check=False).returncode
+    if code:
+        return code
+    runpy.run_path(str(ROOT / "tools" / "gallery.py"))["write"](folder / "gallery")
+    print(f"{folder / 'index.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
