@@ -15,20 +15,17 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpverdict.audit.distinguishing_test import DistinguishingTest, LedgerRow, StatisticalWitness, mode_of
-from dpverdict.audit.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
-from dpverdict.audit.event_rows import EventTest, plan_epsilon, plan_mu
-from dpverdict.audit.events import region_row, region_thresholds, trade_off_region
+from dpverdict.audit.distinguishing_test import DistinguishingTest, LedgerRow, StatisticalWitness
+from dpverdict.audit.error_budget import TrialRange
 from dpverdict.audit.learned_scores import MOST_COORDINATES
-from dpverdict.audit.payoff_rows import PayoffRow
-from dpverdict.audit.portfolio import Stacked, claimed_score, learn_scores, payoff_of_claim, ranked
+from dpverdict.audit.portfolio import Stacked, claimed_score, learn_scores, ranked
+from dpverdict.audit.row_plan import SMALLEST_ERROR, conclude, decide_rows, inequality, plan_rows
 from dpverdict.audit.scores import Score, as_score, fit_linear_score
 from dpverdict.audit.trials import AnyMechanism, Progress, Sampler
 from dpverdict.balls import Exact, exactly
@@ -40,11 +37,6 @@ from dpverdict.mechanisms.neighbours import NeighbourPair
 Array = NDArray[np.float64]
 
 FEWEST_SAMPLES: Final = 50
-SMALLEST_ERROR: Final = 1e-90
-LEADING_WEIGHT: Final = 0.9
-SECOND_WEIGHT: Final = 0.04
-EVENT_WEIGHT: Final = 0.03
-"""Of the error probability; whatever of these is not needed goes to the leading test."""
 EXPLORED_ALONE: Final = (0.15, 12.0)
 EXPLORED_TOGETHER: Final = (0.4, 120.0)
 """Of the samples, and the limit in square roots of them: with one output number, and with more."""
@@ -99,7 +91,6 @@ def distinguish(
     share, limit = EXPLORED_ALONE if p.size == 1 else EXPLORED_TOGETHER
     explored = max(math.ceil(min(share * total, limit * math.sqrt(total), MOST_EXPLORED)), 20)
     fitted = math.ceil(FITTED * explored)
-    payoff = payoff_of_claim(claim)
 
     # Exploring trials: the first part fits, the second one is held out.
     known = () if claimed is None else (claimed,)
@@ -137,128 +128,49 @@ def distinguish(
 
     exploring = scores("explore", explored - fitted, 2 * fitted)
     order = ranked([one.name for one in (*known, *learned)], exploring)
-    best = order[0]
-    leading = claimed.name if claimed is not None else best
-    second = next((name for name in order if name != leading), None)
-
-    # The tests, each with its share, before the confirming trials are drawn.
-    weights = {"leading": LEADING_WEIGHT, "mu": EVENT_WEIGHT}
-    if second is not None:
-        weights["second"] = SECOND_WEIGHT
-    if level is not None:
-        weights["epsilon"] = EVENT_WEIGHT
-    shares = divide(error, weights)
-    confirmed = TrialRange(stream="confirm", first=0, stop=total - explored)
-    tried = (
-        TrialRange(stream="fit", first=0, stop=fitted),
-        TrialRange(stream="explore", first=0, stop=explored - fitted),
+    plan = plan_rows(
+        claim,
+        exploring,
+        error=error,
+        level=level,
+        order=order,
+        known=None if claimed is None else claimed.name,
+        trials=total - explored,
+        tried=(
+            TrialRange(stream="fit", first=0, stop=fitted),
+            TrialRange(stream="explore", first=0, stop=explored - fitted),
+        ),
+        confirmed=TrialRange(stream="confirm", first=0, stop=total - explored),
     )
-    budget = ErrorBudget(error)
-    payoffs = [PayoffRow(name="leading", score=leading, payoff=payoff, claim=claim, share=shares["leading"])]
-    if second is not None:
-        payoffs.append(PayoffRow(name="second", score=second, payoff=payoff, claim=claim, share=shares["second"]))
-    explored_scores = exploring[0][best], exploring[1][best]
-    events: list[EventTest] = [plan_mu(*explored_scores, trials=total - explored, share=shares["mu"], score=best)]
-    if level is not None:
-        planned = plan_epsilon(
-            *explored_scores, trials=total - explored, share=shares["epsilon"], score=best, delta=level
-        )
-        events.append(planned)
-    if isinstance(claim, PureDP | ApproximateDP):
-        events.reverse()  # the quantity that the claim is about comes first
-    beforehand = claimed is not None
-    for planned_row in payoffs:
-        everything = beforehand and planned_row.name == "leading"
-        entered = BudgetRow(
-            name=planned_row.name,
-            hypothesis=claim.describe(),
-            share=planned_row.share,
-            explored=() if everything else tried,
-            confirmed=(*tried, confirmed) if everything else (confirmed,),
-        )
-        budget.enter(entered)
-    for event in events:
-        hypothesis = claim.describe()
-        budget.enter(
-            BudgetRow(name=event.name, hypothesis=hypothesis, share=event.share, explored=tried, confirmed=(confirmed,))
-        )
 
     # Everything is fixed from here on, and what was explored is used again only by the score known beforehand.
     confirming = scores("confirm", total - explored, 2 * explored)
-    rows: list[LedgerRow] = []
-    for payoff_row in payoffs:
-        used = confirming[0][payoff_row.score], confirming[1][payoff_row.score]
-        if beforehand and payoff_row.name == "leading":
-            used = tuple(  # type: ignore[assignment]  # two of them
-                np.concatenate([fit[leading], explore[leading], confirm])
-                for fit, explore, confirm in zip(fitting, exploring, used, strict=True)
-            )
-        rows.append(payoff_row.decide(*used))
-        budget.close(payoff_row.name, rows[-1].outcome)
-    for event in events:
-        rows.append(event.decide(confirming[0][event.score], confirming[1][event.score], claim))
-        budget.close(event.name, rows[-1].outcome)
-    assert budget.is_closed
-    rows = [_with_ranges(row, entered) for row, entered in zip(rows, budget.rows, strict=True)]
-
-    broken = [row for row in rows if row.is_contradiction]
-    witness = None
     by_name = {one.name: one for one in stacked.scores}
-    if broken:
-        # An event is easier to check than a mean, so it is shown if one suffices.
-        row = next((row for row in broken if row.event is not None), broken[0])
-        witness = StatisticalWitness(
+
+    def witness(row: LedgerRow) -> StatisticalWitness:
+        return StatisticalWitness(
             dataset_shape=p.dataset.shape,
             neighbour_shape=q.dataset.shape,
             score=by_name[row.score].describe(),
             row=row,
-            inequality=_inequality(row, claim),
+            inequality=inequality(row, claim),
+            dataset=p.dataset,
+            neighbour=q.dataset,
         )
-    shown = given.name if given is not None else leading
-    region = trade_off_region(
-        region_thresholds(exploring[0][shown], exploring[1][shown]),
-        confirming[0][shown],
-        confirming[1][shown],
-        error_probability=error,
-    )
-    bounds = [(row.what.partition(" ")[0], row.bound) for row in rows if row.bound is not None]
-    epsilon_bounds = [bound for what, bound in bounds if what == "epsilon_lower"]
-    return DistinguishingTest(
-        refuted=bool(broken),
-        claim=claim,
+
+    return conclude(
+        plan,
+        decide_rows(plan, confirming, (fitting, exploring)),
+        exploring=exploring,
+        confirming=confirming,
+        shown=given.name if given is not None else plan.leading,
+        witness=witness,
         mechanism=p.name,
-        error_probability=error,
         samples=total,
         explored=explored,
         seed=p.seed,
-        score=leading,
-        mu_lower=max(bound for what, bound in bounds if what == "mu_lower"),
-        epsilon_lower=None if level is None else max(epsilon_bounds),
-        delta=level,
-        p_value=_p_value(rows, error),
-        witness=witness,
-        ledger=(*rows, region_row(region)),
-        region=region,
-        mode=mode_of(grid),
+        grid=grid,
     )
-
-
-def _p_value(rows: list[LedgerRow], error: float) -> float:
-    """The least of the p-values of the rows, each divided by its weight: valid for any dependence between them."""
-    found = [row.p_value / (row.error_share / error) for row in rows if row.p_value is not None]
-    return min(1.0, max(min(found) * (1 + 1e-12), SMALLEST_ERROR))
-
-
-def _with_ranges(row: LedgerRow, entered: BudgetRow) -> LedgerRow:
-    explored, confirmed = (
-        ", ".join(one.describe() for one in ranges) or "none" for ranges in (entered.explored, entered.confirmed)
-    )
-    return replace(row, explored=explored, confirmed=confirmed)
-
-
-def _inequality(row: LedgerRow, claim: Guarantee) -> str:
-    said = f"p <= {row.p_value!r}, at most the share {row.error_share!r} of the error probability"
-    return f"{row.outcome}: {claim.describe()} implies {row.implied} ({said})"
 
 
 def samplers(mechanism: AnyMechanism, datasets: object, seed: int, grid: float = 0.0) -> tuple[Sampler, Sampler]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, NoReturn, final
 
 import numpy as np
@@ -95,6 +95,7 @@ class LedgerRow:
         explored: the trials that designed the row; none for a score that was known beforehand.
         confirmed: the fresh trials that decide it.
         implied: the inequality that the claim implies and the row tests.
+        epsilon: of that inequality, for a row about an event.
     """
 
     what: str
@@ -113,6 +114,7 @@ class LedgerRow:
     explored: str = "none"
     confirmed: str = "none"
     implied: str = ""
+    epsilon: float | None = None
 
     @property
     def is_contradiction(self) -> bool:
@@ -131,6 +133,8 @@ class StatisticalWitness:
         score: the score as data.
         row: the row of the ledger with event, counts and bounds.
         inequality: the bound that the claim sets and the counts break, with its numbers.
+        dataset: what the mechanism was run on, for a witness that is written down; None for recorded scores.
+        neighbour: the same of the other side.
     """
 
     dataset_shape: tuple[int, ...]
@@ -138,6 +142,8 @@ class StatisticalWitness:
     score: dict[str, object]
     row: LedgerRow
     inequality: str
+    dataset: NDArray[np.generic] | None = field(default=None, compare=False, repr=False)
+    neighbour: NDArray[np.generic] | None = field(default=None, compare=False, repr=False)
 
 
 @final

@@ -81,6 +81,7 @@ class EventTest:
             outcome=CONTRADICTS if p <= self.share else COMPATIBLE,
             score=self.score,
             p_value=p,
+            epsilon=at,
             implied=f"{first}({event}) <= exp({at!r}) {second}({event}) + {allowed!r}",
         )
 

@@ -160,15 +160,14 @@ def trade_off_region(
 ) -> CurveRegion:
     """Rectangles for (alpha, beta) at thresholds that were fixed beforehand, all at once except with the error."""
     share = error_probability / (4 * len(thresholds))
-    trials = len(dataset_scores)
     alarms = len(neighbour_scores) - np.searchsorted(np.sort(neighbour_scores), thresholds, "left")
     misses = np.searchsorted(np.sort(dataset_scores), thresholds, "left")
     return CurveRegion(
         thresholds=thresholds,
-        alpha_lower=proportion_lower(alarms, trials, share),
-        alpha_upper=proportion_upper(alarms, trials, share),
-        beta_lower=proportion_lower(misses, trials, share),
-        beta_upper=proportion_upper(misses, trials, share),
+        alpha_lower=proportion_lower(alarms, len(neighbour_scores), share),
+        alpha_upper=proportion_upper(alarms, len(neighbour_scores), share),
+        beta_lower=proportion_lower(misses, len(dataset_scores), share),
+        beta_upper=proportion_upper(misses, len(dataset_scores), share),
         error_probability=error_probability,
     )
 
