@@ -252,6 +252,12 @@ class DistinguishingTest:
             f"score: {self.score}"
         )
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dpverdict.audit.report_card import card
+
+        return card(self)
+
     def to_dict(self) -> dict[str, object]:
         """The result as JSON-ready data: no NaN; an infinite threshold is the string "inf" or "-inf"."""
         witness = self.witness

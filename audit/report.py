@@ -159,6 +159,12 @@ class Report:
             return f"Neither shown nor refuted: {_sentence(verdict.reason)}"
         return f"Nothing against {claim} was found in the samples; a test can refute a claim, but never certify it."
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dpverdict.audit.report_card import card
+
+        return card(self)
+
 
 def _sentence(text: str) -> str:
     return text if text.endswith(".") else text + "."

@@ -89,12 +89,13 @@ def _parts(report: Report) -> dict[str, object]:
         "sections": sections(report),
         "figures": (trade_off(report), profile(report)),
         "covariance": None if report.covariance is None else covariance(report.covariance),
-        "tiles": _tiles(report),
+        "tiles": numbers_to_read_first(report),
         "mark": MARKS[report.status],
     }
 
 
-def _tiles(report: Report) -> list[Tile]:
+def numbers_to_read_first(report: Report) -> list[Tile]:
+    """The claim, the exact parameter and the bounds from samples, as far as there are any."""
     tiles = [Tile(name="Claim", value=report.claim.describe(), evidence=Evidence.NONE)]
     if report.worst is not None:
         mu = gdp_parameter(report.worst.loss)

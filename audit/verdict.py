@@ -113,3 +113,9 @@ class Verdict:
         if self.witness is not None:
             detail = self.witness.statement
         return f"{self.status.name}: {self.mechanism} claims {self.claim.describe()}: {detail}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dpverdict.audit.report_card import card
+
+        return card(self)

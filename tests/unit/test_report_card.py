@@ -1,0 +1,97 @@
+"""A notebook shows a report, a verdict and a test as the same card: escaped, and readable on any ground."""
+
+import dataclasses
+import re
+import runpy
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from dpverdict.audit.report import Report
+from dpverdict.audit.report_card import card
+
+Reports = dict[str, Report]
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"' style='x"
+tools = runpy.run_path(str(Path(__file__).parents[1] / "browser.py"))
+
+
+def words(html: str) -> str:
+    return unescape(re.sub(r"<[^>]+>", " ", html))
+
+
+def test_a_card_says_status_claim_and_answer(reports: Reports) -> None:
+    for report in reports.values():
+        text = words(report._repr_html_())
+        assert report.status.name in text
+        assert report.claim.describe() in text
+        assert report.answer in text
+
+
+def test_a_verdict_is_shown_as_a_report_of_it_is(reports: Reports) -> None:
+    for kind in ("CERTIFIED", "REFUTED", "INCONCLUSIVE"):
+        report, verdict = reports[kind], reports[kind].verdict
+        assert verdict is not None
+        bare = Report(name=verdict.mechanism, claim=verdict.claim, created=report.created, verdict=verdict)
+        assert verdict._repr_html_() == bare._repr_html_() == card(verdict)
+
+
+def test_a_test_is_shown_as_a_report_of_it_is(reports: Reports) -> None:
+    for kind in ("black box", "black box, refuted"):
+        report, test = reports[kind], reports[kind].test
+        assert test is not None
+        assert test._repr_html_() == dataclasses.replace(report, name=test.mechanism)._repr_html_()
+
+
+def test_exact_and_statistical_numbers_are_in_tables_of_their_own(reports: Reports) -> None:
+    exact, statistical = re.findall(r"<table.*?</table>", reports["REFUTED"]._repr_html_())
+    assert words(exact).split()[0] == "exact"
+    assert "samples" not in words(exact)
+    assert words(statistical).split()[0] == "statistical"
+    assert reports["REFUTED"].verdict is not None
+    assert reports["REFUTED"].verdict.witness is not None
+    assert reports["REFUTED"].verdict.witness.event in words(exact)
+
+
+def test_no_text_of_a_user_becomes_markup(reports: Reports) -> None:
+    verdict = reports["INCONCLUSIVE"].verdict
+    assert verdict is not None
+    for shown in (
+        dataclasses.replace(reports["CERTIFIED"], name=EVIL)._repr_html_(),
+        dataclasses.replace(verdict, mechanism=EVIL, reason=EVIL)._repr_html_(),
+    ):
+        assert EVIL in words(shown)
+        assert set(re.findall(r"<(\w+)", shown)) <= {
+            "div",
+            "span",
+            "strong",
+            "table",
+            "caption",
+            "tbody",
+            "tr",
+            "th",
+            "td",
+        }
+
+
+def test_a_card_needs_no_style_sheet(reports: Reports) -> None:
+    for report in reports.values():
+        shown = report._repr_html_()
+        assert " class=" not in shown
+        assert " id=" not in shown
+        assert len(shown) < 10_000
+
+
+@pytest.mark.skipif(tools["CHROMIUM"] is None, reason="chromium is not installed")
+def test_a_browser_shows_every_card_in_light_and_dark_and_on_a_phone(reports: Reports, tmp_path: Path) -> None:
+    checks = runpy.run_path(str(Path(__file__).with_name("test_report_browser.py")))
+    page = tmp_path / "notebook.html"
+    with tools["Browser"](tmp_path / "profile") as browser:
+        for dark, ground, ink in ((False, "#fff", "#111"), (True, "#111", "#ddd")):
+            cards = "".join(report._repr_html_() for report in reports.values())
+            body = f"<body style='background: {ground}; color: {ink}'>{cards}</body>"
+            page.write_text(f"<!doctype html><meta charset=utf-8><meta name=viewport content='width=390'>{body}")
+            browser.open(page, width=390, dark=dark)
+            assert browser.ask(checks["TOO_FAINT"]) == []
+            assert browser.ask(checks["TOO_WIDE"]) == []
+            assert browser.complaints() == []
