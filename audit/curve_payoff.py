@@ -36,6 +36,10 @@ _PAD: Final = 1e-13
 """Relative, for a sum of positive terms of a few rounded operations each, added pairwise."""
 
 
+ROUNDED_UP: Final = 1 + 1e-12
+"""A largest loss times this is one for the payoffs as float64 computes them."""
+
+
 class Profile(Protocol):
     """Anything with a privacy profile bounded from above at any real epsilon, such as a guarantee."""
 
@@ -122,8 +126,8 @@ class CurvePayoff:
 
     @property
     def largest_loss(self) -> float:
-        """psi(tau) + b_tau: phi is never negative."""
-        return 4 * math.sinh(self.tau / 2) + self.allowed
+        """psi(tau) + b_tau, rounded up: phi is never negative."""
+        return (4 * math.sinh(self.tau / 2) + self.allowed) * ROUNDED_UP
 
     def of_dataset(self, scores: Array) -> Array:
         """phi(L)."""
@@ -161,8 +165,8 @@ class SymmetricPayoff:
 
     @property
     def largest_loss(self) -> float:
-        """A and B are disjoint, so one output loses at most exp(epsilon)/2 and both together exp(epsilon)."""
-        return math.exp(self.epsilon) * (1 + 1e-15) + self.allowed
+        """A and B are disjoint: one output loses at most exp(epsilon)/2, both together exp(epsilon); rounded up."""
+        return (math.exp(self.epsilon) + self.allowed) * ROUNDED_UP
 
     def of_dataset(self, scores: Array) -> Array:
         """[1_A - exp(epsilon) 1_B]/2."""

@@ -25,6 +25,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.adjacency import REPLACE_ONE
 from dpverdict.mechanisms.mechanism import AdditiveMechanism, GaussianMechanism
 from dpverdict.mechanisms.neighbours import NeighbourPair
+from dpverdict.mechanisms.sensitivity import StepSpace
 
 Array = NDArray[np.float64]
 
@@ -42,7 +43,7 @@ class GreyBoxFinding:
 
     Attributes:
         name: what was checked, as a sentence that should be true.
-        holds: None if it could not be checked, because the mechanism draws randomness of its own.
+        holds: None if it could not be checked; `seen` says why.
         seen: what was seen, in words.
         breaks_privacy: whether a failure by itself breaks every claim; otherwise it breaks an audit, or is a warning.
     """
@@ -100,7 +101,13 @@ def _checks(
     yield _fresh_noise(run, dataset, seed)
     yield _separate_coordinates(run, dataset, seed)
     yield _shape(first, run(neighbour, np.random.default_rng(seed)))
-    yield _record_order(run, dataset, seed) if repeats else _unknown("the order of the records does not show", False)
+    order = "the order of the records does not show"
+    if not repeats:
+        yield _unknown(order, "the mechanism draws randomness of its own")
+    elif isinstance(mechanism, AdditiveMechanism) and isinstance(mechanism.sensitivity, StepSpace):
+        yield _unknown(order, "the records are a stream, whose order is part of the answer")
+    else:
+        yield _record_order(run, dataset, seed)
     yield _draws(run, dataset, neighbour, seed)
     if isinstance(mechanism, GaussianMechanism):
         yield _embedding(mechanism, seed)
@@ -127,9 +134,8 @@ def _same(x: Array, y: Array) -> bool:
     return np.array_equal(x, y, equal_nan=True)
 
 
-def _unknown(name: str, breaks_privacy: bool) -> GreyBoxFinding:
-    seen = "not checked: the mechanism draws randomness of its own"
-    return GreyBoxFinding(name=name, holds=None, seen=seen, breaks_privacy=breaks_privacy)
+def _unknown(name: str, why: str) -> GreyBoxFinding:
+    return GreyBoxFinding(name=name, holds=None, seen=f"not checked: {why}", breaks_privacy=False)
 
 
 def _own_generator(run: Run, dataset: NDArray[np.generic], seed: int) -> GreyBoxFinding:
@@ -171,7 +177,10 @@ def _fresh_noise(run: Run, dataset: NDArray[np.generic], seed: int) -> GreyBoxFi
 
 def _separate_coordinates(run: Run, dataset: NDArray[np.generic], seed: int) -> GreyBoxFinding:
     """On zeros the true answers of most mechanisms are equal, so equal outputs mean one noise for all coordinates."""
-    outputs = run(np.zeros_like(dataset), np.random.default_rng(seed))[0]
+    try:
+        outputs = run(np.zeros_like(dataset), np.random.default_rng(seed))[0]
+    except Exception:  # the mechanism is the user's, and zeros may be outside its domain
+        return _unknown("coordinates have noise of their own", "records of zeros are outside the domain")
     equal = len(outputs) > 1 and bool((outputs == outputs[0]).all())
     seen = "on records of zeros all coordinates are equal: they share one noise" if equal else "coordinates differ"
     return GreyBoxFinding(

@@ -47,7 +47,7 @@ TESTS_PER_AUDIT: Final = 2
 _OF_THE_PLAN: Final = ("title", "seed", "error_probability", "audit")
 _PATHS: Final = ("data", "neighbours")
 _FUNCTIONS: Final = ("mechanism", "score")
-_OF_A_REQUEST: Final = ("claim", "record", "samples", "test_delta", *_PATHS, *_FUNCTIONS)
+_OF_A_REQUEST: Final = ("claim", "record", "samples", "test_delta", "numbers", "search", *_PATHS, *_FUNCTIONS)
 _OF_THE_AUDIT: Final = ("name", "expect", "exact_only")
 _SHARED: Final = ("seed", "error_probability")
 

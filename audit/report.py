@@ -16,6 +16,8 @@ from typing import Final, final
 
 from dpverdict.audit.distinguishing_test import DistinguishingTest
 from dpverdict.audit.embedding_check import EmbeddingCheck
+from dpverdict.audit.float_leak import FloatLeak
+from dpverdict.audit.grey_box import GreyBoxFinding
 from dpverdict.audit.report_numbers import at_least, gdp_parameter
 from dpverdict.audit.verdict import Status, Verdict
 from dpverdict.audit.worst_case import WorstCase
@@ -44,6 +46,8 @@ class Report:
         embedding: whether Algorithm 1 is the image of the standard mechanism; None where that is not claimed.
         test: statistical evidence; None if nothing was sampled.
         membership: the membership-inference game of one record of a real table, in words; None if there is no table.
+        implementation: what a few runs with known random numbers show of the code; empty if nothing was run.
+        leak: the search through the low bits of the outputs; None if the claim is not audited as one about float64.
         covariance: the distinct entries of the covariance of the noise, exactly; None for a black box.
         assumptions: what is taken for granted.
         seed: the seed of every random number; None if nothing was sampled.
@@ -63,6 +67,8 @@ class Report:
     embedding: EmbeddingCheck | None = None
     test: DistinguishingTest | None = None
     membership: Mapping[str, str] | None = None
+    implementation: tuple[GreyBoxFinding, ...] = ()
+    leak: FloatLeak | None = None
     covariance: Mapping[str, Fraction] | None = None
     assumptions: tuple[str, ...] = ()
     seed: int | None = None
@@ -74,7 +80,7 @@ class Report:
             raise InvalidValue("created", self.created, "a time in UTC", "use datetime.now(timezone.utc)")
         if self.verdict is None and self.test is None:
             raise InvalidValue("evidence", None, "a verdict, a test or both", "run certify or distinguish first")
-        for name, evidence in (("verdict", self.verdict), ("test", self.test)):
+        for name, evidence in (("verdict", self.verdict), ("test", self.test), ("leak", self.leak)):
             if evidence is not None and evidence.claim != self.claim:
                 requirement = f"about the claim {self.claim.describe()}"
                 raise InvalidValue(
@@ -91,6 +97,12 @@ class Report:
             return (
                 f"{found} {self.claim.describe()}, but the embedding check fails ({failed}): the mechanism that runs "
                 "is not Algorithm 1 at the claimed mu."
+            )
+        if status is not Status.REFUTED and self.leak is not None and self.leak.refuted:
+            exact = "" if status is None else f"; the exact audit, which is about real numbers, says {status.name}"
+            return (
+                f"The float64 outputs break {self.claim.describe()} with an error probability of at most "
+                f"{self.leak.error_probability:g}: their low bits tell the data{exact}."
             )
         if self.test is None:
             return None
@@ -131,7 +143,7 @@ class Report:
     def status(self) -> Status:
         """The exact verdict, unless the releases contradict it; a test alone can refute, never certify."""
         found = Status.INCONCLUSIVE if self.verdict is None else self.verdict.status
-        if self.test is not None and self.test.refuted:
+        if any(one is not None and one.refuted for one in (self.test, self.leak)):
             return Status.REFUTED
         another_law = self._exceeds_exact_mu or (self.embedding is not None and not self.embedding.holds)
         if found is Status.CERTIFIED and another_law:

@@ -69,6 +69,7 @@ def report_fields(report: Report) -> dict[str, object]:
         "exact": _exact(report),
         "statistical": _statistical(report),
         "membership": None if report.membership is None else dict(report.membership),
+        "implementation": [dataclasses.asdict(finding) for finding in report.implementation],
         "assumptions": list(all_assumptions(report)),
         "reproduction": {"command": report.command, "seed": report.seed, "versions": dict(report.versions)},
     }
@@ -107,9 +108,13 @@ def _statistical(report: Report) -> object:
             "error_probability": check.error_probability,
             "seed": check.seed,
         }
-    if report.test is None and embedding is None:
+    if report.test is None and embedding is None and report.leak is None:
         return None
-    return {"test": None if report.test is None else report.test.to_dict(), "embedding": embedding}
+    return {
+        "test": None if report.test is None else report.test.to_dict(),
+        "embedding": embedding,
+        "low_bits": None if report.leak is None else report.leak.describe(),
+    }
 
 
 def _verdict(verdict: Verdict) -> dict[str, object]:

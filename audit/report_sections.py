@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from dpverdict.audit.embedding_check import EmbeddingCheck, Finding
 from dpverdict.audit.report import Report
+from dpverdict.audit.report_implementation import implementation_section, leak_section
 from dpverdict.audit.report_numbers import at_most, decimal, gdp_parameter, shown, stated_deltas, stated_profile
 from dpverdict.audit.report_statistics import statistics_section
 from dpverdict.audit.report_table import Evidence, Section, Table, facts
@@ -45,6 +46,10 @@ def _sections(report: Report) -> Iterator[Section]:
         yield from _embedding(report.embedding)
     if report.test is not None:
         yield statistics_section(report.test, report.agreement)
+    if report.leak is not None:
+        yield leak_section(report.leak)
+    if report.implementation:
+        yield implementation_section(report.implementation)
     if report.membership:
         table = facts(report.membership)
         yield Section(anchor="membership", title="Membership of one record", evidence=Evidence.EXACT, tables=(table,))

@@ -17,7 +17,9 @@ from dpverdict.audit.data_files import read_pair, read_table
 from dpverdict.audit.membership import membership_game
 from dpverdict.audit.option_text import bounds, probability, whole_number
 from dpverdict.audit.report import Report
-from dpverdict.audit.run import Sampling, audit_callable, audit_mechanism, default_samples
+from dpverdict.audit.run import Numbers, Sampling, audit_callable, audit_mechanism, default_samples
+from dpverdict.audit.search_request import DEFAULT_SAMPLES as SEARCHED_SAMPLES
+from dpverdict.audit.search_request import search_as_asked
 from dpverdict.audit.trials import AnyMechanism, Sampler
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.adjacency import adjacency_name, parse_adjacency
@@ -44,6 +46,8 @@ class Request:
         record: the index of a record of the table; the most exposed one if not given.
         neighbours: a pair of datasets, see `read_pair`.
         samples, error_probability, seed, score, test_delta: how releases are tested.
+        numbers: what the claim is about: "real", "double", or the releases as they are if not given.
+        search: the domain of the records, as in "binary:20": the pair of datasets is searched for.
         exact_only: whether nothing is sampled.
         command: the command line, without the seed if it was not given.
     """
@@ -59,6 +63,8 @@ class Request:
     seed: str | None = None
     score: str | None = None
     test_delta: str | None = None
+    numbers: str | None = None
+    search: str | None = None
     exact_only: bool = False
     command: str | None = None
 
@@ -82,11 +88,33 @@ def carry_out(request: Request, bar: Bar | None = None) -> Report:
     adjacency = None if relation is None else parse_adjacency(relation)
     table = None if request.data is None else read_table(request.data)
     pair = None if request.neighbours is None else read_pair(request.neighbours, adjacency)
-    named = find(request.mechanism, request.options, table=table, pair=pair)
+    options = dict(request.options)
+    if request.search is not None:
+        options.pop("adjacency", None)  # it is that of the search
+    named = find(request.mechanism, options, table=table, pair=pair)
+    parameters = {}
     if not isinstance(named.mechanism, AdditiveMechanism):
         _check_black_box(request)
+    elif request.search is not None:
+        requirement = f"left out for {request.mechanism}, whose worst neighbours are known exactly"
+        raise InvalidValue("search", request.search, requirement, "drop --search")
+    if request.search is not None:
+        assert claim is not None  # see _check_black_box
+        assert not isinstance(named.mechanism, AdditiveMechanism)
+        search, samples = search_as_asked(
+            request.search,
+            named.mechanism,
+            claim,
+            adjacency=adjacency,
+            samples=SEARCHED_SAMPLES if samples is None else samples,
+            seed=seed,
+        )
+        pair = search.best.pair
+        parameters["neighbours searched"] = (
+            f"{len(search.ranking)} pairs with {search.samples} releases per dataset, then thrown away; tested on the "
+            f"best: {search.best.origin}"
+        )
     sampling = None
-    parameters = {}
     if not request.exact_only:
         if samples is None:
             samples = default_samples(_release_size(named.mechanism, pair, seed))
@@ -100,6 +128,7 @@ def carry_out(request: Request, bar: Bar | None = None) -> Report:
             seed=seed,
             score=score,
             delta=request.test_delta,
+            numbers=numbers_of(request.numbers),
             progress=told,
         )
     command = _with_seed(request, seed)
@@ -108,7 +137,8 @@ def carry_out(request: Request, bar: Bar | None = None) -> Report:
         assert claim is not None  # see _check_black_box, for all three
         assert pair is not None
         assert sampling is not None
-        parameters["pair of datasets"] = str(request.neighbours)
+        if request.neighbours is not None:
+            parameters["pair of datasets"] = request.neighbours
         return audit_callable(
             mechanism,
             claim,
@@ -135,6 +165,15 @@ def carry_out(request: Request, bar: Bar | None = None) -> Report:
         notes=named.notes,
         command=command,
     )
+
+
+def numbers_of(text: str | None) -> Numbers:
+    """What the claim is about, of its name."""
+    known = [numbers.value for numbers in Numbers]
+    if text is not None and text not in known:
+        remedy = "real rounds every output before it is looked at, double searches the low bits"
+        raise InvalidValue("numbers", text, f"one of {', '.join(known)}", remedy)
+    return Numbers.RELEASED if text is None else Numbers(text)
 
 
 def find(
@@ -198,10 +237,11 @@ def _check_combination(request: Request) -> None:
         _leave_out(request, "without --data", "record")
     else:
         _leave_out(request, "with --data", "neighbours")
+    if request.search is not None:
+        _leave_out(request, "with --search", "neighbours", "data")
     if request.exact_only:
-        _leave_out(
-            request, "with --no-test", "neighbours", "samples", "error_probability", "seed", "score", "test_delta"
-        )
+        tests = ("neighbours", "samples", "error_probability", "seed", "score", "test_delta", "numbers", "search")
+        _leave_out(request, "with --no-test", *tests)
 
 
 def _leave_out(request: Request, why: str, *names: str) -> None:
@@ -213,7 +253,7 @@ def _leave_out(request: Request, why: str, *names: str) -> None:
 
 def _check_black_box(request: Request) -> None:
     for name, example in (("neighbours", "a .npz file with the arrays dataset and neighbour"), ("claim", '"mu=1"')):
-        if getattr(request, name) is None:
+        if getattr(request, name) is None and (name == "claim" or request.search is None):
             requirement = f"given for {request.mechanism}, of which only the releases are seen"
             raise InvalidValue(name, None, requirement, f"add {option(name)}, for example {example}")
 

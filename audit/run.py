@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Final, final
 
 import numpy as np
@@ -14,6 +16,8 @@ from dpverdict.audit.certify import decide
 from dpverdict.audit.distinguish import distinguish
 from dpverdict.audit.distinguishing_test import DistinguishingTest
 from dpverdict.audit.embedding_check import EmbeddingCheck, check_embedding, embedding_applies
+from dpverdict.audit.float_leak import FloatLeak, find_float_leak
+from dpverdict.audit.grey_box import GreyBoxFinding, grey_box_checks
 from dpverdict.audit.membership import MembershipGame
 from dpverdict.audit.report import Report, software_versions
 from dpverdict.audit.trials import AnyMechanism, Progress, Sampler
@@ -33,6 +37,24 @@ MOST_SAMPLES: Final = 100_000
 
 
 @final
+class Numbers(Enum):
+    """What a claim that is tested on releases is about."""
+
+    RELEASED = "released"
+    """The float64 numbers as they are released; nothing is searched for in their low bits."""
+    REAL = "real"
+    """Real numbers: only a rounded value of each output is looked at."""
+    DOUBLE = "double"
+    """The float64 numbers, bit for bit: their low bits are searched, on samples and error probability of their own."""
+
+
+LOW_BIT_SHARE: Final = 0.2
+"""Of the error probability and of the samples: for the search through the low bits."""
+GRID_BITS: Final = 20
+"""The grid on which real numbers are looked at is this many bits finer than the spread of the releases."""
+
+
+@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
     """How releases are sampled and tested.
@@ -43,6 +65,7 @@ class Sampling:
         seed: of every random number drawn here.
         score: scores releases, see `distinguish`; None for the likelihood ratio, or a learned direction.
         delta: at which the test bounds epsilon from below; None for the delta of the claim, if it has one.
+        numbers: what the claim is about, see `Numbers`.
         progress: told how many releases are done, and how many there are to do.
     """
 
@@ -51,6 +74,7 @@ class Sampling:
     seed: int
     score: Callable[[NDArray[np.float64]], object] | None = None
     delta: Exact | None = None
+    numbers: Numbers = Numbers.RELEASED
     progress: Progress | None = None
 
 
@@ -103,12 +127,15 @@ def audit_mechanism(
         pair, tested = neighbours, f"the given datasets ({neighbours.describe()})"
     embedding: EmbeddingCheck | None = None
     test: DistinguishingTest | None = None
+    leak: FloatLeak | None = None
+    implementation: tuple[GreyBoxFinding, ...] = ()
     shown = mechanism.describe() | {"neighbouring relation": adjacency_name(mechanism.adjacency)}
     shown.pop("mechanism", None)
     shown.pop("adjacency", None)
     if sampling is not None:
         embedding = _embedding(mechanism, sampling)
-        test = _test(mechanism, pair, claim, sampling)
+        implementation = grey_box_checks(mechanism, pair, seed=sampling.seed)
+        test, leak = _tests(mechanism, pair, claim, sampling)
         shown["tested on"] = tested
     shown |= dict(parameters or {})
     return Report(
@@ -120,6 +147,8 @@ def audit_mechanism(
         worst=worst,
         embedding=embedding,
         test=test,
+        leak=leak,
+        implementation=implementation,
         membership=None if game is None else game.describe(),
         covariance=mechanism.noise.covariance(),
         assumptions=(*mechanism.assumptions, *notes),
@@ -153,9 +182,10 @@ def audit_callable(
     Raises:
         MechanismFailure: it raises, or returns something that is not an array of numbers of one shape.
     """
-    test = _test(mechanism, neighbours, claim, sampling)
+    test, leak = _tests(mechanism, neighbours, claim, sampling)
+    implementation = grey_box_checks(mechanism, neighbours, seed=sampling.seed)
     assumptions = ["the releases are independent of each other"]
-    if not _repeats(mechanism, neighbours.dataset, sampling.seed):
+    if not implementation[0].holds:
         assumptions.append(
             "the mechanism draws randomness of its own, which the seed does not govern: another run sees other releases"
         )
@@ -170,6 +200,8 @@ def audit_callable(
             **(parameters or {}),
         },
         test=test,
+        leak=leak,
+        implementation=implementation,
         assumptions=tuple(assumptions),
         seed=sampling.seed,
         versions=software_versions(),
@@ -186,18 +218,48 @@ def _check_pair(mechanism: AdditiveMechanism, pair: NeighbourPair) -> None:
     mechanism.check_records(pair.neighbour)
 
 
-def _test(mechanism: AnyMechanism, pair: NeighbourPair, claim: Guarantee, sampling: Sampling) -> DistinguishingTest:
-    return distinguish(
+def _tests(
+    mechanism: AnyMechanism, pair: NeighbourPair, claim: Guarantee, sampling: Sampling
+) -> tuple[DistinguishingTest, FloatLeak | None]:
+    """The distinguishing test, and the search through the low bits if the claim is about them; one error for both."""
+    searched = sampling.numbers is Numbers.DOUBLE
+    part = LOW_BIT_SHARE if searched else 0.0
+    of_bits = math.floor(part * sampling.samples)
+    test = distinguish(
         mechanism,
         pair,
         claim,
-        error_probability=sampling.error_probability,
-        samples=sampling.samples,
+        error_probability=sampling.error_probability * (1 - part),
+        samples=sampling.samples - of_bits,
         seed=sampling.seed,
         delta=sampling.delta,
         score=sampling.score,
+        grid=spread_grid(mechanism, pair.dataset, sampling.seed) if sampling.numbers is Numbers.REAL else 0.0,
         progress=sampling.progress,
     )
+    if not searched:
+        return test, None
+    leak = find_float_leak(
+        mechanism,
+        pair,
+        claim,
+        error_probability=sampling.error_probability * part,
+        samples=of_bits,
+        seed=sampling.seed,
+        delta=0.0 if test.delta is None else test.delta,
+    )
+    return test, leak
+
+
+def spread_grid(mechanism: AnyMechanism, dataset: NDArray[np.generic], seed: int) -> float:
+    """A power of two, 2^20 times finer than the least spread of a coordinate of the releases; 0 if one has none.
+
+    From releases of its own on one dataset, so that rounding to it is the same function of every output that counts.
+    """
+    sampler = Sampler.prepare(mechanism, dataset, where="the dataset", seed=seed)
+    outputs = sampler.collect("spread", FEWEST_FOR_LAWS)
+    spread = float((np.quantile(outputs, 0.75, axis=0) - np.quantile(outputs, 0.25, axis=0)).min())
+    return 2.0 ** (math.floor(math.log2(spread)) - GRID_BITS) if 0 < spread < math.inf else 0.0
 
 
 def _embedding(mechanism: AdditiveMechanism, sampling: Sampling) -> EmbeddingCheck | None:
@@ -209,10 +271,3 @@ def _embedding(mechanism: AdditiveMechanism, sampling: Sampling) -> EmbeddingChe
         error_probability=sampling.error_probability,
         seed=sampling.seed,
     )
-
-
-def _repeats(mechanism: AnyMechanism, dataset: NDArray[np.float64], seed: int) -> bool:
-    """Whether two runs from the same seed release the same: the mechanism draws from ``rng`` alone."""
-    sampler = Sampler.prepare(mechanism, dataset, where="the dataset", seed=seed)
-    first, second = (sampler.collect("whether the seed governs", 2) for _ in range(2))
-    return np.array_equal(first, second)

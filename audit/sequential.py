@@ -142,8 +142,8 @@ def distinguish_sequentially(
     names = _names(known, given, p.size)
     if mixture is None:
         weights = _weights(names, known)
-        loss = payoff.largest_loss * (1 + 1e-12)
-        mixture = Mixture(weights=tuple(weights), bettors=tuple(Wealth(largest_loss=loss) for _ in names))
+        bettors = tuple(Wealth(largest_loss=payoff.largest_loss) for _ in names)
+        mixture = Mixture(weights=tuple(weights), bettors=bettors)
     bet_on = mixture.bettors[0].pairs
     scores: list[Score] = []
     trained = -1

@@ -188,6 +188,14 @@ def audit(
         str | None,
         _option("--test-delta", "D", "Bound epsilon from below at this delta; else that of --claim.", "Tests"),
     ] = None,
+    numbers: Annotated[
+        str | None,
+        _option("--numbers", "real|double", "Round outputs before the test, or search their low bits too.", "Tests"),
+    ] = None,
+    search: Annotated[
+        str | None,
+        _option("--search", "binary:N|unit:N", "Search the neighbours of a function, records of N entries.", "Tests"),
+    ] = None,
     no_test: Annotated[
         bool, typer.Option("--no-test", help="Exact evidence only: sample nothing.", rich_help_panel="Tests")
     ] = False,
@@ -222,6 +230,8 @@ def audit(
         seed=seed,
         score=score,
         test_delta=test_delta,
+        numbers=numbers,
+        search=search,
         exact_only=no_test,
         command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
     )

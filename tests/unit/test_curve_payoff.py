@@ -99,3 +99,12 @@ def test_moments_and_statistic_are_the_textbook_ones() -> None:
     assert found.z == pytest.approx((x.mean() - y.mean() - 1.9) / spread)
     assert mean_test(Moments.of(np.ones(300)), Moments.of(np.ones(300)), -1.0).p_value == 1.0
     assert mean_test(Moments.of(x + 9), Moments.of(y), 1.9).p_value == SMALLEST_LEVEL
+
+
+@pytest.mark.parametrize("mu", ["0.1", "0.7", "1", "1.3", "2", "3.1"])
+def test_no_rounding_makes_a_payoff_fall_below_the_largest_loss(mu: str) -> None:
+    """Scores at both ends, where the payoff is the negative of its largest loss but for rounding."""
+    for payoff in (CurvePayoff.of_claim(GaussianDP(mu)), SymmetricPayoff(float(mu), 1e-3, 0.9 * float(mu))):
+        ends = np.array([-1e3, 1e3])
+        lowest = payoff.of_dataset(ends)[:, None] - payoff.of_neighbour(ends)[None, :] - payoff.allowed
+        assert -payoff.largest_loss <= lowest.min() < -payoff.largest_loss * (1 - 1e-9)

@@ -16,6 +16,8 @@ from dpverdict.mechanisms.elliptical_gaussian import EllipticalGaussian
 from dpverdict.mechanisms.grouped_gaussian import GroupedGaussian
 from dpverdict.mechanisms.mechanism import GaussianMechanism
 from dpverdict.mechanisms.standard_gaussian import StandardGaussian
+from dpverdict.mechanisms.tree_counter import TreeCounter
+from dpverdict.mechanisms.vote_ellipse import VoteEllipse
 
 Array = NDArray[np.float64]
 PAIR = (np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 1.0]]), np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]))
@@ -128,6 +130,17 @@ def test_an_embedding_that_moves_further_than_declared_is_seen(monkeypatch: pyte
     statistic = type(mechanism).statistic
     monkeypatch.setattr(type(mechanism), "statistic", lambda self, records: 1.001 * statistic(self, records))
     assert findings(mechanism)[name].holds is False
+
+
+def test_what_cannot_be_checked_says_why() -> None:
+    vote = VoteEllipse(dim=3, mu=1)
+    found = {one.name: one for one in grey_box_checks(vote, worst_case(vote).pair, seed=1)}
+    assert found[COORDINATES].holds is None
+    assert "outside the domain" in found[COORDINATES].seen
+    counter = TreeCounter(horizon=6, epsilon=1, arity=3)
+    found = {one.name: one for one in grey_box_checks(counter, worst_case(counter).pair, seed=1)}
+    assert "a stream" in found[ORDER].seen
+    assert not any(one.holds is False for one in found.values())
 
 
 def test_datasets_need_records() -> None:
