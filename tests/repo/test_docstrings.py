@@ -12,7 +12,7 @@ import dpverdict
 
 def modules() -> list[str]:
     """The names of all modules of the package."""
-    found = ["dpverdict.balls", "dpverdict.errors"]
+    found = [f"dpverdict.{module.name}" for module in pkgutil.iter_modules(dpverdict.__path__) if not module.ispkg]
     for folder in ("mechanisms", "audit", "proofs"):
         package = importlib.import_module(f"dpverdict.{folder}")
         found += [f"dpverdict.{folder}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
