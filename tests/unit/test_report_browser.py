@@ -23,6 +23,7 @@ from dpverdict.proofs.ledger_html import render_html as render_ledger
 tools = runpy.run_path(str(Path(__file__).parents[1] / "browser.py"))
 Browser = Any  # of tools, which are loaded by path
 KINDS = ["CERTIFIED", "REFUTED", "INCONCLUSIVE", "black box, refuted", "plan", "ledger"]
+PAPER = 718  # pixels between the margins of an A4 sheet, as Chromium prints it
 EVIL = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 LONG = "a-name-without-a-place-to-break-" * 8
 PLAN = f"""
@@ -177,6 +178,13 @@ def test_nothing_runs_off_a_phone(browser: Browser, pages: dict[str, Path], kind
     assert browser.ask(TOO_WIDE) == []
     browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
     assert browser.ask(TOO_WIDE) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_runs_off_the_paper(browser: Browser, pages: dict[str, Path], kind: str) -> None:
+    browser.open(pages[kind], width=PAPER, media="print")
+    assert browser.ask(TOO_WIDE) == []
+    assert browser.ask("[...document.querySelectorAll('figure td')].every(one => one.checkVisibility({contentVisibilityAuto: true}))") is True
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
