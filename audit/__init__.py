@@ -6,6 +6,7 @@ if __name__ != "dpverdict.audit":
     )
 
 from dpverdict.audit.bounded_loss import BoundedLoss as BoundedLoss
+from dpverdict.audit.canary_scores import distinguish_scores as distinguish_scores
 from dpverdict.audit.certify import certify as certify
 from dpverdict.audit.composed_loss import ComposedLoss as ComposedLoss
 from dpverdict.audit.composition import compose as compose
@@ -31,6 +32,7 @@ from dpverdict.audit.laplace_scale import exact_laplace_scale as exact_laplace_s
 from dpverdict.audit.lattice_loss import LatticeLoss as LatticeLoss
 from dpverdict.audit.neighbour_search import NeighbourSearch as NeighbourSearch
 from dpverdict.audit.neighbour_search import search_neighbours as search_neighbours
+from dpverdict.audit.one_run import distinguish_one_run as distinguish_one_run
 from dpverdict.audit.pld_exchange import from_pld as from_pld
 from dpverdict.audit.pld_exchange import to_pld as to_pld
 from dpverdict.audit.privacy_loss import PrivacyLoss as PrivacyLoss

@@ -38,11 +38,11 @@ def read_table(source: str) -> Array:
     kind = Path(source).suffix.lower()
     if names_a_callable(source):
         return _records(_call(source), source)
-    _must_be_a_file(source, "data")
+    must_be_a_file(source, "data")
     if kind == ".csv":
-        return _records(_read_csv(source), source)
+        return _records(read_csv(source, "data")[1], source)
     if kind == ".npy":
-        array = _load(source, "data")
+        array = load_array(source, "data")
         if isinstance(array, dict):
             raise InvalidValue("data", source, "a .npy file of one array", "name the file .npz")
         return _records(array, source)
@@ -65,7 +65,7 @@ def read_pair(path: str, adjacency: NeighboringRelation | None = None) -> Neighb
         InvalidValue: an unreadable file, a missing array, datasets that are not neighbours or are equal, or neighbours
             under another relation than the expected one.
     """
-    _must_be_a_file(path, "neighbours")
+    must_be_a_file(path, "neighbours")
     arrays = _load_npz(path, "neighbours")
     dataset, neighbour = (_numbers(_array(arrays, key, path, "neighbours"), key) for key in ("dataset", "neighbour"))
     shapes = f"arrays of shapes {dataset.shape} and {neighbour.shape}"
@@ -93,39 +93,44 @@ def _call(source: str) -> object:
         raise InvalidValue("data", source, requirement, f"it fails with {problem}") from error
 
 
-def _must_be_a_file(path: str, name: str) -> None:
+def must_be_a_file(path: str, name: str) -> None:
+    """Raise unless the path is one of a file."""
     if Path(path).is_dir():
         raise InvalidValue(name, path, "a file, not a folder", "give the path of the file itself")
     if not Path(path).exists():
         raise InvalidValue(name, path, "a file that exists", f"there is no {Path(path).resolve()}")
 
 
-def _read_csv(path: str) -> list[list[float]]:
-    """The numbers under the header of a .csv file."""
+def read_csv(path: str, name: str) -> tuple[list[str], list[list[float]]]:
+    """The column names of a .csv file, and the numbers under them.
+
+    Raises:
+        InvalidValue: an unreadable file, no header, rows of different lengths, or an entry that is not a number.
+    """
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = [(reader.line_num, row) for reader in [csv.reader(file, strict=True)] for row in reader if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise _unreadable("data", path, "a readable .csv file in UTF-8", error) from None
+        raise unreadable(name, path, "a readable .csv file in UTF-8", error) from None
     if not rows:
-        raise InvalidValue("data", path, "a table with a header and records", "the file is empty")
+        raise InvalidValue(name, path, "a table with a header and records", "the file is empty")
     header = rows[0][1]
     if all(_number(cell) is not None for cell in header):
         requirement = "a table whose first line holds the column names"
-        raise InvalidValue("data", path, requirement, "add a header: a first record would be taken for one")
-    return [_csv_record(row, header, line) for line, row in rows[1:]]
+        raise InvalidValue(name, path, requirement, "add a header: a first record would be taken for one")
+    return header, [_csv_record(row, header, line, name) for line, row in rows[1:]]
 
 
-def _csv_record(row: list[str], header: list[str], line: int) -> list[float]:
+def _csv_record(row: list[str], header: list[str], line: int, name: str) -> list[float]:
     if len(row) != len(header):
         requirement = f"{len(header)} entries in line {line}, as the header has it"
-        raise InvalidValue("data", f"{len(row)} entries", requirement, "complete the row")
+        raise InvalidValue(name, f"{len(row)} entries", requirement, "complete the row")
     record = []
     for column, cell in zip(header, row, strict=True):
         number = _number(cell)
         if number is None:
             remedy = "encode the column as numbers, or leave it out of the table"
-            raise InvalidValue("data", cell, f"a number in line {line}, column {column}", remedy)
+            raise InvalidValue(name, cell, f"a number in line {line}, column {column}", remedy)
         record.append(number)
     return record
 
@@ -137,18 +142,18 @@ def _number(cell: str) -> float | None:
         return None
 
 
-def _load(path: str, name: str) -> NDArray[np.generic] | dict[str, NDArray[np.generic]]:
+def load_array(path: str, name: str) -> NDArray[np.generic] | dict[str, NDArray[np.generic]]:
     """What NumPy reads from a file, without executing pickled code: an array, or the arrays of a .npz by name."""
     try:
         with open(path, "rb") as file:
             loaded = np.load(file, allow_pickle=False)
             return {key: loaded[key] for key in loaded} if isinstance(loaded, Mapping) else np.asarray(loaded)
     except _DAMAGE as error:
-        raise _unreadable(name, path, f"a readable {Path(path).suffix} file of numbers", error) from None
+        raise unreadable(name, path, f"a readable {Path(path).suffix} file of numbers", error) from None
 
 
 def _load_npz(path: str, name: str) -> dict[str, NDArray[np.generic]]:
-    loaded = _load(path, name)
+    loaded = load_array(path, name)
     if not isinstance(loaded, dict):
         raise InvalidValue(name, path, "a .npz file with named arrays", "write it with numpy.savez")
     return loaded
@@ -186,6 +191,7 @@ def _numbers(table: object, name: str) -> Array:
     return records
 
 
-def _unreadable(name: str, path: str, requirement: str, error: Exception) -> InvalidValue:
+def unreadable(name: str, path: str, requirement: str, error: Exception) -> InvalidValue:
+    """The error for a file that cannot be read, with the reason."""
     problem = " ".join(f"{type(error).__name__}: {error}".split())
     return InvalidValue(name, path, requirement, f"reading it fails with {problem[:120]}")
