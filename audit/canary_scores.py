@@ -10,21 +10,15 @@ chooses events, the rest decides. So the error probability holds whatever the sc
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpverdict.audit.distinguish import (
-    EXPLORED_ALONE,
-    FEWEST_SAMPLES,
-    FITTED,
-    check_claim,
-    checked_delta,
-    checked_error,
-)
+from dpverdict.audit.distinguish import FEWEST_SAMPLES, check_claim, checked_delta, checked_error
 from dpverdict.audit.distinguishing_test import DistinguishingTest, LedgerRow, StatisticalWitness
 from dpverdict.audit.error_budget import TrialRange
-from dpverdict.audit.portfolio import Stacked, learn_scores, ranked
+from dpverdict.audit.exploration import FITTED, choose_scores, explored_trials
 from dpverdict.audit.row_plan import Sides, conclude, decide_rows, inequality, plan_rows
 from dpverdict.audit.trials import check_seed, generator
 from dpverdict.balls import Exact
@@ -32,6 +26,11 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.guarantee import Guarantee
 
 Array = NDArray[np.float64]
+
+EXPLORED: Final = (0.15, 12.0)
+"""Of the scores, and the limit in square roots of them."""
+FITTED: Final = 0.8
+"""Of the explored scores: the others choose between the readings, and choose the events."""
 
 
 def distinguish_scores(
@@ -73,12 +72,12 @@ def distinguish_scores(
     )
     lengths = [len(side) for side in sides]
     total = min(lengths)
-    share, limit = EXPLORED_ALONE
+    share, limit = EXPLORED
     explored = max(math.ceil(min(share * total, limit * math.sqrt(total))), 20)
     fitted = math.ceil(FITTED * explored)
 
-    learned = learn_scores(sides[0][:fitted], sides[1][:fitted], None)
-    stacked = Stacked(tuple(learned))
+    fit, held_out = ((sides[0][part], sides[1][part]) for part in (slice(fitted), slice(fitted, explored)))
+    stacked, order = choose_scores(fit, held_out, claim)
 
     def scores(first: int, stop: int | None) -> Sides:
         p, q = (stacked.unstack(stacked(side[first:stop])) for side in sides)
@@ -90,14 +89,14 @@ def distinguish_scores(
         exploring,
         error=error,
         level=level,
-        order=ranked([one.name for one in learned], exploring),
+        order=order,
         known=None,
         trials=total - explored,
         tried=(TrialRange(stream="scores", first=0, stop=explored),),
         confirmed=TrialRange(stream="scores", first=explored, stop=max(lengths)),
     )
     confirming = scores(explored, None)
-    by_name = {one.name: one for one in learned}
+    by_name = {one.name: one for one in stacked.scores}
 
     def witness(row: LedgerRow) -> StatisticalWitness:
         return StatisticalWitness(

@@ -18,6 +18,12 @@
     samples = 1e5
     expect = "refuted"
 
+    [[scores]]                    # recorded elsewhere; or scores and included, of one run
+    name = "canaries"
+    in = "in.npy"
+    out = "out.npy"
+    claim = "eps=1, delta=1e-5"
+
 Numbers are read as exact decimals. A path is relative to the folder of the plan.
 """
 
@@ -37,6 +43,7 @@ from dpverdict.audit.callables import names_a_callable
 from dpverdict.audit.catalogue import option
 from dpverdict.audit.option_text import probability, whole_number
 from dpverdict.audit.request import DEFAULT_ERROR_PROBABILITY, Request
+from dpverdict.audit.scores_request import ScoresRequest
 from dpverdict.audit.verdict import Status
 from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
@@ -44,10 +51,11 @@ from dpverdict.errors import InvalidValue
 TESTS_PER_AUDIT: Final = 2
 """The check of the embedding and the distinguishing test: an audit has at most these."""
 
-_OF_THE_PLAN: Final = ("title", "seed", "error_probability", "audit")
+_OF_THE_PLAN: Final = ("title", "seed", "error_probability", "audit", "scores")
 _PATHS: Final = ("data", "neighbours")
 _FUNCTIONS: Final = ("mechanism", "score")
 _OF_A_REQUEST: Final = ("claim", "record", "samples", "test_delta", "numbers", "search", *_PATHS, *_FUNCTIONS)
+_OF_SCORES: Final = {"in": "scores_in", "out": "scores_out", "scores": "scores", "included": "included"}
 _OF_THE_AUDIT: Final = ("name", "expect", "exact_only")
 _SHARED: Final = ("seed", "error_probability")
 
@@ -82,7 +90,7 @@ class PlannedAudit:
     name: str
     anchor: str
     expect: Expected
-    request: Request
+    request: Request | ScoresRequest
 
 
 @final
@@ -109,7 +117,7 @@ class Plan:
         tests = TESTS_PER_AUDIT * max(1, sum(not audit.request.exact_only for audit in self.audits))
         return float(exactly(self.error_probability, name="error_probability") / tests)
 
-    def request_of(self, audit: PlannedAudit, seed: int) -> Request:
+    def request_of(self, audit: PlannedAudit, seed: int) -> Request | ScoresRequest:
         """The request of an audit with its part of the error probability and a seed that depends on its name."""
         if audit.request.exact_only:
             return audit.request
@@ -144,13 +152,17 @@ def plan_of(table: Mapping[str, object], folder: Path) -> Plan:
     error = _text(table.get("error_probability", DEFAULT_ERROR_PROBABILITY), "error_probability")
     probability(error, "error_probability")
     seed = table.get("seed")
-    entries = table.get("audit", [])
-    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+    entries, recorded = table.get("audit", []), table.get("scores", [])
+    if not isinstance(recorded, list) or not all(isinstance(entry, dict) for entry in recorded):
+        raise InvalidValue("scores", recorded, "a list of tables", "begin each with a line [[scores]]")
+    if recorded and "audit" not in table:
+        entries = []
+    elif not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         remedy = "begin each with a line [[audit]], and give it a mechanism"
         raise InvalidValue("audit", entries, "a list of one or more tables", remedy)
     audits: list[PlannedAudit] = []
-    for number, entry in enumerate(entries, start=1):
-        audit = _audit(entry, number, folder)
+    for number, entry in enumerate([*entries, *recorded], start=1):
+        audit = (_audit if number <= len(entries) else _scores)(entry, number, folder)
         for other in audits:
             if audit.anchor == other.anchor:
                 remedy = f"{other.name!r} is too much like it: give each audit another name"
@@ -165,11 +177,51 @@ def plan_of(table: Mapping[str, object], folder: Path) -> Plan:
     )
 
 
-def _audit(entry: Mapping[str, object], number: int, folder: Path) -> PlannedAudit:
+def _scores(entry: Mapping[str, object], number: int, folder: Path) -> PlannedAudit:
+    """An audit of recorded scores."""
+    _leave_to_the_plan(entry, "scores", number)
+    words = {key: _text(value, f"scores.{key}") for key, value in entry.items()}
+    for key in words:
+        if key not in (*_OF_SCORES, "name", "expect", "claim", "delta"):
+            remedy = f"an audit of scores has name, expect, claim, delta, {', '.join(_OF_SCORES)}"
+            raise InvalidValue(f"scores.{key}", words[key], "a key of [[scores]]", remedy)
+    name, anchor = _named(words.get("name", f"{number} recorded scores"))
+    paths = {_OF_SCORES[key]: str(folder / words[key]) for key in _OF_SCORES if key in words}
+    return PlannedAudit(
+        name=name,
+        anchor=anchor,
+        expect=_expected(words.get("expect", "not refuted"), "recorded scores", name, black_box=True),
+        request=ScoresRequest(claim=words.get("claim"), delta=words.get("delta"), **paths),
+    )
+
+
+def _leave_to_the_plan(entry: Mapping[str, object], kind: str, number: int) -> None:
     for shared in _SHARED:
         if shared in entry:
             remedy = "write it at the top of the plan: all audits share it"
-            raise InvalidValue(f"audit.{shared}", entry[shared], f"left out of audit {number}", remedy)
+            raise InvalidValue(f"{kind}.{shared}", entry[shared], f"left out of audit {number}", remedy)
+
+
+def _named(text: str) -> tuple[str, str]:
+    """The name of an audit, and the name as part of an address."""
+    name = " ".join(text.split())
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    if not slug:
+        raise InvalidValue("audit.name", name, "a name with a letter or a digit in it", "call it what it releases")
+    return name, f"audit-{slug}"
+
+
+def _expected(wanted: str, mechanism: str, name: str, *, black_box: bool) -> Expected:
+    if wanted not in [kind.value for kind in Expected]:
+        raise InvalidValue("audit.expect", wanted, 'one of "certified", "refuted", "not refuted"', f"mend audit {name}")
+    if black_box and wanted == "certified":
+        remedy = 'of a function only the releases are seen: expect "not refuted" or "refuted"'
+        raise InvalidValue("audit.expect", wanted, f"possible for {mechanism}", remedy)
+    return Expected(wanted)
+
+
+def _audit(entry: Mapping[str, object], number: int, folder: Path) -> PlannedAudit:
+    _leave_to_the_plan(entry, "audit", number)
     if "mechanism" not in entry:
         raise InvalidValue("audit.mechanism", None, f"given for audit {number}", 'add mechanism = "..."')
     words = {key: _text(value, f"audit.{key}") for key, value in entry.items() if key != "exact_only"}
@@ -177,17 +229,10 @@ def _audit(entry: Mapping[str, object], number: int, folder: Path) -> PlannedAud
     exact_only = entry.get("exact_only", False)
     if not isinstance(exact_only, bool):
         raise InvalidValue("audit.exact_only", exact_only, "true or false", "write exact_only = true")
-    name = " ".join(words.get("name", f"{number} {mechanism}").split())
-    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    if not slug:
-        raise InvalidValue("audit.name", name, "a name with a letter or a digit in it", "call it what it releases")
+    name, anchor = _named(words.get("name", f"{number} {mechanism}"))
     black_box = names_a_callable(mechanism)
     wanted = words.get("expect", "not refuted" if black_box else "certified")
-    if wanted not in [kind.value for kind in Expected]:
-        raise InvalidValue("audit.expect", wanted, 'one of "certified", "refuted", "not refuted"', f"mend audit {name}")
-    if black_box and wanted == "certified":
-        remedy = 'of a function only the releases are seen: expect "not refuted" or "refuted"'
-        raise InvalidValue("audit.expect", wanted, f"possible for {mechanism}", remedy)
+    expect = _expected(wanted, mechanism, name, black_box=black_box)
     asked = {key: words[key] for key in _OF_A_REQUEST if key in words}
     for key in (*_PATHS, *_FUNCTIONS):
         if key in asked:
@@ -195,8 +240,8 @@ def _audit(entry: Mapping[str, object], number: int, folder: Path) -> PlannedAud
     others = {key.replace("-", "_"): words[key] for key in words if key not in (*_OF_A_REQUEST, *_OF_THE_AUDIT)}
     return PlannedAudit(
         name=name,
-        anchor=f"audit-{slug}",
-        expect=Expected(wanted),
+        anchor=anchor,
+        expect=expect,
         request=Request(options=others, exact_only=exact_only, **asked),
     )
 

@@ -26,6 +26,7 @@ from dpverdict.audit.report import EXIT_CODES, software_versions
 from dpverdict.audit.report_html import render_part
 from dpverdict.audit.report_json import render_json
 from dpverdict.audit.request import Bar, Request, carry_out
+from dpverdict.audit.scores_request import ScoresRequest, audit_scores
 from dpverdict.audit.trials import check_seed
 from dpverdict.audit.verdict import Status
 from dpverdict.errors import DpverdictError, InvalidValue
@@ -183,10 +184,13 @@ def _result(
     )
 
 
-def _run(audit: PlannedAudit, request: Request, created: datetime, trials: Journal, bar: Bar | None) -> bytes:
+def _run(
+    audit: PlannedAudit, request: Request | ScoresRequest, created: datetime, trials: Journal, bar: Bar | None
+) -> bytes:
     began = time.monotonic()
     with journalled_in(trials):
-        report = dataclasses.replace(carry_out(request, bar), created=created)
+        made = audit_scores(request) if isinstance(request, ScoresRequest) else carry_out(request, bar)
+        report = dataclasses.replace(made, created=created)
     kept = {
         "fields": json.loads(render_json(report)),
         "page": render_part(report, audit.anchor),
@@ -195,7 +199,7 @@ def _run(audit: PlannedAudit, request: Request, created: datetime, trials: Journ
     return json.dumps(kept).encode()
 
 
-def _entry(audit: PlannedAudit, request: Request, created: datetime) -> str:
+def _entry(audit: PlannedAudit, request: Request | ScoresRequest, created: datetime) -> str:
     """The name of the entry of an audit: everything its report depends on, so that a change runs it again."""
     parts = {
         "anchor": audit.anchor,
@@ -207,8 +211,11 @@ def _entry(audit: PlannedAudit, request: Request, created: datetime) -> str:
     return "audit " + json.dumps(parts, sort_keys=True)
 
 
-def _files(request: Request) -> Iterator[str]:
+def _files(request: Request | ScoresRequest) -> Iterator[str]:
     """Files that a request reads: tables, pairs, and the sources of functions with what they import beside them."""
+    if isinstance(request, ScoresRequest):
+        yield from (path for path in request.files if Path(path).is_file())
+        return
     for text in (request.data, request.neighbours, request.mechanism, request.score):
         if text is None:
             continue

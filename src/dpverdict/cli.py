@@ -346,6 +346,76 @@ def run(
 
 
 @app.command()
+def scores(
+    context: typer.Context,
+    scores_in: Annotated[
+        str | None, _option("--in", "FILE", "Scores with the canary: .npy, .csv, .parquet (file.csv#column).", "Scores")
+    ] = None,
+    scores_out: Annotated[str | None, _option("--out", "FILE", "Scores without it.", "Scores")] = None,
+    of_one_run: Annotated[
+        str | None, _option("--scores", "FILE", "In their place, of all canaries of one run.", "Scores")
+    ] = None,
+    included: Annotated[
+        str | None, _option("--included", "FILE", "The fair coin of each canary of that run: 0 or 1.", "Scores")
+    ] = None,
+    claim: Annotated[str | None, _option("--claim", "TEXT", 'Such as "mu=1" or "eps=1, delta=1e-6".', "Audit")] = None,
+    delta: Annotated[
+        str | None, _option("--delta", "D", "Bound epsilon from below at this delta; else that of --claim.", "Audit")
+    ] = None,
+    error_probability: Annotated[
+        str | None,
+        _option("--error-probability", "P", f"Of refuting a true claim; {ERROR_PROBABILITY} if left out.", "Audit"),
+    ] = None,
+    seed: Annotated[
+        str | None,
+        _option("--seed", "N", "Of the split of the scores; drawn fresh and reported if not given.", "Audit"),
+    ] = None,
+    json: Annotated[Path | None, _option("--json", "FILE", "Write the report as JSON.", "Output")] = None,
+    report: Annotated[Path | None, _option("--report", "FILE", "Write the report as one HTML page.", "Output")] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
+    ] = False,
+) -> None:
+    """Test a claim against recorded scores: of canaries in training runs, or of any other system.
+
+    Scores of independent runs with and without the canary, or of many canaries of one run, each included by a fair
+    coin. They can refute a claim, never certify it.
+
+    Exit codes: 1 refuted, 3 inconclusive, 2 usage error.
+    """
+    outputs = _output_files({"json": json, "report": report})
+
+    from dpverdict.audit.scores_request import ScoresRequest, audit_scores
+
+    request = ScoresRequest(
+        claim=claim,
+        scores_in=scores_in,
+        scores_out=scores_out,
+        scores=of_one_run,
+        included=included,
+        error_probability=error_probability,
+        seed=seed,
+        delta=delta,
+        command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
+    )
+    made = audit_scores(request)
+    if "json" in outputs:
+        from dpverdict.audit.report_json import write_json
+
+        write_json(made, outputs["json"])
+    if "report" in outputs:
+        from dpverdict.audit.report_html import write_html
+
+        write_html(made, outputs["report"])
+    if not quiet:
+        from dpverdict.audit.report_terminal import print_report
+
+        with _reader_may_leave():
+            print_report(made)
+    raise typer.Exit(made.exit_code)
+
+
+@app.command()
 def prove(
     paper: Annotated[
         str | None,
