@@ -2,7 +2,14 @@
 
 import re
 
+from numpy.typing import ArrayLike
+from sphinx.util.typing import stringify_annotation
+
 import dpverdict
+from dpverdict.audit.trials import AnyMechanism
+from dpverdict.balls import Exact
+from dpverdict.mechanisms.guarantee import Guarantee
+from dpverdict.mechanisms.mechanism import Array
 
 project = "dpverdict"
 author = "the dpverdict authors"
@@ -10,13 +17,14 @@ copyright = author
 version = release = dpverdict.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["site"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 
 html_theme = "furo"
 html_title = f"dpverdict {release}"
 html_show_copyright = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 pygments_style = "default"
@@ -31,8 +39,15 @@ napoleon_use_rtype = False
 napoleon_use_ivar = True
 default_role = "code"
 
-# Names that stand in the signatures as they are printed: shorter than what they stand for.
-autodoc_type_aliases = {"Array": "Array", "Exact": "Exact", "AnyMechanism": "AnyMechanism"}
+# Names that stand in the signatures for what they are short for, the longest first.
+_ALIASES = {
+    "AnyMechanism": AnyMechanism,
+    "Guarantee": Guarantee,
+    "ArrayLike": ArrayLike,
+    "Exact": Exact,
+    "Array": Array,
+}
+_SHORT = {stringify_annotation(meaning, "smart"): name for name, meaning in _ALIASES.items()}
 
 _LITERAL = re.compile(r"(``.*?``|`[^`]*`)")
 
@@ -75,18 +90,28 @@ def _escaped(line: str) -> str:
 
 
 def setup(app):  # type: ignore[no-untyped-def]
-    """Called by Sphinx; the handler goes before that of napoleon, which reads the sections."""
+    """Called by Sphinx; the first handler goes before that of napoleon, which reads the sections."""
+
+    kept: dict[str, list[str]] = {}
 
     def docstring(app, what, name, obj, options, lines):  # type: ignore[no-untyped-def]
         _plain(lines)
+        kept[name] = list(lines)
+
+    def attribute(app, what, name, obj, options, lines):  # type: ignore[no-untyped-def]
+        if what in ("attribute", "data", "property"):  # napoleon took the words before a colon for a type
+            lines[:] = kept.get(name, lines)
 
     def signature(app, what, name, obj, options, arguments, result):  # type: ignore[no-untyped-def]
         return _named(arguments), _named(result)
 
     app.connect("autodoc-process-docstring", docstring, priority=400)
+    app.connect("autodoc-process-docstring", attribute, priority=600)
     app.connect("autodoc-process-signature", signature)
 
 
 def _named(text: str | None) -> str | None:
-    """An alias of a type by its name."""
-    return text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text)
+    """Aliases of types by their names."""
+    for long in sorted(_SHORT, key=len, reverse=True):
+        text = text and text.replace(long, _SHORT[long])
+    return text
