@@ -10,7 +10,6 @@ chooses events, the rest decides. So the error probability holds whatever the sc
 from __future__ import annotations
 
 import math
-from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,11 +25,6 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.guarantee import Guarantee
 
 Array = NDArray[np.float64]
-
-EXPLORED: Final = (0.15, 12.0)
-"""Of the scores, and the limit in square roots of them."""
-FITTED: Final = 0.8
-"""Of the explored scores: the others choose between the readings, and choose the events."""
 
 
 def distinguish_scores(
@@ -72,8 +66,7 @@ def distinguish_scores(
     )
     lengths = [len(side) for side in sides]
     total = min(lengths)
-    share, limit = EXPLORED
-    explored = max(math.ceil(min(share * total, limit * math.sqrt(total))), 20)
+    explored = explored_trials(1, claim, total)
     fitted = math.ceil(FITTED * explored)
 
     fit, held_out = ((sides[0][part], sides[1][part]) for part in (slice(fitted), slice(fitted, explored)))

@@ -32,6 +32,7 @@ Array = NDArray[np.float64]
 
 LARGEST_TAU: Final = 20.0
 CELLS: Final = 4096
+TAU_PER_MU: Final = 1.5
 _PAD: Final = 1e-13
 """Relative, for a sum of positive terms of a few rounded operations each, added pairwise."""
 
@@ -193,4 +194,4 @@ def natural_tau(profile: Profile) -> float:
 
     variation = float(np.asarray(profile.delta_upper(np.zeros(1)))[0])
     mu = 2 * float(special.ndtri((1 + min(variation, 1 - 1e-12)) / 2))
-    return min(max(1.5 * mu, 0.05), 12.0)
+    return min(max(TAU_PER_MU * mu, 0.05), 12.0)

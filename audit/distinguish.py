@@ -6,8 +6,8 @@ exploring trials (a learned score, a chosen event) decides on fresh ones, from s
 that was explored its score and its event are fixed. A test whose score was known beforehand decides on all trials.
 
 What is tested. The leading test takes most of the error: the payoff of `curve_payoff` that fits the claim, on the score
-that is known, or else on the learned one that did best on held-out exploring trials. The others guard against what the
-leading one cannot see: another score, and events chosen for the bounds on mu and epsilon.
+that is known, or else on the learned one that did best on held-out exploring trials, fitted again on all of them. The
+others guard against what the leading one cannot see: another score, and events chosen for the bounds on mu and epsilon.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpverdict.audit.distinguishing_test import DistinguishingTest, LedgerRow, StatisticalWitness
 from dpverdict.audit.error_budget import TrialRange
-from dpverdict.audit.learned_scores import MOST_COORDINATES
-from dpverdict.audit.portfolio import Stacked, claimed_score, learn_scores, ranked
+from dpverdict.audit.exploration import FITTED, explore, explored_trials
+from dpverdict.audit.portfolio import claimed_score
 from dpverdict.audit.row_plan import SMALLEST_ERROR, conclude, decide_rows, inequality, plan_rows
-from dpverdict.audit.scores import Score, as_score, fit_linear_score
+from dpverdict.audit.scores import Score, as_score
 from dpverdict.audit.trials import AnyMechanism, Progress, Sampler
 from dpverdict.balls import Exact, exactly
 from dpverdict.errors import InvalidValue, MechanismFailure
@@ -37,12 +37,6 @@ from dpverdict.mechanisms.neighbours import NeighbourPair
 Array = NDArray[np.float64]
 
 FEWEST_SAMPLES: Final = 50
-EXPLORED_ALONE: Final = (0.15, 12.0)
-EXPLORED_TOGETHER: Final = (0.4, 120.0)
-"""Of the samples, and the limit in square roots of them: with one output number, and with more."""
-FITTED: Final = 0.8
-"""Of the exploring trials: the others choose between the scores, and choose the events."""
-MOST_EXPLORED: Final = 100_000
 
 
 def distinguish(
@@ -88,52 +82,16 @@ def distinguish(
     given = None if score is None else as_score(score)
     claimed = claimed_score(mechanism, neighbours) if given is None else None
 
-    share, limit = EXPLORED_ALONE if p.size == 1 else EXPLORED_TOGETHER
-    explored = max(math.ceil(min(share * total, limit * math.sqrt(total), MOST_EXPLORED)), 20)
+    explored = explored_trials(p.size, claim, total)
     fitted = math.ceil(FITTED * explored)
-
-    # Exploring trials: the first part fits, the second one is held out.
-    known = () if claimed is None else (claimed,)
-    learned: list[Score]
-    fitting: tuple[dict[str, Array], dict[str, Array]] = ({}, {})
-    told = [_part(progress, before, total) for before in (0, fitted)]
-    if p.size > MOST_COORDINATES and known:
-        learned, stack = [], Stacked(known)
-        fitting = tuple(  # type: ignore[assignment]  # two of them
-            stack.unstack(side.scores(f"fit {name}", fitted, stack, progress=one))
-            for side, name, one in zip((p, q), ("dataset", "neighbour"), told, strict=True)
-        )
-    elif p.size > MOST_COORDINATES and given is None:
-        chunks = (
-            side.chunks(f"fit {name}", fitted, progress=one)
-            for side, name, one in zip((p, q), ("dataset", "neighbour"), told, strict=True)
-        )
-        learned = [fit_linear_score(*chunks)]
-    else:
-        outputs = [
-            side.collect(f"fit {name}", fitted, progress=one)
-            for side, name, one in zip((p, q), ("dataset", "neighbour"), told, strict=True)
-        ]
-        learned = learn_scores(outputs[0], outputs[1], given)
-        if claimed is not None:
-            fitting = ({claimed.name: claimed(outputs[0])}, {claimed.name: claimed(outputs[1])})
-        del outputs
-    user = () if given is None else (given,)
-    stacked = Stacked((*known, *learned, *user))
-
-    def scores(stage: str, trials: int, before: int) -> tuple[dict[str, Array], dict[str, Array]]:
-        of_p = p.scores(f"{stage} dataset", trials, stacked, progress=_part(progress, before, total))
-        of_q = q.scores(f"{stage} neighbour", trials, stacked, progress=_part(progress, before + trials, total))
-        return stacked.unstack(of_p), stacked.unstack(of_q)
-
-    exploring = scores("explore", explored - fitted, 2 * fitted)
-    order = ranked([one.name for one in (*known, *learned)], exploring)
+    told = [_part(progress, before, total) for before in (0, fitted, 2 * fitted, explored + fitted)]
+    found = explore(p, q, claim, explored, known=claimed, given=given, progress=(told[0], told[1], told[2], told[3]))
     plan = plan_rows(
         claim,
-        exploring,
+        found.held_out,
         error=error,
         level=level,
-        order=order,
+        order=found.order,
         known=None if claimed is None else claimed.name,
         trials=total - explored,
         tried=(
@@ -144,8 +102,14 @@ def distinguish(
     )
 
     # Everything is fixed from here on, and what was explored is used again only by the score known beforehand.
-    confirming = scores("confirm", total - explored, 2 * explored)
-    by_name = {one.name: one for one in stacked.scores}
+    fresh = total - explored
+    after = (_part(progress, before, total) for before in (2 * explored, 2 * explored + fresh))
+    of_p, of_q = (
+        found.scores.unstack(side.scores(f"confirm {name}", fresh, found.scores, progress=one))
+        for side, name, one in zip((p, q), ("dataset", "neighbour"), after, strict=True)
+    )
+    confirming = of_p, of_q
+    by_name = {one.name: one for one in found.scores.scores}
 
     def witness(row: LedgerRow) -> StatisticalWitness:
         return StatisticalWitness(
@@ -160,8 +124,8 @@ def distinguish(
 
     return conclude(
         plan,
-        decide_rows(plan, confirming, (fitting, exploring)),
-        exploring=exploring,
+        decide_rows(plan, confirming, (found.fitting, found.held_out)),
+        exploring=found.held_out,
         confirming=confirming,
         shown=given.name if given is not None else plan.leading,
         witness=witness,

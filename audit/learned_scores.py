@@ -15,14 +15,14 @@ of the p-values of the folds is, and so is the mean of their e-values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dpverdict.audit.scores import Score
+from dpverdict.audit.scores import LinearScore, Score
 from dpverdict.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+SPLINE: Final = "learned additive spline"
+"""The name of the scores of `fit_spline_score`."""
 KNOTS: Final = 8
 PENALTY: Final = 1.0
 """1/C of the squared weights, in units of one observation's log-likelihood."""
@@ -120,9 +122,7 @@ class TreeScore:
         return {"kind": "boosted trees", "name": self.name, "baseline": baseline, "fields": fields, "trees": trees}
 
 
-def fit_spline_score(
-    dataset_outputs: Array, neighbour_outputs: Array, *, name: str = "learned additive spline"
-) -> SplineScore:
+def fit_spline_score(dataset_outputs: Array, neighbour_outputs: Array, *, name: str = SPLINE) -> SplineScore:
     """Logistic regression on hat functions at quantiles of each coordinate, with a penalty of half the squared weights.
 
     Args:
@@ -148,9 +148,14 @@ def fit_spline_score(
     return SplineScore(name=name, offset=offset, knots=knots, values=tuple(np.split(weights, ends)))
 
 
+def calibrated_name(score: Score) -> str:
+    """The name of the calibration of a user's score by `fit_chained_score`."""
+    return f"{score.name}, calibrated"
+
+
 def fit_chained_score(score: Score, dataset_outputs: Array, neighbour_outputs: Array) -> ChainedScore:
     """A user's score, calibrated by a spline on its value."""
-    outer = fit_spline_score(score(dataset_outputs), score(neighbour_outputs), name=f"{score.name}, calibrated")
+    outer = fit_spline_score(score(dataset_outputs), score(neighbour_outputs), name=calibrated_name(score))
     return ChainedScore(name=outer.name, inner=score, outer=outer)
 
 
@@ -171,6 +176,19 @@ def fit_tree_score(dataset_outputs: Array, neighbour_outputs: Array) -> TreeScor
     )
     model.fit(np.concatenate([p, q]), np.repeat([1, 0], [len(p), len(q)]))
     return TreeScore(name="learned boosted trees", model=model)
+
+
+def scaled(score: Score, factor: float) -> Score:
+    """A multiple of a linear score or of a spline, calibrated or not; any other score as it is."""
+    if isinstance(score, LinearScore):
+        return replace(score, weights=score.weights * factor, offset=score.offset * factor)
+    if isinstance(score, SplineScore):
+        values = tuple(own * factor for own in score.values)
+        return replace(score, offset=score.offset * factor, values=values)
+    if isinstance(score, ChainedScore):
+        values = tuple(own * factor for own in score.outer.values)
+        return replace(score, outer=replace(score.outer, offset=score.outer.offset * factor, values=values))
+    return score
 
 
 def fit_logistic(design: Array, labels: Array, *, penalty: float = PENALTY) -> tuple[float, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
@@ -9,16 +10,24 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.curve_payoff import CurvePayoff, Payoff, SymmetricPayoff
-from dpverdict.audit.learned_scores import MOST_COORDINATES, fit_chained_score, fit_spline_score
+from dpverdict.audit.curve_payoff import TAU_PER_MU, CurvePayoff, Payoff, SymmetricPayoff
+from dpverdict.audit.learned_scores import (
+    MOST_COORDINATES,
+    SPLINE,
+    calibrated_name,
+    fit_chained_score,
+    fit_spline_score,
+    scaled,
+)
 from dpverdict.audit.scores import (
+    LINEAR,
     HasLikelihoodRatio,
     HasLikelihoodScore,
     Score,
     fit_linear_score,
     likelihood_ratio,
 )
-from dpverdict.mechanisms.guarantee import ApproximateDP, Guarantee, PureDP
+from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP
 from dpverdict.mechanisms.guarantee_curves import float_above
 from dpverdict.mechanisms.neighbours import NeighbourPair
 
@@ -26,6 +35,8 @@ Array = NDArray[np.float64]
 
 SATURATED: Final = 1 - 1e-9
 """Of epsilon: a threshold this little below it takes in the whole set where a pure mechanism's ratio is largest."""
+SURE: Final = 0.92
+"""Of epsilon: the threshold for learned scores of a pure mechanism, whose estimated saturation may be lower."""
 SCALES: Final = (0.25, 0.4, 0.6, 0.8, 1.0)
 WIDER: Final = 0.87
 """Of epsilon: the threshold for delta > 0, where the set just below epsilon is worth more than it costs."""
@@ -55,19 +66,23 @@ def claimed_score(mechanism: object, neighbours: object) -> Score | None:
     return None
 
 
-def learn_scores(dataset_outputs: Array, neighbour_outputs: Array, given: Score | None) -> list[Score]:
+def learn_scores(
+    dataset_outputs: Array, neighbour_outputs: Array, given: Score | None, *, only: str | None = None
+) -> list[Score]:
     """The learned scores of a portfolio: the user's, calibrated, if there is one; a linear one; an additive spline.
 
     Args:
         dataset_outputs: shape (n, m), exploring trials that nothing else will use.
         neighbour_outputs: the same of the neighbour.
         given: a user's score of unknown scale; None without one.
+        only: the name of the one that is wanted; None for all.
     """
     learned: list[Score] = []
-    if given is not None:
+    if given is not None and only in (None, calibrated_name(given)):
         learned.append(fit_chained_score(given, dataset_outputs, neighbour_outputs))
-    learned.append(fit_linear_score([dataset_outputs], [neighbour_outputs]))
-    if dataset_outputs.shape[1] <= MOST_COORDINATES:
+    if only in (None, LINEAR):
+        learned.append(fit_linear_score([dataset_outputs], [neighbour_outputs]))
+    if dataset_outputs.shape[1] <= MOST_COORDINATES and only in (None, SPLINE):
         learned.append(fit_spline_score(dataset_outputs, neighbour_outputs))
     return learned
 
@@ -82,18 +97,48 @@ def payoff_of_claim(claim: Guarantee) -> Payoff:
     return CurvePayoff.of_claim(claim)
 
 
-def ranked(names: Sequence[str], held_out: tuple[dict[str, Array], dict[str, Array]]) -> list[str]:
+def tuned(score: Score, payoff: Payoff, dataset_outputs: Array, neighbour_outputs: Array) -> Score:
+    """The multiple of a learned score that suits a payoff; scores that cannot be multiplied are left as they are.
+
+    A curve payoff has the smallest variance for its mean near the claim if the score spreads as the claimed one does:
+    a standard deviation of mu within each side. What a mechanism tells more than the claim allows, and what a fit
+    finds that is not there, make a score spread too far. A saturated set of a pure mechanism lies at epsilon exactly,
+    where the estimate falls below it half of the time.
+
+    Args:
+        score: learned from the outputs.
+        payoff: that it will be paid by.
+        dataset_outputs: shape (n, m).
+        neighbour_outputs: shape (n, m).
+    """
+    if isinstance(payoff, SymmetricPayoff):
+        return scaled(score, 1 / SURE) if payoff.threshold > WIDER * payoff.epsilon else score
+    assert isinstance(payoff, CurvePayoff)
+    values = [np.clip(score(side), -3 * payoff.tau, 3 * payoff.tau) for side in (dataset_outputs, neighbour_outputs)]
+    spread = math.sqrt(sum(float(side.var()) for side in values) / 2)
+    return scaled(score, payoff.tau / TAU_PER_MU / spread) if spread * TAU_PER_MU > payoff.tau else score
+
+
+def ranked(
+    names: Sequence[str], held_out: tuple[dict[str, Array], dict[str, Array]], claim: Guarantee | None = None
+) -> list[str]:
     """Scores by how well a multiple of them predicts, as a logit, which side a held-out exploring trial is from.
 
     By the mean logarithmic loss at the best of a few multiples: a score that was overfitted is too large, not useless.
     With few trials this tells scores apart far better than the statistic of the test does. The best is first; ties keep
-    the given order.
+    the given order. For a claim about Gaussian noise a linear score is first unless another is better by more than the
+    standard error of the difference.
     """
 
-    def loss(name: str) -> float:
+    def losses(name: str) -> Array:
         first, second = (np.clip(side[name], -700, 700) for side in held_out)
-        return min(
-            float(np.logaddexp(0, -scale * first).mean() + np.logaddexp(0, scale * second).mean()) for scale in SCALES
-        )
+        both = [np.concatenate([np.logaddexp(0, -s * first), np.logaddexp(0, s * second)]) for s in SCALES]
+        return min(both, key=lambda each: float(each.mean()))
 
-    return sorted(names, key=loss)
+    by_name = {name: losses(name) for name in names}
+    order = sorted(names, key=lambda name: float(by_name[name].mean()))
+    if isinstance(claim, GaussianDP) and LINEAR in by_name:
+        excess = by_name[LINEAR] - by_name[order[0]]
+        if float(excess.mean()) <= float(excess.std()) / math.sqrt(max(len(excess), 1)):
+            order = [LINEAR, *(name for name in order if name != LINEAR)]
+    return order

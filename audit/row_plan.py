@@ -22,9 +22,9 @@ Sides = tuple[dict[str, Array], dict[str, Array]]
 """The scores of the dataset and of the neighbour, by the name of the score: shape (trials,) each."""
 
 SMALLEST_ERROR: Final = 1e-90
-LEADING_WEIGHT: Final = 0.9
-SECOND_WEIGHT: Final = 0.04
-EVENT_WEIGHT: Final = 0.03
+LEADING_WEIGHT: Final = 0.93
+SECOND_WEIGHT: Final = 0.03
+EVENT_WEIGHT: Final = 0.02
 """Of the error probability; whatever of these is not needed goes to the leading test."""
 
 

@@ -18,6 +18,8 @@ from dpverdict.mechanisms.neighbours import NeighbourPair
 
 Array = NDArray[np.float64]
 
+LINEAR: Final = "learned linear (Fisher)"
+"""The name of the scores of `fit_linear_score`."""
 LARGEST_COVARIANCE: Final = 200
 """Beyond this number of coordinates only the variances are fitted, not the covariances."""
 
@@ -189,7 +191,7 @@ def fit_linear_score(dataset_outputs: Iterable[Array], neighbour_outputs: Iterab
     # The scale of a score is free: halve it until no weight overflows in the units of the outputs.
     shift = min(0, 900 - int(np.max(np.frexp(weights)[1] - np.frexp(unit)[1])))
     weights, middle = np.ldexp(weights, shift) / unit, float(np.ldexp(middle, shift))
-    return LinearScore(name="learned linear (Fisher)", weights=weights, offset=middle)
+    return LinearScore(name=LINEAR, weights=weights, offset=middle)
 
 
 def _moments(chunks: Iterator[Array], unit: Array) -> tuple[int, Array, Array]:

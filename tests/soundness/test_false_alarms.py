@@ -172,7 +172,11 @@ def test_confirming_with_the_trials_that_were_explored_is_caught(monkeypatch: py
         return original(self, stream.replace("fit", "confirm"), trials, **rest)  # type: ignore[arg-type]  # as given
 
     monkeypatch.setattr(Sampler, "collect", same_stream)
-    audit = auditor(gaussian_in_ten, GaussianDP(1), 400, 0.05)  # what a spline learned from 128 trials, on these too
+
+    def gaussian_in_sixty(dataset: Array, rng: np.random.Generator, trials: int) -> object:
+        return dataset.sum() / np.sqrt(60) + rng.normal(size=(trials, 60))
+
+    audit = auditor(gaussian_in_sixty, GaussianDP(1), 400, 0.05)  # what was learned from 128 trials, on these too
     assert is_above(false_alarms(audit, 100, seed), 100, 0.05)
 
 

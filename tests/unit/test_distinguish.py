@@ -85,7 +85,7 @@ def test_four_fifths_of_the_noise_is_refuted_with_4000_samples(
 def test_a_user_score_and_plain_callables_are_served() -> None:
     test = run(lambda d, rng: d.sum() + 0.5 * rng.normal(), score=lambda y: y[:, 0])
     assert test.refuted
-    assert (test.explored, test.samples) == (300, 2000)
+    assert (test.explored, test.samples) == (200, 2000)
 
 
 def test_laplace_with_half_the_scale_is_refuted_as_pure_dp() -> None:
@@ -185,12 +185,12 @@ def test_a_known_score_decides_on_all_trials_and_a_learned_one_on_fresh_ones() -
     known, learned = run(WhiteBox(1)).ledger[0], run(gaussian(1)).ledger[0]
     assert known.score == "likelihood ratio"
     assert known.explored == "none"
-    assert known.confirmed == "fit 0..239, explore 0..59, confirm 0..1699"
-    assert learned.explored == "fit 0..239, explore 0..59"
-    assert learned.confirmed == "confirm 0..1699"
+    assert known.confirmed == "fit 0..159, explore 0..39, confirm 0..1799"
+    assert learned.explored == "fit 0..159, explore 0..39"
+    assert learned.confirmed == "confirm 0..1799"
     assert known.payoff is not None
     assert learned.payoff is not None
-    assert (known.payoff["trials"], learned.payoff["trials"]) == (2000, 1700)
+    assert (known.payoff["trials"], learned.payoff["trials"]) == (2000, 1800)
 
 
 def test_every_test_has_two_scores_and_bounds_from_events() -> None:

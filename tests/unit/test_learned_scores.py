@@ -7,16 +7,21 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from dpverdict.audit.curve_payoff import CurvePayoff, SymmetricPayoff
 from dpverdict.audit.learned_scores import (
+    SPLINE,
     SplineScore,
     fit_chained_score,
     fit_logistic,
     fit_spline_score,
     fit_tree_score,
+    scaled,
     twice_the_mean,
 )
-from dpverdict.audit.scores import CallableScore, Score
+from dpverdict.audit.portfolio import ranked, tuned
+from dpverdict.audit.scores import LINEAR, CallableScore, Score, fit_linear_score
 from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.guarantee import GaussianDP, PureDP
 
 Arrays = tuple[np.ndarray, np.ndarray]
 
@@ -129,3 +134,32 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_twice_the_mean_of_p_values() -> None:
     assert twice_the_mean(np.array([0.01, 0.03])) == 0.04
     assert twice_the_mean(np.array([0.9, 0.9])) == 1.0
+
+
+def test_a_learned_score_is_scaled_to_the_spread_of_the_claim_and_no_further() -> None:
+    rng = np.random.default_rng(5)
+    p, q = 2 + rng.normal(size=(4000, 1)), rng.normal(size=(4000, 1))
+    linear, spline = fit_linear_score([p], [q]), fit_spline_score(p, q)
+    payoff = CurvePayoff.of_claim(GaussianDP(1))
+    for score in (linear, spline, fit_chained_score(linear, p, q)):
+        small = tuned(score, payoff, p, q)
+        factor = (small(p) / score(p))[0]
+        np.testing.assert_allclose(small(p), factor * score(p), rtol=1e-9, atol=1e-12)
+        clipped = [np.clip(score(side), -3 * payoff.tau, 3 * payoff.tau) for side in (p, q)]
+        assert factor * np.sqrt((clipped[0].var() + clipped[1].var()) / 2) == pytest.approx(1, rel=1e-5)
+        assert tuned(score, CurvePayoff.of_claim(GaussianDP(9)), p, q) is score
+        sure = tuned(score, SymmetricPayoff(1.0, 0.0, 1 - 1e-9), p, q)
+        np.testing.assert_allclose(sure(p), score(p) / 0.92, rtol=1e-9)
+        assert tuned(score, SymmetricPayoff(1.0, 0.1, 0.87), p, q) is score
+    assert scaled(fit_tree_score(p[:50], q[:50]), 2.0)(p).shape == (4000,)
+
+
+def test_a_claim_about_gaussian_noise_prefers_the_linear_score_unless_another_is_clearly_better() -> None:
+    rng = np.random.default_rng(6)
+    p, q = rng.normal(size=500) + 0.5, rng.normal(size=500) - 0.5
+    nearly = {LINEAR: 1.1 * p + 0.05 * rng.normal(size=500), SPLINE: p}, {LINEAR: 1.1 * q, SPLINE: q}
+    assert ranked([LINEAR, SPLINE], nearly, GaussianDP(1))[0] == LINEAR
+    clearly = {LINEAR: 0 * p, SPLINE: p}, {LINEAR: 0 * q, SPLINE: q}
+    assert ranked([LINEAR, SPLINE], clearly, GaussianDP(1)) == [SPLINE, LINEAR]
+    slightly = {LINEAR: p + 0.3 * rng.normal(size=500), SPLINE: p}, {LINEAR: q, SPLINE: q}
+    assert ranked([LINEAR, SPLINE], slightly, PureDP(1))[0] == SPLINE
