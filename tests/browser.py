@@ -96,9 +96,9 @@ class Browser:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
 
-    def press_tab(self) -> None:
-        """Press the tabulator once."""
-        key = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
+    def press(self, name: str) -> None:
+        """Press a key once: "Tab" or "ArrowDown"."""
+        key = {"key": name, "code": name, "windowsVirtualKeyCode": {"Tab": 9, "ArrowDown": 40}[name]}
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, **key)
 
