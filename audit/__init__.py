@@ -42,6 +42,8 @@ from dpverdict.audit.radial_laplace import IsotropicLaplace as IsotropicLaplace
 from dpverdict.audit.radial_random_direction import RandomDirectionGaussian as RandomDirectionGaussian
 from dpverdict.audit.rank1_calibration import calibrate_rank1 as calibrate_rank1
 from dpverdict.audit.rank1_calibration import honest_scale as honest_scale
+from dpverdict.audit.replay import Replay as Replay
+from dpverdict.audit.replay import replay as replay
 from dpverdict.audit.report import Report as Report
 from dpverdict.audit.response_loss import ResponseLoss as ResponseLoss
 from dpverdict.audit.run import Sampling as Sampling
@@ -57,6 +59,9 @@ from dpverdict.audit.verdict import Certificate as Certificate
 from dpverdict.audit.verdict import Status as Status
 from dpverdict.audit.verdict import Verdict as Verdict
 from dpverdict.audit.verdict import Witness as Witness
+from dpverdict.audit.witness_file import read_witness as read_witness
+from dpverdict.audit.witness_file import report_witness as report_witness
+from dpverdict.audit.witness_file import write_witness as write_witness
 from dpverdict.audit.worst_case import WorstCase as WorstCase
 from dpverdict.audit.worst_case import neighbour_loss as neighbour_loss
 from dpverdict.audit.worst_case import worst_case as worst_case

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Final, Literal, NoReturn, final
 
@@ -32,6 +33,12 @@ def mode_of(grid: float) -> str:
     if not grid:
         return DOUBLE_MODE
     return f"real: every output was rounded to a multiple of {grid!r} before anything looked at it"
+
+
+def grid_of(mode: str) -> float:
+    """The grid that `mode_of` put into words; 0 for float64 numbers as they are."""
+    found = re.search("multiple of ([^ ]+)", mode)
+    return 0.0 if found is None else float(found[1])
 
 
 class Order(enum.Enum):

@@ -45,7 +45,7 @@ def write_json(report: Report, path: str | os.PathLike[str]) -> None:
 
 def render_json(report: Report) -> str:
     """The report as JSON text: the same report gives the same bytes."""
-    return json.dumps(_strict(report_fields(report)), indent=2, allow_nan=False, ensure_ascii=True) + "\n"
+    return json.dumps(strict_json(report_fields(report)), indent=2, allow_nan=False, ensure_ascii=True) + "\n"
 
 
 def read_schema() -> dict[str, object]:
@@ -223,10 +223,10 @@ def _rational(value: Fraction) -> dict[str, object]:
     return {"exact": str(value), "decimal": decimal(value, 17)}
 
 
-def _strict(value: object) -> object:
+def strict_json(value: object) -> object:
     """The value with infinite numbers as strings: strict JSON has none, and NaN is never a result."""
     if isinstance(value, Mapping):
-        return {str(key): _strict(part) for key, part in value.items()}
+        return {str(key): strict_json(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_strict(part) for part in value]
+        return [strict_json(part) for part in value]
     return str(value) if isinstance(value, float) and math.isinf(value) else value

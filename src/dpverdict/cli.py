@@ -202,6 +202,10 @@ def audit(
     jobs: Jobs = None,
     dask: Dask = None,
     json: Annotated[Path | None, _option("--json", "FILE", "Write the report as JSON.", "Output")] = None,
+    witness: Annotated[
+        Path | None,
+        _option("--witness", "FILE", "Write what refutes the claim, if anything does, for replay.", "Output"),
+    ] = None,
     report: Annotated[Path | None, _option("--report", "FILE", "Write the report as one HTML page.", "Output")] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
@@ -214,7 +218,7 @@ def audit(
 
     Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 usage error.
     """
-    outputs = _output_files({"json": json, "report": report})
+    outputs = _output_files({"json": json, "report": report, "witness": witness})
 
     from dpverdict.audit.request import Request, carry_out
 
@@ -245,6 +249,12 @@ def audit(
         from dpverdict.audit.report_html import write_html
 
         write_html(made, outputs["report"])
+    if "witness" in outputs:
+        from dpverdict.audit.witness_file import report_witness, write_witness
+
+        document = report_witness(made, request)
+        if document is not None:
+            write_witness(document, outputs["witness"])
     if not quiet:
         from dpverdict.audit.report_terminal import print_report
 
@@ -413,6 +423,52 @@ def scores(
         with _reader_may_leave():
             print_report(made)
     raise typer.Exit(made.exit_code)
+
+
+@app.command()
+def replay(
+    witness: Annotated[
+        Path, typer.Argument(metavar="WITNESS", help="What dpverdict audit --witness wrote.", show_default=False)
+    ],
+    seed: Annotated[str | None, _option("--seed", "N", "Of the releases; drawn fresh if not given.", "Tests")] = None,
+    samples: Annotated[
+        str | None, _option("--samples", "N", "Fresh releases per dataset; as many as decided if not given.", "Tests")
+    ] = None,
+    error_probability: Annotated[
+        str | None, _option("--error-probability", "P", "Of the test; that of the witness if left out.", "Tests")
+    ] = None,
+    neighbours: Annotated[
+        str | None, _option("--neighbours", "FILE", "The .npz file, for large datasets kept as hashes.", "Tests")
+    ] = None,
+    jobs: Jobs = None,
+    dask: Dask = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
+    ] = False,
+) -> None:
+    """Check a witness again on fresh random numbers: its score and its event are fixed, nothing is explored.
+
+    Exit codes: 1 refuted again, 3 not refuted this time, 2 usage error, also a damaged or foreign file.
+    """
+    from dpverdict.audit.option_text import probability, whole_number
+    from dpverdict.audit.replay import replay as run_again
+    from dpverdict.audit.witness_file import read_witness
+
+    document = read_witness(witness)
+    with _chosen_engine(jobs, dask):
+        found = run_again(
+            document,
+            neighbours=neighbours,
+            samples=None if samples is None else whole_number(samples, "samples", at_least=2),
+            error_probability=None
+            if error_probability is None
+            else probability(error_probability, "error_probability"),
+            seed=None if seed is None else whole_number(seed, "seed", at_least=0),
+        )
+    if not quiet:
+        with _reader_may_leave():
+            print(found.summary())
+    raise typer.Exit(found.exit_code)
 
 
 @app.command()

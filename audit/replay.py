@@ -1,0 +1,261 @@
+"""Check the witness of a refutation again: its score and its event or payoff, fixed, on fresh releases. No exploration.
+
+Because nothing is chosen any more, one test takes the whole error probability. That a witness is not refuted again is
+what a mechanism that was mended shows, or a refutation that was an error.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverdict.audit.callables import load_callable
+from dpverdict.audit.certify import decide
+from dpverdict.audit.curve_payoff import CurvePayoff, Payoff, SymmetricPayoff
+from dpverdict.audit.data_files import read_pair
+from dpverdict.audit.distinguish import checked_error, samplers
+from dpverdict.audit.distinguishing_test import Event, Order
+from dpverdict.audit.events import count
+from dpverdict.audit.joint_test import TwoCounts, joint_p
+from dpverdict.audit.payoff_test import payoff_test
+from dpverdict.audit.request import find
+from dpverdict.audit.score_data import score_from_data, set_from_data
+from dpverdict.audit.scores import HasLikelihoodScore
+from dpverdict.audit.trials import AnyMechanism, check_seed
+from dpverdict.audit.verdict import Status
+from dpverdict.audit.witness_file import array_hash, source_hash
+from dpverdict.audit.worst_case import worst_case
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.adjacency import parse_adjacency
+from dpverdict.mechanisms.guarantee import ApproximateDP, Guarantee, PureDP, parse_guarantee
+from dpverdict.mechanisms.guarantee_curves import float_above
+from dpverdict.mechanisms.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.neighbours import NeighbourPair
+
+Array = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What came out.
+
+    Attributes:
+        refuted: whether the claim is refuted again.
+        kind: "event", "payoff", "low bits" or "exact".
+        claim: what was tested.
+        mechanism: what was run, by name.
+        p_value: of the fresh releases; None for an exact refutation.
+        level: at most this refutes; None for an exact refutation.
+        trials: fresh releases per dataset; 0 for an exact refutation.
+        seed: of every random number.
+        found: the counts or the means, in words.
+        same_source: whether the user's function is the one of the witness; None for a mechanism of this package.
+    """
+
+    refuted: bool
+    kind: str
+    claim: Guarantee
+    mechanism: str
+    p_value: float | None
+    level: float | None
+    trials: int
+    seed: int
+    found: str
+    same_source: bool | None
+
+    @property
+    def exit_code(self) -> int:
+        """1 refuted again, 3 not."""
+        return 1 if self.refuted else 3
+
+    def summary(self) -> str:
+        """One line."""
+        outcome = "refuted again" if self.refuted else "not refuted this time"
+        text = f"{self.claim.describe()} {outcome} for {self.mechanism}: {self.found}"
+        if self.p_value is not None:
+            text += f" (p <= {self.p_value:.3g}, level {self.level:g}, {self.trials} fresh releases, seed {self.seed})"
+        if self.same_source is False:
+            text += "; its source is no longer that of the witness"
+        return text
+
+
+def replay(
+    document: Mapping[str, Any],
+    *,
+    mechanism: AnyMechanism | None = None,
+    neighbours: str | None = None,
+    samples: int | None = None,
+    error_probability: float | None = None,
+    seed: int | None = None,
+) -> Replay:
+    """Run the confirmation of a witness again.
+
+    Args:
+        document: of `read_witness`.
+        mechanism: what is run; None for the one that the witness names.
+        neighbours: a .npz file with the datasets, for a witness that holds their hashes only.
+        samples: fresh releases per dataset; as many as decided before if not given.
+        error_probability: at which it is refuted; that of the witness if not given.
+        seed: of every random number; a fresh one if not given.
+
+    Raises:
+        InvalidValue: a document that contradicts itself, other datasets than those of the witness, a parameter out of
+            its range, or a mechanism that cannot be found.
+        MechanismFailure: the mechanism raises, or returns something that is not an array of numbers of one shape.
+    """
+    try:
+        return _replay(document, mechanism, neighbours, samples, error_probability, seed)
+    except (KeyError, TypeError, IndexError, ValueError) as error:
+        if isinstance(error, InvalidValue):
+            raise
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
+        requirement = "a document whose parts fit together"
+        raise InvalidValue("witness", document.get("kind"), requirement, f"reading it fails with {problem}") from error
+
+
+def _replay(
+    document: Mapping[str, Any],
+    mechanism: AnyMechanism | None,
+    neighbours: str | None,
+    samples: int | None,
+    error_probability: float | None,
+    seed: int | None,
+) -> Replay:
+    claim, kind, evidence = parse_guarantee(document["claim"]), document["kind"], document["evidence"]
+    seed = secrets.randbits(63) if seed is None else check_seed(seed)
+    pair = _pair(document, neighbours)
+    named = document["mechanism"]
+    run: AdditiveMechanism | AnyMechanism
+    if mechanism is not None:
+        run = mechanism
+    else:
+        from_data = named["options_from_data"]
+        run = find(named["name"], named["options"], pair=pair if from_data else None).mechanism
+    same = None if named["source_sha256"] is None else named["source_sha256"] == source_hash(named["name"])
+    shared: dict[str, Any] = {"kind": kind, "claim": claim, "mechanism": named["name"], "seed": seed}
+    if kind == "exact":
+        if not isinstance(run, AdditiveMechanism):
+            raise ValueError("an exact refutation needs a mechanism of known structure")
+        status = decide(run, claim, worst_case(run)).status
+        return Replay(
+            refuted=status is Status.REFUTED,
+            p_value=None,
+            level=None,
+            trials=0,
+            found=f"the exact audit says {status.name}",
+            same_source=same,
+            **shared,
+        )
+    level = checked_error(float(document["level"]) if error_probability is None else error_probability)
+    p, q = samplers(run, (pair.dataset, pair.neighbour), seed, float(document["grid"]))
+    trials = _trials(kind, evidence) if samples is None else samples
+    if trials < 2:
+        raise InvalidValue("samples", trials, "a whole number >= 2", "run as many as decided before, or more")
+    streams = ("replay dataset", "replay neighbour")
+    if kind == "low bits":
+        event, order = set_from_data(evidence["event"]), Order(evidence["order"])
+        hits = [
+            int(sum(event.contains(chunk).sum() for chunk in side.chunks(stream, trials)))
+            for side, stream in zip((p, q), streams, strict=True)
+        ]
+        p_value = _event_p(claim, order, hits, trials, float(evidence["tested_at"]), level)
+        found = f"{hits[0]} and {hits[1]} releases in the set"
+    else:
+        score = score_from_data(document["score"], _function(document, run, pair))
+        x, y = (side.scores(stream, trials, score) for side, stream in zip((p, q), streams, strict=True))
+        if kind == "event":
+            chosen = Event(order=Order(evidence["order"]), threshold=float(evidence["threshold"]))
+            counts = count(chosen, x, y)
+            hits = [counts.dataset_count, counts.neighbour_count]
+            p_value = _event_p(claim, chosen.order, hits, trials, float(evidence["epsilon"]), level)
+            found = f"{chosen.describe()} in {hits[0]} and {hits[1]} releases"
+        elif kind == "payoff":
+            result = payoff_test(_payoff(claim, evidence["payoff"]), x, y, level)
+            p_value = result.p_value
+            found = f"mean payoffs {result.dataset_mean:.6g} and {result.neighbour_mean:.6g}"
+        else:
+            raise ValueError(f"no witness is of kind {kind}")
+    return Replay(
+        refuted=p_value <= level, p_value=p_value, level=level, trials=trials, found=found, same_source=same, **shared
+    )
+
+
+def _trials(kind: str, evidence: Mapping[str, Any]) -> int:
+    if kind == "payoff":
+        return int(evidence["payoff"]["trials"])
+    return int(evidence["counts"][1] if kind == "low bits" else evidence["dataset_trials"])
+
+
+def _event_p(claim: Guarantee, order: Order, hits: list[int], trials: int, epsilon: float, level: float) -> float:
+    """What the claim allows is computed again, not read: a damaged witness refutes no true claim."""
+    first, second = hits if order is Order.DATASET_FIRST else hits[::-1]
+    allowed = float(claim.delta_upper(np.array(epsilon)))
+    if allowed >= 1:
+        return 1.0
+    return joint_p(TwoCounts(first, trials, second, trials), epsilon=epsilon, delta=allowed, level=level)
+
+
+def _payoff(claim: Guarantee, data: Mapping[str, Any]) -> Payoff:
+    """The payoff at the tau or the threshold of the witness; what the claim allows is computed again."""
+    if data["kind"] == "curve":
+        return CurvePayoff.of_claim(claim, float(data["tau"]))
+    if data["kind"] != "symmetric" or not isinstance(claim, PureDP | ApproximateDP):
+        raise ValueError(f"no payoff of kind {data['kind']} belongs to {claim.describe()}")
+    delta = float_above(claim.delta) if isinstance(claim, ApproximateDP) else 0.0
+    return SymmetricPayoff(min(float_above(claim.epsilon), 600.0), min(delta, 1.0), float(data["threshold"]))
+
+
+def _function(
+    document: Mapping[str, Any], run: object, pair: NeighbourPair
+) -> Callable[[str], Callable[[Array], object]]:
+    """Finds the function of a score that is only named: the likelihood ratio of the mechanism, or the user's."""
+
+    def function(name: str) -> Callable[[Array], object]:
+        if document["score_function"] is not None:
+            return load_callable(document["score_function"], name="score")
+        if name == "likelihood ratio" and isinstance(run, HasLikelihoodScore):
+            return run.likelihood_score(pair)
+        raise ValueError(f"the function of the score {name} is not known")
+
+    return function
+
+
+def _pair(document: Mapping[str, Any], neighbours: str | None) -> NeighbourPair:
+    """The datasets of the witness, or those of a file if they are the same."""
+    held = document["datasets"]["dataset"], document["datasets"]["neighbour"]
+    relation = parse_adjacency(document["relation"].partition(" ")[0])
+    if neighbours is not None:
+        given = read_pair(neighbours)
+        for data, known in zip((given.dataset, given.neighbour), held, strict=True):
+            if known is not None and array_hash(data) != known["sha256"]:
+                remedy = "give the file that was audited"
+                raise InvalidValue("neighbours", neighbours, "the datasets of the witness", remedy)
+        return given
+    if any(known is None or known["values"] is None for known in held):
+        remedy = "add --neighbours, the .npz file with the datasets"
+        raise InvalidValue("neighbours", None, "given: the witness holds only hashes of the datasets", remedy)
+    dataset, neighbour = (
+        np.asarray(known["values"], dtype=np.dtype(known["dtype"])).reshape(known["shape"]) for known in held
+    )
+    for data, known in zip((dataset, neighbour), held, strict=True):
+        if array_hash(data) != known["sha256"]:
+            raise ValueError("a dataset does not fit its hash")
+    return NeighbourPair(
+        dataset=dataset, neighbour=neighbour, adjacency=relation, records_per_user=_changed(dataset, neighbour)
+    )
+
+
+def _changed(dataset: NDArray[np.generic], neighbour: NDArray[np.generic]) -> int:
+    """How many records one user holds, as the two datasets show it."""
+    if len(dataset) != len(neighbour):
+        return max(1, len(dataset) - len(neighbour))
+    differ = [
+        i for i, (one, other) in enumerate(zip(dataset, neighbour, strict=True)) if not np.array_equal(one, other)
+    ]
+    return differ[-1] - differ[0] + 1 if differ else 1
