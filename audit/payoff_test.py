@@ -70,24 +70,32 @@ def payoff_test(payoff: Payoff, dataset_scores: Array, neighbour_scores: Array, 
         share: the level at which the p-value will be compared.
     """
     x, y = payoff.of_dataset(dataset_scores), payoff.of_neighbour(neighbour_scores)
-    of_x, of_y = Moments.of(x), Moments.of(y)
+    often = not isinstance(payoff, SymmetricPayoff) or _seen_often(payoff, dataset_scores, neighbour_scores)
+    return _decided(payoff, Moments.of(x), Moments.of(y), lambda: x - y - payoff.allowed, share, often)
+
+
+def _seen_often(payoff: SymmetricPayoff, dataset_scores: Array, neighbour_scores: Array) -> bool:
+    rare = (
+        np.count_nonzero(dataset_scores <= -payoff.threshold),
+        np.count_nonzero(neighbour_scores >= payoff.threshold),
+    )
+    return min(int(n) for n in rare) >= FEWEST_EVENTS
+
+
+def _decided(
+    payoff: Payoff, of_x: Moments, of_y: Moments, payoffs: Callable[[], Array], share: float, often: bool
+) -> PayoffResult:
+    """The test from the moments of both sides; the payoffs themselves are made only where it must be by betting."""
     found = mean_test(of_x, of_y, payoff.allowed)
-    often = True
-    if isinstance(payoff, SymmetricPayoff):
-        rare = (
-            np.count_nonzero(dataset_scores <= -payoff.threshold),
-            np.count_nonzero(neighbour_scores >= payoff.threshold),
-        )
-        often = min(int(n) for n in rare) >= FEWEST_EVENTS
-    enough = len(x) >= FEWEST_TRIALS and share >= SMALLEST_LEVEL
+    enough = of_x.trials >= FEWEST_TRIALS and share >= SMALLEST_LEVEL
     if enough and often and abs(found.skewness) <= LARGEST_SKEWNESS:
         method, p = ASYMPTOTIC, found.p_value
     else:
-        method, p = BETTING, betting_p(x - y - payoff.allowed, payoff.largest_loss)
+        method, p = BETTING, betting_p(payoffs(), payoff.largest_loss)
     return PayoffResult(
         method=method,
         p_value=p,
-        trials=len(x),
+        trials=of_x.trials,
         dataset_mean=of_x.mean,
         neighbour_mean=of_y.mean,
         statistic=found.z,
@@ -102,9 +110,23 @@ def symmetric_epsilon_lower(
     The payoff falls in epsilon everywhere, so the hypotheses are nested and one share pays for all of them.
     """
 
+    n, often = len(dataset_scores), _seen_often(payoff, dataset_scores, neighbour_scores)
+    sides = dataset_scores, -neighbour_scores
+    counts = [
+        (int(np.count_nonzero(side >= payoff.threshold)), int(np.count_nonzero(side <= -payoff.threshold)))
+        for side in sides
+    ]
+
     def rejected(epsilon: float) -> bool:
         at = SymmetricPayoff(epsilon, payoff.allowed, payoff.threshold)
-        return payoff_test(at, dataset_scores, neighbour_scores, share).p_value <= share
+        of_x, minus_y = (_of_three_values(math.exp(epsilon), *both, n) for both in counts)
+        of_y = Moments(n, -minus_y.mean, minus_y.variance, -minus_y.third)
+
+        def payoffs() -> Array:
+            values: Array = at.of_dataset(dataset_scores) - at.of_neighbour(neighbour_scores) - at.allowed
+            return values
+
+        return _decided(at, of_x, of_y, payoffs, share, often).p_value <= share
 
     return _largest(rejected, 2 * payoff.epsilon + 1)
 
@@ -112,12 +134,23 @@ def symmetric_epsilon_lower(
 def curve_mu_lower(payoff: CurvePayoff, dataset_scores: Array, neighbour_scores: Array, share: float) -> float:
     """The largest mu whose allowed mean, at the same tau, is rejected; 0 says nothing. Weak far from the claim."""
 
+    x, y = payoff.of_dataset(dataset_scores), payoff.of_neighbour(neighbour_scores)
+    of_x, of_y = Moments.of(x), Moments.of(y)
+
     def rejected(mu: float) -> bool:
         allowed = weighted_profile_upper(GaussianDP(Fraction(mu)), payoff.tau, cells=512)
         at = CurvePayoff(payoff.tau, allowed)
-        return payoff_test(at, dataset_scores, neighbour_scores, share).p_value <= share
+        return _decided(at, of_x, of_y, lambda: x - y - allowed, share, True).p_value <= share
 
     return _largest(rejected, 2 * payoff.tau / 1.5 + 1)
+
+
+def _of_three_values(weight: float, above: int, below: int, n: int) -> Moments:
+    """The moments of ``above`` times 1/2, ``below`` times -weight/2 and 0 otherwise, n values in all."""
+    values = ((above, 0.5), (below, -weight / 2), (n - above - below, 0.0))
+    mean = sum(count * value for count, value in values) / n
+    squares = sum(count * (value - mean) ** 2 for count, value in values)
+    return Moments(n, mean, squares / (n - 1), sum(count * (value - mean) ** 3 for count, value in values) / n)
 
 
 def _largest(rejected: Callable[[float], bool], first: float) -> float:

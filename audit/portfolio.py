@@ -38,8 +38,8 @@ SATURATED: Final = 1 - 1e-9
 SURE: Final = 0.92
 """Of epsilon: the threshold for learned scores of a pure mechanism, whose estimated saturation may be lower."""
 SCALES: Final = (0.25, 0.4, 0.6, 0.8, 1.0)
-WIDER: Final = 0.87
-"""Of epsilon: the threshold for delta > 0, where the set just below epsilon is worth more than it costs."""
+WIDER: Final = 0.95
+"""Of epsilon: the threshold for delta > 0. A lower one refutes gross violations with fewer trials, and bounds worse."""
 
 
 @final

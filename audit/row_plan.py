@@ -90,7 +90,8 @@ def plan_rows(
     shares = divide(error, weights)
     payoffs = [PayoffRow(name="leading", score=leading, payoff=payoff, claim=claim, share=shares["leading"])]
     if second is not None:
-        payoffs.append(PayoffRow(name="second", score=second, payoff=payoff, claim=claim, share=shares["second"]))
+        share = shares["second"]
+        payoffs.append(PayoffRow(name="second", score=second, payoff=payoff, claim=claim, share=share, bounds=False))
     explored = exploring[0][best], exploring[1][best]
     events: list[EventTest] = [plan_mu(*explored, trials=trials, share=shares["mu"], score=best)]
     if level is not None:

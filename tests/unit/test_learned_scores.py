@@ -150,7 +150,7 @@ def test_a_learned_score_is_scaled_to_the_spread_of_the_claim_and_no_further() -
         assert tuned(score, CurvePayoff.of_claim(GaussianDP(9)), p, q) is score
         sure = tuned(score, SymmetricPayoff(1.0, 0.0, 1 - 1e-9), p, q)
         np.testing.assert_allclose(sure(p), score(p) / 0.92, rtol=1e-9)
-        assert tuned(score, SymmetricPayoff(1.0, 0.1, 0.87), p, q) is score
+        assert tuned(score, SymmetricPayoff(1.0, 0.1, 0.95), p, q) is score
     assert scaled(fit_tree_score(p[:50], q[:50]), 2.0)(p).shape == (4000,)
 
 
