@@ -7,7 +7,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LAYERS = ["errors", "balls", "mechanisms", "audit", "proofs", "selftest", "testing", "strategies", "pytest_plugin", "cli", "__main__"]
+LAYERS = [
+    "errors",
+    "balls",
+    "mechanisms",
+    "audit",
+    "proofs",
+    "selftest",
+    "testing",
+    "strategies",
+    "pytest_plugin",
+    "cli",
+    "__main__",
+]
 FOLDERS = ["mechanisms", "audit", "proofs"]
 ROOT_NAMES = {"__version__"}  # all that a layer may take from dpverdict itself: the rest of it reaches every layer
 
