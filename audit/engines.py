@@ -79,7 +79,8 @@ class _Remote(Engine):
         """Workers that are alive."""
 
     @abstractmethod
-    def _workers(self) -> int: ...
+    def workers_alive(self) -> int:
+        """How many tasks can run at once."""
 
     @abstractmethod
     def _renew(self, broken: Executor) -> None:
@@ -87,7 +88,7 @@ class _Remote(Engine):
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         payload = _packed(function)
-        most = IN_FLIGHT * self._workers()
+        most = IN_FLIGHT * self.workers_alive()
         waiting = iter(tasks)
         running: deque[_Started] = deque()
         try:
@@ -146,7 +147,8 @@ class Processes(_Remote):
             self._pool = ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"), initializer=_quiet)
         return self._pool
 
-    def _workers(self) -> int:
+    def workers_alive(self) -> int:
+        """The number of processes."""
         return self.workers
 
     def _renew(self, broken: Executor) -> None:
@@ -192,7 +194,8 @@ class DaskCluster(_Remote):
     def _executor(self) -> Executor:
         return self._pool
 
-    def _workers(self) -> int:
+    def workers_alive(self) -> int:
+        """The threads of all workers that the scheduler knows, at least 1."""
         return max(1, sum(int(threads) for threads in self._client.nthreads().values()))
 
     def _renew(self, broken: Executor) -> None:

@@ -145,7 +145,7 @@ def test_a_dask_cluster_gives_the_same_bits_and_survives_the_death_of_a_worker(s
     cluster = DaskCluster(scheduler)
     try:
         deadline = time.monotonic() + 60
-        while cluster._workers() < 2:
+        while cluster.workers_alive() < 2:
             assert time.monotonic() < deadline, "the workers did not start"
             time.sleep(0.1)
         assert np.array_equal(collect(cluster), collect(ThisProcess()))
