@@ -24,6 +24,7 @@ from dpverdict.audit.distinguish import check_claim, checked_error, checked_samp
 from dpverdict.audit.distinguishing_test import DOUBLE_MODE, mode_of
 from dpverdict.audit.portfolio import claimed_score, learn_scores, payoff_of_claim
 from dpverdict.audit.scores import Score, as_score
+from dpverdict.audit.sequential_bounds import BoundGrid
 from dpverdict.audit.trials import AnyMechanism, Progress, Sampler, batched
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.guarantee import Guarantee
@@ -37,7 +38,7 @@ MOST_TRAINING: Final = 50_000
 """Pairs after which the scores are learned no further."""
 KNOWN_WEIGHT: Final = 0.6
 """Of the wealth, for the bettor with the known score; the learned ones share the rest."""
-STATE_VERSION: Final = 1
+STATE_VERSION: Final = 2
 
 
 @final
@@ -60,6 +61,9 @@ class SequentialTest:
         witness: the payoff and the scores that won, as data; None if not refuted.
         state: give it to the next call to go on; JSON-ready.
         mode: what an output is.
+        mu_lower: exceeds the true mu with at most the error probability, however often one looks; 0 says nothing; None
+            unless the claim is one of mu-GDP. A test ends when its claim is refuted, so it is seldom far above it.
+        epsilon_lower: the same of epsilon at the delta of the claim; None unless that is pure or approximate DP.
     """
 
     refuted: bool
@@ -76,6 +80,8 @@ class SequentialTest:
     witness: dict[str, object] | None
     state: dict[str, object]
     mode: str = DOUBLE_MODE
+    mu_lower: float | None = None
+    epsilon_lower: float | None = None
 
     @property
     def kind(self) -> Literal["statistical"]:
@@ -144,6 +150,9 @@ def distinguish_sequentially(
         weights = _weights(names, known)
         bettors = tuple(Wealth(largest_loss=payoff.largest_loss) for _ in names)
         mixture = Mixture(weights=tuple(weights), bettors=bettors)
+    grid_of_bounds = BoundGrid.of_claim(claim, payoff, mixture.weights)
+    if state is not None:
+        grid_of_bounds = grid_of_bounds.restored(state.get("bounds"))
     bet_on = mixture.bettors[0].pairs
     scores: list[Score] = []
     trained = -1
@@ -163,15 +172,17 @@ def distinguish_sequentially(
             held.append((of_p, of_q))
         starts.append(start)
         by_name = {one.name: one for one in scores}
-        payoffs = []
-        for name in names:
-            if name in by_name:
-                own = by_name[name]
-                payoffs.append(payoff.of_dataset(own(of_p)) - payoff.of_neighbour(own(of_q)) - payoff.allowed)
-            else:
-                payoffs.append(np.zeros(size))  # a bettor without a score does not bet
+        both = [(by_name[name](of_p), by_name[name](of_q)) if name in by_name else None for name in names]
+        # A bettor without a score does not bet.
+        payoffs = [
+            np.zeros(size)
+            if pair_of is None
+            else payoff.of_dataset(pair_of[0]) - payoff.of_neighbour(pair_of[1]) - payoff.allowed
+            for pair_of in both
+        ]
         if by_name:
             mixture, found = mixture.bet(payoffs, log_target=target)
+            grid_of_bounds = grid_of_bounds.bet(both, size)
             bet_on += size
             if found is not None:
                 crossed = done + found
@@ -196,6 +207,8 @@ def distinguish_sequentially(
         p_value=min(1.0, mixture.p_value),
         witness=witness,
         mode=mode_of(grid),
+        mu_lower=grid_of_bounds.lower("mu", error),
+        epsilon_lower=grid_of_bounds.lower("epsilon", error),
         state={
             "version": STATE_VERSION,
             "identity": identity,
@@ -203,6 +216,7 @@ def distinguish_sequentially(
             "done": done,
             "crossed": crossed,
             "mixture": mixture.to_dict(),
+            "bounds": grid_of_bounds.to_dict(),
         },
     )
 
