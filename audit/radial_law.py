@@ -13,10 +13,11 @@ sphere about P. The points where the loss is s are a surface of revolution, desc
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import NamedTuple, final
+from typing import NamedTuple, TypeAlias, final
 
 from flint import acb, arb
 
@@ -26,6 +27,10 @@ from dpverdict.errors import InvalidValue
 
 class Undecided(Exception):
     """A sign was not decided at the current precision; the caller tries again with more bits."""
+
+
+TailIntegral: TypeAlias = Callable[[Fraction, Fraction], arb]
+"""A bound on the integral of exp(rate s) P[loss > s] over s > start, as a function of (start, rate)."""
 
 
 class SurfacePoint(NamedTuple):
@@ -136,11 +141,11 @@ class RadialLaw(ABC):
         """The supremum of the loss for a shift of length 1; None if it is infinite."""
 
     @abstractmethod
-    def renyi(self, dim: int, order: Fraction) -> Real | None:
+    def renyi(self, dim: int, order: Fraction) -> Real | TailIntegral | None:
         """The Renyi divergence for a shift of length 1; None if it is infinite.
 
-        Raises:
-            InvalidValue: the value is finite and no certified way to it is known here.
+        Where it is finite without a closed form: a bound on the integral of exp(rate s) P[loss > s] over s > start, for
+        rate <= order - 1, given as a function of (start, rate); not finite where ``start`` is too small for the bound.
         """
 
 

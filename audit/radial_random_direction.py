@@ -14,6 +14,7 @@ from dpverdict.audit.radial_law import (
     RadialLaw,
     Surface,
     SurfacePoint,
+    TailIntegral,
     Undecided,
     at_infinity,
     at_parameter,
@@ -77,12 +78,30 @@ class RandomDirectionGaussian(RadialLaw):
     def largest_loss(self) -> None:
         return None
 
-    def renyi(self, dim: int, order: Fraction) -> None:
-        """Infinite if and only if (dim-1)(order-1) >= 1: p^order q^(1-order) is then of order r^-dim or worse at 0."""
+    def renyi(self, dim: int, order: Fraction) -> TailIntegral | None:
+        """Infinite if and only if (dim-1)(order-1) >= 1: p^order q^(1-order) is then of order r^-dim or worse at 0.
+
+        Otherwise the tail is bounded by the largest loss on a sphere about P, (1 + 2r)/(2 sigma^2) + m log(1 + 1/r),
+        m = dim - 1. Where that exceeds s, either r <= 1 and r <= 1/expm1((s - k)/m), k = 3/(2 sigma^2), or r > 1 and
+        r >= sigma^2 (s - c), c = m log 2 + 1/(2 sigma^2). So, with the density of r at most sqrt(2/pi)/sigma,
+
+            P[L > s] <= sqrt(2/pi)/(sigma expm1((s - k)/m)) + exp(-sigma^2 (s - c)^2/2)    for s > max(k, c).
+        """
         if (dim - 1) * (order - 1) >= 1:
             return None
-        remedy = "below that order the divergence is finite and is not computed: ask for delta, epsilon or beta"
-        raise InvalidValue("order", str(order), f"at least dim/(dim-1) = {Fraction(dim, dim - 1)}", remedy)
+        m = dim - 1
+
+        def beyond(start: Fraction, rate: Fraction) -> arb:
+            sigma, s, g = self.sigma.ball(), ball(start), ball(rate)
+            k, c = 3 / (2 * sigma**2), m * arb(2).log() + 1 / (2 * sigma**2)
+            if not (s > k and s > c):
+                return arb("inf")
+            fall = arb(1) / m - g
+            near = (2 / arb.pi()).sqrt() / sigma * (k / m - fall * s).exp() / (fall * -(-(s - k) / m).expm1())
+            far = (g * c + g**2 / (2 * sigma**2)).exp() * (arb.pi() / 2).sqrt() / sigma
+            return near + far * (sigma * (s - c - g / sigma**2) / arb(2).sqrt()).erfc()
+
+        return beyond
 
     def __repr__(self) -> str:
         exact = self.sigma.rational

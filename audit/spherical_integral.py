@@ -38,6 +38,8 @@ _EVALUATIONS = 300_000
 _SQUARE_ROOT = range(2, 12, 2)
 """Dimensions in which the distance to a break is replaced by its square root next to the break."""
 _NEAR = 1.5
+_BY_LOGARITHM = 64
+"""The dimension from which a power is taken by its logarithm: repeated products would widen a wide ball too much."""
 
 
 _Weight: TypeAlias = Callable[[acb, int, bool], acb]
@@ -178,7 +180,11 @@ class _Integral:
             point = self.surface.point(v, analytic)
             cosine = (1 - point.u) / (2 * point.r)
             square = (1 - cosine) * (1 + cosine)
-            if self.dim % 2:
+            if self.dim >= _BY_LOGARITHM:
+                if analytic and not square.real > 0:
+                    return acb("nan")
+                power = ((-(cosine**2)).log1p() * (arb(self.dim - 3) / 2)).exp()
+            elif self.dim % 2:
                 power = square ** ((self.dim - 3) // 2)
             else:  # the root of each factor: on more wide balls both are analytic than the root of the product
                 roots = (1 - cosine).sqrt(analytic=analytic) * (1 + cosine).sqrt(analytic=analytic)

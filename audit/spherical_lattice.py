@@ -1,52 +1,52 @@
 """A symmetric privacy loss with a density, between two laws on a lattice, from few certified tails.
 
 Notation: h the step of the lattice, k_i chosen multiples of it (the knots), (k_i, k_i+1] the cells, with the masses p
-under P and q under Q. As in `lattice_pld`, a cell is split to its two ends (pessimistic), or merged and its loss
-log(p/q) lowered to a multiple of h (optimistic). Every number here is a ball, rounded outward once, so both laws bound
-the loss for certain; how good they are depends on the knots, which only a guess at the tails chooses.
+under P and q under Q. With x = exp(epsilon), the profile f(x) is convex, of slope -Q[L > epsilon]: the chords between
+the knots bound it from above, the tangents at the knots from below, both with an error of second order in the cells.
+
+* *pessimistic*: every cell is split to its two ends, keeping p and q. These are the chords.
+* *optimistic*: every cell is merged (the tangents, which meet at the loss log(p/q) of the cell), and brought to the
+  lattice by `on_lattice`, which costs at most about the product of h and the cell.
+
+Every number here is a ball, rounded outward once, so both laws bound the loss for certain; how good they are depends on
+the knots, which are put where chord and tangents are furthest apart.
+
+Reference: Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, section 3 (connect the dots, arXiv:2207.04380).
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 from fractions import Fraction
-from typing import Final, NamedTuple
+from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.lattice_law import LatticeLaw, LatticeLedger, LatticePair, RoundedLoss, Side
+from dpverdict.audit.lattice_law import LatticeLaw, LatticeLedger, LatticePair, Side
 from dpverdict.audit.lattice_pld import MAX_KNOTS, TAIL_MASS
 from dpverdict.audit.profile_curves import Curve
-from dpverdict.audit.root_bracket import as_fraction
-from dpverdict.audit.tail_guess import TailGuess
-from dpverdict.balls import ball, float_down, float_up, precision
+from dpverdict.audit.spherical_merge import Atom, on_lattice
+from dpverdict.balls import Real, ball, float_up, precision
 from dpverdict.errors import InvalidValue
 
-CELLS: Final = 96
-"""Cells on one side of 0, about so many for each of three rules (`_knots`); the cost does not depend on the step."""
+CELLS: Final = 112
+"""Cells on one side of 0 that are found by halving others; the cost does not depend on the step."""
 
-_BITS: Final = 80
-_FAR: Final = 40  # knots beyond those, where the mass falls to TAIL_MASS
-
-
-class _Cell(NamedTuple):
-    """A cell (low, high] in steps of the lattice, with its masses."""
-
-    low: int
-    high: int
-    p: arb
-    q: arb
+_BITS: Final = 64
+_CLOSE: Final = 1e-4  # a gap of chord and tangents, relative to the profile, that is not worth a knot
+_BODY: Final = 0.8  # gaps are weighed by the profile to this power: in the far tail they count a little less
+_LEAST: Final = 1e-300  # smaller pessimistic masses of negative losses are raised, lest their Q-mass overflow
 
 
-def symmetric_lattice(p_tail: Curve, q_tail: Curve, guess: TailGuess, interval: float) -> LatticePair:
-    """The pessimistic and the optimistic law of the loss, and its rounding to the lattice under both laws.
-
-    The optimistic law is first order in the step and the rounded loss, which compositions use, second order.
+def symmetric_lattice(p_tail: Curve, q_tail: Curve, largest: Real | None, interval: float) -> LatticePair:
+    """The pessimistic and the optimistic law of the loss.
 
     Args:
         p_tail, q_tail: P[L > s] and Q[L > s] for s >= 0, where L has under P the law that -L has under Q, no atoms.
-        guess: of the same curves.
+        largest: the supremum of L; None if it is infinite.
         interval: the step h, a float64 at its exact value.
 
     Raises:
@@ -55,90 +55,108 @@ def symmetric_lattice(p_tail: Curve, q_tail: Curve, guess: TailGuess, interval: 
     if not 1e-9 <= interval <= 10:
         raise InvalidValue("interval", interval, "in [1e-9, 10]", "give the distance of neighbouring losses in nats")
     step = Fraction(interval)
-    knots = _knots(guess, interval)
-    tails = [(p_tail(number * step, _BITS), q_tail(number * step, _BITS)) for number in knots]
+    knots = _Knots(p_tail, q_tail, step, _furthest(largest, step))
+    knots.refine(CELLS)
+    numbers = sorted(knots.tails)
+    tails = [knots.tails[number] for number in numbers]
     with precision(2 * _BITS):
         if tails[-1][0] > 0.5:
             remedy = "take a larger interval: the lattice has at most 2^22 points"
             raise InvalidValue("interval", interval, "large enough to span the loss", remedy)
         above = [
-            _Cell(low, high, p_low - p_high, q_low - q_high)
-            for low, high, (p_low, q_low), (p_high, q_high) in zip(knots, knots[1:], tails, tails[1:], strict=False)
+            Atom(low, high, p_low - p_high, q_low - q_high)
+            for (low, high), ((p_low, q_low), (p_high, q_high)) in zip(pairwise(numbers), pairwise(tails), strict=True)
         ]
-        below = [_Cell(-cell.high, -cell.low, cell.q, cell.p) for cell in reversed(above)]  # by symmetry
-        cells = [*below, *above]
+        below = [Atom(-atom.high, -atom.low, atom.q, atom.p) for atom in reversed(above)]  # by symmetry
         beyond_p, beyond_q = tails[-1]  # P[L > last] = Q[L <= -last], and the other way round
-        pessimistic = _split(cells, step, infinite=beyond_p, raised=beyond_q)
-        rounded, optimistic = _merge(cells, step)
+        pessimistic = _split([*below, *above], step, beyond_p, beyond_q)
+        both = above[0].p + above[0].q  # the two cells next to 0 as one, whose loss is exactly 0
+        centre = Atom(-above[0].high, above[0].high, both, both)
+        last = Atom(numbers[-1], numbers[-1], beyond_p, beyond_q)
+        masses = on_lattice([*below[:-1], centre, *above[1:], last], step)
+        optimistic = LatticeLaw(
+            interval=step, lowest=-numbers[-1], masses=masses, infinity_mass=0.0, side=Side.OPTIMISTIC
+        )
         dropped = float(beyond_q)
     ledger = LatticeLedger(
         tail_error=0.0,
         infinity_mass=pessimistic.infinity_mass,
         raised_mass=dropped,
         dropped_mass=dropped,
-        first_order_mass=float(optimistic.masses.sum()),
+        first_order_mass=0.0,
         p_defects=(pessimistic.p_mass_defect(), optimistic.p_mass_defect()),
         q_defects=(pessimistic.q_mass_defect(), optimistic.q_mass_defect()),
     )
-    return LatticePair(pessimistic=pessimistic, optimistic=optimistic, ledger=ledger, rounded=rounded)
+    return LatticePair(pessimistic=pessimistic, optimistic=optimistic, ledger=ledger)
 
 
-def _knots(guess: TailGuess, interval: float) -> list[int]:
-    """Multiples of the step from 0 on: dense where the square roots of the tails fall, and nowhere far apart."""
-    shares = 1 - np.arange(1, CELLS) / CELLS
-    places = [guess.p_place(2 * math.log(share), interval) for share in shares]
-    places += [guess.q_place(2 * math.log(share), interval) for share in shares]
-    last = -2 * math.log(CELLS)
-    places += [guess.p_place(last + (math.log(TAIL_MASS) - last) * i / _FAR, interval) for i in range(_FAR + 1)]
-    places += np.linspace(0, guess.p_place(last, interval), CELLS).tolist()
-    furthest = MAX_KNOTS // 2
-    numbers = {min(max(round(place / interval), 0), furthest) for place in places}
-    return sorted({0, 1, *numbers, min(max(numbers) + 1, furthest)})
+def _furthest(largest: Real | None, step: Fraction) -> int:
+    """The last multiple of the step that may be a knot."""
+    if largest is None or largest.nearest() / float(step) > MAX_KNOTS // 2:
+        return MAX_KNOTS // 2
+    return min(math.floor(largest.nearest() / float(step)) + 2, MAX_KNOTS // 2)
 
 
-def _split(cells: list[_Cell], step: Fraction, *, infinite: arb, raised: arb) -> LatticeLaw:
-    """Every cell split to its ends, every mass rounded up."""
-    first = cells[0].low
-    masses = {first: raised}
+class _Knots:
+    """Multiples of the step >= 0 with the certified tails there: at first 0, 1, 2, 4, ... to the end of the mass."""
+
+    def __init__(self, p_tail: Curve, q_tail: Curve, step: Fraction, furthest: int) -> None:
+        self._curves, self._step = (p_tail, q_tail), step
+        self.tails: dict[int, tuple[arb, arb]] = {}
+        number = self._add(0)
+        while self.tails[number][0] > TAIL_MASS and number < furthest:
+            number = self._add(min(2 * number or 1, furthest))
+
+    def refine(self, count: int) -> None:
+        """Halve the cell with the largest gap, ``count`` times."""
+        numbers = sorted(self.tails)
+        cells = [(-self._gap(low, high), low, high) for low, high in pairwise(numbers)]
+        heapq.heapify(cells)
+        for _ in range(count):
+            gap, low, high = heapq.heappop(cells)
+            if -gap < _CLOSE:
+                return
+            middle = self._add((low + high) // 2)
+            for half in ((low, middle), (middle, high)):
+                heapq.heappush(cells, (-self._gap(*half), *half))
+
+    def _add(self, number: int) -> int:
+        self.tails[number] = (self._curves[0](number * self._step, _BITS), self._curves[1](number * self._step, _BITS))
+        return number
+
+    def _gap(self, low: int, high: int) -> float:
+        """How far chord and tangents are apart at most, weighed; 0 if there is no multiple inside. It only steers."""
+        if high - low < 2:
+            return 0.0
+        (p_low, q_low), (p_high, q_high) = self.tails[low], self.tails[high]
+        with precision(2 * _BITS):
+            x_low, x_high = ball(low * self._step).exp(), ball(high * self._step).exp()
+            f_low, f_high = p_low - x_low * q_low, p_high - x_high * q_high
+            meet = (p_low - p_high) / (q_low - q_high)
+            chord = f_low + (f_high - f_low) * (meet - x_low) / (x_high - x_low)
+            gap = chord - (f_low - q_low * (meet - x_low))
+            weighed = gap / chord**_BODY if chord > 0 else arb(0)
+        return float(weighed.mid()) if weighed.is_finite() else 0.0
+
+
+def _split(cells: list[Atom], step: Fraction, beyond_p: arb, beyond_q: arb) -> LatticeLaw:
+    """Every cell split to its ends, the last one to its lower end and infinity, every mass rounded up."""
+    first, last = cells[0].low, cells[-1].high
+    infinite = beyond_p - ball(last * step).exp() * beyond_q
+    masses = {first: beyond_q}
     for cell in cells:
         width = -(-ball((cell.high - cell.low) * step)).expm1()
         upper = (cell.p - ball(cell.low * step).exp() * cell.q) / width
         masses[cell.low] += cell.p - upper
         masses[cell.high] = upper
-    floats = np.zeros(cells[-1].high - first + 1)
-    for number, mass in masses.items():
-        floats[number - first] = max(float_up(mass), 0.0)
-    return LatticeLaw(
-        interval=step, lowest=first, masses=floats, infinity_mass=float_up(infinite), side=Side.PESSIMISTIC
-    )
-
-
-def _merge(cells: list[_Cell], step: Fraction) -> tuple[RoundedLoss, LatticeLaw]:
-    """Every cell merged: its masses at the multiple of the step next to its loss, and at the one certainly below."""
-    first, size = cells[0].low, cells[-1].high - cells[0].low + 1
-    of_p, of_q, lowered = np.zeros(size), np.zeros(size), np.zeros(size)
-    for cell in cells:
-        p, q = max(float_down(cell.p), 0.0), max(float_up(cell.q), 0.0)
-        loss = (cell.p / cell.q).log() / ball(step)
-        known = loss.is_finite()
-        nearest = round(as_fraction(loss.mid())) if known else cell.low
-        lower = math.floor(as_fraction(loss.lower())) if known else cell.low
-        place = min(max(nearest, cell.low), cell.high) - first
-        of_p[place] = _down(of_p[place] + p)
-        of_q[place] = _up(of_q[place] + q)
-        place = max(lower, cell.low) - first  # the loss is above the lower end of its cell, whatever the ball says
-        lowered[place] = _down(lowered[place] + p)
-    rounded = RoundedLoss(
-        p=LatticeLaw(interval=step, lowest=first, masses=of_p, infinity_mass=0.0, side=Side.OPTIMISTIC),
-        q=LatticeLaw(interval=step, lowest=first, masses=of_q, infinity_mass=0.0, side=Side.PESSIMISTIC),
-    )
-    return rounded, LatticeLaw(interval=step, lowest=first, masses=lowered, infinity_mass=0.0, side=Side.OPTIMISTIC)
-
-
-def _down(total: float) -> float:
-    """Below a sum of two floats that was rounded to nearest."""
-    return max(math.nextafter(total, -math.inf), 0.0) if total else 0.0
-
-
-def _up(total: float) -> float:
-    return math.nextafter(total, math.inf)
+    masses[last] += beyond_p - infinite
+    floats = np.zeros(last - first + 1)
+    raised = arb(0)
+    for number, mass in masses.items():  # they are in order
+        raised += mass
+        if number < 0 and raised < _LEAST:
+            continue
+        floats[number - first] = max(float_up(raised), 0.0)
+        raised = arb(0)
+    infinity = min(max(float_up(infinite), 0.0), 1.0)
+    return LatticeLaw(interval=step, lowest=first, masses=floats, infinity_mass=infinity, side=Side.PESSIMISTIC)

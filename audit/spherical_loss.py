@@ -22,6 +22,7 @@ from dpverdict.audit.profile_curves import ACCURACY, epsilon_ball, log_delta_bal
 from dpverdict.audit.radial_law import RadialLaw
 from dpverdict.audit.spherical_lattice import symmetric_lattice
 from dpverdict.audit.spherical_profile import SphericalProfile
+from dpverdict.audit.spherical_renyi import renyi_ball
 from dpverdict.audit.tail_guess import TailGuess
 from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.errors import InvalidValue
@@ -156,7 +157,9 @@ class SphericalLoss(PrivacyLoss):
         """Two laws on the multiples of ``interval`` that bracket this loss for certain: see `spherical_lattice`."""
         if self._profile is None:
             return PrivacyLoss.lattice(self, interval)
-        return symmetric_lattice(self._profile.p_above, self._profile.q_above, self._guess, interval)
+        assert self._unit_law is not None  # as the profile
+        largest = self._unit_law.largest_loss()
+        return symmetric_lattice(self._profile.p_above, self._profile.q_above, largest, interval)
 
     # balls ------------------------------------------------------------------------------------------------------------
 
@@ -208,7 +211,12 @@ class SphericalLoss(PrivacyLoss):
         if self._unit_law is None:
             return arb(0)
         value = self._unit_law.renyi(self._dim, order)
-        return arb("inf") if value is None else refine(value.ball, bits=ACCURACY, name="renyi")
+        if value is None:
+            return arb("inf")
+        if isinstance(value, Real):
+            return refine(value.ball, bits=ACCURACY, name="renyi")
+        assert self._profile is not None  # as the unit law
+        return renyi_ball(self._profile.p_above, self._profile.q_above, value, order)
 
     def _advantage_ball(self) -> arb:
         return arb(0) if self._profile is None else self._profile.delta(Fraction(0), ACCURACY)

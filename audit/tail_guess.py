@@ -55,22 +55,14 @@ class TailGuess:
         width = _NARROW * max(abs(guess), Fraction(self._unit))
         return guess - width, guess + width
 
-    def p_place(self, fall: float, close: float) -> float:
-        """The s >= 0 at which log p(s) is log p(0) + fall, fall <= 0; to about ``close`` near the largest loss."""
-        return self._solve(0, self._end(0, 0) + fall, close)
-
-    def q_place(self, fall: float, close: float) -> float:
-        """The same for q."""
-        return self._solve(1, self._end(1, 0) + fall, close)
-
-    def _solve(self, which: int, goal: float, close: float = 0.0) -> float:
+    def _solve(self, which: int, goal: float) -> float:
         """The s with log curve(s) = goal; the nearest end where there is none."""
         if self._end(which, 0) <= goal:
             return 0.0
         number = 0
         while self._end(which, number + 1) > goal:
             number += 1
-            if number == _MAX_PIECES or self._largest - self._place(number) < close:
+            if number == _MAX_PIECES:
                 return self._place(number)
         low, high = self._place(number), self._place(number + 1)
         if not math.isfinite(self._end(which, number + 1)) or high - low < _CLOSEST * high:
