@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -18,6 +19,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from dpverdict.mechanisms.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.rank1_gaussian import FalseClaimWarning
 
 ZOO: Final = "broken:"
 """What the name of a known-wrong mechanism begins with."""
@@ -99,7 +101,10 @@ def find_mechanism(name: str, options: Mapping[str, object]) -> Named:
     for parameter in inspect.signature(build).parameters.values():
         if parameter.default is parameter.empty and parameter.name not in given:
             raise _missing(parameter.name, name)
-    return Named(mechanism=build(**given), notes=notes)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", FalseClaimWarning)
+        mechanism = build(**given)
+    return Named(mechanism=mechanism, notes=(*notes, *(str(warning.message) for warning in told)))
 
 
 def parameters_of(build: Callable[..., object]) -> tuple[str, ...]:
