@@ -1,4 +1,4 @@
-"""The command line: ``dpverdict audit``, ``scores``, ``replay``, ``run``, ``curve``, ``prove``, ``list`` and ``selftest``.
+"""The command line: ``dpverdict audit``, ``scores``, ``replay``, ``run``, ``curve``, ``prove`` and ``list``.
 
 Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 a usage error, 130 interrupted, 70 a fault of this program. The
 commands import what they need when they run, so that ``dpverdict --help`` answers at once.
