@@ -150,7 +150,7 @@ THEOREM = Algorithm1(
     assumptions=("Gaussian pairs of equal covariance are exactly mu_v-GDP apart (fact.gauss)",),
 )
 def theorem_3_1(claim: Algorithm1) -> Findings:
-    """In symbols for all d; again, without the form, by dense linear algebra over the vertices, in rationals and balls."""
+    """In symbols for all d, and without the form, by dense linear algebra at all vertices, in rationals and balls."""
     vz, ve = claim.independent(d, mu), claim.shared(d, mu)
     form = released(vz, ve, Integer(claim.loading))
     yield identity("every binary record attains mu", at_vertex(form), mu**2, scope="all d, mu > 0, all binary records")
