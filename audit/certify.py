@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 
 from dpverdict import balls
@@ -112,6 +113,21 @@ def source_sha256(mechanism: AdditiveMechanism, *engine: ModuleType) -> str:
         sys.modules[__name__],
     }
     digest = hashlib.sha256()
-    for source in sorted(inspect.getsource(module) for module in modules if module is not None):
+    for source in sorted(_source(module, parts) for module in modules if module is not None):
         digest.update(source.encode())
     return digest.hexdigest()
+
+
+def _source(module: ModuleType, parts: Sequence[type]) -> str:
+    """The source of a module; of one that has none, a notebook or a prompt, the compiled code of its classes."""
+    try:
+        return inspect.getsource(module)
+    except (OSError, TypeError):
+        functions = sorted(
+            (f"{part.__qualname__}.{name}", function.__code__)
+            for part in parts
+            if part.__module__ == module.__name__
+            for name, function in vars(part).items()
+            if inspect.isfunction(function)
+        )
+        return "\n".join(f"{name} {code.co_code.hex()} {code.co_names} {code.co_consts}" for name, code in functions)

@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import math
+import sys
 import types
 from collections.abc import Callable
 from decimal import Decimal
@@ -257,3 +258,26 @@ def test_enclosures_of_a_certificate_are_intervals() -> None:
     made = certificate()
     assert isinstance(made.value, Enclosure)
     assert made.value.lower <= made.bound.upper
+
+
+def test_a_mechanism_of_a_notebook_has_a_certificate_too() -> None:
+    """Its module has no source to hash; another body has another hash."""
+    code = """
+from dpverdict.mechanisms import StandardGaussian
+
+class HandMade(StandardGaussian):
+    def statistic(self, records):
+        return {factor} * records.sum(axis=0)
+"""
+    found = []
+    for factor in ("1.0", "1.0", "2.0"):
+        notebook = types.ModuleType("a_notebook")
+        exec(code.format(factor=factor), vars(notebook))
+        sys.modules["a_notebook"] = notebook
+        try:
+            verdict = certify(notebook.HandMade(dim=2, mu=1))
+        finally:
+            del sys.modules["a_notebook"]
+        assert verdict.certificate is not None
+        found.append(verdict.certificate.source_sha256)
+    assert found[0] == found[1] != found[2]
