@@ -138,8 +138,8 @@ CLAIM_1 = Even(lambda k, h: k**h / 2 * ((k + 2) / 4 + (h - 1) * k / 4), _even_er
     "and the exact form is checked",
 )
 def claim_1(claim: Even) -> Findings:
-    """Strings with a positive leading digit: k^h/2 of them, of mean (k+2)/4 there and k/4 elsewhere; others have "
-    "c_(h-1).
+    """Strings with a positive leading digit: k^h/2 of them, of mean (k+2)/4 there and k/4 elsewhere; others have
+    c_(h-1).
 
     The sum is solved by induction: c_h := T MSE/(2 h^2) has these steps, and c_0 = 0.
     """

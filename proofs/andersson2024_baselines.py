@@ -45,8 +45,8 @@ TRIVIAL: Mapping[str, Formula] = {
     ),
 )
 def trivial(claim: Mapping[str, Formula]) -> Findings:
-    """Output t adds up t noises; or every output gets noise for the first column of A, of l1 norm T and l2 norm sqrt "
-    "T."""
+    """Output t adds up t noises; or every output gets noise for the first column of A, of l1 norm T and l2 norm sqrt
+    T."""
     t, horizon = Symbol("t", integer=True), Symbol("T", integer=True, positive=True)
     mean = sympy.summation(t, (t, 1, horizon)) / horizon
     for name, error in (

@@ -142,8 +142,8 @@ DENSE = Dense(((64, "4.4094"), (256, "6.3727")), ((1024, "8.735"),))
     "about 1e-8 are not enclosed, and the bounds lie 1e-5 apart. At T = 64 and 256 they are enclosed",
 )
 def dense(claim: Dense) -> Findings:
-    """The optimum is between a bound by weights and the error of a factorisation, which agree to 1e-5 (see "
-    "`Bounds`)."""
+    """The optimum is between a bound by weights and the error of a factorisation, which agree to 1e-5 (see
+    `Bounds`)."""
     for name, values, bounds, method in (
         ("bounds from both sides", claim.certified, certified_bounds, Method.BALLS),
         ("bounds in float64", claim.floats, bounds_in_floats, Method.SAMPLED),

@@ -57,8 +57,8 @@ def abstract_19(claim: tuple[int, str]) -> Findings:
 
 
 class Comparable(NamedTuple):
-    """Bounds on the variance of Lemma 5.4 over that of Lemma A.3, and over that of the exact Gaussian curve (if "
-    "claimed).
+    """Bounds on the variance of Lemma 5.4 over that of Lemma A.3, and over that of the exact Gaussian curve (if
+    claimed).
 
     For the latter the grid of (epsilon, delta) is given; and where pure noise for (D1/D2)^2 = 16 is claimed to win.
     """

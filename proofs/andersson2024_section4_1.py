@@ -20,8 +20,8 @@ Placed = Callable[[tuple[int, ...], int], tuple[Vertex, int]]
 
 
 def _vertex_of(q: tuple[int, ...], arity: int) -> tuple[Vertex, int]:
-    """v = sum q_j k^(j-1), i the lowest non-zero position: [v - k^(i-1) + 1, v] if q_i > 0, [v+1, v + k^(i-1)] if "
-    "not."""
+    """v = sum q_j k^(j-1), i the lowest non-zero position: [v - k^(i-1) + 1, v] if q_i > 0, [v+1, v + k^(i-1)] if
+    not."""
     value = sum(digit * arity**j for j, digit in enumerate(q))
     i = next(j for j, digit in enumerate(q) if digit)
     block = arity**i

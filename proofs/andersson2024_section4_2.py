@@ -176,8 +176,8 @@ def corollary_4_9(claim: Constant) -> Findings:
 
 
 class Ratio(NamedTuple):
-    """By how much the error is smaller than Honaker's and than the smooth mechanism's, and from which T = 2^j - 1 "
-    "on."""
+    """By how much the error is smaller than Honaker's and than the smooth mechanism's, and from which T = 2^j - 1
+    on."""
 
     honaker: Fraction
     smooth: Fraction

@@ -61,8 +61,8 @@ PUBLISHED = Published(Rational(4, 9), Rational(1), Rational(4))
     assumptions=("Phibar(t) <= exp(-t^2/2)/2 for t >= 0 (shown under lemA.3)",),
 )
 def published_constant(claim: Published) -> Findings:
-    """With c^2 = 4 (a + ln(sqrt(2/pi)/delta)), delta = sqrt(2/pi) e^a e^(-c^2/4), while delta_G <= e^(1/2)/2 "
-    "e^(-c^2/2).
+    """With c^2 = 4 (a + ln(sqrt(2/pi)/delta)), delta = sqrt(2/pi) e^a e^(-c^2/4), while delta_G <= e^(1/2)/2
+    e^(-c^2/2).
 
     That tail bound needs t = c - eps/(2c) >= 0, which holds as c^2 > 4 (a + ln(sqrt(2/pi))) > 1/2.
     """

@@ -107,7 +107,7 @@ def gap_of_single_layers(distance: int, own: Formula = algorithm_1) -> Findings:
 
 
 def _distance(dim: int) -> int:
-    """How far d is from the square of the other integer next to sqrt d: (n+1)^2 - d for t = n, d - n^2 for t = n + "
-    "1."""
+    """How far d is from the square of the other integer next to sqrt d: (n+1)^2 - d for t = n, d - n^2 for t = n +
+    1."""
     t, n = 2 * largest_optimal_k(dim) - dim, isqrt(dim)
     return (n + 1) ** 2 - dim if t == n else dim - n * n

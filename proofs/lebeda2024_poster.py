@@ -101,8 +101,8 @@ def error(deviation: Formula) -> Findings:
     planted=(Plant("the mechanism is 1-GDP", "(sqrt d + 1)/5", lambda dim, root: (root(dim) + 1) / 5),),
 )
 def poster_line_1(shared_variance: Formula) -> Findings:
-    """mu^2 = d/(4 vz) + 1/(4 ve) at every binary record, vz = (d + sqrt d)/4; printed, it is 1 + 1/sqrt(d+1) - "
-    "1/(r+1)."""
+    """mu^2 = d/(4 vz) + 1/(4 ve) at every binary record, vz = (d + sqrt d)/4; printed, it is 1 + 1/sqrt(d+1) -
+    1/(r+1)."""
     yield private_for_all_d(
         "the mechanism is 1-GDP",
         lambda dim, root: at_vertex(released((dim + root(dim)) / 4, shared_variance(dim, root), dim=dim)),

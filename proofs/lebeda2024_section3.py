@@ -79,8 +79,8 @@ def lemma_3_1(variance: Formula) -> Findings:
     ),
 )
 def lemma_3_2(square: Formula) -> Findings:
-    """A coordinate 2x - 1 has the square 1 - 4x(1-x), and the last one is C: d + C^2 - |x^|^2 = 4 e, 0 iff x is "
-    "binary."""
+    """A coordinate 2x - 1 has the square 1 - 4x(1-x), and the last one is C: d + C^2 - |x^|^2 = 4 e, 0 iff x is
+    binary."""
     coordinate, last = h(x, Integer(1), C)
     constant = sympy.expand(coordinate**2 + 4 * x * (1 - x))  # 1, so the squares add up to d - 4 e
     norm = d * constant - 4 * e + last**2

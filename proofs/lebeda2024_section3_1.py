@@ -220,8 +220,8 @@ class Estimate(NamedTuple):
     assumptions=("the estimate of n is independent of the dataset",),
 )
 def lemma_3_6(claim: Estimate) -> Findings:
-    """The release moves by x - (1 - m)/2 per coordinate, m the move of n~: squared length s2 - (1-m) s1 + (1-m)^2 "
-    "d/4."""
+    """The release moves by x - (1 - m)/2 per coordinate, m the move of n~: squared length s2 - (1-m) s1 + (1-m)^2
+    d/4."""
     rest = 1 - claim.moves
     form = (s2 - rest * s1 + Integer(rest) ** 2 * d / 4) / claim.variance(d, mu) / mu**2
     u = Symbol("u", nonnegative=True)  # s2 = d - u

@@ -172,8 +172,8 @@ LINES_3_TO_7: Mapping[str, Formula] = {
     ),
 )
 def algorithm_2_lines_3_to_7(claim: Mapping[str, Formula]) -> Findings:
-    """h^-1 of isotropic noise of variance d + sqrt d (C^2 = sqrt d), resp. 4d (C^2 = d), row by row; Cov(f, count) = "
-    "2 ve."""
+    """h^-1 of isotropic noise of variance d + sqrt d (C^2 = sqrt d), resp. 4d (C^2 = d), row by row; Cov(f, count) =
+    2 ve."""
     once = pulled_back_covariance(d + sqrt(d), sqrt(sqrt(d)))
     replaced = pulled_back_covariance(squared_sensitivity(d, d, REPLACE_ONE), sqrt(d))
     for name, pulled in (("z under add/remove", once), ("z under replacement", replaced)):

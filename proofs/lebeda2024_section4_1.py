@@ -128,8 +128,8 @@ class Distance(NamedTuple):
     figure=optimum_figure,
 )
 def lemma_4_4(claim: Distance) -> Findings:
-    """The gap to h(d, ceil(d/2)): (1 + 2/s)/4, s = sqrt d + sqrt(d-1), for even d; below 1/4 for odd d, rational in "
-    "s."""
+    """The gap to h(d, ceil(d/2)): (1 + 2/s)/4, s = sqrt d + sqrt(d-1), for even d; below 1/4 for odd d, rational in
+    s."""
     yield nonnegative("even d", claim.constant - even_gap(), {s: 1 + sqrt(2)}, scope="all even d, all k >= d/2")
     bound = sympy.Min(claim.constant, Rational(1, 4))
     yield positive("odd d", bound - odd_gap(1), {s: Rational(12, 5)}, scope="all odd d, all k >= d/2")

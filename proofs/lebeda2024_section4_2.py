@@ -93,8 +93,8 @@ class Preferred(NamedTuple):
     ),
 )
 def preferred(claim: Preferred) -> Findings:
-    """k > d/2 means k >= (d + 1)/2, and (d + 1)/2 - (r + 1)^2/4 = (r - 1)^2/4; the ellipses by their certified "
-    "optima."""
+    """k > d/2 means k >= (d + 1)/2, and (d + 1)/2 - (r + 1)^2/4 = (r - 1)^2/4; the ellipses by their certified
+    optima."""
     slack = claim.standard((r**2 + 1) / 2) - algorithm_1(r**2, lambda _: r)
     yield nonnegative("standard mechanism", slack, {r: 1}, scope="all d >= 1, all k > d/2")
     if claim.ellipses:

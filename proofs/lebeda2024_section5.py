@@ -86,8 +86,8 @@ def one_query(image: Formula) -> Findings:
 
 
 class Laplace(NamedTuple):
-    """C at the minimum and sqrt(variance ratio to the standard mechanism) in c = d^(1/3); the smallest c with a "
-    "gain."""
+    """C at the minimum and sqrt(variance ratio to the standard mechanism) in c = d^(1/3); the smallest c with a
+    gain."""
 
     constant: Formula
     ratio: Formula

@@ -126,6 +126,7 @@ def direct_delta(
         Plant("log-ratio", "s + 1", Loss(lambda d, s, m2, t, y: m2 / 2 + m2 * (t + (s + 1) * y) / (d + s))),
         Plant("direct sums", "mu^2", Loss(lambda d, s, m2, t, y: m2 + m2 * (t + s * y) / (d + s))),
     ),
+    note="the log-ratio is an identity; the direct sums cover every binary record for d <= 2 and one for d = 3",
 )
 def profile(claim: Loss) -> Findings:
     """log p/q of a coordinate moved by +-1; N_Z is symmetric, so the signs of the moves do not matter.
@@ -313,6 +314,7 @@ ROUNDING = Rounding(
             for dim, text in ROUNDING.table
         ),
     ),
+    note="the penalty and its bound are identities; of the table of section 8 the cells named are checked",
 )
 def rounding(claim: Rounding) -> Findings:
     """The family's variances at C^2 = s and at C^2 = sqrt d; |s - sqrt d| <= 1/(2q) for the nearest fraction."""

@@ -376,6 +376,7 @@ SLACK: Mapping[tuple[str, str], str] = {
     formula=r"\sigma_{classic}/\sigma_{analytic}",
     printed=SLACK,
     planted=(Plant("ratio", "1.40", {**SLACK, ("0.5", "1e-5"): "1.40"}),),
+    note="of the table of section 3 the cells named are checked",
 )
 def slack(claim: Mapping[tuple[str, str], str]) -> Findings:
     """The exact profile at sigma_classic/(ratio -+ half a digit): above delta at one end, below at the other."""

@@ -76,8 +76,8 @@ def _total(dim: int, square: Fraction) -> Fraction:
 
 
 class Parts(NamedTuple):
-    """The eigenvalues of S within groups, on contrasts, on the all-ones line, and the variance of a query, of (m, "
-    "d)."""
+    """The eigenvalues of S within groups, on contrasts, on the all-ones line, and the variance of a query, of (m,
+    d)."""
 
     within: Formula
     contrast: Formula

@@ -1,5 +1,5 @@
-"""Results of this project: for dimensions that are no square, Algorithm 1 can be improved on queries and count at "
-"once."""
+"""Results of this project: for dimensions that are no square, Algorithm 1 can be improved on queries and count at
+once."""
 
 from __future__ import annotations
 

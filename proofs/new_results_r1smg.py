@@ -252,8 +252,8 @@ def reflection(claim: tuple[Formula, int]) -> Findings:
     ),
 )
 def worst_shift(difference: Formula) -> Findings:
-    """On {p > e^eps q_a}, |y| < |y - a e|, so y_1 < a/2; there q_a' <= q_a for a' > a, and delta is an integral of "
-    "p - e^eps q."""
+    """On {p > e^eps q_a}, |y| < |y - a e|, so y_1 < a/2; there q_a' <= q_a for a' > a, and delta is an integral of
+    p - e^eps q."""
     a, b, y = sympy.symbols("a b y", real=True)
     yield identity("difference of squares", (y - b) ** 2 - (y - a) ** 2, difference(a, b, y), scope="all a, a', y")
     u, v, w = sympy.symbols("u v w", positive=True)  # a = u, a' = u + v, y_1 = u/2 - w

@@ -25,8 +25,8 @@ FULL = [(3, 1), (3, 2), (3, 3), (3, 4), (5, 1), (5, 2), (5, 3), (7, 1), (7, 2), 
 
 
 def used(digits: list[int], arity: int) -> list[tuple[Vertex, int]]:
-    """The vertices (level, index from 1) that a time with these digits uses, with their signs, from the digits "
-    "alone."""
+    """The vertices (level, index from 1) that a time with these digits uses, with their signs, from the digits
+    alone."""
     found = []
     for level, digit in enumerate(digits):
         above = sum(d * arity ** (i - level) for i, d in enumerate(digits) if i > level)
