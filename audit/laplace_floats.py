@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit.laplace_profile import LaplaceProfile
-from dpverdict.audit.loss_domains import Floats
+from dpverdict.audit.loss_domains import Floats, midpoint
 from dpverdict.audit.loss_tails import LossTails
 from dpverdict.balls import Exact, ball, precision
 
@@ -37,7 +37,7 @@ _NOTHING = arb(2) ** -1080
 
 def rounded(balls: Callable[[Sequence[Exact]], list[arb]], numbers: Floats) -> Floats:
     """The midpoints of the balls at every number."""
-    values = [float(value) for value in balls(numbers.ravel().tolist())]
+    values = [midpoint(value) for value in balls(numbers.ravel().tolist())]
     return np.array(values, dtype=np.float64).reshape(numbers.shape)
 
 

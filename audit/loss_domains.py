@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 from numpy.typing import NDArray
 
 from dpverdict.balls import Enclosure, Enclosures, Exact, exactly
-from dpverdict.errors import InvalidValue
+from dpverdict.errors import InvalidValue, PrecisionExhausted
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs  # in typing from Python 3.13 on
@@ -93,6 +93,13 @@ def is_number(value: Exact | Reals) -> TypeIs[Exact]:
     return isinstance(value, str) or not isinstance(value, Sequence)
 
 
+WIDEST: Final = 1e-3
+"""Relative radius of a ball whose midpoint may still be given as a value; most are narrower than 2^-53."""
+
+NEGLIGIBLE: Final = 1e-12
+"""A radius that never matters: of a value that may be 0."""
+
+
 def fast(
     value: Exact | Reals,
     domain: Domain,
@@ -107,7 +114,7 @@ def fast(
         rational = domain.exact(value)
         nearest = _float_equal_to(rational)
         if nearest is None and balls is not None:
-            return float(balls([rational])[0])
+            return midpoint(balls([rational])[0])
         return float(floats(np.asarray(_aside(rational, domain) if nearest is None else nearest)))
     array = _float_array(value)
     if array is not None:
@@ -118,7 +125,20 @@ def fast(
         return floats(np.array(equal, dtype=np.float64))
     if balls is None:
         return floats(np.array([_aside(number, domain) for number in exact], dtype=np.float64))
-    return np.array([float(entry) for entry in balls(exact)], dtype=np.float64)
+    return np.array([midpoint(entry) for entry in balls(exact)], dtype=np.float64)
+
+
+def midpoint(ball: arb) -> float:
+    """The midpoint of a ball as a float64.
+
+    Raises:
+        PrecisionExhausted: a ball so wide that its midpoint would pass for a value that is not known.
+    """
+    radius = float(ball.rad())
+    if math.isfinite(radius) and radius > WIDEST * abs(float(ball.mid())) and radius > NEGLIGIBLE:
+        remedy = "the method of the same name with certified_ before it gives the bounds that are known"
+        raise PrecisionExhausted("the value", ctx.prec, remedy)
+    return float(ball)
 
 
 def certified(

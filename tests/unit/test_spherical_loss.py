@@ -7,6 +7,7 @@ import pytest
 from flint import acb, arb
 
 from dpverdict.audit import spherical_loss, spherical_profile
+from dpverdict.audit.loss_domains import midpoint
 from dpverdict.audit.loss_tails import LossTails
 from dpverdict.audit.radial_gaussian import IsotropicGaussian
 from dpverdict.audit.radial_laplace import IsotropicLaplace
@@ -195,3 +196,17 @@ def test_a_profile_that_forgets_the_reflection_is_noticed(monkeypatch):
     original = spherical_profile.SphericalProfile.delta
     monkeypatch.setattr(spherical_profile.SphericalProfile, "delta", lambda self, e, bits: original(self, abs(e), bits))
     assert LOSS.certified_delta(-1).upper < right.lower
+
+
+def test_a_wide_enclosure_is_never_given_as_a_number() -> None:
+    """Near the order 3/2, from which the divergence is infinite, it is known to a few per cent only."""
+    loss = SphericalLoss(3, RandomDirectionGaussian(2))
+    known = loss.certified_renyi("1.49")
+    assert known.upper > 1.01 * known.lower
+    for order in ("1.49", 1.49, [1.49]):
+        with pytest.raises(PrecisionExhausted, match="certified_"):
+            loss.renyi(order)
+    assert midpoint(arb(0, 1e-13)) == 0
+    assert midpoint(arb(1, 1e-4)) == 1
+    with pytest.raises(PrecisionExhausted):
+        midpoint(arb(1, 2e-3))
