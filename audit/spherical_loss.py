@@ -48,8 +48,8 @@ class SphericalLoss(PrivacyLoss):
       f(X'), and moving f(X') further away lowers q there. So ``shift`` = sensitivity is the worst of the whole ball.
 
     The float64 methods round the balls, and interpolate between them in arrays of 64 numbers or more, with a relative
-    error below `RELATIVE_ERROR`. One value takes 10 to 500 ms. The Renyi divergence of the random direction, finite below
-    the order dim/(dim - 1), is enclosed to 1e-4 or worse, and is given in float64 only where that is better than 1e-3.
+    error below `RELATIVE_ERROR`. One value takes 10 to 500 ms. The Renyi divergence of the random direction, finite
+    below the order dim/(dim - 1), is enclosed to 1e-4 or worse, and given in float64 only where it is known to 1e-3.
 
     Args:
         dim: the dimension, >= 2.
