@@ -287,11 +287,16 @@ def test_extreme_arguments_have_a_value_or_a_clear_error(loss: PrivacyLoss) -> N
             enclosure = loss.certified_delta(epsilon)
             assert enclosure.lower <= 1 + 1e-12
             assert enclosure.upper >= 0
-    assert loss.delta(-1e308) == pytest.approx(1, abs=1e-12)
+    # Tails that are integrals may be too hard at such arguments, and then say so; all others have a value.
+    exhausted = (PrecisionExhausted,) if isinstance(loss, SphericalLoss) else ()
+    with contextlib.suppress(*exhausted):
+        assert loss.delta(-1e308) == pytest.approx(1, abs=1e-12)
     for delta in (0.0, 5e-324, "1e-1000", 1 - 2.0**-53, 1.0):
-        assert 0 <= loss.epsilon(delta) <= math.inf
+        with contextlib.suppress(*exhausted):
+            assert 0 <= loss.epsilon(delta) <= math.inf
     for alpha in (0.0, 5e-324, 1e-300, 1 - 2.0**-53, 1.0):
-        assert 0 <= loss.beta(alpha) <= 1 - alpha
+        with contextlib.suppress(*exhausted):
+            assert 0 <= loss.beta(alpha) <= 1 - alpha
 
 
 def test_a_composition_of_nothing_has_every_curve() -> None:
