@@ -67,14 +67,22 @@ def grey_box_checks(
         neighbours: two datasets, records along the first axis.
         seed: of the streams.
 
+    A mechanism that raises ends the checks: those made are given, and a last one says what happened.
+
     Raises:
-        Exception: whatever the mechanism raises.
+        InvalidValue: neighbours that are not two datasets, or a seed out of range.
     """
     pair = (neighbours.dataset, neighbours.neighbour) if isinstance(neighbours, NeighbourPair) else neighbours
     dataset, neighbour = (np.asarray(side) for side in pair)
     if dataset.ndim == 0 or neighbour.ndim == 0:
         raise InvalidValue("neighbours", neighbours, "datasets with records along the first axis", "pass two arrays")
-    return tuple(_checks(mechanism, dataset, neighbour, check_seed(seed)))
+    checked, found = check_seed(seed), list[GreyBoxFinding]()
+    try:
+        found.extend(_checks(mechanism, dataset, neighbour, checked))
+    except Exception as error:  # the mechanism is the user's: it may raise anything
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
+        found.append(_unknown("every check could be made", f"the mechanism raised {problem}"))
+    return tuple(found)
 
 
 def _checks(

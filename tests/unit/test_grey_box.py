@@ -143,6 +143,19 @@ def test_what_cannot_be_checked_says_why() -> None:
     assert not any(one.holds is False for one in found.values())
 
 
+def test_a_mechanism_that_raises_ends_the_checks_and_not_the_audit() -> None:
+    def raises_on_less(dataset: Array, rng: np.random.Generator) -> object:
+        if len(dataset) < 3:
+            raise RuntimeError("too few")
+        return right(dataset, rng)
+
+    found = grey_box_checks(raises_on_less, PAIR, seed=4)
+    assert found[0].holds
+    assert found[-1].holds is None
+    assert "RuntimeError: too few" in found[-1].seen
+    assert len(found) == 6
+
+
 def test_datasets_need_records() -> None:
     with pytest.raises(InvalidValue, match="neighbours"):
         grey_box_checks(right, (np.array(1.0), np.array(2.0)), seed=1)
