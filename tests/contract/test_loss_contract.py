@@ -275,8 +275,11 @@ def test_the_ends_of_the_domains_have_values(loss: PrivacyLoss) -> None:
     assert 0 <= loss.certified_delta(1000).lower <= loss.certified_delta(1000).upper <= 1
 
 
-def test_extreme_arguments_have_a_value_or_a_clear_error(loss: PrivacyLoss) -> None:
+def test_extreme_arguments_have_a_value_or_a_clear_error(loss: PrivacyLoss, request: pytest.FixtureRequest) -> None:
     """A value in its range, or `PrecisionExhausted`; nothing else, and never NaN."""
+    if isinstance(loss, SphericalLoss):
+        reason = "known defect: at the last levels below, integrals run out of precision where there is a value"
+        request.applymarker(pytest.mark.xfail(raises=PrecisionExhausted, reason=reason))
     extremes: list[float] = [0.0, 5e-324, 800.0, 1e308]
     for epsilon in (*extremes, *(-e for e in extremes), "1e400", "-1e400"):
         with contextlib.suppress(PrecisionExhausted):
@@ -287,16 +290,11 @@ def test_extreme_arguments_have_a_value_or_a_clear_error(loss: PrivacyLoss) -> N
             enclosure = loss.certified_delta(epsilon)
             assert enclosure.lower <= 1 + 1e-12
             assert enclosure.upper >= 0
-    # Tails that are integrals may be too hard at such arguments, and then say so; all others have a value.
-    exhausted = (PrecisionExhausted,) if isinstance(loss, SphericalLoss) else ()
-    with contextlib.suppress(*exhausted):
-        assert loss.delta(-1e308) == pytest.approx(1, abs=1e-12)
+    assert loss.delta(-1e308) == pytest.approx(1, abs=1e-12)
     for delta in (0.0, 5e-324, "1e-1000", 1 - 2.0**-53, 1.0):
-        with contextlib.suppress(*exhausted):
-            assert 0 <= loss.epsilon(delta) <= math.inf
+        assert 0 <= loss.epsilon(delta) <= math.inf
     for alpha in (0.0, 5e-324, 1e-300, 1 - 2.0**-53, 1.0):
-        with contextlib.suppress(*exhausted):
-            assert 0 <= loss.beta(alpha) <= 1 - alpha
+        assert 0 <= loss.beta(alpha) <= 1 - alpha
 
 
 def test_a_composition_of_nothing_has_every_curve() -> None:
