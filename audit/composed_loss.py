@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import final
@@ -11,15 +11,15 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit import contour_floats, profile_curves, smooth_trade_off
+from dpverdict.audit.ball_loss import BallLoss
 from dpverdict.audit.contour_engine import DELTA, P_ABOVE, Q_ABOVE, ContourEngine, Way
 from dpverdict.audit.gaussian_loss import GaussianLoss
 from dpverdict.audit.laplace_loss import LaplaceLoss
 from dpverdict.audit.loss_domains import ALPHA, Floats
 from dpverdict.audit.loss_tails import LossTails, finite_losses
 from dpverdict.audit.moment_functions import MomentFunction
-from dpverdict.audit.privacy_loss import PrivacyLoss
 from dpverdict.audit.trade_off_knots import TradeOffKnots
-from dpverdict.balls import Exact, Real, exactly, refine
+from dpverdict.balls import Exact, ball, exactly, refine
 from dpverdict.errors import InvalidValue
 
 RELATIVE_ERROR = 1e-11
@@ -30,7 +30,7 @@ _FEW = 16  # values that are better computed one by one
 
 
 @final
-class ComposedLoss(PrivacyLoss):
+class ComposedLoss(BallLoss):
     """The privacy loss of a Gaussian and a Laplace loss, composed without adaptivity: the sum of independent losses.
 
     Use `dpverdict.audit.composition.compose`. Every curve is an integral of the moment generating function along a
@@ -112,28 +112,16 @@ class ComposedLoss(PrivacyLoss):
     def _knots(self) -> TradeOffKnots:
         return TradeOffKnots(self._engine)
 
-    # float64: the midpoints of the balls ------------------------------------------------------------------------------
+    # float64 ----------------------------------------------------------------------------------------------------------
 
     def _delta(self, epsilon: Floats) -> Floats:
         if epsilon.size < _FEW:
-            return _rounded(self._delta_balls, epsilon)
+            return super()._delta(epsilon)
         away = np.abs(epsilon)
         near = away <= float(self._engine.furthest)
         value = np.zeros(epsilon.shape)
         value[near] = contour_floats.curve(self._engine, DELTA, away[near], RELATIVE_ERROR)
         return np.where(epsilon < 0, -np.expm1(-away) + np.exp(-away) * value, value)
-
-    def _log_delta(self, epsilon: Floats) -> Floats:
-        return _rounded(self._log_delta_balls, epsilon)
-
-    def _epsilon(self, delta: Floats) -> Floats:
-        return _rounded(self._epsilon_balls, delta)
-
-    def _beta(self, alpha: Floats) -> Floats:
-        return _rounded(self._beta_balls, alpha)
-
-    def _renyi(self, order: Floats) -> Floats:
-        return _rounded(self._renyi_balls, order)
 
     # balls ------------------------------------------------------------------------------------------------------------
 
@@ -153,16 +141,10 @@ class ComposedLoss(PrivacyLoss):
             return refine(lambda: (-complement).log1p(), bits=_BITS, max_bits=512)
         return refine(delta.log, bits=_BITS, max_bits=512)
 
-    def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
-        return [self._epsilon_ball(exactly(delta)) for delta in deltas]
-
     def _epsilon_ball(self, delta: Fraction) -> arb:
         if delta in (0, 1):
             return arb("inf") if delta == 0 else arb(0)
         return profile_curves.epsilon_ball(self._engine.delta, delta)
-
-    def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
-        return [self._beta_ball(exactly(alpha)) for alpha in alphas]
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):
@@ -170,15 +152,12 @@ class ComposedLoss(PrivacyLoss):
         low, high = self._knots.epsilons(float(alpha))
         return smooth_trade_off.beta_ball(self._engine.q_tail, alpha, low=Fraction(low), high=Fraction(high))
 
-    def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
-        return [self._renyi_ball(Real.of(order)) for order in orders]
-
-    def _renyi_ball(self, order: Real) -> arb:
+    def _renyi_ball(self, order: Fraction) -> arb:
         """The sum of the divergences of the factors: log E_P[exp((order - 1) L)] / (order - 1)."""
         moments = self._engine.moments
-        if order.rational == 1:
+        if order == 1:
             return refine(moments.mean, bits=_BITS, name="renyi")
-        return refine(lambda: moments.logarithm_at(order.ball() - 1) / (order.ball() - 1), bits=_BITS, name="renyi")
+        return refine(lambda: moments.logarithm_at(ball(order) - 1) / (ball(order) - 1), bits=_BITS, name="renyi")
 
     def _advantage_ball(self) -> arb:
         return self._engine.delta(Fraction(0), _BITS)
@@ -187,8 +166,3 @@ class ComposedLoss(PrivacyLoss):
         moments = self._engine.moments
         parts = f"{moments.factors} Laplace mechanisms with shifts of {float(moments.total):.6g} in all"
         return f"ComposedLoss(mu={self.gaussian.mu:.6g}..., {parts})"
-
-
-def _rounded(balls: Callable[[Sequence[Exact]], list[arb]], numbers: Floats) -> Floats:
-    values = [float(value) for value in balls(numbers.ravel().tolist())]
-    return np.array(values, dtype=np.float64).reshape(numbers.shape)

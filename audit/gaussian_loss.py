@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.loss_domains import Floats
+from dpverdict.audit.loss_domains import Floats, rounded
 from dpverdict.audit.loss_tails import LossTails, finite_losses
 from dpverdict.audit.privacy_loss import PrivacyLoss
 from dpverdict.balls import Exact, Real, compare, precision, refine
@@ -92,26 +92,26 @@ class GaussianLoss(PrivacyLoss):
 
     def _delta(self, epsilon: Floats) -> Floats:
         if self._pair is None:
-            return _rounded(self._delta_balls, epsilon)
+            return rounded(self._delta_balls, epsilon)
         return gaussian_profile.delta_floats(epsilon, self._pair)
 
     def _log_delta(self, epsilon: Floats) -> Floats:
         if self._pair is None:
-            return _rounded(self._log_delta_balls, epsilon)
+            return rounded(self._log_delta_balls, epsilon)
         return gaussian_profile.log_delta_floats(epsilon, self._pair)
 
     def _epsilon(self, delta: Floats) -> Floats:
         if self._pair is None:
-            return _rounded(self._epsilon_balls, delta)
+            return rounded(self._epsilon_balls, delta)
         return gaussian_profile.epsilon_floats(delta, self._pair)
 
     def _beta(self, alpha: Floats) -> Floats:
         if self._pair is None:
-            return _rounded(self._beta_balls, alpha)
+            return rounded(self._beta_balls, alpha)
         return gaussian_profile.beta_floats(alpha, self._pair)
 
     def _renyi(self, order: Floats) -> Floats:
-        return _rounded(self._renyi_balls, order)
+        return rounded(self._renyi_balls, order)
 
     # balls ------------------------------------------------------------------------------------------------------------
 
@@ -193,11 +193,6 @@ def _pair(mu: Real) -> Pair | None:
     high = float(value)
     with precision(140):
         return Pair(np.asarray(high), np.asarray(float(value - high)))
-
-
-def _rounded(balls: Callable[[Sequence[Exact]], list[arb]], numbers: Floats) -> Floats:
-    values = [float(value) for value in balls(numbers.ravel().tolist())]
-    return np.array(values, dtype=np.float64).reshape(numbers.shape)
 
 
 def _profile_of_equal_laws(epsilon: Real) -> arb:

@@ -17,9 +17,9 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit.laplace_profile import LaplaceProfile
-from dpverdict.audit.loss_domains import Floats, midpoint
+from dpverdict.audit.loss_domains import Floats
 from dpverdict.audit.loss_tails import LossTails
-from dpverdict.balls import Exact, ball, precision
+from dpverdict.balls import ball, precision
 
 RELATIVE_ERROR = 1e-13
 """Bound on the relative error of the float64 profile and tails, measured; a subnormal number has an absolute one."""
@@ -33,12 +33,6 @@ _CLOSE = 5e-15
 _BITS = 60
 _TINY = 1e-290
 _NOTHING = arb(2) ** -1080
-
-
-def rounded(balls: Callable[[Sequence[Exact]], list[arb]], numbers: Floats) -> Floats:
-    """The midpoints of the balls at every number."""
-    values = [midpoint(value) for value in balls(numbers.ravel().tolist())]
-    return np.array(values, dtype=np.float64).reshape(numbers.shape)
 
 
 def delta(profile: LaplaceProfile, epsilon: Floats) -> Floats:

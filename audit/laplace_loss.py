@@ -12,11 +12,11 @@ from typing import final
 from flint import arb
 
 from dpverdict.audit import bracketed_curves, laplace_floats, laplace_moments
+from dpverdict.audit.ball_loss import BallLoss
 from dpverdict.audit.laplace_profile import LaplaceProfile, LaplaceRoute, refined
 from dpverdict.audit.laplace_terms import Groups
 from dpverdict.audit.loss_domains import EPSILON, Floats
 from dpverdict.audit.loss_tails import LossTails, finite_losses
-from dpverdict.audit.privacy_loss import PrivacyLoss
 from dpverdict.audit.profile_curves import ACCURACY, beta_ball, epsilon_ball, log_delta_ball
 from dpverdict.balls import Exact, ball, exactly, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -30,7 +30,7 @@ SMALLEST_SHIFT, LARGEST_SHIFT = Fraction(1, 10**250), Fraction(10**6)
 
 
 @final
-class LaplaceLoss(PrivacyLoss):
+class LaplaceLoss(BallLoss):
     """The privacy loss of Lap(1)^m against its shift by a vector.
 
     It is the loss of a Laplace mechanism with scale b on neighbours whose statistics differ by the vector b * shifts.
@@ -126,18 +126,6 @@ class LaplaceLoss(PrivacyLoss):
     def _delta(self, epsilon: Floats) -> Floats:
         return laplace_floats.delta(self._profile, epsilon)
 
-    def _log_delta(self, epsilon: Floats) -> Floats:
-        return laplace_floats.rounded(self._log_delta_balls, epsilon)
-
-    def _epsilon(self, delta: Floats) -> Floats:
-        return laplace_floats.rounded(self._epsilon_balls, delta)
-
-    def _beta(self, alpha: Floats) -> Floats:
-        return laplace_floats.rounded(self._beta_balls, alpha)
-
-    def _renyi(self, order: Floats) -> Floats:
-        return laplace_floats.rounded(self._renyi_balls, order)
-
     def tails(self, l: Floats) -> LossTails:
         """The four tails at losses of shape (n,), with a relative error below `laplace_floats.RELATIVE_ERROR`."""
         losses = finite_losses(l)
@@ -164,9 +152,6 @@ class LaplaceLoss(PrivacyLoss):
                 return value.log()
         return log_delta_ball(self._profile.delta, epsilon, complement=self._profile.complement)
 
-    def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
-        return [self._epsilon_ball(exactly(delta)) for delta in deltas]
-
     def _epsilon_ball(self, delta: Fraction) -> arb:
         if delta == 0:
             return refined(lambda _: ball(self.total), ACCURACY)
@@ -179,9 +164,6 @@ class LaplaceLoss(PrivacyLoss):
 
     def _enclosed_delta(self, epsilon: Fraction) -> arb:
         return self._profile.enclosed_delta(epsilon, ACCURACY)[0]
-
-    def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
-        return [self._beta_ball(exactly(alpha)) for alpha in alphas]
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1) or not self._groups:
@@ -200,8 +182,8 @@ class LaplaceLoss(PrivacyLoss):
         except PrecisionExhausted:
             return bracketed_curves.beta_between(self._enclosed_delta, alpha, total)
 
-    def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
-        return [laplace_moments.renyi_ball(self._groups, exactly(order)) for order in orders]
+    def _renyi_ball(self, order: Fraction) -> arb:
+        return laplace_moments.renyi_ball(self._groups, order)
 
     def _advantage_ball(self) -> arb:
         return self._profile.enclosed_delta(Fraction(0), ACCURACY)[0]

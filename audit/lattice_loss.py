@@ -10,13 +10,12 @@ from typing import final
 import numpy as np
 from flint import arb
 
+from dpverdict.audit.ball_loss import BallLoss
 from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.laplace_floats import rounded
 from dpverdict.audit.lattice_gaussian import Coordinates, DiscreteGaussians, Integers, grouped, one_sided_tails
 from dpverdict.audit.lattice_profile import LatticeProfile
 from dpverdict.audit.loss_domains import EPSILON, Floats
 from dpverdict.audit.loss_tails import LossTails, finite_losses
-from dpverdict.audit.privacy_loss import PrivacyLoss
 from dpverdict.audit.profile_curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue
@@ -33,7 +32,7 @@ _SUMMED = 10**6  # the variance up to which the tails of one coordinate are summ
 
 
 @final
-class LatticeLoss(PrivacyLoss):
+class LatticeLoss(BallLoss):
     """The privacy loss of the integers g_i = 2 f_i - n + N_Z(0, (d + s)/mu^2), N = n + N_Z(0, (d + s)/(s mu^2)).
 
     N_Z(0, v) is the discrete Gaussian, P(x) proportional to exp(-x^2/(2v)) on the integers. One record of {0,1}^d more
@@ -179,21 +178,6 @@ class LatticeLoss(PrivacyLoss):
 
     # float64 ----------------------------------------------------------------------------------------------------------
 
-    def _delta(self, epsilon: Floats) -> Floats:
-        return rounded(self._delta_balls, epsilon)
-
-    def _log_delta(self, epsilon: Floats) -> Floats:
-        return rounded(self._log_delta_balls, epsilon)
-
-    def _epsilon(self, delta: Floats) -> Floats:
-        return rounded(self._epsilon_balls, delta)
-
-    def _beta(self, alpha: Floats) -> Floats:
-        return rounded(self._beta_balls, alpha)
-
-    def _renyi(self, order: Floats) -> Floats:
-        return rounded(self._renyi_balls, order)
-
     def tails(self, l: Floats) -> LossTails:
         """The four tails at losses of shape (n,), with a relative error below `RELATIVE_ERROR`.
 
@@ -238,31 +222,19 @@ class LatticeLoss(PrivacyLoss):
             return GaussianLoss(0)._log_delta_balls(epsilons)
         return [log_delta_ball(profile.delta, exactly(e), complement=profile.complement) for e in epsilons]
 
-    def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
-        return [self._epsilon_ball(exactly(delta)) for delta in deltas]
-
     def _epsilon_ball(self, delta: Fraction) -> arb:
         if self._profile is None or delta == 1:
             return arb(0)
         return arb("inf") if delta == 0 else epsilon_ball(self._profile.delta, delta)
-
-    def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
-        return [self._beta_ball(exactly(alpha)) for alpha in alphas]
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if self._profile is None or alpha in (0, 1):
             return refine(lambda: ball(1 - alpha), bits=ACCURACY)
         return self._profile.beta(alpha, ACCURACY)
 
-    def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
+    def _renyi_ball(self, order: Fraction) -> arb:
         profile = self._profile
-        if profile is None:
-            return [arb(0) for _ in orders]
-        return [self._renyi_ball(profile.law, exactly(order)) for order in orders]
-
-    @staticmethod
-    def _renyi_ball(law: DiscreteGaussians, order: Fraction) -> arb:
-        return refine(lambda: law.renyi(order), bits=ACCURACY, name="renyi")
+        return arb(0) if profile is None else refine(lambda: profile.law.renyi(order), bits=ACCURACY, name="renyi")
 
     def _advantage_ball(self) -> arb:
         return arb(0) if self._profile is None else self._profile.delta(Fraction(0), ACCURACY)

@@ -141,6 +141,16 @@ def midpoint(ball: arb) -> float:
     return float(ball)
 
 
+def rounded(balls: Callable[[Sequence[Exact]], list[arb]], numbers: Floats) -> Floats:
+    """The midpoints of the balls at every number.
+
+    Raises:
+        PrecisionExhausted: one of the balls is too wide for its midpoint to pass for a value.
+    """
+    values = [midpoint(value) for value in balls(numbers.ravel().tolist())]
+    return np.array(values, dtype=np.float64).reshape(numbers.shape)
+
+
 def certified(
     value: Exact | Reals, domain: Domain, balls: Callable[[Sequence[Exact]], list[arb]]
 ) -> Enclosure | Enclosures:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -10,10 +10,10 @@ from typing import final
 import numpy as np
 from flint import arb
 
+from dpverdict.audit.ball_loss import BallLoss
 from dpverdict.audit.lattice_law import LatticeLaw, LatticeLedger, LatticePair, Side
 from dpverdict.audit.loss_domains import Floats
 from dpverdict.audit.loss_tails import LossTails, finite_losses
-from dpverdict.audit.privacy_loss import PrivacyLoss
 from dpverdict.audit.profile_curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.balls import Exact, ball, exactly, precision
 from dpverdict.errors import PrecisionExhausted
@@ -44,7 +44,7 @@ class PldAudit:
 
 
 @final
-class PldLoss(PrivacyLoss):
+class PldLoss(BallLoss):
     """The privacy loss that a lattice law describes, its masses and its interval at their exact values.
 
     All curves derive from delta(epsilon) = infinity_mass + sum over losses l > epsilon of mass (1 - exp(epsilon - l)):
@@ -123,9 +123,6 @@ class PldLoss(PrivacyLoss):
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         return [log_delta_ball(self._profile, exactly(epsilon)) for epsilon in epsilons]
 
-    def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
-        return [self._epsilon_ball(exactly(delta)) for delta in deltas]
-
     def _epsilon_ball(self, delta: Fraction) -> arb:
         infinite = Fraction(self._law.infinity_mass)
         if delta < infinite:
@@ -137,9 +134,6 @@ class PldLoss(PrivacyLoss):
             with precision(_BITS):
                 return ball(top)
         return epsilon_ball(self._profile, delta, highest=top)
-
-    def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
-        return [self._beta_ball(exactly(alpha)) for alpha in alphas]
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         """The highest of the lines of slope -exp(l_i): their heights rise while Q[L > l_i] > alpha, then fall."""
@@ -169,9 +163,6 @@ class PldLoss(PrivacyLoss):
         leftmost = 1 - p_sums[0]  # epsilon to minus infinity: 1 - delta is the P-mass that is missing
         return best.max(leftmost)
 
-    def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
-        return [self._renyi_ball(exactly(order)) for order in orders]
-
     def _renyi_ball(self, order: Fraction) -> arb:
         if order >= 1 and self._law.infinity_mass > 0:
             return arb("inf")
@@ -200,21 +191,6 @@ class PldLoss(PrivacyLoss):
         return self._profile(Fraction(0), ACCURACY)
 
     # float64 ----------------------------------------------------------------------------------------------------------
-
-    def _delta(self, epsilon: Floats) -> Floats:
-        return _rounded(self._delta_balls, epsilon)
-
-    def _log_delta(self, epsilon: Floats) -> Floats:
-        return _rounded(self._log_delta_balls, epsilon)
-
-    def _epsilon(self, delta: Floats) -> Floats:
-        return _rounded(self._epsilon_balls, delta)
-
-    def _beta(self, alpha: Floats) -> Floats:
-        return _rounded(self._beta_balls, alpha)
-
-    def _renyi(self, order: Floats) -> Floats:
-        return _rounded(self._renyi_balls, order)
 
     def tails(self, l: Floats) -> LossTails:
         """The four tails, rounded from balls; what Q has where P has nothing counts below every loss.
@@ -257,8 +233,3 @@ class PldLoss(PrivacyLoss):
     def __repr__(self) -> str:
         law = self._law
         return f"PldLoss({law.masses.size} masses at interval {float(law.interval)!r}, {law.side.value})"
-
-
-def _rounded(balls: Callable[[Sequence[Exact]], list[arb]], numbers: Floats) -> Floats:
-    values = [float(value) for value in balls(numbers.ravel().tolist())]
-    return np.array(values, dtype=np.float64).reshape(numbers.shape)

@@ -12,10 +12,9 @@ from typing import final
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.laplace_floats import rounded
+from dpverdict.audit.ball_loss import BallLoss
 from dpverdict.audit.loss_domains import Floats
 from dpverdict.audit.loss_tails import LossTails, finite_losses
-from dpverdict.audit.privacy_loss import PrivacyLoss
 from dpverdict.audit.profile_curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.balls import MAX_BITS, Exact, ball, exactly, refine
 from dpverdict.errors import InvalidValue
@@ -30,7 +29,7 @@ RELATIVE_ERROR = 2.0**-50
 
 
 @final
-class ResponseLoss(PrivacyLoss):
+class ResponseLoss(BallLoss):
     """The privacy loss of m independent randomised responses, each of which is ``rate``-DP and no better.
 
     Of one, L = rate with probability 1/(1 + exp(-rate)) under P and L = -rate otherwise, the other way round under Q.
@@ -123,21 +122,6 @@ class ResponseLoss(PrivacyLoss):
 
     # float64 ----------------------------------------------------------------------------------------------------------
 
-    def _delta(self, epsilon: Floats) -> Floats:
-        return rounded(self._delta_balls, epsilon)
-
-    def _log_delta(self, epsilon: Floats) -> Floats:
-        return rounded(self._log_delta_balls, epsilon)
-
-    def _epsilon(self, delta: Floats) -> Floats:
-        return rounded(self._epsilon_balls, delta)
-
-    def _beta(self, alpha: Floats) -> Floats:
-        return rounded(self._beta_balls, alpha)
-
-    def _renyi(self, order: Floats) -> Floats:
-        return rounded(self._renyi_balls, order)
-
     def tails(self, l: Floats) -> LossTails:
         """The four tails at losses of shape (n,); a loss that is exactly an atom is not above itself."""
         losses = finite_losses(l)
@@ -164,18 +148,12 @@ class ResponseLoss(PrivacyLoss):
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         return [log_delta_ball(self.profile, exactly(epsilon)) for epsilon in epsilons]
 
-    def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
-        return [self._epsilon_ball(exactly(delta)) for delta in deltas]
-
     def _epsilon_ball(self, delta: Fraction) -> arb:
         if delta == 1 or self._m == 0:
             return arb(0)
         if delta == 0:
             return refine(lambda: ball(self.total), bits=ACCURACY)
         return epsilon_ball(self.profile, delta, highest=self.total)
-
-    def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
-        return [self._beta_ball(exactly(alpha)) for alpha in alphas]
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         """The largest of the m + 1 lines that the trade-off function consists of, each with the slope -exp(atom)."""
@@ -196,9 +174,6 @@ class ResponseLoss(PrivacyLoss):
             return best
 
         return refine(evaluate, bits=ACCURACY, name="beta")
-
-    def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
-        return [self._renyi_ball(exactly(order)) for order in orders]
 
     def _renyi_ball(self, order: Fraction) -> arb:
         """m log(cosh((a - 1/2) rate)/cosh(rate/2))/(a - 1), and m rate tanh(rate/2) at a = 1."""

@@ -12,8 +12,9 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit import smooth_trade_off
+from dpverdict.audit.ball_loss import BallLoss
 from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.laplace_floats import interpolated, rounded
+from dpverdict.audit.laplace_floats import interpolated
 from dpverdict.audit.lattice_law import LatticePair
 from dpverdict.audit.loss_domains import EPSILON, Floats
 from dpverdict.audit.loss_tails import LossTails, finite_losses
@@ -35,7 +36,7 @@ _BITS = 60
 
 
 @final
-class SphericalLoss(PrivacyLoss):
+class SphericalLoss(BallLoss):
     """The privacy loss of y = f(X) + n against y = f(X') + n, where |f(X) - f(X')| = shift and n = r v in R^dim.
 
     v is uniform on the unit sphere and the radius r independent of it, with a law such that the density of n decreases
@@ -114,24 +115,12 @@ class SphericalLoss(PrivacyLoss):
     def _delta(self, epsilon: Floats) -> Floats:
         profile = self._profile
         if profile is None:
-            return rounded(self._delta_balls, epsilon)
+            return super()._delta(epsilon)
         size, place = np.unique(np.abs(epsilon), return_inverse=True)
         positive = interpolated(lambda x: profile.delta(x, _BITS), size, ())[place].reshape(epsilon.shape)
         below = np.minimum(epsilon, 0.0)
         reflected: Floats = np.exp(below) * positive - np.expm1(below)
         return np.where(epsilon < 0, reflected, positive)
-
-    def _log_delta(self, epsilon: Floats) -> Floats:
-        return rounded(self._log_delta_balls, epsilon)
-
-    def _epsilon(self, delta: Floats) -> Floats:
-        return rounded(self._epsilon_balls, delta)
-
-    def _beta(self, alpha: Floats) -> Floats:
-        return rounded(self._beta_balls, alpha)
-
-    def _renyi(self, order: Floats) -> Floats:
-        return rounded(self._renyi_balls, order)
 
     def tails(self, l: Floats) -> LossTails:
         """The four tails at losses of shape (n,): rounded balls, one by one, so certainly within `RELATIVE_ERROR`."""
@@ -175,9 +164,6 @@ class SphericalLoss(PrivacyLoss):
             return GaussianLoss(0)._log_delta_balls(epsilons)
         return [log_delta_ball(profile.delta, exactly(e), complement=profile.complement) for e in epsilons]
 
-    def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
-        return [self._epsilon_ball(exactly(delta)) for delta in deltas]
-
     def _epsilon_ball(self, delta: Fraction) -> arb:
         if self._profile is None or self._unit_law is None or delta == 1:
             return arb(0)
@@ -186,9 +172,6 @@ class SphericalLoss(PrivacyLoss):
             return arb("inf") if largest is None else refine(largest.ball, bits=ACCURACY)
         highest = None if largest is None else _above(largest)
         return epsilon_ball(self._profile.delta, delta, highest=highest)
-
-    def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
-        return [self._beta_ball(exactly(alpha)) for alpha in alphas]
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if self._profile is None or alpha in (0, 1):
@@ -204,9 +187,6 @@ class SphericalLoss(PrivacyLoss):
         return TailGuess(
             self._profile.p_above, self._profile.q_above, math.inf if largest is None else largest.nearest()
         )
-
-    def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
-        return [self._renyi_ball(exactly(order)) for order in orders]
 
     def _renyi_ball(self, order: Fraction) -> arb:
         if self._unit_law is None:
