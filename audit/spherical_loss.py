@@ -33,6 +33,7 @@ RELATIVE_ERROR = 1e-13
 """Bound on the relative error of the float64 profile and tails, measured; a subnormal number has an absolute one."""
 
 _BITS = 60
+_NOTHING_LEFT = -750.0
 
 
 @final
@@ -116,8 +117,10 @@ class SphericalLoss(BallLoss):
         profile = self._profile
         if profile is None:
             return super()._delta(epsilon)
-        size, place = np.unique(np.abs(epsilon), return_inverse=True)
-        positive = interpolated(lambda x: profile.delta(x, _BITS), size, ())[place].reshape(epsilon.shape)
+        counts = epsilon > _NOTHING_LEFT  # at and below it, exp(epsilon) delta(-epsilon) is 0 in float64
+        size, place = np.unique(np.abs(epsilon[counts]), return_inverse=True)
+        positive = np.zeros(epsilon.shape)
+        positive[counts] = interpolated(lambda x: profile.delta(x, _BITS), size, ())[place]
         below = np.minimum(epsilon, 0.0)
         reflected: Floats = np.exp(below) * positive - np.expm1(below)
         return np.where(epsilon < 0, reflected, positive)

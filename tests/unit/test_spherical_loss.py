@@ -210,3 +210,12 @@ def test_a_wide_enclosure_is_never_given_as_a_number() -> None:
     assert midpoint(arb(1, 1e-4)) == 1
     with pytest.raises(PrecisionExhausted):
         midpoint(arb(1, 2e-3))
+
+
+def test_far_below_zero_the_profile_is_one() -> None:
+    loss = SphericalLoss(3, RandomDirectionGaussian(3))
+    assert loss.delta(-1e308) == 1
+    below = loss.delta(np.array([[-1e9, -751.0], [-749.0, -1.0]]))
+    assert below[:, 0].tolist() == [1, 1]
+    assert below[0, 1] == 1
+    assert below[1, 1] == loss.delta(-1)
