@@ -10,12 +10,13 @@ chooses events, the rest decides. So the error probability holds whatever the sc
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpverdict.audit.distinguish import FEWEST_SAMPLES, check_claim, checked_delta, checked_error
-from dpverdict.audit.distinguishing_test import DistinguishingTest, LedgerRow, StatisticalWitness
+from dpverdict.audit.distinguishing_test import RECORDED_MODE, DistinguishingTest, LedgerRow, StatisticalWitness
 from dpverdict.audit.error_budget import TrialRange
 from dpverdict.audit.exploration import FITTED, choose_scores, explored_trials
 from dpverdict.audit.row_plan import Sides, conclude, decide_rows, inequality, plan_rows
@@ -100,7 +101,7 @@ def distinguish_scores(
             inequality=inequality(row, claim),
         )
 
-    return conclude(
+    found = conclude(
         plan,
         decide_rows(plan, confirming),
         exploring=exploring,
@@ -112,6 +113,7 @@ def distinguish_scores(
         explored=explored,
         seed=seed,
     )
+    return replace(found, mode=RECORDED_MODE)
 
 
 def checked_scores(values: ArrayLike, name: str, *, fewest: int = FEWEST_SAMPLES) -> Array:

@@ -24,6 +24,8 @@ DOUBLE_MODE: Final = (
 )
 
 
+RECORDED_MODE: Final = "recorded: the scores are those that were given; no mechanism was run"
+
 CONTRADICTS: Final = "contradicts the claim"
 COMPATIBLE: Final = "does not contradict the claim"
 
@@ -243,6 +245,11 @@ class DistinguishingTest:
     def kind(self) -> Literal["statistical"]:
         """The kind of this evidence."""
         return "statistical"
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it is about scores that were recorded elsewhere: no mechanism was run."""
+        return self.mode == RECORDED_MODE
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a DistinguishingTest can refute, never certify; read test.refuted")

@@ -12,7 +12,7 @@ A failed check is a fact about the code, with what was seen; it refutes no claim
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -54,6 +54,14 @@ class GreyBoxFinding:
     breaks_privacy: bool
 
 
+SAME_SEED: Final = "the same seed gives the same output"
+
+
+def draws_elsewhere(findings: Sequence[GreyBoxFinding]) -> bool:
+    """Whether two runs from one seed were seen to differ: the mechanism has randomness that no seed governs."""
+    return any(found.name == SAME_SEED and found.holds is False for found in findings)
+
+
 def grey_box_checks(
     mechanism: AnyMechanism | AdditiveMechanism,
     neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
@@ -93,7 +101,7 @@ def _checks(
     others = [run(dataset, np.random.default_rng([seed, i])) for i in (1, 2)]
     repeats = _same(first, again)
     yield GreyBoxFinding(
-        name="the same seed gives the same output",
+        name=SAME_SEED,
         holds=repeats,
         seen="two runs from one seed agree" if repeats else "two runs from one seed differ: it draws elsewhere",
         breaks_privacy=False,

@@ -24,6 +24,7 @@ from dpverdict.audit.distinguish import check_claim, checked_delta, checked_erro
 from dpverdict.audit.distinguishing_test import (
     COMPATIBLE,
     CONTRADICTS,
+    RECORDED_MODE,
     CurveRegion,
     DistinguishingTest,
     LedgerRow,
@@ -144,6 +145,7 @@ def distinguish_one_run(
             beta_upper=empty,
             error_probability=error,
         ),
+        mode=RECORDED_MODE,
     )
 
 

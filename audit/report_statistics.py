@@ -2,10 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final, final
+
 from dpverdict.audit.distinguishing_test import DistinguishingTest, Event, LedgerRow, Order, Role, StatisticalWitness
 from dpverdict.audit.figures import Box
 from dpverdict.audit.report_numbers import at_least, at_most
 from dpverdict.audit.report_table import Evidence, Section, Table, facts
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """How the numbers of a test came about, in words.
+
+    Attributes:
+        origin: after "found".
+        per_side: after the number of samples.
+        numbers: what a test looks at.
+        given: what was given for each side.
+        drawn: what is counted.
+        sides: P and Q, in a sentence.
+        columns: P and Q, as headings.
+    """
+
+    origin: str
+    per_side: str
+    numbers: str
+    given: str
+    drawn: str
+    sides: tuple[str, str]
+    columns: tuple[str, str]
+
+
+RELEASED: Final = Words(
+    origin="by running the mechanism on two neighbouring datasets",
+    per_side="per dataset",
+    numbers="outputs",
+    given="datasets",
+    drawn="releases",
+    sides=("on the dataset", "on the neighbour"),
+    columns=("on dataset", "on neighbour"),
+)
+RECORDED: Final = Words(
+    origin="in scores that were recorded elsewhere, with the canary and without it; no mechanism was run",
+    per_side="scores",
+    numbers="scores",
+    given="given scores",
+    drawn="scores",
+    sides=("with the canary", "without it"),
+    columns=("with canary", "without"),
+)
 
 
 def statistics_section(test: DistinguishingTest, agreement: str | None) -> Section:
@@ -24,21 +71,22 @@ def statistics_section(test: DistinguishingTest, agreement: str | None) -> Secti
             f"{len(measured_boxes(test))} of the trade-off plot, with an error probability of their own, at most "
             f"{test.region.error_probability:g}; never used to refute"
         )
+    words = RECORDED if test.recorded else RELEASED
     named |= {
-        "samples": f"{test.samples} per dataset ({test.explored} of them learned scores and chose events)",
+        "samples": f"{test.samples} {words.per_side} ({test.explored} of them learned scores and chose events)",
         "score": test.score,
-        "outputs": test.mode,
+        words.numbers: test.mode,
         "seed": str(test.seed),
     }
     text = (
-        "Lower bounds found by running the mechanism on two neighbouring datasets. They can refute the claim, with the "
-        "stated error probability; they never certify it.",
+        f"Lower bounds found {words.origin}. They can refute the claim, with the stated error probability; they never "
+        "certify it.",
         *(() if agreement is None else (agreement,)),
     )
     tables = [facts(named)]
     if test.witness is not None:
-        tables.append(_witness_table(test.witness))
-    tables.append(_ledger_table(test))
+        tables.append(_witness_table(test.witness, words))
+    tables.append(_ledger_table(test, words))
     return Section(
         anchor="statistics",
         title="Statistical evidence",
@@ -85,11 +133,11 @@ def region_table(test: DistinguishingTest) -> Table:
     )
 
 
-def _ledger_table(test: DistinguishingTest) -> Table:
+def _ledger_table(test: DistinguishingTest, words: Words) -> Table:
     rows = tuple(_ledger_row(row) for row in test.ledger if row.role is Role.TEST)
     return Table(
         caption="Ledger: what each statement costs; the shares sum to the error probability of the test",
-        header=("statement", "bound", "tested by", "on dataset", "on neighbour", "p", "share"),
+        header=("statement", "bound", "tested by", *words.columns, "p", "share"),
         rows=rows,
     )
 
@@ -120,19 +168,20 @@ def _comparison(event: Event) -> str:
     return ">=" if event.order is Order.DATASET_FIRST else "<="
 
 
-def _witness_table(witness: StatisticalWitness) -> Table:
+def _witness_table(witness: StatisticalWitness, words: Words) -> Table:
     row = witness.row
     named = {"violated": witness.inequality}
     if row.event is not None:
         named["event"] = f"{row.event.describe()} ({row.event.order.value})"
     if row.counts is not None:
         counts = row.counts
-        named["on the dataset"] = f"{counts.dataset_count} times in {counts.dataset_trials} releases"
-        named["on the neighbour"] = f"{counts.neighbour_count} times in {counts.neighbour_trials} releases"
+        first, second = words.sides
+        named[first] = f"{counts.dataset_count} times in {counts.dataset_trials} {words.drawn}"
+        named[second] = f"{counts.neighbour_count} times in {counts.neighbour_trials} {words.drawn}"
     if row.payoff is not None:
         named["payoff"] = ", ".join(f"{name} {_short(value)}" for name, value in row.payoff.items())
     named["decided on trials"] = row.confirmed
-    named["datasets"] = f"of shape {witness.dataset_shape} and {witness.neighbour_shape}"
+    named[words.given] = f"of shape {witness.dataset_shape} and {witness.neighbour_shape}"
     named["score"] = ", ".join(f"{name}: {_short(value)}" for name, value in witness.score.items())
     return facts(named, caption="The event that contradicts the claim")
 

@@ -17,7 +17,7 @@ from dpverdict.audit.distinguish import distinguish
 from dpverdict.audit.distinguishing_test import DistinguishingTest
 from dpverdict.audit.embedding_check import EmbeddingCheck, check_embedding, embedding_applies
 from dpverdict.audit.float_leak import FloatLeak, find_float_leak
-from dpverdict.audit.grey_box import GreyBoxFinding, grey_box_checks
+from dpverdict.audit.grey_box import GreyBoxFinding, draws_elsewhere, grey_box_checks
 from dpverdict.audit.membership import MembershipGame
 from dpverdict.audit.report import Report, software_versions
 from dpverdict.audit.trials import AnyMechanism, Progress, Sampler
@@ -185,7 +185,7 @@ def audit_callable(
     test, leak = _tests(mechanism, neighbours, claim, sampling)
     implementation = grey_box_checks(mechanism, neighbours, seed=sampling.seed)
     assumptions = ["the releases are independent of each other"]
-    if not implementation[0].holds:
+    if draws_elsewhere(implementation):
         assumptions.append(
             "the mechanism draws randomness of its own, which the seed does not govern: another run sees other releases"
         )

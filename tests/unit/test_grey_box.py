@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverdict.audit.grey_box import GreyBoxFinding, grey_box_checks
+from dpverdict.audit.grey_box import GreyBoxFinding, draws_elsewhere, grey_box_checks
 from dpverdict.audit.trials import AnyMechanism
 from dpverdict.audit.worst_case import worst_case
 from dpverdict.errors import InvalidValue
@@ -154,6 +154,19 @@ def test_a_mechanism_that_raises_ends_the_checks_and_not_the_audit() -> None:
     assert found[-1].holds is None
     assert "RuntimeError: too few" in found[-1].seen
     assert len(found) == 6
+    assert not draws_elsewhere(found)
+
+
+def test_randomness_of_its_own_is_told_from_a_check_that_was_not_made() -> None:
+    def own(dataset: Array, rng: np.random.Generator) -> object:
+        return right(dataset, np.random.default_rng())
+
+    def never(dataset: Array, rng: np.random.Generator) -> object:
+        raise RuntimeError("at once")
+
+    assert draws_elsewhere(grey_box_checks(own, PAIR, seed=4))
+    for mechanism in (right, fixed_seed, never):
+        assert not draws_elsewhere(grey_box_checks(mechanism, PAIR, seed=4))
 
 
 def test_datasets_need_records() -> None:

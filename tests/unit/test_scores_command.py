@@ -54,6 +54,22 @@ def test_exit_codes_and_reports(
 
 
 @pytest.mark.parametrize(
+    "arguments", [["--in", "in.npy", "--out", "out.npy"], ["--scores", "run.npy", "--included", "bits.npy"]]
+)
+def test_no_face_of_a_report_on_recorded_scores_says_that_a_mechanism_was_run(
+    folder: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = ["--claim", "mu=0.5", "--seed", "1", "--json", "r.json", "--report", "r.html"]
+    assert main(["scores", *arguments, *report]) == 1
+    faces = (capsys.readouterr().out, Path("r.html").read_text(), Path("r.json").read_text())
+    for face, text in zip(("terminal", "page", "JSON"), faces, strict=True):
+        said = " ".join(text.split())
+        for wrong in ("running the mechanism", "the mechanism returned", "neighbouring datasets", "releases"):
+            assert wrong not in said, (face, wrong)
+        assert "no mechanism was run" in said, face
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("--in in.npy --claim mu=1", "out=None"),
