@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, final
 
 import numpy as np
@@ -59,6 +59,7 @@ class FloatLeak:
         tested_at: the epsilon of the claim's profile at which the set was tested.
         samples: trials per dataset, exploration included.
         seed: of every random number.
+        datasets: what the mechanism was run on, the dataset and the neighbour, for a witness that is written down.
     """
 
     claim: Guarantee
@@ -73,6 +74,7 @@ class FloatLeak:
     tested_at: float
     samples: int
     seed: int
+    datasets: tuple[NDArray[np.generic], NDArray[np.generic]] | None = field(default=None, compare=False, repr=False)
 
     def describe(self) -> dict[str, object]:
         """Everything as data, for a witness."""
@@ -157,6 +159,7 @@ def find_float_leak(
         tested_at=tested,
         samples=total,
         seed=seed,
+        datasets=(sides[0].dataset, sides[1].dataset),
     )
 
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.atomic_file import write_atomically
 from dpverdict.audit.callables import names_a_callable, source_files
-from dpverdict.audit.data_files import read_pair
 from dpverdict.audit.distinguishing_test import DistinguishingTest, grid_of
 from dpverdict.audit.report import Report
 from dpverdict.audit.report_json import report_fields, strict_json
@@ -56,11 +55,7 @@ def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
         pair = test.witness.dataset, test.witness.neighbour
     elif leak is not None and leak.refuted:
         kind, evidence = "low bits", leak.describe()
-        if request.neighbours is not None:
-            given = read_pair(request.neighbours)
-            pair = given.dataset, given.neighbour
-        elif report.worst is not None and request.data is None:
-            pair = report.worst.pair.dataset, report.worst.pair.neighbour
+        pair = leak.datasets or pair
     elif verdict is not None and verdict.witness is not None:
         fields: Any = report_fields(report)
         kind, evidence = "exact", fields["exact"]["verdict"]["witness"]
@@ -68,6 +63,9 @@ def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
     else:
         return None
     filled = request.neighbours is not None or request.data is not None or request.search is not None
+    options = dict(request.options)
+    if request.search is not None:
+        options.pop("adjacency", None)  # it is that of the search, and the datasets show it
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -76,7 +74,7 @@ def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
         "relation": report.parameters.get("neighbouring relation", ""),
         "mechanism": {
             "name": request.mechanism,
-            "options": dict(request.options),
+            "options": options,
             "options_from_data": filled,
             "source_sha256": source_hash(request.mechanism),
         },

@@ -31,6 +31,10 @@ def leaky(dataset, rng, trials):
     return dataset.sum() + rng.laplace(size=(trials, 1))
 
 
+def counted(dataset, rng, trials):
+    return len(dataset) + rng.laplace(size=(trials, 1))
+
+
 def first(outputs):
     return outputs[:, 0]
 """
@@ -114,6 +118,24 @@ def test_float_leaks_are_refuted_again_and_gone_after_rounding(folder: Path) -> 
     assert replay(document, seed=4).refuted
     rounded = batched(lambda d, rng, n: np.rint((d.sum() + rng.laplace(size=n)) * 2**20) / 2**20)
     assert not replay(document, mechanism=rounded, seed=4).refuted
+
+
+@pytest.mark.parametrize(
+    "audited",
+    [
+        ["laplace", "--data", "table.csv", "--epsilon", "1"],
+        ["rel.py:counted", "--search", "binary:1", "--adjacency", "add-or-remove-one"],
+    ],
+)
+def test_float_leaks_on_data_and_on_searched_neighbours_hold_their_datasets(folder: Path, audited: list[str]) -> None:
+    Path("table.csv").write_text("x\n1\n0\n1\n")
+    rest = ["--claim", "eps=1", "--numbers", "double", "--samples", "16000", *TEST[2:]]
+    assert main(["audit", *audited, *rest]) == 1
+    document = read_witness("w.json")
+    assert document["kind"] == "low bits"
+    assert document["datasets"]["dataset"]["values"] is not None
+    assert document["datasets"]["neighbour"]["values"] is not None
+    assert replay(document, seed=4).refuted
 
 
 def forged(document: dict[str, Any], **change: Any) -> dict[str, Any]:
