@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, final
+from typing import Final, TypeVar, final
 
 from flint import arb, arb_series, ctx
 
 B = TypeVar("B", arb, arb_series)
+
+_FAR: Final = arb(1000)
+"""From here on, what FLINT adds to the radius of erfc for the radius of its argument is too large by far."""
 
 _constants: dict[int, tuple[arb, arb]] = {}
 
@@ -31,7 +34,10 @@ class BallNormal:
         return x * arb(0.5)
 
     def tail(self, t: B) -> B:
-        return (t * _roots()[0]).erfc() * arb(0.5)
+        x = t * _roots()[0]
+        if isinstance(x, arb) and x > _FAR:  # erfc decreases, and of an exact number it is accurate at any size
+            return x.lower().erfc().union(x.upper().erfc()) * arb(0.5)
+        return x.erfc() * arb(0.5)
 
     def quantile(self, probability: arb) -> arb:
         return _roots()[1] * (2 * probability).erfcinv()

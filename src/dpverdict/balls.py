@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
@@ -72,7 +72,7 @@ def exactly(value: Exact, *, name: str = "value") -> Fraction:
 
 
 @contextmanager
-def precision(bits: int) -> Iterator[None]:
+def precision(bits: int) -> Generator[None]:
     """Work with balls of ``bits`` bits inside the block, and with the former precision after it."""
     former = ctx.prec
     ctx.prec = bits
@@ -154,6 +154,7 @@ class Real:
     """
 
     __slots__ = ("_evaluate", "_kept", "rational")
+    rational: Fraction | None
 
     def __init__(self, evaluate: Callable[[], arb], rational: Fraction | None = None) -> None:
         self._evaluate = evaluate
@@ -359,7 +360,10 @@ def _dyadic(endpoint: arb) -> Fraction | float:
 def _decimal(endpoint: arb, digits: int, rounding: str) -> str:
     """The endpoint in decimal notation, rounded once, in the direction asked for."""
     context = decimal.Context(prec=digits, rounding=rounding, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
-    if endpoint.is_finite() and abs(int(endpoint.man_exp()[1])) > _LONG:
+    length = abs(int(endpoint.man_exp()[1])) if endpoint.is_finite() else 0
+    if length > _LONGEST:
+        return _bound(endpoint, rounding)
+    if length > _LONG:
         return f"{context.plus(_beside(endpoint, digits, rounding)):e}"
     point = _dyadic(endpoint)
     if isinstance(point, float):
@@ -369,6 +373,16 @@ def _decimal(endpoint: arb, digits: int, rounding: str) -> str:
 
 
 _LONG = 1 << 12  # a binary exponent beyond which the exact rational is not written out
+_LONGEST = 1 << 53  # and one beyond which not even the decimal exponent is
+_FAR_OUT = "1e+2000000000000000"  # less than 2^(2^53)
+_NEXT_TO_NOTHING = "1e-2000000000000000"  # more than 2^-(2^53)
+
+
+def _bound(endpoint: arb, rounding: str) -> str:
+    """A short decimal on the side that ``rounding`` asks for, of a number larger than every other or next to 0."""
+    tiny, outward = abs(endpoint) < 1, (endpoint > 0) == (rounding == decimal.ROUND_CEILING)
+    size = (_NEXT_TO_NOTHING if outward else "0") if tiny else ("inf" if outward else _FAR_OUT)
+    return f"-{size}" if endpoint < 0 and size != "0" else size
 
 
 def _beside(endpoint: arb, digits: int, rounding: str) -> Decimal:

@@ -12,8 +12,7 @@ from dpverdict.balls import Enclosure, precision
 
 
 def dyadic(mantissa: int, exponent: int) -> Enclosure:
-    with precision(64):
-        point = arb(mantissa) * arb(2) ** exponent
+    point = arb((mantissa, exponent))
     return Enclosure(point, point)
 
 
@@ -46,3 +45,18 @@ def test_a_point_at_an_end_is_contained() -> None:
     end = dyadic(3, -200)
     assert end.contains(3 * Fraction(2) ** -200)
     assert not end.contains(3 * Fraction(2) ** -200 + Fraction(2) ** -900)
+
+
+def test_a_point_beyond_all_decimals_is_between_its_bounds() -> None:
+    tiny, huge = dyadic(3, -(10**30)), dyadic(3, 10**30)
+    assert tiny.show() == "[0, 1e-2000000000000000]"
+    assert huge.show() == "[1e+2000000000000000, inf]"
+    assert dyadic(-3, -(10**30)).show() == "[-1e-2000000000000000, 0]"
+    assert dyadic(-3, 10**30).show() == "[-inf, -1e+2000000000000000]"
+    assert (tiny.lower, tiny.upper) == (0, 5e-324)
+
+
+def test_the_bounds_of_such_a_point_are_on_the_right_side() -> None:
+    with precision(64):
+        tens, bits = arb(2 * 10**15) * arb(10).log(), arb(2**53) * arb(2).log()
+        assert tens < bits

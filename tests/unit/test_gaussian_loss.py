@@ -4,6 +4,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -201,3 +202,14 @@ def test_disjoint_laws_are_told_apart_with_certainty():
     assert loss.certified_renyi(2).lower == math.inf
     assert loss.certified_advantage().contains(1)
     assert repr(loss) == "DisjointLoss()"
+
+
+def test_the_profile_is_enclosed_far_out() -> None:
+    loss = GaussianLoss(1)
+    for epsilon in ("1e7", "1e10", "1e20"):
+        with mpmath.workdps(80):
+            e, half = mpmath.mpf(epsilon), mpmath.mpf("0.5")
+            truth = mpmath.log(mpmath.ncdf(half - e) - mpmath.exp(e) * mpmath.ncdf(-half - e))
+            assert loss.certified_log_delta(epsilon).contains(Decimal(mpmath.nstr(truth, 60)))
+            assert not loss.certified_log_delta(epsilon).contains(Decimal(mpmath.nstr(truth * (1 + 1e-15), 60)))
+    assert (loss.certified_delta(1e308).lower, loss.certified_delta(1e308).upper) == (0, 5e-324)
