@@ -21,6 +21,8 @@ from dpverdict.mechanisms.guarantee import GaussianDP
 _WIDTH: Final = 1 / 1000
 """The search ends when this share of the whole range is left."""
 _TRIES: Final = 5
+_NEAR: Final = 0.02
+"""In units of z: a rejection with so little to spare is not followed by another one."""
 _MARGIN: Final = 5e-3
 """In units of z: how far beyond the expected solution the next p-value is asked, to enclose it."""
 
@@ -127,10 +129,10 @@ def _largest_rejected(
             best = at
         else:
             beyond = at
-        if beyond - best <= _WIDTH * most:
+        found = -float(special.ndtri(min(max(p, 1e-300), 1 - 1e-16)))
+        if beyond - best <= _WIDTH * most or (p <= level and found <= wanted + _NEAR):
             break
         # How much the two roots differ here; then a step beyond the solution on the side that is still open.
-        found = -float(special.ndtri(min(max(p, 1e-300), 1 - 1e-16)))
         margin = _MARGIN if p > level else -_MARGIN
         target = root(at) - found + wanted + margin
     if best == 0.0 and p_value(0.0) > level:

@@ -28,6 +28,7 @@ from dpverdict.audit.clopper_pearson import proportion_lower, proportion_upper
 from dpverdict.errors import InvalidValue
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 FEWEST_COUNTS: Final = 50
 """The asymptotic p-value is used only if an event and its complement happened this often on both sides."""
@@ -35,11 +36,15 @@ EXACT_UP_TO: Final = 10_000
 """Trials on a side up to which the exact p-value is the default whatever the counts are."""
 NUISANCE_SHARE: Final = 1 / 500
 """Of the level, for the interval of the nuisance parameter."""
+_CLOSE: Final = 1e-13
+"""Of the bracket: when the search for the maximiser on the boundary ends."""
 _SLACK: Final = 1e-9
 """Tables whose z is this little below the observed one count as at least as extreme: rounding cannot shrink p."""
 _FIRST_CELLS: Final = 24
 _SPLITS: Final = 2
 _MOST_STEPS: Final = 500
+_NEGLIGIBLE: Final = 1e-3
+"""Of gamma: tails below it are not evaluated but replaced by larger ones."""
 _PAD: Final = 1e-9
 """Relative; the incomplete beta function of SciPy is far better than that wherever it was compared."""
 
@@ -108,13 +113,22 @@ def signed_root(
     ends = np.stack([np.clip(q, 0, most), np.clip((p - delta) / e, 0, most)])
     low, high = ends.min(axis=0), ends.max(axis=0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        for _ in range(40):
-            middle = (low + high) / 2
-            on_line = delta + e * middle
-            slope = e * (kp / on_line - (np_ - kp) / (1 - on_line)) + kq / middle - (nq - kq) / (1 - middle)
-            rising = slope > 0
-            low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+        enough = np.maximum(_CLOSE * (high - low), 2.0**-51 * high)
         q_c = (low + high) / 2
+        for _ in range(60):  # Newton's steps, halving where they leave the bracket
+            on_line = delta + e * q_c
+            of_kp, of_kq = kp / on_line, kq / q_c
+            not_kp, not_kq = (np_ - kp) / (1 - on_line), (nq - kq) / (1 - q_c)
+            slope = e * (of_kp - not_kp) + of_kq - not_kq
+            fall = e * e * (of_kp / on_line + not_kp / (1 - on_line)) + of_kq / q_c + not_kq / (1 - q_c)
+            rising = slope > 0
+            low, high = np.where(rising, q_c, low), np.where(rising, high, q_c)
+            moved = q_c + slope / fall
+            moved = np.where((low <= moved) & (moved <= high), moved, (low + high) / 2)
+            close = np.abs(moved - q_c) <= enough
+            q_c = moved
+            if close.all():
+                break
         p_c = np.minimum(delta + e * q_c, 1.0)
         gain = (
             _times_log(kp, p / p_c)
@@ -193,70 +207,130 @@ def exact_p(counts: TwoCounts, epsilon: float, delta: float, gamma: float, level
     m = _smallest_extreme(j, n_p, n_q, epsilon, delta, observed)
     m = np.minimum.accumulate(m[::-1])[::-1]  # rounding may not make the region smaller, nor less monotone
 
-    def above(p: Array) -> Array:  # P(K_P >= m(j)), which does not increase in j
-        with_p = np.minimum(np.nextafter(p, 2), 1.0)[:, np.newaxis]
-        inside = special.betainc(np.maximum(m, 1), np.maximum(n_p - m + 1, 0.5), with_p)
-        tail: Array = np.where(m <= 0, 1.0, np.where(m > n_p, 0.0, inside))
-        return tail
-
-    def below(q: Array) -> Array:  # P(K_Q < j)
-        inside = special.bdtr(np.maximum(j - 1.0, 0.0), n_q, q[:, np.newaxis])
-        head: Array = np.where(j == 0, 0.0, inside)
-        return head
-
-    def probability(f: Array, head: Array) -> Array:
-        # E f(K_Q), summed by parts, so that all terms are positive. Below the first j f is taken as 1, beyond the last
-        # one as its last value.
-        steps = np.concatenate([1 - f[:, :1], f[:, :-1] - f[:, 1:]], axis=1)
-        total: Array = f[:, -1] + (np.maximum(steps, 0.0) * head).sum(axis=1)
-        return total
-
+    far = math.sqrt(-2 * math.log(_NEGLIGIBLE * gamma))
     edges = np.linspace(math.sqrt(low), math.sqrt(high), _FIRST_CELLS + 1) ** 2
     edges[0], edges[-1] = low, high
-    left, right = edges[:-1], edges[1:]
+    tails = _Tails(j=j, m=m, n_p=n_p, n_q=n_q, epsilon=epsilon, delta=delta, far=far)
+    width = float(np.diff(edges).max())
+    left, right = tails.rows(edges[:-1], width), tails.rows(edges[1:], width)
     best, attained = 0.0, 0.0
     for split in range(_SPLITS + 1):
-        head = below(left)
-        bounds = probability(above(delta + e * right), head)
+        bounds = tails.probability(left, right)
         best = float(bounds.max())
         if split == _SPLITS or best <= max(attained * 1.05, level / 2):
             break
         i = int(bounds.argmax())
-        at = left[i : i + 1]
-        attained = max(attained, float(probability(above(delta + e * at), head[i : i + 1])[0]))
+        at = left.kept(np.array([i]))
+        attained = max(attained, float(tails.probability(at, at)[0]))
         if attained > 2 * level:
             break
-        keep = bounds > attained  # the maximum is not in a cell that is below what some q attains
-        if not keep.any():
+        keep = np.flatnonzero(bounds > attained)  # the maximum is not in a cell that is below what some q attains
+        if not len(keep):
             break
-        left, right = left[keep], right[keep]
-        middle = (left + right) / 2
-        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
+        left, right = left.kept(keep), right.kept(keep)
+        middle = tails.rows((left.q + right.q) / 2, width)
+        left, right = left.with_more(middle), middle.with_more(right)
     return float(min(1.0, max(best, attained) * (1 + _PAD) + gamma))
 
 
-def _smallest_extreme(
-    j: NDArray[np.int64], n_p: int, n_q: int, epsilon: float, delta: float, observed: float
-) -> NDArray[np.int64]:
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """P(K_P >= m(j)) and P(K_Q < j), one row per value of q."""
+
+    q: Array
+    above: Array
+    below: Array
+
+    def kept(self, rows: Integers) -> _Rows:
+        return _Rows(self.q[rows], self.above[rows], self.below[rows])
+
+    def with_more(self, other: _Rows) -> _Rows:
+        pairs = ((self.q, other.q), (self.above, other.above), (self.below, other.below))
+        return _Rows(*(np.concatenate(pair) for pair in pairs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tails:
+    """The extreme tables {K_P >= m(j)}, m not decreasing, and their probability along the line of the hypothesis.
+
+    Tails are evaluated only where they matter: where P(K_Q < j) is negligible it is replaced by its larger value at the
+    next j, with P(K_P >= m) <= 1 in front of it; where P(K_P >= m(j)) is negligible, by its value at the first such j.
+    Both replacements are upwards.
+    """
+
+    j: Integers
+    m: Integers
+    n_p: int
+    n_q: int
+    epsilon: float
+    delta: float
+    far: float
+
+    def on_line(self, q: Array) -> Array:
+        """The largest p that the hypothesis allows."""
+        p = np.minimum(self.delta + math.exp(self.epsilon) * q, 1.0)
+        return np.minimum(np.nextafter(p, 2), 1.0)
+
+    def rows(self, q: Array, width: float) -> _Rows:
+        """The tails at every q, to be combined with those at most ``width`` away."""
+        p = self.on_line(q)
+        # By the inequalities of Chernoff and Bernstein; they decide only how tight the result is.
+        low, high = np.maximum(q - width, 0.0), self.on_line(q + width)
+        first = self.n_q * low - self.far * np.sqrt(self.n_q * low)
+        last = self.n_p * high + self.far * np.sqrt(self.n_p * high * (1 - high)) + self.far**2 / 3
+        column = np.arange(len(self.j))
+        lows = np.minimum(np.searchsorted(self.j, first), len(self.j) - 1)
+        of_next = np.searchsorted(self.j, self.n_q * q - self.far * np.sqrt(self.n_q * q))
+        highs = np.maximum(np.searchsorted(self.m, last, side="right"), of_next)
+        near = (column >= lows[:, np.newaxis]) & (column <= highs[:, np.newaxis])
+        row, at = np.nonzero(near)
+        j, m = self.j[at], self.m[at]
+        # Left of the near ones 1, right of them the last one of them: P(K_P >= m(j)) does not increase in j.
+        above = np.ones(near.shape)
+        tail = special.betainc(np.maximum(m, 1), np.maximum(self.n_p - m + 1, 0.5), p[row])
+        above[near] = np.where(m <= 0, 1.0, np.where(m > self.n_p, 0.0, tail))
+        above = np.minimum.accumulate(above, axis=1)
+        # Right of the near ones 1, left of them the first one of them: P(K_Q < j) does not decrease in j.
+        below = np.ones(near.shape)
+        below[near] = np.where(j == 0, 0.0, special.bdtr(np.maximum(j - 1.0, 0.0), self.n_q, q[row]))
+        below = np.minimum.accumulate(below[:, ::-1], axis=1)[:, ::-1]
+        return _Rows(q, above, below)
+
+    def probability(self, left: _Rows, right: _Rows) -> Array:
+        """At least the probability of the extreme tables at every q in [left.q, right.q]: shape (rows,).
+
+        The mean of f(K_Q), f = P(K_P >= m), summed by parts, so that all terms are positive. Below the first j f is
+        taken as 1, beyond the last one as its last value.
+        """
+        f = right.above
+        steps = np.concatenate([1 - f[:, :1], f[:, :-1] - f[:, 1:]], axis=1)
+        total: Array = f[:, -1] + (steps * left.below).sum(axis=1)
+        return total
+
+
+def _smallest_extreme(j: Integers, n_p: int, n_q: int, epsilon: float, delta: float, observed: float) -> Integers:
     """The smallest k with z(k, j) >= the observed z, N_P + 1 if there is none; it does not decrease in j."""
     enough = observed - _SLACK * (1 + observed)
 
-    def search(at: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
+    def search(at: Integers, low: Integers, high: Integers, guess: Integers) -> Integers:
         # Invariant: z(low, j) < enough, z(high, j) >= enough or high = N_P + 1.
+        probes = iter((guess - 2, guess + 2))
         while np.any(high - low > 1):
             middle = (low + high) // 2
+            probe = np.clip(next(probes, middle), low + 1, high - 1)
             inside = high - low > 1
-            extreme = signed_root(np.clip(middle, 0, n_p), n_p, at, n_q, epsilon, delta) >= enough
-            high, low = np.where(inside & extreme, middle, high), np.where(inside & ~extreme, middle, low)
+            extreme = signed_root(np.clip(probe, 0, n_p), n_p, at, n_q, epsilon, delta) >= enough
+            high, low = np.where(inside & extreme, probe, high), np.where(inside & ~extreme, probe, low)
         return high
 
     coarse = np.unique(np.concatenate([np.arange(0, len(j), 16), [len(j) - 1]]))
     whole = np.full(coarse.shape, -1), np.full(coarse.shape, n_p + 1)
-    found = search(j[coarse], *whole)
-    # Between two of them lies what is between their values.
+    found = search(j[coarse], *whole, whole[1])
+    # Between two of them lies what is between their values, and nearly on a line.
     after = np.searchsorted(coarse, np.arange(len(j)))
     before = np.where(coarse[after] == np.arange(len(j)), after, np.maximum(after - 1, 0))
-    return search(j, found[before] - 1, found[after])
+    guess = np.rint(np.interp(np.arange(len(j)), coarse, found)).astype(np.int64)
+    return search(j, found[before] - 1, found[after], guess)
 
 
 def _clopper_pearson_p(counts: TwoCounts, epsilon: float, delta: float) -> float:
