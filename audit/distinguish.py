@@ -104,8 +104,10 @@ def distinguish(
     # Everything is fixed from here on, and what was explored is used again only by the score known beforehand.
     fresh = total - explored
     after = (_part(progress, before, total) for before in (2 * explored, 2 * explored + fresh))
+    shown = given.name if given is not None else plan.leading
+    used = found.scores.only({shown, *plan.scores})
     of_p, of_q = (
-        found.scores.unstack(side.scores(f"confirm {name}", fresh, found.scores, progress=one))
+        used.unstack(side.scores(f"confirm {name}", fresh, used, progress=one))
         for side, name, one in zip((p, q), ("dataset", "neighbour"), after, strict=True)
     )
     confirming = of_p, of_q
@@ -127,7 +129,7 @@ def distinguish(
         decide_rows(plan, confirming, (found.fitting, found.held_out)),
         exploring=found.held_out,
         confirming=confirming,
-        shown=given.name if given is not None else plan.leading,
+        shown=shown,
         witness=witness,
         mechanism=p.name,
         samples=total,

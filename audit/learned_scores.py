@@ -15,12 +15,13 @@ of the p-values of the folds is, and so is the mean of their e-values.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import sparse, special
 
 from dpverdict.audit.scores import LinearScore, Score
 from dpverdict.errors import InvalidValue
@@ -29,12 +30,14 @@ if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
 Array = NDArray[np.float64]
+Design = Array | sparse.csr_array
 
 SPLINE: Final = "learned additive spline"
 """The name of the scores of `fit_spline_score`."""
 KNOTS: Final = 8
 PENALTY: Final = 1.0
 """1/C of the squared weights, in units of one observation's log-likelihood."""
+CURVATURE_ROWS: Final = 20_000
 MOST_COORDINATES: Final = 200
 LARGEST_DESIGN: Final = 20_000_000
 """Numbers in the matrix of a spline fit; beyond it the training outputs are thinned evenly."""
@@ -142,8 +145,7 @@ def fit_spline_score(dataset_outputs: Array, neighbour_outputs: Array, *, name: 
     both = np.concatenate([_thinned(p, rows), _thinned(q, rows)])
     labels = np.repeat([1.0, 0.0], [min(len(p), rows), min(len(q), rows)])
     knots = tuple(_knots(both[:, i]) for i in range(m))
-    design = np.concatenate([_hats(both[:, i], knots[i]) for i in range(m)], axis=1)
-    offset, weights = fit_logistic(design, labels)
+    offset, weights = fit_logistic(_hats(both, knots), labels)
     ends = np.cumsum([len(own) for own in knots])[:-1]
     return SplineScore(name=name, offset=offset, knots=knots, values=tuple(np.split(weights, ends)))
 
@@ -191,41 +193,47 @@ def scaled(score: Score, factor: float) -> Score:
     return score
 
 
-def fit_logistic(design: Array, labels: Array, *, penalty: float = PENALTY) -> tuple[float, Array]:
+def fit_logistic(design: Design, labels: Array, *, penalty: float = PENALTY) -> tuple[float, Array]:
     """Offset c and weights w that maximise the log-likelihood of logit = c + design . w, minus penalty |w|^2/2.
 
-    By Newton's method with halved steps; the problem is strictly concave in w, so it always ends.
+    By Newton's method with halved steps; the problem is strictly concave in w, so it always ends. The curvature, which
+    only directs the steps, is taken from at most `CURVATURE_ROWS` rows, evenly spread.
 
     Args:
-        design: shape (n, k), finite.
+        design: shape (n, k), finite; an array, or a sparse one.
         labels: 0 or 1, shape (n,).
         penalty: > 0.
     """
     n, k = design.shape
     beta = np.zeros(k + 1)
     ridge = np.concatenate([[1e-9 * n], np.full(k, penalty)])
+    sampled = slice(None, None, math.ceil(n / CURVATURE_ROWS))
+    part = design[sampled].toarray() if isinstance(design, sparse.csr_array) else design[sampled]
 
-    def objective(at: Array) -> float:
-        logit = at[0] + design @ at[1:]
+    def objective(at: Array, logit: Array) -> float:
         return float(np.logaddexp(0, logit).sum() - labels @ logit + 0.5 * (ridge * at**2).sum())
 
-    value = objective(beta)
+    logit = np.zeros(n)
+    value = objective(beta, logit)
     for _ in range(50):
-        fitted = special.expit(beta[0] + design @ beta[1:])
-        residual, weight = fitted - labels, fitted * (1 - fitted)
-        gradient = np.concatenate([[residual.sum()], residual @ design]) + ridge * beta
-        weighted = design * weight[:, np.newaxis]
+        fitted = special.expit(logit)
+        residual = fitted - labels
+        weight = (fitted * (1 - fitted))[sampled]
+        gradient = np.concatenate([[residual.sum()], design.T @ residual]) + ridge * beta
+        weighted = part * weight[:, np.newaxis]
         hessian = np.empty((k + 1, k + 1))
         hessian[0, 0], hessian[0, 1:], hessian[1:, 0] = weight.sum(), weighted.sum(axis=0), weighted.sum(axis=0)
-        hessian[1:, 1:] = design.T @ weighted
+        hessian[1:, 1:] = part.T @ weighted
+        hessian *= n / len(part)
         hessian[np.diag_indices(k + 1)] += ridge
         step = np.linalg.solve(hessian, gradient)
+        along = step[0] + design @ step[1:]
         size = 1.0
-        while size > 1e-6 and (moved := objective(beta - size * step)) > value:
+        while size > 1e-6 and (moved := objective(beta - size * step, logit - size * along)) > value:
             size /= 2
         if size <= 1e-6:
             break
-        beta = beta - size * step
+        beta, logit = beta - size * step, logit - size * along
         gain, value = value - moved, moved
         if gain <= 1e-7 * (1 + abs(value)):
             break
@@ -259,7 +267,17 @@ def _knots(values: Array) -> Array:
     return knots
 
 
-def _hats(values: Array, knots: Array) -> Array:
-    """The hat functions of the knots at the values, shape (n, knots): they sum to 1."""
-    columns: Array = np.stack([np.interp(values, knots, row) for row in np.eye(len(knots))], axis=1)
-    return columns
+def _hats(values: Array, knots: tuple[Array, ...]) -> Design:
+    """The hat functions of the knots of every coordinate at the values: two numbers per row and coordinate, sum 1."""
+    n, entries, before = len(values), 2 * len(knots), 0
+    columns, data = np.empty((n, entries), dtype=np.int32), np.empty((n, entries))
+    for i, own in enumerate(knots):
+        x = np.clip(values[:, i], own[0], own[-1])
+        left = np.searchsorted(own[1:-1], x, side="right")
+        right = np.minimum(left + 1, len(own) - 1)
+        share = (x - own[left]) / np.where(right > left, own[right] - own[left], 1.0)
+        columns[:, 2 * i], columns[:, 2 * i + 1] = before + left, before + right
+        data[:, 2 * i], data[:, 2 * i + 1] = 1 - share, share
+        before += len(own)
+    starts = np.arange(0, n * entries + 1, entries)
+    return sparse.csr_array((data.ravel(), columns.ravel(), starts), shape=(n, before))

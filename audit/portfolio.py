@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -52,6 +52,10 @@ class Stacked:
     def __call__(self, outputs: Array) -> Array:
         """The scores of each output, one output after another."""
         return np.stack([score(outputs) for score in self.scores], axis=1).ravel()
+
+    def only(self, names: Collection[str]) -> Stacked:
+        """Those with these names."""
+        return Stacked(tuple(score for score in self.scores if score.name in names))
 
     def unstack(self, values: Array) -> dict[str, Array]:
         """By name of the score, shape (trials,) each."""

@@ -53,6 +53,11 @@ class RowPlan:
     all_decide: bool
     level: float | None
 
+    @property
+    def scores(self) -> frozenset[str]:
+        """The names of the scores that the rows look at."""
+        return frozenset(row.score for row in (*self.payoffs, *self.events))
+
 
 def plan_rows(
     claim: Guarantee,
