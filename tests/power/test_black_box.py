@@ -1,7 +1,12 @@
 """Every refutable variant is refuted from what it releases alone, within a stated number of releases.
 
-The mechanism is given as a plain callable (dataset, rng, trials): no noise law, no likelihood ratio, only the pair. The
-claim is refuted at error probability ERROR.
+The mechanism is given as a plain callable (dataset, rng, trials): no noise law, no likelihood ratio, only the pair (or,
+in one test, not even that). The claim is refuted at error probability ERROR.
+
+How sure that is. ``HALF`` is measured: of the audits of that size at least half refute. The statistic of
+an audit grows with the root of the releases, so at four times as many, the budget, its mean is at twice the threshold
+4.75 of ERROR, and an audit misses with probability 1e-6, all 41 with less than 1e-4; that a quarter of the budget is
+enough for half of the audits is tested again on other seeds (slow). With its fixed seed a session is deterministic.
 """
 
 import math
@@ -10,51 +15,70 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from dpverdict.audit import event_rows, payoff_rows
+from dpverdict.audit.certify import certify
 from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.profile_claim import ProfileClaim
+from dpverdict.audit.neighbour_search import search_neighbours
+from dpverdict.audit.scores import fit_linear_score
 from dpverdict.audit.trials import Array
+from dpverdict.audit.verdict import Status
 from dpverdict.audit.worst_case import worst_case
-from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, GaussianDP, NeighbourPair, PureDP, broken
+from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, ZeroConcentratedDP, broken
 
 ERROR = 1e-6
-BUDGETS: dict[tuple[str, int, str], int] = {
-    ("M1", 3, "1"): 50_000,
-    ("M1b", 3, "1"): 10_000,
-    ("M1c", 3, "1"): 20_000,
-    ("M1d", 3, "1"): 20_000,
-    ("M2", 3, "1"): 50_000,
-    ("M3", 3, "1"): 300_000,
-    ("M4", 3, "1"): 50_000,
-    ("M5", 3, "1"): 6_000,
-    ("M6", 3, "1"): 1_000,
-    ("M6b", 3, "1"): 3_000,
-    ("M6c", 3, "1"): 3_000,
-    ("M7", 3, "1"): 3_000,
-    ("M7ab", 3, "1"): 4_000,
-    ("M8", 3, "2"): 3_000,
-    ("M8b", 3, "0.5"): 20_000,
-    ("M9", 3, "1"): 1_000,
-    ("M10", 3, "1"): 6_000,
-    ("M11", 3, "1"): 6_000,
-    ("M12", 3, "1"): 3_000,
-    ("M13", 3, "1"): 80_000,
-    ("M14", 3, "1"): 300_000,
-    ("M15", 9, "1"): 40_000,
-    ("M16", 3, "1"): 80_000,
-    ("M17", 3, "1"): 3_000,
-    ("S1", 3, "1"): 4_000,
-    ("E1", 3, "1"): 3_000,
-    ("V1", 3, "1"): 4_000,
-    ("V2", 20, "1"): 6_000,
-    ("K1", 2, "1"): 6_000,
-    ("G1", 3, "1"): 6_000,
+Case = tuple[str, tuple[Any, ...]]
+HALF: dict[Case, int] = {
+    ("M1", (3, "1")): 5656,
+    ("M1b", (3, "1")): 1414,
+    ("M1c", (3, "1")): 2000,
+    ("M1d", (3, "1")): 2000,
+    ("M2", (3, "1")): 5656,
+    ("M3", (3, "1")): 45_000,
+    ("M4", (3, "1")): 5656,
+    ("M5", (3, "1")): 707,
+    ("M6", (3, "1")): 125,
+    ("M6b", (3, "1")): 500,
+    ("M6c", (3, "1")): 353,
+    ("M7", (3, "1")): 250,
+    ("M7ab", (3, "1")): 707,
+    ("M8", (3, "2")): 176,
+    ("M8b", (3, "0.5")): 4000,
+    ("M9", (3, "1")): 125,
+    ("M10", (3, "1")): 707,
+    ("M11", (3, "1")): 707,
+    ("M12", (3, "1")): 353,
+    ("M13", (3, "1")): 11_314,
+    ("M14", (3, "1")): 45_000,
+    ("M15", (9, "1")): 4000,
+    ("M16", (3, "1")): 11_314,
+    ("M17", (3, "1")): 125,
+    ("S1", (3, "1")): 500,
+    ("E1", (3, "1")): 353,
+    ("V1", (3, "1")): 707,
+    ("V2", (20, "1")): 1414,
+    ("K1", (2, "1")): 1414,
+    ("G1", (3, "1")): 1414,
+    ("T1", (12, 2, 5)): 707,
+    ("T2", (12, 2, 5)): 707,
+    ("T3", (5, 2, 5)): 707,
+    ("T4", (62, 1, 5)): 1414,
+    ("T5", (62, 2, 5)): 4000,
+    ("T6", (12, 1, 5)): 125,
+    ("T7", (12, 1, 5)): 125,
+    ("T8", (12, 1, 5)): 125,
+    ("L1", (3, 1)): 500,
+    ("L2", (9, 1)): 4000,
 }
-"""(variant, dimension, claimed mu): releases per dataset, about one and a half times those of the known score."""
-QUICK = [case for case, samples in BUDGETS.items() if samples <= 3_000]
+"""(variant, parameters): releases per dataset from which half of the audits refute (24 seeds, a grid of ratio 1.4)."""
+BUDGETS: dict[Case, int] = {case: 4 * half for case, half in HALF.items()}
+"""Releases per dataset within which a variant is refuted."""
+QUICK = [case for case, samples in BUDGETS.items() if samples <= 6000]
+
+MOMENTS: Case = ("D1", (3, "1"))
+"""Refuted by a moment from `MOMENT_BUDGET` releases: its claim, rho-zCDP, is one, and no event of it tells in reach."""
+MOMENT_BUDGET = 200_000
+PRIVATE_BUT_WRONG = {"T9"}
+"""Its counts are biased, and exactly as private as claimed: there is nothing to refute."""
 
 
 def black_box(mechanism: Any) -> Callable[[Array, np.random.Generator, int], object]:
@@ -66,136 +90,116 @@ def black_box(mechanism: Any) -> Callable[[Array, np.random.Generator, int], obj
     return releases
 
 
-def refuted(name: str, d: int, mu: str, seed: int) -> bool:
-    mechanism = broken.by_name(name).make(d, mu)
+def refuted(case: Case, samples: int, seed: int) -> bool:
+    mechanism = broken.any_by_name(case[0]).make(*case[1])
     pair = worst_case(mechanism).pair
     return distinguish(
         black_box(mechanism),
         (pair.dataset, pair.neighbour),
         mechanism.claim,
         error_probability=ERROR,
-        samples=BUDGETS[name, d, mu],
+        samples=samples,
         seed=seed,
     ).refuted
 
 
-def test_every_gaussian_variant_has_a_budget() -> None:
-    assert {name for name, _, _ in BUDGETS} == {mutant.name for mutant in broken.GAUSSIAN}
+def test_every_variant_has_a_budget() -> None:
+    assert {name for name, _ in BUDGETS} | {MOMENTS[0]} | PRIVATE_BUT_WRONG == {wrong.name for wrong in broken.ALL}
+    assert max(BUDGETS.values()) <= 200_000
 
 
 @pytest.mark.parametrize("case", QUICK, ids=str)
-def test_gross_faults_are_refuted_from_releases_alone(case: tuple[str, int, str], seed: int) -> None:
-    assert refuted(*case, seed)
+def test_most_faults_are_refuted_from_releases_alone(case: Case, seed: int) -> None:
+    assert refuted(case, BUDGETS[case], seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", BUDGETS, ids=str)
-def test_every_variant_is_refuted_from_releases_alone(case: tuple[str, int, str], seed: int) -> None:
-    assert refuted(*case, seed)
-
-
-# Laplace noise in 20 coordinates, too small: no linear score sees it --------------------------------------------------
-
-PAIR = NeighbourPair(dataset=np.ones((1, 1)), neighbour=np.ones((0, 1)), adjacency=ADD_OR_REMOVE_ONE)
-PROFILE = ProfileClaim(LaplaceLoss.equal(20, "0.2236067977499790"), name="the profile of Laplace noise of scale 1")
-
-
-def laplace(scale: float) -> Callable[[Array, np.random.Generator, int], object]:
-    def releases(dataset: Array, rng: np.random.Generator, trials: int) -> object:
-        return len(dataset) / math.sqrt(20) + rng.laplace(scale=scale, size=(trials, 20))
-
-    return releases
-
-
-def times_refuted(scale: float, samples: int, runs: int, seed: int) -> int:
-    return sum(
-        distinguish(laplace(scale), PAIR, PROFILE, error_probability=0.05, samples=samples, seed=seed + run).refuted
-        for run in range(runs)
-    )
-
-
-def power_is_below(refutations: int, runs: int, power: float) -> bool:
-    """Whether it is so beyond doubt."""
-    return bool(stats.binomtest(refutations, runs, power, alternative="less").pvalue < 1e-6)
-
-
-def test_laplace_noise_of_four_fifths_in_20_coordinates_is_refuted_from_4000_releases(seed: int) -> None:
-    assert not power_is_below(times_refuted(0.8, 4000, 12, seed), 12, 0.8)
-
-
-def test_from_a_tenth_of_the_releases_the_same_test_fails(seed: int) -> None:
-    assert power_is_below(times_refuted(0.8, 400, 20, seed), 20, 0.8)
+def test_every_variant_is_refuted_from_releases_alone(case: Case, seed: int) -> None:
+    assert refuted(case, BUDGETS[case], seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scale", "samples"), [(0.8, 4000), (0.9, 12_000)])
-def test_laplace_noise_in_20_coordinates_is_refuted_in_four_of_five_audits(
-    scale: float, samples: int, seed: int
+@pytest.mark.parametrize("case", BUDGETS, ids=str)
+def test_a_quarter_of_a_budget_is_enough_for_half_of_the_audits(case: Case, seed: int) -> None:
+    found = sum(refuted(case, BUDGETS[case] // 4, seed + 100 + run) for run in range(16))
+    print(f"{case}: {found} of 16 from {BUDGETS[case] // 4}")
+    assert found >= 6  # of an even chance 10 % are below; of a chance of 1/8, below which the margin is gone, 1 %
+
+
+def test_a_counter_that_is_private_and_wrong_is_not_refuted(seed: int) -> None:
+    assert not refuted(("T9", (12, 1, 5)), 6000, seed)
+
+
+# The pair is searched, too ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["M6b", "M6c"])
+def test_a_fault_that_one_record_shows_is_found_and_refuted(name: str, seed: int) -> None:
+    # at the record of zeros and of ones, in this order; the other one is private
+    mechanism = broken.by_name(name).make(5, 1)
+    releases = black_box(mechanism)
+    search = search_neighbours(releases, mechanism.claim, dim=5, adjacency=ADD_OR_REMOVE_ONE, samples=20_000, seed=seed)
+    assert distinguish(
+        releases, search.best.pair, mechanism.claim, error_probability=ERROR, samples=6000, seed=seed
+    ).refuted
+
+
+# zCDP is a claim about moments -------------------------------------------------------------------------------------
+
+
+def bernstein(values: Array, low: float, high: float, error: float) -> float:
+    """How far a mean of independent values in [low, high] is from its expectation, but for probability ``error``.
+
+    Maurer and Pontil 2009, Theorem 4 (arXiv:0907.3740), which bounds one side.
+    """
+    size = math.log(2 / error)
+    return math.sqrt(2 * values.var(ddof=1) * size / len(values)) + 7 * (high - low) * size / (3 * (len(values) - 1))
+
+
+def divergence_lower(name: str, parameters: tuple[Any, ...], samples: int, seed: int) -> float:
+    """A lower bound on D_1(P || Q) from releases alone, wrong with probability at most ERROR.
+
+    Donsker and Varadhan: D_1(P || Q) >= E_P g - log E_Q e^g for every bounded g. Here g is a linear score that a fifth
+    of the releases train, clipped to [-3, 3]. Under rho-zCDP D_1 <= rho, the limit of D_a <= rho a as a falls to 1.
+    """
+    mechanism = broken.by_name(name).make(*parameters)
+    releases, pair, rng = black_box(mechanism), worst_case(mechanism).pair, np.random.default_rng(seed)
+    p, q = (np.asarray(releases(data, rng, samples)) for data in (pair.dataset, pair.neighbour))
+    train, clip = samples // 5, 3.0
+    score = fit_linear_score([p[:train]], [q[:train]])
+    g, powers = np.clip(score(p[train:]), -clip, clip), np.exp(np.clip(score(q[train:]), -clip, clip))
+    mean = float(g.mean()) - bernstein(g, -clip, clip, ERROR / 2)
+    return mean - math.log(float(powers.mean()) + bernstein(powers, math.exp(-clip), math.exp(clip), ERROR / 2))
+
+
+def test_the_lattice_variant_is_refuted_by_a_moment_of_its_releases(seed: int) -> None:
+    mechanism = broken.by_name(MOMENTS[0]).make(*MOMENTS[1])
+    assert isinstance(mechanism.claim, ZeroConcentratedDP)
+    assert certify(mechanism).status is Status.REFUTED
+    # Measured over seeds: 0.536 with standard deviation 0.002, so that it misses 0.5 with probability below 1e-9.
+    assert divergence_lower(*MOMENTS, MOMENT_BUDGET, seed) > mechanism.claim.rho
+
+
+def test_where_the_lattice_mechanism_is_right_no_moment_refutes_it(seed: int) -> None:
+    for run in range(5):
+        assert divergence_lower("D1", (4, "1"), MOMENT_BUDGET, seed + run) <= 0.5
+
+
+@pytest.mark.parametrize(("parameters", "least"), [((3, "2"), 5e6), ((2, "2"), 1e6)])
+def test_no_single_event_of_the_lattice_variant_tells_within_a_million_releases(
+    parameters: tuple[int, str], least: float
 ) -> None:
-    found = times_refuted(scale, samples, 100, seed)
-    print(f"scale {scale}: {found} of 100 from {samples} releases")
-    assert not power_is_below(found, 100, 0.8)
-
-
-# Correct mechanisms survive ------------------------------------------------------------------------------------------
-
-CORRECT = [("M1c", 1, "1"), ("M13", 1, "1"), ("S1", 1, "1"), ("M16", 4, "1"), ("M15", 3, "1")]
-
-
-def alarms(case: tuple[str, int, str], error: float, runs: int, seed: int) -> int:
-    mechanism = broken.by_name(case[0]).make(*case[1:])
-    assert not broken.by_name(case[0]).refutable(*case[1:])
-    pair = worst_case(mechanism).pair
-    datasets = pair.dataset, pair.neighbour
-    return sum(
-        distinguish(
-            black_box(mechanism), datasets, mechanism.claim, error_probability=error, samples=600, seed=seed + run
-        ).refuted
-        for run in range(runs)
-    )
-
-
-@pytest.fixture
-def no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They decide nothing and take most of the time."""
-    for name in ("mu_lower", "epsilon_lower"):
-        monkeypatch.setattr(event_rows, name, lambda *_, **__: 0.0)
-    for name in ("curve_mu_lower", "symmetric_epsilon_lower"):
-        monkeypatch.setattr(payoff_rows, name, lambda *_: 0.0)
-
-
-@pytest.mark.usefixtures("no_bounds")
-@pytest.mark.parametrize("case", CORRECT[:3], ids=str)
-def test_private_variants_survive_audits(case: tuple[str, int, str], seed: int) -> None:
-    assert stats.binomtest(alarms(case, 0.05, 40, seed), 40, 0.05, alternative="greater").pvalue > 1e-6
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("no_bounds")
-@pytest.mark.parametrize("case", CORRECT, ids=str)
-def test_private_variants_survive_200_audits(case: tuple[str, int, str], seed: int) -> None:
-    assert stats.binomtest(alarms(case, 0.05, 200, seed), 200, 0.05, alternative="greater").pvalue > 1e-6
-
-
-@pytest.mark.usefixtures("no_bounds")
-def test_an_audit_that_refutes_too_often_would_be_noticed(seed: int) -> None:
-    found = sum(
-        distinguish(
-            lambda data, rng: len(data) + 0.5 * rng.normal(), PAIR, GaussianDP(1), error_probability=0.05, samples=300,
-            seed=seed + run,
-        ).refuted
-        for run in range(20)
-    )  # fmt: skip
-    assert stats.binomtest(found, 20, 0.05, alternative="greater").pvalue < 1e-6
-
-
-@pytest.mark.slow
-def test_the_laplace_variants_are_refuted_from_releases_alone(seed: int) -> None:
-    for name in ("L1", "L2"):
-        mechanism = broken.any_by_name(name).make(3, 1)
-        assert isinstance(mechanism.claim, PureDP)
-        pair = worst_case(mechanism).pair
-        datasets = pair.dataset, pair.neighbour
-        assert distinguish(
-            black_box(mechanism), datasets, mechanism.claim, error_probability=ERROR, samples=40_000, seed=seed
-        ).refuted, name
+    # Of an event that breaks the curve which rho-zCDP implies, p - e^eps q is at most the true delta and above the
+    # implied one; its frequency has variance p(1 - p)/N at least, and p >= delta. (Negative epsilons are the same
+    # events in the other order.)
+    mechanism = broken.by_name("D1").make(*parameters)
+    epsilons = np.linspace(0, 16, 81)
+    true = np.asarray(worst_case(mechanism).loss.delta(epsilons))
+    gap = true - np.asarray(mechanism.claim.delta_upper(epsilons))
+    telling = gap > 0
+    assert telling.any()  # so many releases would do
+    assert (true[telling] < 0.5).all()
+    needed = 4.75**2 * true[telling] * (1 - true[telling]) / gap[telling] ** 2
+    print(f"{parameters}: at least {needed.min():.3g} releases")
+    assert needed.min() > least
