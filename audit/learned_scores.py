@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
 Array = NDArray[np.float64]
-Design = Array | sparse.csr_array
+Design: TypeAlias = "Array | sparse.csr_array"
 
 SPLINE: Final = "learned additive spline"
 """The name of the scores of `fit_spline_score`."""
@@ -280,4 +280,5 @@ def _hats(values: Array, knots: tuple[Array, ...]) -> Design:
         data[:, 2 * i], data[:, 2 * i + 1] = 1 - share, share
         before += len(own)
     starts = np.arange(0, n * entries + 1, entries)
-    return sparse.csr_array((data.ravel(), columns.ravel(), starts), shape=(n, before))
+    hats: sparse.csr_array = sparse.csr_array((data.ravel(), columns.ravel(), starts), shape=(n, before))
+    return hats

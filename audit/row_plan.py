@@ -56,7 +56,7 @@ class RowPlan:
     @property
     def scores(self) -> frozenset[str]:
         """The names of the scores that the rows look at."""
-        return frozenset(row.score for row in (*self.payoffs, *self.events))
+        return frozenset([*(row.score for row in self.payoffs), *(row.score for row in self.events)])
 
 
 def plan_rows(
