@@ -55,6 +55,8 @@ class BoundedLoss(PrivacyLoss):
     """
 
     __slots__ = ("__dict__", "factors", "interval")
+    factors: tuple[tuple[Factor, int], ...]
+    interval: float
 
     def __init__(self, factors: Sequence[tuple[Factor, int]], interval: float | None = None) -> None:
         if not factors:

@@ -9,9 +9,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final, final
-
-from dp_accounting import NeighboringRelation
+from enum import Enum
+from typing import Final, cast, final
 
 import dpverdict.mechanisms
 from dpverdict.audit.callables import load_callable, names_a_callable
@@ -172,7 +171,7 @@ def _from_zoo(name: str, options: Mapping[str, object]) -> Named:
     for parameter in mutant.parameters:
         if parameter not in options:
             raise _missing(parameter, name)
-    make: Callable[..., AdditiveMechanism] = mutant.make
+    make = cast("Callable[..., AdditiveMechanism]", mutant.make)  # each kind of variant takes parameters of its own
     mechanism = make(*(options[parameter] for parameter in mutant.parameters))
     return Named(mechanism=mechanism, notes=(f"{name} is wrong on purpose: {mutant.title}",))
 
@@ -190,7 +189,7 @@ def _take_only(name: str, given: Mapping[str, object], accepted: tuple[str, ...]
     for parameter, value in given.items():
         if parameter not in accepted:
             taken = ", ".join(option(known) for known in accepted) or "no parameters on the command line"
-            shown = value.name.lower().replace("_", "-") if isinstance(value, NeighboringRelation) else value
+            shown = value.name.lower().replace("_", "-") if isinstance(value, Enum) else value
             raise InvalidValue(parameter, shown, f"left out for {name}", f"{name} takes {taken}")
 
 

@@ -10,7 +10,6 @@ from types import ModuleType
 
 from dpverdict import balls
 from dpverdict.audit import comparison as comparison_module
-from dpverdict.audit import worst_case as worst_case_module
 from dpverdict.audit.comparison import both_sides, comparison_of
 from dpverdict.audit.disjoint_loss import DisjointLoss
 from dpverdict.audit.gaussian_loss import GaussianLoss
@@ -108,8 +107,8 @@ def source_sha256(mechanism: AdditiveMechanism, *engine: ModuleType) -> str:
         gaussian_formulas,
         quadratic_form,
         comparison_module,
-        worst_case_module,
         *engine,
+        sys.modules[WorstCase.__module__],
         sys.modules[__name__],
     }
     digest = hashlib.sha256()

@@ -55,6 +55,8 @@ class ComposedLoss(BallLoss):
     """
 
     __slots__ = ("__dict__", "_engine", "gaussian", "laplace")
+    gaussian: GaussianLoss
+    laplace: LaplaceLoss
 
     def __init__(self, gaussian: GaussianLoss, laplace: LaplaceLoss) -> None:
         if gaussian.mu_squared.rational == 0 or not laplace.groups:

@@ -50,6 +50,7 @@ class Contour:
     """The nodes of one plan and M at them, which serve every kind of the same strip and every x."""
 
     __slots__ = ("_bounds", "_nodes", "_polynomials", "_scaled", "plan")
+    plan: Plan
 
     def __init__(self, moments: MomentFunction, plan: Plan) -> None:
         self.plan = plan

@@ -71,6 +71,9 @@ class ContourEngine:
     """
 
     __slots__ = ("_laid", "furthest", "moments", "planner")
+    furthest: Fraction
+    moments: MomentFunction
+    planner: Planner
 
     def __init__(self, moments: MomentFunction) -> None:
         self.moments = moments

@@ -15,6 +15,7 @@ from typing import final
 
 import numpy as np
 from flint import acb, arb
+from numpy.typing import NDArray
 
 from dpverdict.audit.contour import Contour
 from dpverdict.audit.contour_engine import ContourEngine, Way
@@ -63,7 +64,7 @@ def evaluate(contour: Contour, kind: Kind, points: Floats) -> FloatValues:
         start = acb(0, -arb(plan.step) / 2 * x0).exp()
         terms = [term * turn * start for term, turn in zip(contour.transform(kind), turns, strict=True)]
         size = abs(terms[0]).mid()
-        weights = np.array([complex(term / size) for term in terms])
+        weights: NDArray[np.complex128] = np.array([complex(term / size) for term in terms])
         factor = (-arb(plan.centre) * x0).exp() * size
         log_size = float(factor.log())
         # Alias and truncation are sums of exponentials in x: their logarithm is convex, hence below its chord.

@@ -36,12 +36,15 @@ class NoiseLaw(Protocol):
 
     def cdf(self, x: Floats, /) -> Floats:
         """The probability of at most x, accurate where it is small."""
+        ...
 
     def sf(self, x: Floats, /) -> Floats:
         """The probability of more than x, accurate where it is small."""
+        ...
 
     def logpdf(self, x: Floats, /) -> Floats:
         """The logarithm of the density."""
+        ...
 
 
 @final

@@ -14,7 +14,7 @@ import sys
 import sysconfig
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -215,7 +215,7 @@ def current_engine() -> Engine:
 
 
 @contextlib.contextmanager
-def running_on(engine: Engine) -> Iterator[Engine]:
+def running_on(engine: Engine) -> Generator[Engine]:
     """Run the trials of every audit inside on ``engine``; the results do not depend on it."""
     token = _CURRENT.set(engine)
     try:
@@ -225,7 +225,7 @@ def running_on(engine: Engine) -> Iterator[Engine]:
 
 
 @contextlib.contextmanager
-def chosen_engine(*, jobs: int | None = None, dask: str | None = None) -> Iterator[Engine]:
+def chosen_engine(*, jobs: int | None = None, dask: str | None = None) -> Generator[Engine]:
     """The engine that two options of the command line name, closed at the end.
 
     Args:

@@ -18,6 +18,11 @@ from dpverdict.mechanisms.exact_text import exact_text
 from dpverdict.mechanisms.float_pairs import Pair
 
 
+def identical_laws() -> PrivacyLoss:
+    """The privacy loss of two laws that are the same: 0 with certainty."""
+    return GaussianLoss(0)
+
+
 @final
 class GaussianLoss(PrivacyLoss):
     """The privacy loss of N(0,1) against N(mu,1), normal with mean mu^2/2 and variance mu^2.

@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Final, final
@@ -122,7 +122,7 @@ def current_journal() -> Journal | None:
 
 
 @contextlib.contextmanager
-def journalled_in(journal: Journal | None) -> Iterator[None]:
+def journalled_in(journal: Journal | None) -> Generator[None]:
     """Keep every chunk of trials that is finished inside; those the journal holds already are not run again."""
     token = _CURRENT.set(journal)
     try:

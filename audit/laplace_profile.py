@@ -44,6 +44,7 @@ class LaplaceProfile:
     """
 
     __slots__ = ("_atoms_are_light", "_bounds", "_contour", "_groups", "_m", "_sum", "total")
+    total: Fraction
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups

@@ -72,6 +72,8 @@ class TermSource:
     """The terms of the exact sum for one vector of shifts."""
 
     __slots__ = ("_groups", "_known", "_m", "_tabulated", "shifts_are_equal", "total")
+    shifts_are_equal: bool
+    total: Fraction
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups

@@ -63,6 +63,11 @@ class Cells:
     """The cells (b_0, b_1], ..., (b_n, infinity) of given boundaries, some of which may be moved."""
 
     __slots__ = ("_boundaries", "_tails", "p", "p_error", "q", "q_error", "tails")
+    p: Floats
+    p_error: Floats
+    q: Floats
+    q_error: Floats
+    tails: LossTails
 
     def __init__(self, tails: Tails, boundaries: Floats) -> None:
         self._tails = tails

@@ -11,7 +11,7 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit.ball_loss import BallLoss
-from dpverdict.audit.gaussian_loss import GaussianLoss
+from dpverdict.audit.gaussian_loss import identical_laws
 from dpverdict.audit.lattice_gaussian import Coordinates, DiscreteGaussians, Integers, grouped, one_sided_tails
 from dpverdict.audit.lattice_profile import LatticeProfile
 from dpverdict.audit.loss_domains import EPSILON, Floats
@@ -62,6 +62,7 @@ class LatticeLoss(BallLoss):
     >>> loss = LatticeLoss(1, 1, mu=1)
     >>> loss.certified_delta("2.8")
     Enclosure([0.0030716629063913857, 0.0030716629063913862])
+    >>> from dpverdict.audit.gaussian_loss import GaussianLoss
     >>> GaussianLoss(1).certified_delta("2.8")
     Enclosure([0.0027743707595540628, 0.0027743707595540633])
     >>> LatticeLoss(100, 10, mu=1).epsilon("1e-5")
@@ -213,13 +214,13 @@ class LatticeLoss(BallLoss):
 
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         if self._profile is None:
-            return GaussianLoss(0)._delta_balls(epsilons)
+            return identical_laws()._delta_balls(epsilons)
         return [self._profile.delta(exactly(epsilon), ACCURACY) for epsilon in epsilons]
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         profile = self._profile
         if profile is None:
-            return GaussianLoss(0)._log_delta_balls(epsilons)
+            return identical_laws()._log_delta_balls(epsilons)
         return [log_delta_ball(profile.delta, exactly(e), complement=profile.complement) for e in epsilons]
 
     def _epsilon_ball(self, delta: Fraction) -> arb:

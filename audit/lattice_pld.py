@@ -102,8 +102,8 @@ def _range(tails: Tails, interval: float, tail_mass: float) -> tuple[int, int]:
     below = above = np.zeros(0)
     for _ in range(2):
         below, above = (
-            np.clip(low + step * np.arange(257), -reach, reach),
-            np.clip(high - step * np.arange(257), -reach, reach),
+            (low + step * np.arange(257)).clip(-reach, reach),
+            (high - step * np.arange(257)).clip(-reach, reach),
         )
         inside_low = below[tails(below).q_below <= tail_mass]
         inside_high = above[tails(above).p_above <= tail_mass]

@@ -82,6 +82,7 @@ class Steering:
     """The cumulant function of the composed loss, from laws thinned to a few thousand points; it bounds nothing."""
 
     __slots__ = ("_laws", "interval")
+    interval: float
 
     def __init__(self, parts: Parts) -> None:
         self.interval = float(parts[0][0].interval)

@@ -34,6 +34,7 @@ class LatticeProfile:
     """
 
     __slots__ = ("_contours", "law")
+    law: DiscreteGaussians
 
     def __init__(self, law: DiscreteGaussians) -> None:
         self.law = law

@@ -20,6 +20,8 @@ class TiltedLaws:
     """The composition of laws on one lattice, tilted to wherever it is asked for."""
 
     __slots__ = ("_kept", "parts", "steering")
+    parts: Parts
+    steering: Steering
 
     def __init__(self, parts: Parts) -> None:
         self.parts = [(law, count) for law, count in parts]

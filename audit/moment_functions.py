@@ -33,6 +33,11 @@ class MomentFunction:
     """
 
     __slots__ = ("_exact", "_float_counts", "_float_shifts", "factors", "shifts", "spread", "total", "variance")
+    factors: int
+    shifts: tuple[tuple[Fraction, int], ...]
+    spread: float
+    total: Fraction
+    variance: Real
 
     def __init__(self, variance: Real, shifts: Iterable[tuple[Fraction, int]]) -> None:
         self.variance = variance

@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -97,7 +97,7 @@ class PlanResult:
 
 
 @contextlib.contextmanager
-def open_journal(plan: Path, folder: Path | None, *, fresh: bool = False) -> Iterator[Journal]:
+def open_journal(plan: Path, folder: Path | None, *, fresh: bool = False) -> Generator[Journal]:
     """The journal of a plan, for one run at a time.
 
     Args:

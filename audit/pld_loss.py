@@ -58,6 +58,7 @@ class PldLoss(BallLoss):
     """
 
     __slots__ = ("_law", "_sums", "audit")
+    audit: PldAudit
 
     def __init__(self, law: LatticeLaw, *, negative_mass: float = 0.0) -> None:
         self._law = law

@@ -28,6 +28,9 @@ class ProfileClaim(ImpliedCurves):
     """
 
     __slots__ = ("_known", "loss", "name", "reverse")
+    loss: PrivacyLoss
+    name: str
+    reverse: PrivacyLoss | None
 
     def __init__(self, loss: PrivacyLoss, *, name: str, reverse: PrivacyLoss | None = None) -> None:
         self.loss, self.name, self.reverse = loss, name, reverse

@@ -10,7 +10,7 @@ from dpverdict.audit.grey_box import GreyBoxFinding
 from dpverdict.audit.report_numbers import at_least
 from dpverdict.audit.report_table import Evidence, Section, Table, facts
 
-WORDS = {True: "holds", False: "FAILS", None: "not checked"}
+WORDS: dict[bool | None, str] = {True: "holds", False: "FAILS", None: "not checked"}
 
 
 def implementation_section(findings: Sequence[GreyBoxFinding]) -> Section:

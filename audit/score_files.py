@@ -40,7 +40,8 @@ def read_column(source: str, name: str) -> NDArray[np.generic]:
             return np.array(rows, dtype=np.float64).reshape(-1, len(header))[:, _index(header, column, source, name)]
         case ".parquet":
             return _parquet(path, column, source, name)
-    raise InvalidValue(name, source, FORMATS, "convert the scores, one number per canary or run")
+        case _:
+            raise InvalidValue(name, source, FORMATS, "convert the scores, one number per canary or run")
 
 
 def _vector(loaded: NDArray[np.generic], source: str, name: str) -> NDArray[np.generic]:
@@ -65,7 +66,7 @@ def _index(header: list[str], column: str, source: str, name: str) -> int:
 
 def _parquet(path: str, column: str, source: str, name: str) -> NDArray[np.generic]:
     try:
-        from pyarrow import ArrowException, parquet
+        from pyarrow import ArrowException, parquet  # pyright: ignore[reportMissingImports]  # an extra
     except ImportError:
         remedy = "pip install 'dpverdict[parquet]', or convert the scores to .npy or .csv"
         raise InvalidValue(name, source, "read with pyarrow installed", remedy) from None

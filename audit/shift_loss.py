@@ -91,7 +91,8 @@ def concentration(shift: Shift, loss: PrivacyLoss) -> Fraction | Enclosure | Non
     match shift:
         case LaplaceShift() | ResponseShift():
             return loss.certified_renyi(1)
-    return shift.rho
+        case RandomDirectionShift() | LatticeShift():
+            return shift.rho
 
 
 def concentrated_delta_upper(rho: Fraction, epsilon: Fraction) -> arb:
@@ -120,7 +121,8 @@ def renyi_of(shift: Shift, loss: PrivacyLoss, order: Fraction) -> Fraction | Enc
             return order * shift.rho
         case RandomDirectionShift() if (shift.dim - 1) * (order - 1) >= 1:
             return None
-    return loss.certified_renyi(order)
+        case _:
+            return loss.certified_renyi(order)
 
 
 def delta_to(shift: Shift, epsilon: Fraction, bits: int) -> arb:

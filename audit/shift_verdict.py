@@ -149,7 +149,8 @@ def _by_concentration(claim: Guarantee, rho: Fraction) -> Finding | None:
                 level=claim.epsilon,
                 sign=_sign(bound, claim.delta),
             )
-    return None
+        case _:
+            return None
 
 
 def _finding(claim: Guarantee, loss: PrivacyLoss, shift: Shift) -> Finding:

@@ -140,7 +140,8 @@ class _Integral:
                 return acb(of_q)
             case _Pair.TAILS:
                 return acb(of_p, self.growth * of_q)
-        return acb(of_p - self.growth * of_q)
+            case _:
+                return acb(of_p - self.growth * of_q)
 
     def _charge(self, of_p: arb, of_q: arb) -> acb:
         """A ball about 0 that contains every value within the two bounds."""
@@ -151,7 +152,8 @@ class _Integral:
                 return acb(_around_zero(of_q))
             case _Pair.TAILS:
                 return acb(_around_zero(of_p), _around_zero(self.growth * of_q))
-        return acb(_around_zero(of_p + self.growth * of_q))
+            case _:
+                return acb(_around_zero(of_p + self.growth * of_q))
 
     def _along(self, arc: Arc, weight: _Weight) -> acb:
         """The integral of the weight times dF along an arc, with what is cut off at its ends."""

@@ -13,7 +13,7 @@ from flint import arb
 
 from dpverdict.audit import smooth_trade_off
 from dpverdict.audit.ball_loss import BallLoss
-from dpverdict.audit.gaussian_loss import GaussianLoss
+from dpverdict.audit.gaussian_loss import identical_laws
 from dpverdict.audit.laplace_floats import interpolated
 from dpverdict.audit.lattice_law import LatticePair
 from dpverdict.audit.loss_domains import EPSILON, Floats
@@ -158,13 +158,13 @@ class SphericalLoss(BallLoss):
 
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         if self._profile is None:
-            return GaussianLoss(0)._delta_balls(epsilons)
+            return identical_laws()._delta_balls(epsilons)
         return [self._profile.delta(exactly(epsilon), ACCURACY) for epsilon in epsilons]
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         profile = self._profile
         if profile is None:
-            return GaussianLoss(0)._log_delta_balls(epsilons)
+            return identical_laws()._log_delta_balls(epsilons)
         return [log_delta_ball(profile.delta, exactly(e), complement=profile.complement) for e in epsilons]
 
     def _epsilon_ball(self, delta: Fraction) -> arb:

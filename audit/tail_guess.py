@@ -69,8 +69,8 @@ class TailGuess:
             return low
         if number not in self._pieces[which]:
             nodes: Any = chebpts1(_DEGREE + 1)
-            values = [self._value(which, low + (high - low) * (1 + node) / 2) for node in nodes.tolist()]
-            coefficients: Any = chebinterpolate(lambda _: np.array(values), _DEGREE)  # it asks at the same nodes
+            values: Any = np.array([self._value(which, low + (high - low) * (1 + node) / 2) for node in nodes.tolist()])
+            coefficients: Any = chebinterpolate(lambda _: values, _DEGREE)  # it asks at the same nodes
             self._pieces[which][number] = Chebyshev(coefficients, domain=[low, high])
         piece = self._pieces[which][number]
         if not piece(low) > goal > piece(high):

@@ -38,6 +38,7 @@ class TradeOffKnots:
     """Knots (alpha, beta) in float64, rounded so that chords are above the trade-off function, lines below it."""
 
     __slots__ = ("_alphas", "_betas", "_epsilons", "_falls", "_intercepts", "_slopes", "gap")
+    gap: float
 
     def __init__(self, engine: ContourEngine) -> None:
         last = _last_epsilon(engine)

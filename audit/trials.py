@@ -118,7 +118,7 @@ class Sampler:
         records = np.array(dataset)
         records.flags.writeable = False
         unsized = Sampler(mechanism=mechanism, name=name, dataset=records, where=where, seed=check_seed(seed), size=0)
-        probe = unsized._chunk(1, generator(seed, f"probe {where}", 0))
+        probe = unsized.chunk(1, generator(seed, f"probe {where}", 0))
         return Sampler(
             mechanism=mechanism,
             name=name,
@@ -174,7 +174,12 @@ class Sampler:
             if progress is not None:
                 progress(done, trials)
 
-    def _chunk(self, trials: int, rng: np.random.Generator) -> Array:
+    def chunk(self, trials: int, rng: np.random.Generator) -> Array:
+        """``trials`` outputs from one generator: shape (trials, m).
+
+        Raises:
+            MechanismFailure: the mechanism raises, or releases anything but finite numbers of one shape.
+        """
         outputs = self._batch(trials, rng) if isinstance(self.mechanism, BatchedMechanism) else self._loop(trials, rng)
         if not np.isfinite(outputs).all():
             raise self._failure("returned NaN or an infinity", "release finite numbers only")
@@ -263,7 +268,7 @@ class ChunkRun:
 
     def __call__(self, chunk: Chunk) -> Array:
         """The outputs of a chunk, or their scores."""
-        outputs = self.sampler._chunk(chunk.trials, generator(self.sampler.seed, self.stream, chunk.index))
+        outputs = self.sampler.chunk(chunk.trials, generator(self.sampler.seed, self.stream, chunk.index))
         return outputs if self.score is None else self.score(outputs)
 
 

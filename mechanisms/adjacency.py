@@ -6,10 +6,10 @@ from dp_accounting import NeighboringRelation
 
 from dpverdict.errors import InvalidValue
 
-ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
+ADD_OR_REMOVE_ONE: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
 """One dataset is the other with one record more; the number of records differs by one."""
 
-REPLACE_ONE = NeighboringRelation.REPLACE_ONE
+REPLACE_ONE: NeighboringRelation = NeighboringRelation.REPLACE_ONE
 """Both datasets have the same number of records and differ in one of them."""
 
 _NAMES = {"add-or-remove-one": ADD_OR_REMOVE_ONE, "replace-one": REPLACE_ONE}

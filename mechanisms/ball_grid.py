@@ -13,7 +13,7 @@ estimate left to make. It is evaluated as one polynomial of degree n.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -83,7 +83,7 @@ def _series(about: arb, mu: Real) -> arb_series:
 
 
 @contextmanager
-def _terms(number: int) -> Iterator[None]:
+def _terms(number: int) -> Generator[None]:
     """Power series of this many terms inside the block; like the precision, it is a global state of the library."""
     former = ctx.cap
     ctx.cap = number

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
+from dp_accounting import NeighboringRelation
 from flint import fmpz_mat
 from numpy.typing import ArrayLike, NDArray
 
@@ -36,11 +37,17 @@ class BrokenCounter(AdditiveMechanism):
     Its statistic are the counts without noise; its noise is one value for every group of vertices that share theirs.
     """
 
-    adjacency = REPLACE_ONE
-    record_shape: tuple[int, ...] = ()
+    adjacency: NeighboringRelation = REPLACE_ONE
     assumptions: tuple[str, ...] = ("every item is 0 or 1",)
     claim: PureDP
     noise: DiscreteLaplaceNoise
+    name: str
+    source: str
+    nodes: TreeNodes
+    horizon: int
+    dim: int
+    parts: tuple[object, ...]
+    reuses: bool
 
     def __init__(
         self,
@@ -71,6 +78,11 @@ class BrokenCounter(AdditiveMechanism):
                 invertible=nodes.invertible(),
                 alone=nodes.alone,
             )
+
+    @property
+    def record_shape(self) -> tuple[int, ...]:
+        """A record is one number: ()."""
+        return ()
 
     def check_records(self, dataset: ArrayLike) -> Array:
         """The stream as float64 of shape (T,), items 0 or 1."""

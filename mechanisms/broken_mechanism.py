@@ -22,6 +22,17 @@ class BrokenMechanism(GaussianMechanism):
     The statistic is f(X), or (f(X), n) when the noise has a count, or the rows of both when the noise is grouped.
     """
 
+    name: str
+    source: str
+    dim: int
+    claim: Guarantee
+    adjacency: NeighboringRelation
+    noise: GaussianNoise
+    sensitivity: SensitivitySpace
+    low: float | Array
+    high: float | Array
+    assumptions: tuple[str, ...]
+
     def __init__(
         self,
         *,

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Literal, final
 
 import numpy as np
+from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, Real, exactly, sqrt_up
@@ -57,8 +58,16 @@ class CorrelatedGaussian(GaussianMechanism):
     """
 
     name = "correlated-gaussian"
-    source = "Lebeda 2024, Algorithm 1 and Theorem 3.1"
-    adjacency = ADD_OR_REMOVE_ONE
+    source: str = "Lebeda 2024, Algorithm 1 and Theorem 3.1"
+    adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
+    dim: int
+    claim: GaussianDP
+    size_estimate: Fraction | None
+    independent_scale: float
+    shared_scale: float
+    noise: SharedNoise
+    sensitivity: Cube
+    assumptions: tuple[str, ...]
 
     def __init__(
         self,

@@ -7,13 +7,14 @@ from fractions import Fraction
 from typing import Literal, final
 
 import numpy as np
+from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, Real
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.cube_sensitivity import Cube
-from dpverdict.mechanisms.ellipse_optimum import check_nonzero, ellipse_optimum
+from dpverdict.mechanisms.ellipse_optimum import EllipseOptimum, check_nonzero, ellipse_optimum
 from dpverdict.mechanisms.exact_sums import moments
 from dpverdict.mechanisms.guarantee import GaussianDP
 from dpverdict.mechanisms.mechanism import Array, GaussianMechanism, check_array, check_dim, check_positive
@@ -62,7 +63,17 @@ class CountEllipse(GaussianMechanism):
     source = (
         "Joseph and Yu 2024, Count ellipse, for k <= khat; the optimum left open by Lebeda 2024, section 4.1, beyond"
     )
-    adjacency = ADD_OR_REMOVE_ONE
+    adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
+    dim: int
+    k: int
+    claim: GaussianDP
+    optimum: EllipseOptimum
+    active_layers: tuple[int, ...]
+    independent_scale: float
+    shared_scale: float
+    count_scale: float
+    noise: SharedNoise
+    assumptions: tuple[str, ...]
 
     def __init__(self, *, dim: int, k: int, mu: Exact, count: Count = "withheld") -> None:
         exact_mu = check_positive(mu, "mu")

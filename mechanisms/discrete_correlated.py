@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
+from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike, NDArray
 
 from dpverdict.balls import Exact
@@ -65,9 +66,15 @@ class DiscreteCorrelatedGaussian(AdditiveMechanism):
 
     name = "discrete-correlated-gaussian"
     source = "Lebeda 2024, Algorithm 1, with the discrete Gaussian of Canonne, Kamath and Steinke 2020"
-    adjacency = ADD_OR_REMOVE_ONE
+    adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
     claim: ZeroConcentratedDP
     noise: LatticeNoise
+    dim: int
+    s: Fraction
+    query_variance: Fraction
+    count_variance: Fraction
+    sensitivity: SignedUnits
+    assumptions: tuple[str, ...]
 
     def __init__(self, *, dim: int, rho: Exact, s: Exact | None = None) -> None:
         self.dim = check_dim(dim)

@@ -107,6 +107,8 @@ class DiscreteGaussianTable:
     """
 
     __slots__ = ("_cuts", "_lowest", "variance", "word_bits")
+    variance: Fraction
+    word_bits: int
 
     def __init__(self, variance: Exact, *, word_bits: int = 64) -> None:
         self.variance = _checked(variance)

@@ -54,6 +54,7 @@ class DiscreteLaplace:
     """
 
     __slots__ = ("_digits", "rate")
+    rate: Fraction
 
     def __init__(self, rate: Exact) -> None:
         self.rate = check_positive(rate, "rate")

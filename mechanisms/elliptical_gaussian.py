@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
+from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, Real, exactly, sqrt_up
@@ -48,7 +49,14 @@ class EllipticalGaussian(GaussianMechanism):
 
     name = "elliptical-gaussian"
     source = "Poulsen 2022, section 2 (Pagh and Lebeda)"
-    adjacency = REPLACE_ONE
+    adjacency: NeighboringRelation = REPLACE_ONE
+    bounds: Array
+    dim: int
+    claim: GaussianDP
+    scales: Array
+    noise: DiagonalNoise
+    sensitivity: Box
+    assumptions: tuple[str, ...]
 
     def __init__(self, *, mu: Exact, bounds: Iterable[Exact] | Array | Exact = 1, dim: int | None = None) -> None:
         exact_mu = check_positive(mu, "mu")

@@ -76,6 +76,11 @@ class EmbeddedGaussian:
         scale: sigma = Delta/mu rounded up to float64, Delta^2 as in `squared_sensitivity`.
     """
 
+    dim: int
+    claim: GaussianDP
+    c: float
+    scale: float
+
     def __init__(
         self, *, dim: int, mu: Exact, C: Exact | None = None, adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
     ) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Literal, Protocol, final
 
 import numpy as np
+from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
@@ -159,11 +160,15 @@ class FactorizationCounter(AdditiveMechanism):
     """
 
     name = "factorization-counter"
-    source = "Andersson, Pagh and Torkamani 2024, Table 1"
-    adjacency = REPLACE_ONE
-    record_shape: tuple[int, ...] = ()
+    source: str = "Andersson, Pagh and Torkamani 2024, Table 1"
+    adjacency: NeighboringRelation = REPLACE_ONE
     assumptions: tuple[str, ...] = ("every item lies in [0, 1]", "noise and counts are real numbers, not floats")
     noise: LaplaceNoise | NormalNoise
+    horizon: int
+    dim: int
+    factorization: Factorization
+    claim: Guarantee
+    parts: tuple[object, ...]
 
     def __init__(
         self,
@@ -177,7 +182,7 @@ class FactorizationCounter(AdditiveMechanism):
         self.horizon = self.dim = check_dim(horizon, "horizon")
         if kind not in KINDS:
             raise InvalidValue("kind", kind, f"one of {', '.join(KINDS)}", "trees with subtraction are TreeCounter's")
-        self.kind = kind
+        self.kind: Kind = kind
         self.factorization = KINDS[kind](self.horizon)
         self.claim = parse_guarantee(claim) if isinstance(claim, str) else claim
         scale = _scale(noise, self.claim, self.factorization)
@@ -220,6 +225,11 @@ class FactorizationCounter(AdditiveMechanism):
         self._time += 1
         self._count += checked
         return self._count / UNIT + noise
+
+    @property
+    def record_shape(self) -> tuple[int, ...]:
+        """A record is one number: ()."""
+        return ()
 
     def check_records(self, dataset: ArrayLike) -> Array:
         """The stream as float64 of shape (n,), 1 <= n <= T, items in [0, 1]."""
@@ -329,4 +339,6 @@ def _scale(noise: object, claim: Guarantee, factorization: Factorization) -> flo
         case (("laplace" | "gaussian"), _):
             remedy = "take eps=, or eps= and delta=, or rho= for Laplace; mu=, eps= and delta=, or rho= for Gaussian"
             raise InvalidValue("claim", claim.describe(), f"one that {noise} noise can keep", remedy)
-    raise InvalidValue("noise", noise, "'laplace' or 'gaussian'", "Laplace noise keeps pure DP, Gaussian noise GDP")
+        case _:
+            remedy = "Laplace noise keeps pure DP, Gaussian noise GDP"
+            raise InvalidValue("noise", noise, "'laplace' or 'gaussian'", remedy)

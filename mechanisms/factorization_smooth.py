@@ -38,6 +38,7 @@ class SmoothBinary:
     """
 
     source = "Andersson and Pagh 2023, smooth binary mechanism"
+    height: int
 
     def __init__(self, horizon: int) -> None:
         self.horizon = horizon

@@ -41,6 +41,7 @@ class SquareRootToeplitz:
     """
 
     source = "Henzinger, Upadhyay and Upadhyay 2023, square-root factorisation"
+    size: int
 
     def __init__(self, horizon: int) -> None:
         if horizon > LONGEST:

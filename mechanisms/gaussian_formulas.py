@@ -34,21 +34,27 @@ class Tails(Protocol[X, V_co]):
 
     def halve(self, x: X, /) -> X:
         """x / 2."""
+        ...
 
     def tail(self, t: X, /) -> V_co:
         """Phibar(t)."""
+        ...
 
     def central_mass(self, half: X, /) -> V_co:
         """Phi(half) - Phi(-half)."""
+        ...
 
     def tail_gap(self, epsilon: X, centre: X, half: X, /) -> V_co:
         """Phibar(centre - half) - exp(epsilon) Phibar(centre + half), where epsilon = 2 centre half."""
+        ...
 
     def tail_gap_complement(self, epsilon: X, centre: X, half: X, /) -> V_co:
         """Phi(centre - half) + exp(epsilon) Phibar(centre + half), where epsilon = 2 centre half."""
+        ...
 
     def tilted_tail(self, epsilon: X, centre: X, half: X, /) -> V_co:
         """exp(epsilon) Phibar(centre + half), where epsilon = 2 centre half."""
+        ...
 
 
 class Arithmetic(Tails[X, V_co], Protocol[X, V_co]):
@@ -56,6 +62,7 @@ class Arithmetic(Tails[X, V_co], Protocol[X, V_co]):
 
     def quantile(self, probability: X, /) -> X:
         """The z with Phibar(z) = probability."""
+        ...
 
 
 def delta(kind: Tails[X, V_co], epsilon: X, mu: X) -> V_co:

@@ -96,7 +96,7 @@ def epsilon_floats(delta: Floats, mu: Pair) -> Floats:
     positive = np.flatnonzero((delta > 0) & (delta < 1) & (delta < advantage_floats(Pair(high, low)) * (1 + 1e-13)))
     roots, sharp = _newton(delta[positive], Pair(high[positive], low[positive]))
     for i in np.flatnonzero(~sharp).tolist():
-        k = positive[i]
+        k = int(positive[i])
         roots[i] = float(gaussian_balls.epsilon_ball(Real.of(float(delta[k])), Real.of(_rational(high[k], low[k]))))
     result[positive] = roots
     return result.reshape(shape)

@@ -50,6 +50,15 @@ class GroupedGaussian(GaussianMechanism):
 
     name = "grouped-gaussian"
     source = "Lebeda 2024, Algorithm 2 and Lemma 4.2 (constants corrected)"
+    groups: int
+    dim: int
+    adjacency: NeighboringRelation
+    claim: GaussianDP
+    independent_scale: float
+    shared_scale: float
+    noise: GroupedNoise
+    sensitivity: GroupedCube
+    assumptions: tuple[str, ...]
 
     def __init__(self, *, groups: int, dim: int, mu: Exact, adjacency: NeighboringRelation) -> None:
         exact_mu = check_positive(mu, "mu")

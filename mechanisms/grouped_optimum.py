@@ -20,6 +20,7 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
+from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, Real, sqrt_up
@@ -56,7 +57,13 @@ class OptimalGroupedGaussian(GaussianMechanism):
 
     name = "optimal-grouped-gaussian"
     source = "Lebeda 2024, section 4, with noise correlated between the groups"
-    adjacency = REPLACE_ONE
+    adjacency: NeighboringRelation = REPLACE_ONE
+    groups: int
+    dim: int
+    claim: GaussianDP
+    noise: NestedNoise
+    sensitivity: ReplacedRow
+    assumptions: tuple[str, ...]
 
     def __init__(self, *, groups: int, dim: int, mu: Exact) -> None:
         exact_mu = check_positive(mu, "mu")

@@ -246,7 +246,8 @@ def parse_guarantee(text: str) -> Guarantee:
             return ApproximateDP(epsilon, delta)
         case {"order": order, "epsilon": epsilon} if len(parts) == 2:
             return RenyiDP(order, epsilon)
-    raise InvalidValue("claim", text, "a guarantee such as mu=1", remedy)
+        case _:
+            raise InvalidValue("claim", text, "a guarantee such as mu=1", remedy)
 
 
 def _at_least(name: str, value: Exact, least: int) -> Fraction:

@@ -62,6 +62,8 @@ class LaplaceMechanism(AdditiveMechanism):
     source = "Andersson, Pagh and Torkamani 2024, Lemma A.2"
     noise: LaplaceNoise
     sensitivity: RealRecords
+    dim: int
+    assumptions: tuple[str, ...]
 
     def __init__(
         self,

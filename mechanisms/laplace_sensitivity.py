@@ -66,7 +66,8 @@ class RealRecords:
                 return Real.of(self.dim * self.reach)
             case "l1":
                 return Real.of(self.reach)
-        return _times_root(self.reach, self.dim)
+            case _:
+                return _times_root(self.reach, self.dim)
 
     def l2(self) -> Real:
         """The largest l2 norm of a difference, exactly."""

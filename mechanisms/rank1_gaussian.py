@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
+from dp_accounting import NeighboringRelation
 from flint import arb
 from numpy.typing import ArrayLike
 
@@ -63,8 +64,14 @@ class Rank1Gaussian(AdditiveMechanism):
 
     name = "rank1-gaussian"
     source = "Ji and Li 2024 (R1SMG)"
-    adjacency = ADD_OR_REMOVE_ONE
+    adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
     claim: ApproximateDP
+    dim: int
+    radius: float
+    scale: float
+    noise: RandomDirectionNoise
+    sensitivity: Ball
+    assumptions: tuple[str, ...]
 
     def __init__(
         self, *, dim: int, epsilon: Exact, delta: Exact, radius: Exact = 1, scale: Exact | None = None

@@ -42,6 +42,11 @@ class StandardGaussian(GaussianMechanism):
 
     name = "standard-gaussian"
     source = "Lebeda 2024, Lemma 2.1"
+    dim: int
+    adjacency: NeighboringRelation
+    noise: SharedNoise
+    sensitivity: Cube | ReplacementCube
+    assumptions: tuple[str, ...]
 
     def __init__(self, *, dim: int, mu: Exact, adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE) -> None:
         exact_mu = check_positive(mu, "mu")

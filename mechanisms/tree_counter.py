@@ -9,6 +9,7 @@ from functools import partial
 from typing import Literal, final
 
 import numpy as np
+from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, Real, ball
@@ -68,12 +69,17 @@ class TreeCounter(AdditiveMechanism):
     """
 
     name = "tree-counter"
-    source = "Andersson, Pagh and Torkamani 2024, Algorithms 1 and 2"
-    adjacency = REPLACE_ONE
+    source: str = "Andersson, Pagh and Torkamani 2024, Algorithms 1 and 2"
+    adjacency: NeighboringRelation = REPLACE_ONE
     kind = "tree counter"
-    record_shape: tuple[int, ...] = ()
     claim: PureDP
     noise: LaplaceNoise | DiscreteLaplaceNoise
+    horizon: int
+    dim: int
+    nodes: TreeNodes
+    height: int
+    parts: tuple[object, ...]
+    sensitivity: LaplaceStep
 
     def __init__(
         self,
@@ -93,7 +99,8 @@ class TreeCounter(AdditiveMechanism):
         self.height = self.nodes.height
         self.parts = (self.nodes, self.nodes.digits)
         self.noise = _noise(noise, self.claim.epsilon / self.height, self.nodes.size)
-        self.digits, self.noise_kind = digits, noise
+        self.digits: DigitKind = digits
+        self.noise_kind: NoiseKind = noise
         self.sensitivity = LaplaceStep(
             horizon=self.horizon,
             column=lambda item: ((Fraction(1), self.nodes.paths(item)),),
@@ -215,6 +222,11 @@ class TreeCounter(AdditiveMechanism):
         self._stream = TreeStream(self.nodes.digits, self.height, self._source.draw, zero, time=time, sums=sums)
 
     # whole streams ----------------------------------------------------------------------------------------------------
+
+    @property
+    def record_shape(self) -> tuple[int, ...]:
+        """A record is one number: ()."""
+        return ()
 
     def check_records(self, dataset: ArrayLike) -> Array:
         """The stream as float64 of shape (n,), 1 <= n <= T.

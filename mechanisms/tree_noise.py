@@ -38,6 +38,7 @@ class KeyChain:
     """
 
     __slots__ = ("key",)
+    key: bytes
 
     def __init__(self, key: bytes) -> None:
         self.key = key

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
+from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, Real
@@ -59,8 +60,14 @@ class VoteEllipse(GaussianMechanism):
 
     name = "vote-ellipse"
     source = "Joseph and Yu 2024, Vote ellipse"
-    adjacency = ADD_OR_REMOVE_ONE
+    adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
     noise: SharedNoise
+    dim: int
+    claim: GaussianDP
+    independent_scale: float
+    shared_scale: float
+    sensitivity: Permutations
+    assumptions: tuple[str, ...]
 
     def __init__(self, *, dim: int, mu: Exact) -> None:
         exact_mu = check_positive(mu, "mu")

@@ -78,9 +78,9 @@ def _log_odds(size: int) -> Array:
 def _solved(horizon: int) -> _Step:
     """The last step for a horizon of 32 times a power of 2, up to 1024, from the weights of half of it."""
     weights = np.full(_SHORTEST, 1 / _SHORTEST) if horizon == _SHORTEST else _doubled(_solved(horizon // 2).weights)
-    for _ in range(_STEPS[horizon]):
-        found = _step(weights)
-        weights = found.weights
+    found = _step(weights)
+    for _ in range(_STEPS[horizon] - 1):
+        found = _step(found.weights)
     return found
 
 

@@ -39,7 +39,7 @@ def identity(name: str, left: Expr, right: Expr, *, scope: str | None = None, do
         domain: added to the scope, for example "d >= 1".
     """
     pairs = list(zip(_entries(left), _entries(right), strict=True))
-    symbols = sorted(set().union(*(a.free_symbols | b.free_symbols for a, b in pairs)), key=str)
+    symbols = sorted(set().union(*(side.free_symbols for pair in pairs for side in pair)), key=str)
     words = scope if scope is not None else _scope(symbols, domain)
     for a, b in pairs:
         simplified = _simplified(a - b)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import resources
 
 from dpverdict.audit.atomic_file import write_atomically
@@ -17,7 +18,7 @@ CLASSES = {
     Standing.FAILS_AS_PRINTED: "fails",
     Standing.UNDECIDED: "undecided",
 }
-MARKS = {True: "holds", False: "fails", None: "undecided"}
+MARKS: dict[bool | None, str] = {True: "holds", False: "fails", None: "undecided"}
 
 
 def write_html(ledger: Ledger, path: str | os.PathLike[str]) -> None:
@@ -34,9 +35,12 @@ def render_html(ledger: Ledger) -> str:
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["formula"] = lambda text: Markup(formula_svg(text))
-    environment.filters["drawing"] = lambda figure: Markup(figure())
-    environment.filters["words"] = lambda text: " ".join(text.split())
+    filters: dict[str, Callable[..., str]] = {
+        "formula": lambda text: Markup(formula_svg(text)),
+        "drawing": lambda figure: Markup(figure()),
+        "words": lambda text: " ".join(text.split()),
+    }
+    environment.filters.update(filters)
     style = _resource("dpverdict.audit", "report.css") + _resource("dpverdict.proofs", "ledger.css")
     page = environment.from_string(_resource("dpverdict.proofs", "ledger.html.j2")).render(
         ledger=ledger, title=title, classes=CLASSES, marks=MARKS, style=Markup(style), filters=_filters(ledger)

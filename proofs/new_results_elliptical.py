@@ -332,7 +332,8 @@ FAILURES: Mapping[int, tuple[str, str]] = {
 )
 def failures(claim: Mapping[int, tuple[str, str]]) -> Findings:
     """The exact profile just inside both ends and on a grid between; and outside, 2 % below and above."""
-    inside, outside = [], []
+    inside: list[tuple[Fraction, Fraction]] = []
+    outside: list[tuple[Fraction, Fraction]] = []
     for epsilon, (low, high) in claim.items():
         a, b = Fraction(low), Fraction(high)
         inside += [

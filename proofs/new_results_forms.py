@@ -78,8 +78,10 @@ def _dense(case: tuple[int, int], release: Release) -> tuple[Fraction, dict[str,
 
 
 PARAMETERS = ("vz", "ve", "C2", "mu", "tau2", "u", "w")
-SYMBOLS: dict[str, Symbol] = {name: symbols(name, positive=True) for name in (*PARAMETERS, "d")}
-SYMBOLS |= {name: symbols(name, real=True) for name in ("s1", "s2", "p1", "p2", "y1", "y2")}
+SYMBOLS: dict[str, Symbol] = {
+    **{name: symbols(name, positive=True) for name in (*PARAMETERS, "d")},
+    **{name: symbols(name, real=True) for name in ("s1", "s2", "p1", "p2", "y1", "y2")},
+}
 
 
 def form_of_pair(number: str, text: str, formula: str, release: Release, claim: Formula, fault: Plant) -> Statement:

@@ -14,7 +14,7 @@ from typing import final
 
 from dpverdict.errors import InvalidValue
 from dpverdict.proofs.outcome import Outcome
-from dpverdict.proofs.statement import Statement, _registered
+from dpverdict.proofs.statement import STATEMENTS, Statement
 
 
 @final
@@ -64,7 +64,7 @@ _LONG = {
 def papers() -> tuple[str, ...]:
     """The keys of all papers: those of the ledger that are installed, then those registered by others."""
     known = [key for key in PAPERS if importlib.util.find_spec(PAPERS[key].module) is not None]
-    return (*known, *(key for key in _registered if key not in known))
+    return (*known, *(key for key in STATEMENTS if key not in known))
 
 
 def statements(paper: str | None = None) -> tuple[Statement, ...]:
@@ -78,10 +78,10 @@ def statements(paper: str | None = None) -> tuple[Statement, ...]:
     parts: tuple[ModuleType, ...] = ()
     if paper in PAPERS and importlib.util.find_spec(PAPERS[paper].module) is not None:
         parts = getattr(importlib.import_module(PAPERS[paper].module), "PARTS", ())
-    if paper not in _registered:
+    if paper not in STATEMENTS:
         raise InvalidValue("paper", paper, f"one of {', '.join(papers())}", "list them with: dpverdict prove --help")
     order = {part.__name__: i for i, part in enumerate(parts)}  # whichever part was imported first
-    found = _registered[paper].values()
+    found = STATEMENTS[paper].values()
     return tuple(sorted(found, key=lambda statement: order.get(statement.check.__module__, len(order))))
 
 
@@ -118,7 +118,7 @@ def load(paper: str) -> str:
         except BaseException:
             del sys.modules[spec.name]
             raise
-    keys = {key for key, found in _registered.items() if any(s.check.__module__ == spec.name for s in found.values())}
+    keys = {key for key, found in STATEMENTS.items() if any(s.check.__module__ == spec.name for s in found.values())}
     if len(keys) != 1:
         raise InvalidValue("paper", paper, "a module that registers the statements of one paper", remedy)
     return keys.pop()
@@ -176,7 +176,7 @@ def registered(paper: str, number: str) -> Statement:
         InvalidValue: there is none.
     """
     statements(paper)  # the module of a paper is imported when it is first asked for
-    found = _registered[paper].get(number)
+    found = STATEMENTS[paper].get(number)
     if found is None:
         raise InvalidValue("number", number, f"a statement of {paper}", "write it as the ledger does")
     return found

@@ -238,16 +238,16 @@ def statement(
             figure=figure,
             check=check,
         )
-        _registered.setdefault(paper, {})
-        if number in _registered[paper] and _registered[paper][number].location != made.location:
+        STATEMENTS.setdefault(paper, {})
+        if number in STATEMENTS[paper] and STATEMENTS[paper][number].location != made.location:
             raise InvalidValue("number", number, f"new in {paper}", "every statement has a number of its own")
-        _registered[paper][number] = made
+        STATEMENTS[paper][number] = made
         return made
 
     return register
 
 
-_registered: dict[str, dict[str, Statement]] = {}
+STATEMENTS: dict[str, dict[str, Statement]] = {}
 
 
 def _first_open(findings: Sequence[Finding]) -> str:

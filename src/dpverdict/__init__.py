@@ -21,12 +21,14 @@ __version__ = "0.1.0"
 _FOLDERS = ("audit", "mechanisms", "proofs")
 
 
-def __getattr__(name: str) -> ModuleType:
-    if name in _FOLDERS:
-        return importlib.import_module(f"dpverdict.{name}")
-    raise AttributeError(
-        f"module 'dpverdict' has no attribute {name!r}; look in dpverdict.{', dpverdict.'.join(_FOLDERS)}"
-    )
+if not TYPE_CHECKING:  # a type checker that saw it would accept every name
+
+    def __getattr__(name: str) -> ModuleType:
+        if name in _FOLDERS:
+            return importlib.import_module(f"dpverdict.{name}")
+        raise AttributeError(
+            f"module 'dpverdict' has no attribute {name!r}; look in dpverdict.{', dpverdict.'.join(_FOLDERS)}"
+        )
 
 
 def __dir__() -> list[str]:

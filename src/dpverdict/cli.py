@@ -10,7 +10,7 @@ import os
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -35,7 +35,7 @@ PARAMETERS: Final = {
 }
 """The parameters of mechanisms, by the names of the constructors' arguments and of the options here."""
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="dpverdict",
     help="Does this mechanism keep the privacy promise it makes? Certified, refuted or inconclusive, with evidence.",
     epilog="Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 usage error.",
@@ -597,7 +597,7 @@ def _output_files(paths: dict[str, Path | None]) -> dict[str, Path]:
 
 
 @contextmanager
-def _chosen_engine(jobs: str | None, dask: str | None) -> Iterator[None]:
+def _chosen_engine(jobs: str | None, dask: str | None) -> Generator[None]:
     """Run the trials where the options say."""
     from dpverdict.audit.engines import chosen_engine
     from dpverdict.audit.option_text import whole_number
@@ -607,7 +607,7 @@ def _chosen_engine(jobs: str | None, dask: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def _progress_bar() -> Iterator[Callable[[str, int, int], None] | None]:
+def _progress_bar() -> Generator[Callable[[str, int, int], None] | None]:
     """A bar on standard error while it is a terminal; None otherwise."""
     if not sys.stderr.isatty():
         yield None
@@ -627,7 +627,7 @@ def _progress_bar() -> Iterator[Callable[[str, int, int], None] | None]:
 
 
 @contextmanager
-def _reader_may_leave() -> Iterator[None]:
+def _reader_may_leave() -> Generator[None]:
     """Let the reader of a pipe close it early, as ``| head`` does: the exit code still tells the verdict."""
     try:
         yield

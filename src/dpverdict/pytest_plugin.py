@@ -89,6 +89,8 @@ class PrivacyAudit:
         audits: how many it has made.
     """
 
+    audits: int
+
     def __init__(self, share: float, seed: int) -> None:
         self.share: Final = share
         self.seed: Final = seed

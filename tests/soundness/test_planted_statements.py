@@ -14,7 +14,7 @@ from dpverdict.proofs.lebeda2024_algebra import d
 from dpverdict.proofs.outcome import Findings, Kind, Outcome, Standing
 from dpverdict.proofs.planted import missed, planted_findings, unguarded
 from dpverdict.proofs.registry import statements
-from dpverdict.proofs.statement import Plant, Statement, _registered, statement
+from dpverdict.proofs.statement import STATEMENTS, Plant, Statement, statement
 
 FOUND = statements()
 NUMBERS = [pytest.param(number, id=f"{found.paper}-{found.number}") for number, found in enumerate(FOUND)]
@@ -52,7 +52,7 @@ def test_the_outcome_is_the_recorded_one(number: int) -> None:
 @pytest.fixture
 def scratch() -> Iterator[str]:
     yield "scratch"
-    _registered.pop("scratch", None)
+    STATEMENTS.pop("scratch", None)
 
 
 def double(paper: str, factor: int, planted: tuple[Plant, ...]) -> Statement:
@@ -75,7 +75,7 @@ def double(paper: str, factor: int, planted: tuple[Plant, ...]) -> Statement:
 def test_a_check_that_ignores_its_claim_is_noticed(scratch: str) -> None:
     honest = double(scratch, 1, (Plant("sum", "3 d", 3),))
     assert missed(planted_findings(honest)) == ()
-    _registered.pop(scratch)
+    STATEMENTS.pop(scratch)
     deaf = double(scratch, 0, (Plant("sum", "3 d", 3),))
     assert deaf.verify().standing is Standing.HOLDS
     assert missed(planted_findings(deaf)) == ("sum: 3 d",)

@@ -17,7 +17,7 @@ from dpverdict.proofs.ledger import Ledger, as_json, make_ledger, markdown
 from dpverdict.proofs.ledger_html import render_html, write_html
 from dpverdict.proofs.outcome import Standing
 from dpverdict.proofs.registry import matching, statements
-from dpverdict.proofs.statement import _registered
+from dpverdict.proofs.statement import STATEMENTS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NUMBERS = ("poster.line1", "lem3.1", "lem3.4", "lem3.6", "fig2", "alg2.replacement")
@@ -71,7 +71,7 @@ def test_usage_errors_exit_with_2(capsys: pytest.CaptureFixture[str], tmp_path: 
 def test_a_changed_outcome_exits_with_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = matching("lebeda2024", "lem3.1")
     wrong = dataclasses.replace(found, printed=found.planted[0].claim)
-    monkeypatch.setitem(_registered["lebeda2024"], "lem3.1", wrong)
+    monkeypatch.setitem(STATEMENTS["lebeda2024"], "lem3.1", wrong)
     assert main(["prove", "lebeda2024", "--statement", "lem3.1"]) == 1
     assert "CHANGED: lebeda2024 lem3.1 fails as printed, recorded: holds" in capsys.readouterr().out
 

@@ -10,7 +10,7 @@ from dpverdict.proofs.identities import identity
 from dpverdict.proofs.outcome import Finding, Findings, Kind, Method, Standing, decide
 from dpverdict.proofs.registry import load, matching, papers, statements, verify
 from dpverdict.proofs.source_hash import source_sha256
-from dpverdict.proofs.statement import Plant, Reading, Statement, _registered, statement
+from dpverdict.proofs.statement import STATEMENTS, Plant, Reading, Statement, statement
 
 x = Symbol("x")
 FAULT = (Plant("value", "5", 5),)
@@ -19,7 +19,7 @@ FAULT = (Plant("value", "5", 5),)
 @pytest.fixture
 def paper() -> Iterator[str]:
     yield "scratch"
-    _registered.pop("scratch", None)
+    STATEMENTS.pop("scratch", None)
 
 
 def make(
@@ -70,7 +70,7 @@ def test_a_false_claim_with_a_false_correction_is_undecided(paper: str) -> None:
 
 def test_a_caveat_must_be_refuted(paper: str) -> None:
     assert make(paper, Standing.HOLDS_WITH_CAVEAT, 2, caveat=3).verify().standing is Standing.HOLDS_WITH_CAVEAT
-    _registered.pop(paper)
+    STATEMENTS.pop(paper)
     outcome = make(paper, Standing.HOLDS_WITH_CAVEAT, 2, caveat=2).verify()
     assert outcome.standing is Standing.UNDECIDED
     assert "caveat" in outcome.note
