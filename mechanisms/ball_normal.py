@@ -35,7 +35,8 @@ class BallNormal:
 
     def tail(self, t: B) -> B:
         x = t * _roots()[0]
-        if isinstance(x, arb) and x > _FAR:  # erfc decreases, and of an exact number it is accurate at any size
+        # erfc decreases, and of an exact number it is accurate at any size
+        if isinstance(x, arb) and x > _FAR:  # type: ignore[redundant-expr]  # B is also a power series
             return x.lower().erfc().union(x.upper().erfc()) * arb(0.5)
         return x.erfc() * arb(0.5)
 
