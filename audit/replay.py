@@ -6,6 +6,7 @@ what a mechanism that was mended shows, or a refutation that was an error.
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ from dpverdict.audit.payoff_test import payoff_test
 from dpverdict.audit.request import find
 from dpverdict.audit.score_data import score_from_data, set_from_data
 from dpverdict.audit.scores import HasLikelihoodScore
+from dpverdict.audit.sequential_replay import replay_bets
+from dpverdict.audit.sequential_witness import KIND as SEQUENTIAL
+from dpverdict.audit.sequential_witness import UNSTATED
 from dpverdict.audit.trials import AnyMechanism, check_seed
 from dpverdict.audit.verdict import Status
 from dpverdict.audit.witness_file import array_hash, source_hash
@@ -38,6 +42,7 @@ from dpverdict.mechanisms.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.neighbours import NeighbourPair
 
 Array = NDArray[np.float64]
+Pair = NeighbourPair | tuple[NDArray[np.generic], NDArray[np.generic]]
 
 
 @final
@@ -47,7 +52,7 @@ class Replay:
 
     Attributes:
         refuted: whether the claim is refuted again.
-        kind: "event", "payoff", "low bits" or "exact".
+        kind: "event", "payoff", "low bits", "sequential" or "exact".
         claim: what was tested.
         mechanism: what was run, by name.
         p_value: of the fresh releases; None for an exact refutation.
@@ -89,6 +94,7 @@ def replay(
     document: Mapping[str, Any],
     *,
     mechanism: AnyMechanism | None = None,
+    score: Callable[[Array], object] | None = None,
     neighbours: str | None = None,
     samples: int | None = None,
     error_probability: float | None = None,
@@ -99,8 +105,10 @@ def replay(
     Args:
         document: of `read_witness`.
         mechanism: what is run; None for the one that the witness names.
+        score: the function of a score that the witness knows by name only; None for the one that it names.
         neighbours: a .npz file with the datasets, for a witness that holds their hashes only.
-        samples: fresh releases per dataset; as many as decided before if not given.
+        samples: fresh releases per dataset; if not given as many as decided before, or five times as many at most for
+            the witness of a sequential test, whose replay stops as soon as it is decided (`sequential_replay`).
         error_probability: at which it is refuted; that of the witness if not given.
         seed: of every random number; a fresh one if not given.
 
@@ -110,7 +118,7 @@ def replay(
         MechanismFailure: the mechanism raises, or returns something that is not an array of numbers of one shape.
     """
     try:
-        return _replay(document, mechanism, neighbours, samples, error_probability, seed)
+        return _replay(document, mechanism, score, neighbours, samples, error_probability, seed)
     except (KeyError, TypeError, IndexError, ValueError) as error:
         if isinstance(error, InvalidValue):
             raise
@@ -122,6 +130,7 @@ def replay(
 def _replay(
     document: Mapping[str, Any],
     mechanism: AnyMechanism | None,
+    score: Callable[[Array], object] | None,
     neighbours: str | None,
     samples: int | None,
     error_probability: float | None,
@@ -136,7 +145,8 @@ def _replay(
         run = mechanism
     else:
         from_data = named["options_from_data"]
-        run = find(named["name"], named["options"], pair=pair if from_data else None).mechanism
+        shape = pair if from_data and isinstance(pair, NeighbourPair) else None
+        run = find(named["name"], named["options"], pair=shape).mechanism
     same = None if named["source_sha256"] is None else named["source_sha256"] == source_hash(named["name"])
     shared: dict[str, Any] = {"kind": kind, "claim": claim, "mechanism": named["name"], "seed": seed}
     if kind == "exact":
@@ -153,12 +163,18 @@ def _replay(
             **shared,
         )
     level = checked_error(float(document["level"]) if error_probability is None else error_probability)
-    p, q = samplers(run, (pair.dataset, pair.neighbour), seed, float(document["grid"]))
+    datasets = (pair.dataset, pair.neighbour) if isinstance(pair, NeighbourPair) else pair
+    p, q = samplers(run, datasets, seed, float(document["grid"]))
     trials = _trials(kind, evidence) if samples is None else samples
     if trials < 2:
         raise InvalidValue("samples", trials, "a whole number >= 2", "run as many as decided before, or more")
     streams = ("replay dataset", "replay neighbour")
-    if kind == "low bits":
+    if kind == SEQUENTIAL:
+        frozen = score_from_data(document["score"], _function(document, run, pair, score))
+        bets = replay_bets(evidence, _payoff(claim, evidence["payoff"]), frozen, (p, q), level=level, most=samples)
+        p_value, trials = bets.p_value, bets.pairs
+        found = f"wealth {math.exp(min(bets.log_wealth, 700.0)):.6g} after {trials} pairs"
+    elif kind == "low bits":
         event, order = set_from_data(evidence["event"]), Order(evidence["order"])
         hits = [
             int(sum(event.contains(chunk).sum() for chunk in side.chunks(stream, trials)))
@@ -167,8 +183,8 @@ def _replay(
         p_value = _event_p(claim, order, hits, trials, float(evidence["tested_at"]), level)
         found = f"{hits[0]} and {hits[1]} releases in the set"
     else:
-        score = score_from_data(document["score"], _function(document, run, pair))
-        x, y = (side.scores(stream, trials, score) for side, stream in zip((p, q), streams, strict=True))
+        held = score_from_data(document["score"], _function(document, run, pair, score))
+        x, y = (side.scores(stream, trials, held) for side, stream in zip((p, q), streams, strict=True))
         if kind == "event":
             chosen = Event(order=Order(evidence["order"]), threshold=float(evidence["threshold"]))
             counts = count(chosen, x, y)
@@ -187,6 +203,8 @@ def _replay(
 
 
 def _trials(kind: str, evidence: Mapping[str, Any]) -> int:
+    if kind == SEQUENTIAL:
+        return int(evidence["pairs"])
     if kind == "payoff":
         return int(evidence["payoff"]["trials"])
     return int(evidence["counts"][1] if kind == "low bits" else evidence["dataset_trials"])
@@ -212,24 +230,27 @@ def _payoff(claim: Guarantee, data: Mapping[str, Any]) -> Payoff:
 
 
 def _function(
-    document: Mapping[str, Any], run: object, pair: NeighbourPair
+    document: Mapping[str, Any], run: object, pair: Pair, given: Callable[[Array], object] | None
 ) -> Callable[[str], Callable[[Array], object]]:
     """Finds the function of a score that is only named: the likelihood ratio of the mechanism, or the user's."""
 
     def function(name: str) -> Callable[[Array], object]:
+        if given is not None:
+            return given
         if document["score_function"] is not None:
             return load_callable(document["score_function"], name="score")
-        if name == "likelihood ratio" and isinstance(run, HasLikelihoodScore):
+        if name == "likelihood ratio" and isinstance(run, HasLikelihoodScore) and isinstance(pair, NeighbourPair):
             return run.likelihood_score(pair)
         raise ValueError(f"the function of the score {name} is not known")
 
     return function
 
 
-def _pair(document: Mapping[str, Any], neighbours: str | None) -> NeighbourPair:
-    """The datasets of the witness, or those of a file if they are the same."""
+def _pair(document: Mapping[str, Any], neighbours: str | None) -> Pair:
+    """The datasets of the witness, or those of a file if they are the same; a pair if their relation is stated."""
     held = document["datasets"]["dataset"], document["datasets"]["neighbour"]
-    relation = parse_adjacency(document["relation"].partition(" ")[0])
+    stated = document["kind"] != SEQUENTIAL or document["relation"] != UNSTATED
+    relation = parse_adjacency(document["relation"].partition(" ")[0]) if stated else None
     if neighbours is not None:
         given = read_pair(neighbours)
         for data, known in zip((given.dataset, given.neighbour), held, strict=True):
@@ -246,6 +267,8 @@ def _pair(document: Mapping[str, Any], neighbours: str | None) -> NeighbourPair:
     for data, known in zip((dataset, neighbour), held, strict=True):
         if array_hash(data) != known["sha256"]:
             raise ValueError("a dataset does not fit its hash")
+    if relation is None:
+        return dataset, neighbour
     return NeighbourPair(
         dataset=dataset, neighbour=neighbour, adjacency=relation, records_per_user=_changed(dataset, neighbour)
     )

@@ -1,10 +1,10 @@
 """Refute a claim from pairs of outputs that arrive one after another: look, stop and resume at any time.
 
 Pairs are drawn in blocks, each from streams of its own. Before a block is drawn its scores are fixed: the one that is
-known, and those learned from all earlier blocks, refitted whenever the number of pairs has doubled. A bettor per score
-bets on every pair of the block (`betting`); the weighted mean of their wealths reaches 1/error probability with at most
-that probability if the claim holds, whenever one stops. What a mechanism did before counts: a test that is resumed goes
-on with its wealth, and one whose mechanism or claim has changed is a new test.
+known, and those learned from earlier blocks, scaled to the claim as in a test of fixed size. A bettor per score bets on
+every pair of the block (`betting`); the weighted mean of their wealths reaches 1/error probability with at most that
+probability if the claim holds, whenever one stops. What a mechanism did before counts: a test that is resumed goes on
+with its wealth, and one whose mechanism or claim has changed is a new test.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, NoReturn, final
+from typing import Any, Final, Literal, NoReturn, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpverdict.audit.betting import Mixture, Wealth
-from dpverdict.audit.distinguish import check_claim, checked_error, checked_samples, samplers
+from dpverdict.audit.betting import Mixture
+from dpverdict.audit.distinguish import check_claim, checked_delta, checked_error, checked_samples, samplers
 from dpverdict.audit.distinguishing_test import DOUBLE_MODE, mode_of
-from dpverdict.audit.portfolio import claimed_score, learn_scores, payoff_of_claim
+from dpverdict.audit.portfolio import claimed_score, learn_scores, payoff_of_claim, tuned
 from dpverdict.audit.scores import Score, as_score
-from dpverdict.audit.sequential_bounds import BoundGrid
+from dpverdict.audit.sequential_blocks import Stream, next_end, training_pairs
+from dpverdict.audit.sequential_bounds import BoundGrid, bettor
+from dpverdict.audit.sequential_witness import evidence_of, sequential_document
 from dpverdict.audit.trials import AnyMechanism, Progress, Sampler, batched
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.guarantee import Guarantee
@@ -32,13 +34,9 @@ from dpverdict.mechanisms.neighbours import NeighbourPair
 
 Array = NDArray[np.float64]
 
-FIRST_BLOCK: Final = 250
-"""Pairs that only train, without a known score; later blocks add a quarter to what there is."""
-MOST_TRAINING: Final = 50_000
-"""Pairs after which the scores are learned no further."""
-KNOWN_WEIGHT: Final = 0.6
+KNOWN_WEIGHT: Final = 0.75
 """Of the wealth, for the bettor with the known score; the learned ones share the rest."""
-STATE_VERSION: Final = 2
+STATE_VERSION: Final = 3
 
 
 @final
@@ -58,7 +56,8 @@ class SequentialTest:
         scores: the names of the scores, with their weights.
         e_value: the present wealth; its mean is at most 1 if the claim holds.
         p_value: 1 over the largest wealth so far.
-        witness: the payoff and the scores that won, as data; None if not refuted.
+        witness: the document of the refutation, see `sequential_witness`, for `write_witness` and `replay`; None if not
+            refuted.
         state: give it to the next call to go on; JSON-ready.
         mode: what an output is.
         mu_lower: exceeds the true mu with at most the error probability, however often one looks; 0 says nothing; None
@@ -77,7 +76,7 @@ class SequentialTest:
     scores: dict[str, float]
     e_value: float
     p_value: float
-    witness: dict[str, object] | None
+    witness: dict[str, Any] | None
     state: dict[str, object]
     mode: str = DOUBLE_MODE
     mu_lower: float | None = None
@@ -144,34 +143,27 @@ def distinguish_sequentially(
     identity = _identity(p, q, mechanism, claim, error, given)
     target = -math.log(error) + 1e-9
 
-    starts, done, crossed, mixture = _restored(state, identity)
+    starts, done, crossed, mixture, evidence = _restored(state, identity)
     names = _names(known, given, p.size)
     if mixture is None:
         weights = _weights(names, known)
-        bettors = tuple(Wealth(largest_loss=payoff.largest_loss) for _ in names)
+        bettors = tuple(bettor(payoff.largest_loss) for _ in names)
         mixture = Mixture(weights=tuple(weights), bettors=bettors)
     grid_of_bounds = BoundGrid.of_claim(claim, payoff, mixture.weights)
     if state is not None:
         grid_of_bounds = grid_of_bounds.restored(state.get("bounds"))
     bet_on = mixture.bettors[0].pairs
-    scores: list[Score] = []
+    stream = Stream(p, q, starts)
+    by_name: dict[str, Score] = {}
     trained = -1
-    held: list[tuple[Array, Array]] = []
     while crossed is None and done < most:
-        start, size = done, min(_next_end(done), most) - done
-        training = _training(start)
-        if training and training != trained:
-            held = [*held, *_drawn(p, q, starts, start, skip=len(held))]
-            of_p, of_q = (np.concatenate([block[side] for block in held])[:training] for side in (0, 1))
-            learned = learn_scores(of_p, of_q, given)
-            scores, trained = [*([known] if known else []), *learned], training
-        elif not training:
-            scores = [known] if known else []
-        of_p, of_q = _outputs(p, q, start, size)
-        if start < MOST_TRAINING and len(held) == len(starts):
-            held.append((of_p, of_q))
-        starts.append(start)
-        by_name = {one.name: one for one in scores}
+        start, size = done, min(next_end(done), most) - done
+        training = training_pairs(start)
+        if training != trained:
+            first = stream.first(training, start) if training else None
+            learned = [] if first is None else [tuned(one, payoff, *first) for one in learn_scores(*first, given)]
+            by_name, trained = {one.name: one for one in [*([known] if known else []), *learned]}, training
+        of_p, of_q = stream.draw(start, size)
         both = [(by_name[name](of_p), by_name[name](of_q)) if name in by_name else None for name in names]
         # A bettor without a score does not bet.
         payoffs = [
@@ -186,13 +178,24 @@ def distinguish_sequentially(
             bet_on += size
             if found is not None:
                 crossed = done + found
+                evidence = evidence_of(mixture, by_name, names, payoff, crossed)
         done += size
         if progress is not None:
             progress(min(done, most), most)
-    witness: dict[str, object] | None = None
-    if crossed is not None:
-        described = [one.describe() for one in scores]
-        witness = {"payoff": payoff.describe(), "scores": described, "stopped_at": crossed}
+    bounds = {name: grid_of_bounds.lower(name, error) for name in ("mu", "epsilon")}
+    witness = evidence and sequential_document(
+        evidence,
+        mechanism=mechanism,
+        neighbours=neighbours,
+        p=p,
+        q=q,
+        claim=claim,
+        mode=mode_of(grid),
+        level=error,
+        bounds={"mu_lower": bounds["mu"], "epsilon_lower": bounds["epsilon"], "delta": checked_delta(None, claim)},
+        samples=done,
+        score=score,
+    )
     return SequentialTest(
         refuted=crossed is not None,
         stopped_at=crossed,
@@ -207,8 +210,8 @@ def distinguish_sequentially(
         p_value=min(1.0, mixture.p_value),
         witness=witness,
         mode=mode_of(grid),
-        mu_lower=grid_of_bounds.lower("mu", error),
-        epsilon_lower=grid_of_bounds.lower("epsilon", error),
+        mu_lower=bounds["mu"],
+        epsilon_lower=bounds["epsilon"],
         state={
             "version": STATE_VERSION,
             "identity": identity,
@@ -217,38 +220,9 @@ def distinguish_sequentially(
             "crossed": crossed,
             "mixture": mixture.to_dict(),
             "bounds": grid_of_bounds.to_dict(),
+            "evidence": evidence,
         },
     )
-
-
-def _next_end(done: int) -> int:
-    """Where the block after ``done`` pairs ends, if nothing else ends it: at steps of a quarter of what there is."""
-    step = FIRST_BLOCK
-    while 8 * step <= done:
-        step *= 2
-    return (done // step + 1) * step
-
-
-def _training(start: int) -> int:
-    """The pairs that train the scores of a block: all that there were when their number had last doubled."""
-    pairs = FIRST_BLOCK
-    while 2 * pairs <= min(start, MOST_TRAINING):
-        pairs *= 2
-    return pairs if pairs <= start else 0
-
-
-def _outputs(p: Sampler, q: Sampler, start: int, size: int) -> tuple[Array, Array]:
-    return p.collect(f"block {start} dataset", size), q.collect(f"block {start} neighbour", size)
-
-
-def _drawn(p: Sampler, q: Sampler, starts: list[int], stop: int, *, skip: int) -> list[tuple[Array, Array]]:
-    """The earlier blocks that may train, but for the first ``skip``, drawn again.
-
-    If the mechanism has randomness of its own they are other pairs, but no less independent of what is to come.
-    """
-    ends = [*starts[1:], stop]
-    blocks = [(start, end) for start, end in zip(starts, ends, strict=True) if start < MOST_TRAINING]
-    return [_outputs(p, q, start, end - start) for start, end in blocks[skip:]]
 
 
 def _names(known: Score | None, given: Score | None, outputs: int) -> list[str]:
@@ -268,22 +242,23 @@ def _weights(names: list[str], known: Score | None) -> list[float]:
     return [KNOWN_WEIGHT, *[(1 - KNOWN_WEIGHT - 2.0**-40) / others] * others]
 
 
-def _restored(state: dict[str, object] | None, identity: str) -> tuple[list[int], int, int | None, Mixture | None]:
+def _restored(
+    state: dict[str, object] | None, identity: str
+) -> tuple[list[int], int, int | None, Mixture | None, dict[str, Any] | None]:
     if state is None:
-        return [], 0, None, None
+        return [], 0, None, None, None
     if state.get("version") != STATE_VERSION:
         raise InvalidValue("state", state.get("version"), f"of version {STATE_VERSION}", "start a new test")
     if state.get("identity") != identity:
         remedy = "start a new test: another mechanism, pair, claim, error probability or seed is another hypothesis"
         raise InvalidValue("state", "of another test", "of this test", remedy)
-    starts, done, crossed, mixture = (state.get(name) for name in ("starts", "done", "crossed", "mixture"))
-    if (
-        isinstance(starts, list)
-        and isinstance(done, int)
-        and (crossed is None or isinstance(crossed, int))
-        and isinstance(mixture, dict)
-    ):
-        return list(starts), done, crossed, Mixture.from_dict(mixture)
+    names = ("starts", "done", "crossed", "mixture", "evidence")
+    starts, done, crossed, mixture, evidence = (state.get(name) for name in names)
+    if isinstance(starts, list) and isinstance(done, int) and isinstance(mixture, dict):
+        if crossed is None and evidence is None:
+            return list(starts), done, None, Mixture.from_dict(mixture), None
+        if isinstance(crossed, int) and isinstance(evidence, dict):
+            return list(starts), done, crossed, Mixture.from_dict(mixture), evidence
     raise InvalidValue("state", "incomplete", "what an earlier test returned", "start a new test")
 
 

@@ -26,6 +26,17 @@ Array = NDArray[np.float64]
 TWENTIETHS: Final = (2, 4, 6, 8, 10, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 35, 40, 50, 60, 80)
 """Of the claimed value: the grid."""
 
+FIRST_STAKE: Final = 0.25
+"""Of 1/c: the first bet, which decides power alone."""
+FIRST_PAIRS: Final = 12.0
+"""Of squares c^2: what the first bet weighs against those that the pairs suggest."""
+
+
+def bettor(largest_loss: float, *, first: float = FIRST_STAKE) -> Wealth:
+    """One that has not bet yet, and whose first bet is ``first / largest_loss``, for ``first`` in [0, 1/2]."""
+    squares = FIRST_PAIRS * largest_loss**2
+    return Wealth(largest_loss=largest_loss, total=first / largest_loss * squares, squares=squares)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -69,7 +80,7 @@ class BoundGrid:
         mixtures = []
         for rung in rungs:
             loss = rung.payoff.largest_loss * (1 + 1e-12)
-            mixtures.append(Mixture(weights=weights, bettors=tuple(Wealth(largest_loss=loss) for _ in weights)))
+            mixtures.append(Mixture(weights=weights, bettors=tuple(bettor(loss) for _ in weights)))
         return BoundGrid(quantity=quantity, rungs=rungs, mixtures=tuple(mixtures))
 
     def bet(self, scores: list[tuple[Array, Array] | None], size: int) -> BoundGrid:

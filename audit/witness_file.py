@@ -78,7 +78,7 @@ def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
             "options_from_data": filled,
             "source_sha256": source_hash(request.mechanism),
         },
-        "datasets": {name: _dataset(data) for name, data in zip(("dataset", "neighbour"), pair, strict=True)},
+        "datasets": {name: dataset_fields(data) for name, data in zip(("dataset", "neighbour"), pair, strict=True)},
         "mode": "float64, bit for bit" if kind == "low bits" else "" if test is None else test.mode,
         "grid": 0.0 if test is None or kind == "low bits" else grid_of(test.mode),
         "kind": kind,
@@ -172,7 +172,8 @@ def source_hash(mechanism: str) -> str | None:
     return digest.hexdigest()
 
 
-def _dataset(data: NDArray[np.generic] | None) -> dict[str, Any] | None:
+def dataset_fields(data: NDArray[np.generic] | None) -> dict[str, Any] | None:
+    """A dataset with its hash, written out if it is small; None if it is not known."""
     if data is None:
         return None
     small = data.size <= LARGEST_DATASET

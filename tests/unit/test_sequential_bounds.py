@@ -54,14 +54,14 @@ def test_a_refutation_and_its_bound_agree() -> None:
 
 
 def test_bounds_go_on_where_they_stopped() -> None:
-    whole = run(gaussian, GaussianDP("1.2"), most_samples=2000)
-    part = run(gaussian, GaussianDP("1.2"), most_samples=1000)
+    whole = run(gaussian, GaussianDP("1.2"), most_samples=2048)
+    part = run(gaussian, GaussianDP("1.2"), most_samples=1024)
     state = json.loads(json.dumps(part.state, allow_nan=False))
-    resumed = run(gaussian, GaussianDP("1.2"), most_samples=2000, state=state)
+    resumed = run(gaussian, GaussianDP("1.2"), most_samples=2048, state=state)
     assert resumed.mu_lower == whole.mu_lower
     assert resumed.state == whole.state
     with pytest.raises(InvalidValue, match=r"^state="):
-        run(gaussian, GaussianDP("1.2"), most_samples=2000, state=state | {"bounds": []})
+        run(gaussian, GaussianDP("1.2"), most_samples=2048, state=state | {"bounds": []})
 
 
 def wrong_bounds(runs: int, seed: int) -> int:
