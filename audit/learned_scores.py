@@ -6,7 +6,7 @@ is thresholded at epsilon or paid out without recalibration. Three families, by 
 * linear (`scores.fit_linear_score`): exact for Gaussian shifts with any covariance;
 * additive splines: a sum over coordinates of piecewise linear functions, each constant beyond its outer knots: the
   shape of products of independent noises, such as the kinks of Laplace in many coordinates, which no linear score sees;
-* boosted trees: for interactions; they need scikit-learn.
+* boosted trees (`tree_score`): for interactions; they need scikit-learn.
 
 A score must not be learned from the outputs it is then tested on. To pool the counts of folds, each scored by a model
 that was trained on the others, is not valid: the event of each fold depends on the data of the others. `twice_the_mean`
@@ -17,17 +17,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
 
 from dpverdict.audit.scores import LinearScore, Score
+from dpverdict.audit.tree_score import TreeScore, thinned
 from dpverdict.errors import InvalidValue
-
-if TYPE_CHECKING:
-    from sklearn.ensemble import HistGradientBoostingClassifier
 
 Array = NDArray[np.float64]
 Design: TypeAlias = "Array | sparse.csr_array"
@@ -99,32 +97,6 @@ class ChainedScore:
         return {"kind": "chained", "name": self.name, "inner": self.inner.describe(), "outer": self.outer.describe()}
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TreeScore:
-    """The logit of boosted trees, as scikit-learn fitted them."""
-
-    name: str
-    model: HistGradientBoostingClassifier
-
-    def __call__(self, outputs: Array) -> Array:
-        """The scores of outputs of shape (trials, m)."""
-        if not len(outputs):
-            return np.empty(0)
-        scores: Array = np.asarray(self.model.decision_function(outputs), dtype=np.float64)
-        return scores
-
-    def describe(self) -> dict[str, object]:
-        """Kind, baseline and every tree: for each node (value, feature, threshold, left, right, whether a leaf)."""
-        fields = ("value", "feature_idx", "num_threshold", "left", "right", "is_leaf")
-        trees = [
-            [[node[field].item() for field in fields] for node in predictor.nodes]
-            for (predictor,) in self.model._predictors
-        ]
-        baseline = float(np.ravel(self.model._baseline_prediction)[0])
-        return {"kind": "boosted trees", "name": self.name, "baseline": baseline, "fields": fields, "trees": trees}
-
-
 def fit_spline_score(dataset_outputs: Array, neighbour_outputs: Array, *, name: str = SPLINE) -> SplineScore:
     """Logistic regression on hat functions at quantiles of each coordinate, with a penalty of half the squared weights.
 
@@ -142,7 +114,7 @@ def fit_spline_score(dataset_outputs: Array, neighbour_outputs: Array, *, name: 
         remedy = "use a linear score, or project the outputs"
         raise InvalidValue("outputs", f"{m} coordinates", f"at most {MOST_COORDINATES}", remedy)
     rows = max(2, LARGEST_DESIGN // (2 * KNOTS * m))
-    both = np.concatenate([_thinned(p, rows), _thinned(q, rows)])
+    both = np.concatenate([thinned(p, rows), thinned(q, rows)])
     labels = np.repeat([1.0, 0.0], [min(len(p), rows), min(len(q), rows)])
     knots = tuple(_knots(both[:, i]) for i in range(m))
     offset, weights = fit_logistic(_hats(both, knots), labels)
@@ -161,27 +133,10 @@ def fit_chained_score(score: Score, dataset_outputs: Array, neighbour_outputs: A
     return ChainedScore(name=outer.name, inner=score, outer=outer)
 
 
-def fit_tree_score(dataset_outputs: Array, neighbour_outputs: Array) -> TreeScore:
-    """150 rounds of boosted trees of 15 leaves at rate 0.1, stopped early on a tenth of the outputs.
-
-    Raises:
-        InvalidValue: scikit-learn is not installed.
-    """
-    try:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-    except ImportError:
-        remedy = "pip install 'dpverdict[learned]'"
-        raise InvalidValue("score", "boosted trees", "used with scikit-learn installed", remedy) from None
-    p, q = (_table(outputs) for outputs in (dataset_outputs, neighbour_outputs))
-    model = HistGradientBoostingClassifier(
-        max_iter=150, learning_rate=0.1, max_leaf_nodes=15, early_stopping=len(p) >= 100, random_state=0
-    )
-    model.fit(np.concatenate([p, q]), np.repeat([1, 0], [len(p), len(q)]))
-    return TreeScore(name="learned boosted trees", model=model)
-
-
 def scaled(score: Score, factor: float) -> Score:
-    """A multiple of a linear score or of a spline, calibrated or not; any other score as it is."""
+    """A multiple of a linear score, of trees, or of a spline, calibrated or not; any other score as it is."""
+    if isinstance(score, TreeScore):
+        return score.times(factor)
     if isinstance(score, LinearScore):
         return replace(score, weights=score.weights * factor, offset=score.offset * factor)
     if isinstance(score, SplineScore):
@@ -248,11 +203,6 @@ def twice_the_mean(p_values: Array) -> float:
 def _table(outputs: Array) -> Array:
     table = outputs[:, np.newaxis] if outputs.ndim == 1 else outputs
     return table
-
-
-def _thinned(outputs: Array, rows: int) -> Array:
-    kept: Array = outputs[np.linspace(0, len(outputs) - 1, min(len(outputs), rows)).astype(np.int64)]
-    return kept
 
 
 def _knots(values: Array) -> Array:

@@ -126,6 +126,13 @@ def tuned(score: Score, payoff: Payoff, dataset_outputs: Array, neighbour_output
     return scaled(score, payoff.tau / TAU_PER_MU / spread) if spread * TAU_PER_MU > payoff.tau else score
 
 
+def best_losses(dataset_scores: Array, neighbour_scores: Array) -> Array:
+    """The logarithmic losses of the best of a few multiples, taken for a logit: of both sides, one after the other."""
+    first, second = (np.clip(side, -700, 700) for side in (dataset_scores, neighbour_scores))
+    both = [np.concatenate([np.logaddexp(0, -s * first), np.logaddexp(0, s * second)]) for s in SCALES]
+    return min(both, key=lambda each: float(each.mean()))
+
+
 def ranked(
     names: Sequence[str], held_out: tuple[dict[str, Array], dict[str, Array]], claim: Guarantee | None = None
 ) -> list[str]:
@@ -137,12 +144,7 @@ def ranked(
     standard error of the difference.
     """
 
-    def losses(name: str) -> Array:
-        first, second = (np.clip(side[name], -700, 700) for side in held_out)
-        both = [np.concatenate([np.logaddexp(0, -s * first), np.logaddexp(0, s * second)]) for s in SCALES]
-        return min(both, key=lambda each: float(each.mean()))
-
-    by_name = {name: losses(name) for name in names}
+    by_name = {name: best_losses(held_out[0][name], held_out[1][name]) for name in names}
     order = sorted(names, key=lambda name: float(by_name[name].mean()))
     if isinstance(claim, GaussianDP) and LINEAR in by_name:
         excess = by_name[LINEAR] - by_name[order[0]]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpverdict.audit.learned_scores import ChainedScore, SplineScore
 from dpverdict.audit.low_bits import Finite, LowBits, Multiples, Values
 from dpverdict.audit.scores import CallableScore, LinearScore, Score
+from dpverdict.audit.tree_score import TreeScore
 from dpverdict.errors import InvalidValue
 
 Array = NDArray[np.float64]
@@ -22,11 +23,11 @@ def score_from_data(data: Mapping[str, Any], named: Named) -> Score:
     """The score that ``data`` describes.
 
     Args:
-        data: of `Score.describe`: kinds "linear", "additive spline", "chained" and "callable".
+        data: of `Score.describe`: kinds "linear", "additive spline", "boosted trees", "chained" and "callable".
         named: gives the function of a score of kind "callable", of which the data hold the name only.
 
     Raises:
-        InvalidValue: another kind, as boosted trees are.
+        InvalidValue: another kind, such as a ranking of canaries.
         KeyError, TypeError, ValueError: data that no score describes itself by.
 
     >>> score = LinearScore(name="sum", weights=np.ones(2), offset=0.5)
@@ -50,10 +51,12 @@ def score_from_data(data: Mapping[str, Any], named: Named) -> Score:
             if not isinstance(outer, SplineScore):
                 raise ValueError("the outer score is not a spline")
             return ChainedScore(name=str(data["name"]), inner=score_from_data(data["inner"], named), outer=outer)
+        case "boosted trees":
+            return TreeScore.from_data(data)
         case "callable":
             return CallableScore(function=named(str(data["name"])), name=str(data["name"]))
         case kind:
-            remedy = "linear, spline and named scores can be replayed"
+            remedy = "linear, spline, tree and named scores can be replayed"
             raise InvalidValue("score", kind, "a kind of score that is kept as data", remedy)
 
 

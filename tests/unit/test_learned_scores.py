@@ -14,12 +14,12 @@ from dpverdict.audit.learned_scores import (
     fit_chained_score,
     fit_logistic,
     fit_spline_score,
-    fit_tree_score,
     scaled,
     twice_the_mean,
 )
 from dpverdict.audit.portfolio import ranked, tuned
 from dpverdict.audit.scores import LINEAR, CallableScore, Score, fit_linear_score
+from dpverdict.audit.tree_score import fit_tree_score
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.guarantee import GaussianDP, PureDP
 
@@ -61,16 +61,6 @@ def test_a_spline_finds_the_kinks_of_laplace(m: int) -> None:
     assert abs(score(fresh) - true).mean() < 0.12
 
 
-def test_trees_find_an_interaction_that_a_spline_cannot_see() -> None:
-    rng = np.random.default_rng(4)
-    q = rng.choice([-1.0, 1.0], size=(4000, 2))
-    p = q.copy()
-    p[:3000, 1] = p[:3000, 0]
-    held = np.array([[1.0, 1.0], [1.0, -1.0]])
-    assert np.ptp(fit_tree_score(p, q)(held)) > 1
-    assert np.ptp(fit_spline_score(p, q)(held)) < 0.3
-
-
 def test_a_users_score_is_calibrated_whatever_its_scale_and_direction() -> None:
     p, q = laplace(5000, 1)
     user = CallableScore(function=lambda y: -1000 * y[:, 0], name="upside down")
@@ -107,20 +97,6 @@ def test_a_score_is_deterministic_and_ready_for_json(make: type) -> None:
     outputs = np.random.default_rng(5).normal(size=(7, 3))
     np.testing.assert_array_equal(first(outputs), second(outputs))
     assert first(outputs[:0]).shape == (0,)
-
-
-def test_the_description_of_trees_is_enough_to_score() -> None:
-    score = trees()
-    told = score.describe()
-    outputs = np.random.default_rng(5).normal(size=(50, 3))
-    scores = np.full(50, told["baseline"])
-    for tree in told["trees"]:  # type: ignore[attr-defined]  # a list, as every description of trees has
-        for i, row in enumerate(outputs):
-            node = 0
-            while not tree[node][5]:
-                node = tree[node][3] if row[tree[node][1]] <= tree[node][2] else tree[node][4]
-            scores[i] += tree[node][0]
-    np.testing.assert_allclose(scores, score(outputs), rtol=1e-9)
 
 
 def test_what_does_not_fit_is_refused() -> None:
