@@ -17,6 +17,8 @@ from dpverdict.audit.curve_payoff import CurvePayoff
 from dpverdict.audit.learned_scores import MOST_COORDINATES
 from dpverdict.audit.portfolio import Stacked, learn_scores, payoff_of_claim, ranked, tuned
 from dpverdict.audit.scores import Score, fit_linear_score
+from dpverdict.audit.tree_choice import better_trees
+from dpverdict.audit.tree_score import TREES, fit_tree_score
 from dpverdict.audit.trials import Progress, Sampler
 from dpverdict.mechanisms.guarantee import Guarantee
 
@@ -109,7 +111,8 @@ def choose_scores(
     known: Score | None = None,
     given: Score | None = None,
 ) -> tuple[Stacked, list[str]]:
-    """Learn, rank, learn the best again, and scale.
+    """Learn, rank, learn the best again, and scale. Boosted trees join where nothing is known beforehand and the
+    held-out trials show that they are better: see `better_trees`.
 
     Args:
         fit: outputs on both sides that fit the scores, shape (n, m) each.
@@ -126,11 +129,15 @@ def choose_scores(
     learned = learn_scores(*fit, given)
     first = Stacked((*beforehand, *learned))
     order = ranked([one.name for one in first.scores], (_apply(first, held_out[0]), _apply(first, held_out[1])), claim)
+    trees = better_trees(fit, held_out, first, order[0]) if known is None else None
+    if trees is not None:
+        learned, order = [*learned, trees], [trees.name, *order]
     everything = fit
     if len(fit[0]) + len(held_out[0]) <= MOST_REFITTED:
         everything = np.concatenate([fit[0], held_out[0]]), np.concatenate([fit[1], held_out[1]])
         best = next(name for name in order if known is None or name != known.name)
-        again = {one.name: one for one in learn_scores(*everything, given, only=best)}
+        refitted = [fit_tree_score(*everything)] if best == TREES else learn_scores(*everything, given, only=best)
+        again = {one.name: one for one in refitted}
         learned = [again.get(one.name, one) for one in learned]
     payoff = payoff_of_claim(claim)
     return Stacked((*beforehand, *(tuned(score, payoff, *everything) for score in learned), *user)), order
