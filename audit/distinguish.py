@@ -85,7 +85,16 @@ def distinguish(
     explored = explored_trials(p.size, claim, total)
     fitted = math.ceil(FITTED * explored)
     told = [_part(progress, before, total) for before in (0, fitted, 2 * fitted, explored + fitted)]
-    found = explore(p, q, claim, explored, known=claimed, given=given, progress=(told[0], told[1], told[2], told[3]))
+    found = explore(
+        p,
+        q,
+        claim,
+        explored,
+        known=claimed,
+        given=given,
+        fresh=total - explored,
+        progress=(told[0], told[1], told[2], told[3]),
+    )
     plan = plan_rows(
         claim,
         found.held_out,

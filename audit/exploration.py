@@ -13,8 +13,9 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.curve_payoff import CurvePayoff
-from dpverdict.audit.learned_scores import MOST_COORDINATES
+from dpverdict.audit.bounding_scale import bounding_scale
+from dpverdict.audit.curve_payoff import CurvePayoff, SymmetricPayoff
+from dpverdict.audit.learned_scores import MOST_COORDINATES, scaled
 from dpverdict.audit.portfolio import Stacked, learn_scores, payoff_of_claim, ranked, tuned
 from dpverdict.audit.scores import Score, fit_linear_score
 from dpverdict.audit.tree_choice import better_trees
@@ -26,7 +27,7 @@ Array = NDArray[np.float64]
 Sides = tuple[dict[str, Array], dict[str, Array]]
 
 EXPLORED_CURVE: Final = (0.1, 12.0)
-EXPLORED_ALONE: Final = (0.2, 12.0)
+EXPLORED_ALONE: Final = (0.2, 24.0)
 EXPLORED_TOGETHER: Final = (0.4, 120.0)
 """Of the samples, and the limit in square roots of them: with one output number, for a claim that is a whole curve and
 for one of a single epsilon; and with more output numbers."""
@@ -71,6 +72,7 @@ def explore(
     *,
     known: Score | None,
     given: Score | None,
+    fresh: int = 0,
     progress: tuple[Progress, Progress, Progress, Progress],
 ) -> Exploration:
     """Draw the exploring trials of both sides.
@@ -82,6 +84,7 @@ def explore(
         trials: per side.
         known: a score that is known beforehand.
         given: a user's score.
+        fresh: trials per side that will decide.
         progress: of the streams, both sides of the first part before both of the second one.
     """
     parts = math.ceil(FITTED * trials), trials - math.ceil(FITTED * trials)
@@ -97,7 +100,7 @@ def explore(
         )
     ]
     fit, held = (outputs[0], outputs[1]), (outputs[2], outputs[3])
-    scores, order = choose_scores(fit, held, claim, known=known, given=given)
+    scores, order = choose_scores(fit, held, claim, known=known, given=given, fresh=fresh)
     fitting: Sides = ({}, {}) if known is None else ({known.name: known(fit[0])}, {known.name: known(fit[1])})
     held_out = _apply(scores, held[0]), _apply(scores, held[1])
     return Exploration(scores=scores, order=order, fitting=fitting, held_out=held_out)
@@ -110,6 +113,7 @@ def choose_scores(
     *,
     known: Score | None = None,
     given: Score | None = None,
+    fresh: int = 0,
 ) -> tuple[Stacked, list[str]]:
     """Learn, rank, learn the best again, and scale. Boosted trees join where nothing is known beforehand and the
     held-out trials show that they are better: see `better_trees`.
@@ -120,6 +124,8 @@ def choose_scores(
         claim: that will be tested.
         known: a score that is known beforehand.
         given: a user's score.
+        fresh: trials per side that will decide; if there are enough for a certain refutation, scores are scaled for the
+            bound on epsilon.
 
     Returns:
         All scores, the known one first and the user's last, and the names of all but the user's, the best first.
@@ -140,7 +146,12 @@ def choose_scores(
         again = {one.name: one for one in refitted}
         learned = [again.get(one.name, one) for one in learned]
     payoff = payoff_of_claim(claim)
-    return Stacked((*beforehand, *(tuned(score, payoff, *everything) for score in learned), *user)), order
+    learned = [tuned(score, payoff, *everything) for score in learned]
+    if fresh and isinstance(payoff, SymmetricPayoff) and payoff.allowed > 0:
+        # Few parameters are hardly fitted to the very trials that they are judged by; many would be.
+        sides = everything if fit[0].shape[1] == 1 else held_out
+        learned = [scaled(one, bounding_scale(payoff, *(one(side) for side in sides), fresh)) for one in learned]
+    return Stacked((*beforehand, *learned, *user)), order
 
 
 def _apply(scores: Stacked, outputs: Array) -> dict[str, Array]:

@@ -1,6 +1,6 @@
 """One payoff, the scores of fresh outputs, and a share of the error: a p-value by the method that is fit for them.
 
-The mean test is powerful and asymptotic; it is used for shares from 0.01 on, at least 200 pairs, little skewness, and
+The mean test is powerful and asymptotic; it is used for shares from 0.01 on, at least 100 pairs, little skewness, and
 events that were seen often enough. Everything else is decided by betting, which is valid at every number of pairs and
 every share, and nearly as powerful at small shares.
 """

@@ -13,6 +13,7 @@ from scipy import stats
 from dpverdict.audit.betting import Wealth, betting_p
 from dpverdict.audit.curve_payoff import CurvePayoff, Payoff, SymmetricPayoff
 from dpverdict.audit.mean_test import Moments, mean_test
+from dpverdict.audit.payoff_test import payoff_test
 from dpverdict.mechanisms.guarantee import GaussianDP, PureDP
 
 WRONGLY_DECLARED = 1e-6
@@ -66,6 +67,28 @@ def test_the_mean_test_keeps_its_level(payoff: Payoff, draw: Draw, n: int, seed:
 def test_the_mean_test_keeps_its_level_in_many_runs(payoff: Payoff, draw: Draw, n: int, seed: int) -> None:
     runs = 20_000
     found = rejections(payoff, draw, n, runs, seed)
+    print(f"{payoff.describe()}, {n} trials: {found / runs:.4f}")
+    assert not is_above(found, runs)
+    assert found / runs <= 0.055
+
+
+def few_pairs_rejected(payoff: Payoff, draw: Draw, n: int, runs: int, seed: int) -> int:
+    """With the choice of the method: few rare events, or much skewness, are left to betting."""
+    rng = np.random.default_rng(seed)
+    return sum(payoff_test(payoff, *draw(rng, n), LEVEL).p_value <= LEVEL for _ in range(runs))
+
+
+@pytest.mark.parametrize(("payoff", "draw"), CASES)
+def test_a_payoff_keeps_its_level_with_a_hundred_pairs(payoff: Payoff, draw: Draw, seed: int) -> None:
+    assert not is_above(few_pairs_rejected(payoff, draw, 100, 2000, seed), 2000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("payoff", "draw"), CASES)
+@pytest.mark.parametrize("n", [99, 100, 150])
+def test_a_payoff_keeps_its_level_with_few_pairs_in_many_runs(payoff: Payoff, draw: Draw, n: int, seed: int) -> None:
+    runs = 20_000
+    found = few_pairs_rejected(payoff, draw, n, runs, seed)
     print(f"{payoff.describe()}, {n} trials: {found / runs:.4f}")
     assert not is_above(found, runs)
     assert found / runs <= 0.055
