@@ -150,7 +150,7 @@ def choose_scores(
     if fresh and isinstance(payoff, SymmetricPayoff) and payoff.allowed > 0:
         # Few parameters are hardly fitted to the very trials that they are judged by; many would be.
         sides = everything if fit[0].shape[1] == 1 else held_out
-        learned = [scaled(one, bounding_scale(payoff, *(one(side) for side in sides), fresh)) for one in learned]
+        learned = [scaled(one, bounding_scale(payoff, one(sides[0]), one(sides[1]), fresh)) for one in learned]
     return Stacked((*beforehand, *learned, *user)), order
 
 
