@@ -60,6 +60,10 @@ class Stream:
         starts: where the blocks of earlier calls began; it grows with every block that is drawn.
     """
 
+    p: Sampler
+    q: Sampler
+    starts: list[int]
+
     def __init__(self, p: Sampler, q: Sampler, starts: list[int]) -> None:
         self.p, self.q, self.starts = p, q, starts
         self._held: list[Block] = []

@@ -1,5 +1,7 @@
 """The types hold in strict mode, and the type checker does read all four folders."""
 
+import importlib.util
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +22,18 @@ def mypy(root: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=root, capture_output=True, text=True)
 
 
+def pyright(root: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--project", str(root)]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True)
+
+
+needs_pyright = pytest.mark.skipif(importlib.util.find_spec("pyright") is None, reason="pyright is not installed")
+CHECKERS = {
+    "mypy": (mypy, "canary.py:1: error: Incompatible types in assignment"),
+    "pyright": (pyright, "(reportAssignmentType)"),
+}
+
+
 @needs_links
 def test_the_package_is_typed_in_strict_mode() -> None:
     checked = mypy(ROOT)
@@ -28,17 +42,36 @@ def test_the_package_is_typed_in_strict_mode() -> None:
 
 @needs_links
 @pytest.mark.parametrize("folder", ["src/dpverdict", *FOLDERS])
-def test_a_planted_type_error_is_found(tmp_path: Path, folder: str) -> None:
+@pytest.mark.parametrize("name", ["mypy", pytest.param("pyright", marks=needs_pyright)])
+def test_a_planted_type_error_is_found(tmp_path: Path, name: str, folder: str) -> None:
     """A house of the same shape, empty but for one fault: a checker that skips a folder would pass it."""
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     package = tmp_path / "src/dpverdict"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    for name in FOLDERS:
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").touch()
-        (package / name).symlink_to((ROOT / "src/dpverdict" / name).readlink())
+    for made in FOLDERS:
+        (tmp_path / made).mkdir()
+        (tmp_path / made / "__init__.py").touch()
+        (package / made).symlink_to((ROOT / "src/dpverdict" / made).readlink())
     (tmp_path / folder / "canary.py").write_text("number: int = 'text'\n")
-    checked = mypy(tmp_path)
+    checker, message = CHECKERS[name]
+    checked = checker(tmp_path)
     assert checked.returncode == 1, checked.stdout + checked.stderr
-    assert "canary.py:1: error: Incompatible types in assignment" in checked.stdout
+    assert message in checked.stdout
+
+
+def test_a_public_name_without_a_written_type_is_found() -> None:
+    """What pyright says of the installed package is judged by public_types.py, in the gate."""
+    untyped = runpy.run_path(str(ROOT / "tests/repo/public_types.py"))["untyped"]
+    symbols = [
+        {"name": f"dpverdict.{name}", "isExported": exported, "isTypeKnown": known, "diagnostics": []}
+        for name, exported, known in (
+            ("audit.certify", True, True),
+            ("audit.canary", True, False),
+            ("audit._private", False, False),
+            ("proofs.registry.canary", True, False),
+            ("proofs.lebeda2024_algebra.x", True, False),
+        )
+    ]
+    found = list(untyped({"typeCompleteness": {"symbols": symbols}}))
+    assert [line.partition(":")[0] for line in found] == ["dpverdict.audit.canary", "dpverdict.proofs.registry.canary"]
