@@ -163,7 +163,7 @@ def fit_logistic(design: Design, labels: Array, *, penalty: float = PENALTY) -> 
     beta = np.zeros(k + 1)
     ridge = np.concatenate([[1e-9 * n], np.full(k, penalty)])
     sampled = slice(None, None, math.ceil(n / CURVATURE_ROWS))
-    part = design[sampled].toarray() if isinstance(design, sparse.csr_array) else design[sampled]
+    part = design[sampled] if isinstance(design, np.ndarray) else design[sampled].toarray()
 
     def objective(at: Array, logit: Array) -> float:
         return float(np.logaddexp(0, logit).sum() - labels @ logit + 0.5 * (ridge * at**2).sum())
@@ -183,9 +183,10 @@ def fit_logistic(design: Design, labels: Array, *, penalty: float = PENALTY) -> 
         hessian[np.diag_indices(k + 1)] += ridge
         step = np.linalg.solve(hessian, gradient)
         along = step[0] + design @ step[1:]
-        size = 1.0
-        while size > 1e-6 and (moved := objective(beta - size * step, logit - size * along)) > value:
+        size, moved = 1.0, objective(beta - step, logit - along)
+        while size > 1e-6 and moved > value:
             size /= 2
+            moved = objective(beta - size * step, logit - size * along)
         if size <= 1e-6:
             break
         beta, logit = beta - size * step, logit - size * along
