@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from dpverdict.audit.distinguishing_test import DistinguishingTest
 from dpverdict.audit.embedding_check import EmbeddingCheck
@@ -23,6 +23,9 @@ from dpverdict.audit.verdict import Status, Verdict
 from dpverdict.audit.worst_case import WorstCase
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from dpverdict.audit.sequential import SequentialTest  # which itself needs this module
 
 EXIT_CODES: Final[Mapping[Status, int]] = {Status.CERTIFIED: 0, Status.REFUTED: 1, Status.INCONCLUSIVE: 3}
 """What the command line returns to the shell; 2 is a usage error."""
@@ -44,7 +47,8 @@ class Report:
         verdict: exact evidence; None for a black box.
         worst: the worst neighbouring pair and its privacy loss; None for a black box.
         embedding: whether Algorithm 1 is the image of the standard mechanism; None where that is not claimed.
-        test: statistical evidence; None if nothing was sampled.
+        test: statistical evidence from a fixed number of samples; None if there is none.
+        sequential: the same from pairs drawn one after another; None if there is none.
         membership: the membership-inference game of one record of a real table, in words; None if there is no table.
         implementation: what a few runs with known random numbers show of the code; empty if nothing was run.
         leak: the search through the low bits of the outputs; None if the claim is not audited as one about float64.
@@ -66,6 +70,7 @@ class Report:
     worst: WorstCase | None = None
     embedding: EmbeddingCheck | None = None
     test: DistinguishingTest | None = None
+    sequential: SequentialTest | None = None
     membership: Mapping[str, str] | None = None
     implementation: tuple[GreyBoxFinding, ...] = ()
     leak: FloatLeak | None = None
@@ -78,9 +83,10 @@ class Report:
     def __post_init__(self) -> None:
         if self.created.utcoffset() != timedelta(0):
             raise InvalidValue("created", self.created, "a time in UTC", "use datetime.now(timezone.utc)")
-        if self.verdict is None and self.test is None:
+        tests = {"test": self.test, "sequential": self.sequential, "leak": self.leak}
+        if self.verdict is None and self.test is None and self.sequential is None:
             raise InvalidValue("evidence", None, "a verdict, a test or both", "run certify or distinguish first")
-        for name, evidence in (("verdict", self.verdict), ("test", self.test), ("leak", self.leak)):
+        for name, evidence in {"verdict": self.verdict, **tests}.items():
             if evidence is not None and evidence.claim != self.claim:
                 requirement = f"about the claim {self.claim.describe()}"
                 raise InvalidValue(
@@ -143,7 +149,7 @@ class Report:
     def status(self) -> Status:
         """The exact verdict, unless the releases contradict it; a test alone can refute, never certify."""
         found = Status.INCONCLUSIVE if self.verdict is None else self.verdict.status
-        if any(one is not None and one.refuted for one in (self.test, self.leak)):
+        if any(one is not None and one.refuted for one in (self.test, self.sequential, self.leak)):
             return Status.REFUTED
         another_law = self._exceeds_exact_mu or (self.embedding is not None and not self.embedding.holds)
         if found is Status.CERTIFIED and another_law:
@@ -160,12 +166,13 @@ class Report:
         """One sentence: why the status is what it is."""
         if self.disagreement is not None:
             return self.disagreement
-        verdict, test, claim = self.verdict, self.test, self.claim.describe()
+        verdict, claim = self.verdict, self.claim.describe()
         if verdict is not None and verdict.certificate is not None:
             return f"Certified by {verdict.certificate.method}: {_sentence(verdict.certificate.statement)}"
         if verdict is not None and verdict.witness is not None:
             return f"The claim {claim} is false: {_sentence(verdict.witness.statement)}"
-        if test is not None and test.refuted:
+        test = next((one for one in (self.test, self.sequential) if one is not None and one.refuted), None)
+        if test is not None:
             return f"The claim {claim} is false, unless a test with error probability {test.error_probability:g} erred."
         if verdict is not None and verdict.reason is not None:
             return f"Neither shown nor refuted: {_sentence(verdict.reason)}"

@@ -1,6 +1,6 @@
-"""A card for notebooks: what a `Report`, a `Verdict` or a `DistinguishingTest` says, as a few lines of HTML.
+"""A card for notebooks: what a report, a verdict or the result of a test says, as a few lines of HTML.
 
-All three are shown as the same card, since each is a report of what is known. The style is inline, and takes ground and
+All are shown as the same card, since each is a report of what is known. The style is inline, and takes ground and
 ink from the notebook, so the card is readable in light and dark; every text is escaped.
 """
 
@@ -16,6 +16,7 @@ from dpverdict.audit.report import Report
 from dpverdict.audit.report_html import MARKS, numbers_to_read_first
 from dpverdict.audit.report_numbers import shown
 from dpverdict.audit.report_table import Evidence
+from dpverdict.audit.sequential import SequentialTest
 from dpverdict.audit.verdict import Status, Verdict
 
 GROUNDS: Final = {Status.CERTIFIED: "#15803d", Status.REFUTED: "#b91c1c", Status.INCONCLUSIVE: "#854d0e"}
@@ -31,7 +32,7 @@ VALUE: Final = "padding:.15em 0;text-align:left;vertical-align:top"
 PLAIN: Final = "background:none;border:0"
 
 
-def card(found: Report | Verdict | DistinguishingTest) -> str:
+def card(found: Report | Verdict | DistinguishingTest | SequentialTest) -> str:
     """The card as HTML: status, claim, answer, and a table for each kind of evidence."""
     report = as_report(found)
     badge = f'<span style="{BADGE}{GROUNDS[report.status]}">{MARKS[report.status]} {report.status.name}</span>'
@@ -46,7 +47,7 @@ def card(found: Report | Verdict | DistinguishingTest) -> str:
     return f'<div style="{CARD}">{"".join(lines)}</div>'
 
 
-def as_report(found: Report | Verdict | DistinguishingTest) -> Report:
+def as_report(found: Report | Verdict | DistinguishingTest | SequentialTest) -> Report:
     """A report that holds this evidence alone; a report is itself."""
     match found:
         case Report():
@@ -56,6 +57,9 @@ def as_report(found: Report | Verdict | DistinguishingTest) -> Report:
         case DistinguishingTest():
             name, claim = found.mechanism, found.claim
             return Report(name=name, claim=claim, created=datetime.now(UTC), test=found, seed=found.seed)
+        case SequentialTest():
+            name, claim = found.mechanism, found.claim
+            return Report(name=name, claim=claim, created=datetime.now(UTC), sequential=found, seed=found.seed)
 
 
 def _first(report: Report, evidence: Evidence) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from dpverdict.audit.report import Report
 from dpverdict.audit.report_figures import covariance, profile, trade_off
 from dpverdict.audit.report_numbers import gdp_parameter, shown
 from dpverdict.audit.report_sections import sections
+from dpverdict.audit.report_sequential import sequential_tiles
 from dpverdict.audit.report_statistics import statistical_tiles
 from dpverdict.audit.report_table import Evidence
 from dpverdict.audit.verdict import Status
@@ -102,9 +103,10 @@ def numbers_to_read_first(report: Report) -> list[Tile]:
         if mu is not None:
             name = "Exact mu of the worst neighbours" if report.worst.exact else "Mu of any neighbours, at most"
             tiles.append(Tile(name=name, value=shown(mu, 10), evidence=Evidence.EXACT))
-    if report.test is not None:
-        named = statistical_tiles(report.test)
-        tiles += [Tile(name=name, value=value, evidence=Evidence.STATISTICAL) for name, value in named.items()]
+    named = {} if report.test is None else statistical_tiles(report.test)
+    if report.sequential is not None:
+        named |= sequential_tiles(report.sequential)
+    tiles += [Tile(name=name, value=value, evidence=Evidence.STATISTICAL) for name, value in named.items()]
     return tiles
 
 

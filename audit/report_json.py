@@ -108,10 +108,12 @@ def _statistical(report: Report) -> object:
             "error_probability": check.error_probability,
             "seed": check.seed,
         }
-    if report.test is None and embedding is None and report.leak is None:
+    sequential = None if report.sequential is None else report.sequential.to_dict()
+    if report.test is None and embedding is None and report.leak is None and sequential is None:
         return None
     return {
         "test": None if report.test is None else report.test.to_dict(),
+        "sequential": sequential,
         "embedding": embedding,
         "low_bits": None if report.leak is None else report.leak.describe(),
     }

@@ -12,6 +12,7 @@ from dpverdict.audit.embedding_check import EmbeddingCheck, Finding
 from dpverdict.audit.report import Report
 from dpverdict.audit.report_implementation import implementation_section, leak_section
 from dpverdict.audit.report_numbers import at_most, decimal, gdp_parameter, shown, stated_deltas, stated_profile
+from dpverdict.audit.report_sequential import sequential_section
 from dpverdict.audit.report_statistics import statistics_section
 from dpverdict.audit.report_table import Evidence, Section, Table, facts
 from dpverdict.audit.verdict import Certificate, Witness
@@ -46,6 +47,8 @@ def _sections(report: Report) -> Iterator[Section]:
         yield from _embedding(report.embedding)
     if report.test is not None:
         yield statistics_section(report.test, report.agreement)
+    if report.sequential is not None:
+        yield sequential_section(report.sequential)
     if report.leak is not None:
         yield leak_section(report.leak)
     if report.implementation:

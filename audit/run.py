@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Final, final
@@ -183,29 +183,32 @@ def audit_callable(
         MechanismFailure: it raises, or returns something that is not an array of numbers of one shape.
     """
     test, leak = _tests(mechanism, neighbours, claim, sampling)
-    implementation = grey_box_checks(mechanism, neighbours, seed=sampling.seed)
+    report = Report(name=name, claim=claim, created=datetime.now(UTC), test=test, leak=leak, command=command)
+    return described(report, mechanism, neighbours, sampling.seed, parameters or {})
+
+
+def described(
+    report: Report, mechanism: AnyMechanism, neighbours: NeighbourPair, seed: int, parameters: Mapping[str, str]
+) -> Report:
+    """The report of the tests of a black box, with what else a few runs show of its code."""
+    implementation = grey_box_checks(mechanism, neighbours, seed=seed)
     assumptions = ["the releases are independent of each other"]
     if draws_elsewhere(implementation):
         assumptions.append(
             "the mechanism draws randomness of its own, which the seed does not govern: another run sees other releases"
         )
-    return Report(
-        name=name,
-        claim=claim,
-        created=datetime.now(UTC),
+    return replace(
+        report,
         parameters={
             "kind": "black box: only its releases are seen",
             "neighbouring relation": f"{adjacency_name(neighbours.adjacency)} (as the lengths of the datasets say)",
             "tested on": neighbours.describe(),
-            **(parameters or {}),
+            **parameters,
         },
-        test=test,
-        leak=leak,
         implementation=implementation,
         assumptions=tuple(assumptions),
-        seed=sampling.seed,
+        seed=seed,
         versions=software_versions(),
-        command=command,
     )
 
 

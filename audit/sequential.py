@@ -90,6 +90,33 @@ class SequentialTest:
     def __bool__(self) -> NoReturn:
         raise TypeError("a SequentialTest can refute, never certify; read test.refuted")
 
+    def to_dict(self) -> dict[str, object]:
+        """The result as JSON-ready data, without the state."""
+        return {
+            "kind": self.kind,
+            "refuted": self.refuted,
+            "stopped_at": self.stopped_at,
+            "claim": self.claim.describe(),
+            "mechanism": self.mechanism,
+            "error_probability": self.error_probability,
+            "samples": self.samples,
+            "bet_on": self.bet_on,
+            "seed": self.seed,
+            "scores": dict(self.scores),
+            "e_value": self.e_value,
+            "p_value": self.p_value,
+            "mu_lower": self.mu_lower,
+            "epsilon_lower": self.epsilon_lower,
+            "mode": self.mode,
+            "witness": self.witness,
+        }
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dpverdict.audit.report_card import card
+
+        return card(self)
+
     def summary(self) -> str:
         """One line: outcome, claim, error probability, wealth, pairs."""
         outcome = f"refuted after {self.stopped_at} pairs" if self.refuted else f"not refuted by {self.samples} pairs"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, final
 
 import pytest
@@ -107,14 +106,32 @@ class PrivacyAudit:
         from dpverdict.testing import assert_private
 
         __tracebackhide__ = True
+        part, seed = self._next()
+        return assert_private(mechanism, claim, error_probability=part, seed=seed, **options)
+
+    def at(self, settings: Any, make: Any, **options: Any) -> list[Report]:
+        """Audit a mechanism at several settings of its parameters, and fail the test unless it keeps every claim.
+
+        Args:
+            settings: see `dpverdict.testing.assert_private_at`.
+            make: see there.
+            options: those of `assert_private`, but for the error probability and the seed.
+        """
+        from dpverdict.testing import assert_private_at
+
+        __tracebackhide__ = True
+        part, seed = self._next()
+        return assert_private_at(settings, make, error_probability=part, seed=seed, **options)
+
+    def _next(self) -> tuple[float, int]:
+        """The error probability and the seed of the next audit."""
         self.audits += 1
         part = self.share / (self.audits * (self.audits + 1)) / 2  # an audit has at most two tests
-        seed = _derived(self.seed, str(self.audits))
-        return assert_private(mechanism, claim, error_probability=part, seed=seed, **options)
+        return part, _derived(self.seed, str(self.audits))
 
 
 @pytest.fixture
-def privacy_audit(request: pytest.FixtureRequest) -> Callable[..., Report]:
+def privacy_audit(request: pytest.FixtureRequest) -> PrivacyAudit:
     """Fails the test unless a mechanism keeps a claim: ``privacy_audit(mechanism, claim, neighbours=(x, y))``."""
     config = request.config
     share = _budget(config) / config.stash.get(_TESTS, 1)

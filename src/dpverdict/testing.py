@@ -12,8 +12,8 @@ be refuted. Under pytest the fixture ``privacy_audit`` gives the seed and the er
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from dpverdict.errors import InvalidValue
 
@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from dpverdict.mechanisms.mechanism import AdditiveMechanism
     from dpverdict.mechanisms.neighbours import NeighbourPair
 
-DEFAULT_SAMPLES: Final = 20_000
-"""Releases per dataset of a callable: enough for a gross error, seconds for most mechanisms."""
+Setting = TypeVar("Setting")
 
-SHOWN: Final = ("subject", "worst", "witness", "reason", "statistics")
+DEFAULT_SAMPLES: Final = 20_000
+"""Releases per dataset of a callable, at most: enough for a gross error, seconds for most mechanisms."""
+
+SHOWN: Final = ("subject", "worst", "witness", "reason", "statistics", "sequential")
 """The sections of a report that a failure shows."""
 
 
@@ -58,6 +60,7 @@ def assert_private(
     samples: int | None = None,
     score: Callable[[NDArray[np.float64]], object] | None = None,
     delta: Exact | None = None,
+    sequential: bool | None = None,
 ) -> Report:
     """Audit a mechanism, and raise unless it keeps its claim.
 
@@ -67,9 +70,11 @@ def assert_private(
         error_probability: that a test refutes a true claim; 0 is not possible, 1e-6 is a good choice.
         seed: of every random number.
         neighbours: the datasets it is run on, the larger first; needed for a callable.
-        samples: releases per dataset; `DEFAULT_SAMPLES` if left out.
+        samples: releases per dataset, at most; `DEFAULT_SAMPLES` if left out.
         score: scores releases, see `distinguish`.
         delta: at which epsilon is bounded from below.
+        sequential: whether a callable is run pair by pair and only until its claim falls (True, unless there is a
+            ``delta``), or ``samples`` times in any case, with sharper bounds (False).
 
     Returns:
         The report, if the claim is certified, or, for a callable, not refuted.
@@ -81,6 +86,7 @@ def assert_private(
     __tracebackhide__ = True  # pytest shows the line of the caller, and the report
 
     from dpverdict.audit.run import Sampling, audit_callable, audit_mechanism
+    from dpverdict.audit.run_sequentially import audit_sequentially
     from dpverdict.audit.trials import mechanism_name
     from dpverdict.audit.verdict import Status
     from dpverdict.mechanisms.guarantee import parse_guarantee
@@ -105,11 +111,71 @@ def assert_private(
             remedy = "give two datasets, the larger first"
             raise InvalidValue("neighbours", None, "given for a callable", remedy)
         name = mechanism_name(mechanism)
-        report = audit_callable(mechanism, guarantee, neighbours=pair, sampling=sampling, name=name)
+        if sequential and delta is not None:
+            remedy = "leave out one of the two: pair by pair, epsilon is bounded at the delta of the claim"
+            raise InvalidValue("delta", delta, "left out of a sequential test", remedy)
+        if sequential or (sequential is None and delta is None):
+            report = audit_sequentially(
+                mechanism,
+                guarantee,
+                neighbours=pair,
+                most_samples=sampling.samples,
+                error_probability=error_probability,
+                seed=seed,
+                name=name,
+                score=score,
+            )
+        else:
+            report = audit_callable(mechanism, guarantee, neighbours=pair, sampling=sampling, name=name)
         kept = report.status is not Status.REFUTED
     if not kept:
         raise PrivacyViolation(report)
     return report
+
+
+def assert_private_at(
+    settings: Sequence[Setting],
+    make: Callable[[Setting], tuple[AdditiveMechanism | AnyMechanism, Guarantee | str]],
+    *,
+    error_probability: float,
+    seed: int,
+    **options: Any,
+) -> list[Report]:
+    """Audit a mechanism at several settings of its parameters, and raise at the first that breaks its claim.
+
+    Some mistakes are right at one setting: noise of scale epsilon in place of 1/epsilon keeps epsilon = 1.
+
+    Args:
+        settings: at least two, no two of them equal; each may be anything.
+        make: a setting to the mechanism and what it promises there.
+        error_probability: of the audits together; they share it equally.
+        seed: of every random number.
+        options: those of `assert_private`.
+
+    Returns:
+        The reports, in the order of the settings.
+
+    Raises:
+        InvalidValue: fewer than two different settings.
+        PrivacyViolation: as `assert_private` does, with a note that names the setting.
+    """
+    __tracebackhide__ = True
+
+    from dpverdict.audit.error_budget import divide
+
+    if len(settings) < 2 or any(one == other for i, one in enumerate(settings) for other in settings[:i]):
+        remedy = "add one where the noise has another scale"
+        raise InvalidValue("settings", list(settings), "at least two, all different", remedy)
+    shares = divide(error_probability, {str(i): 1.0 for i in range(len(settings))})
+    reports: list[Report] = []
+    for setting, share in zip(settings, shares.values(), strict=True):
+        mechanism, claim = make(setting)
+        try:
+            reports.append(assert_private(mechanism, claim, error_probability=share, seed=seed, **options))
+        except PrivacyViolation as violation:
+            violation.add_note(f"at the setting {setting!r}")
+            raise
+    return reports
 
 
 def as_pair(neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike]) -> NeighbourPair:

@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.correlated_gaussian import CorrelatedGaussian
 from dpverdict.mechanisms.guarantee import GaussianDP
 from dpverdict.pytest_plugin import PrivacyAudit
-from dpverdict.testing import PrivacyViolation, as_pair, assert_private
+from dpverdict.testing import PrivacyViolation, as_pair, assert_private, assert_private_at
 
 PAIR = (np.ones((2, 1)), np.ones((1, 1)))
 SUITE = """
@@ -46,6 +48,9 @@ def test_known_wrong(privacy_audit):
 def test_slow(privacy_audit):
     privacy_audit(noisy(1.0), "eps=1", neighbours=PAIR, samples=100_000)
 
+def test_settings(privacy_audit):
+    privacy_audit.at([0.5, 1], lambda eps: (noisy(eps), f"eps={eps}"), neighbours=PAIR)
+
 def test_budget(privacy_audit):
     with open("shares.txt", "a") as file:
         file.write(json.dumps([privacy_audit.share, privacy_audit.seed]) + "\\n")
@@ -61,10 +66,13 @@ def session(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_suite_of_another_library(tmp_path: Path) -> None:
     run = session(tmp_path, "--dpverdict-seed=5")
-    assert "2 failed, 3 passed, 1 skipped" in run.stdout, run.stdout + run.stderr
+    assert "3 failed, 3 passed, 1 skipped" in run.stdout, run.stdout + run.stderr
     assert "error probability 1e-06 for all privacy audits together, --dpverdict-seed=5" in run.stdout
     assert "FAILED test_suite.py::test_wrong" in run.stdout
     assert "FAILED test_suite.py::test_known_wrong" in run.stdout
+    assert "FAILED test_suite.py::test_settings" in run.stdout
+    assert "at the setting 0.5" in run.stdout
+    assert "refuted after" in run.stdout
     assert "REFUTED" in run.stdout
     assert re.search(r"To see it again: seed=\d+", run.stdout)
 
@@ -132,3 +140,38 @@ def test_a_callable_needs_a_claim_and_neighbours() -> None:
         assert_private(print, "eps=1", error_probability=1e-6, seed=1)
     with pytest.raises(InvalidValue, match="neighbours"):
         as_pair((np.zeros((2, 1)), np.ones((2, 1))))
+
+
+def noisy(scale: float) -> Callable[..., np.ndarray]:
+    return lambda dataset, rng, trials: dataset.sum(axis=0) + rng.laplace(scale=scale, size=(trials, 1))
+
+
+def test_a_callable_is_run_pair_by_pair_until_its_claim_falls() -> None:
+    with pytest.raises(PrivacyViolation, match="refuted after") as caught:
+        assert_private(noisy(0.3), "eps=1", neighbours=PAIR, error_probability=1e-6, seed=1)
+    found = caught.value.report.sequential
+    assert found is not None
+    assert found.stopped_at is not None
+    assert found.samples < 2000
+    kept = assert_private(noisy(1), "eps=1", neighbours=PAIR, error_probability=1e-6, seed=1, samples=2000)
+    assert (kept.status, kept.test) == (Status.INCONCLUSIVE, None)
+    with pytest.raises(PrivacyViolation) as caught:
+        assert_private(noisy(0.3), "eps=1", neighbours=PAIR, error_probability=1e-6, seed=1, sequential=False)
+    assert caught.value.report.test is not None
+    assert caught.value.report.sequential is None
+    with pytest.raises(InvalidValue, match="sequential"):
+        assert_private(noisy(1), "eps=1", neighbours=PAIR, error_probability=1e-6, seed=1, delta=0.1, sequential=True)
+
+
+def test_a_mistake_that_one_setting_hides_shows_at_another() -> None:
+    """The scale is epsilon, where it ought to be 1/epsilon."""
+    common = {"neighbours": PAIR, "error_probability": 1e-6, "seed": 1}
+    assert_private(noisy(1), "eps=1", **common)
+    with pytest.raises(PrivacyViolation) as caught:
+        assert_private_at([1, "1/2"], lambda eps: (noisy(float(Fraction(eps))), f"eps={eps}"), **common)
+    assert caught.value.__notes__ == ["at the setting '1/2'"]
+    right = assert_private_at([1, 0.5], lambda eps: (noisy(1 / eps), f"eps={eps}"), samples=2000, **common)
+    assert [report.claim.describe() for report in right] == ["eps=1", "eps=0.5"]
+    for wrong in ([1], [1, 1.0]):
+        with pytest.raises(InvalidValue, match="at least two"):
+            assert_private_at(wrong, lambda eps: (noisy(1 / eps), f"eps={eps}"), **common)
