@@ -26,9 +26,9 @@ Array = NDArray[np.float64]
 TWENTIETHS: Final = (2, 4, 6, 8, 10, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 35, 40, 50, 60, 80)
 """Of the claimed value: the grid."""
 
-FIRST_STAKE: Final = 0.25
+FIRST_STAKE: Final = 0.3
 """Of 1/c: the first bet, which decides power alone."""
-FIRST_PAIRS: Final = 12.0
+FIRST_PAIRS: Final = 20.0
 """Of squares c^2: what the first bet weighs against those that the pairs suggest."""
 
 
