@@ -7,6 +7,7 @@ claim fell, and the stake that was reached. `sequential_replay` lets that bettor
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields
@@ -17,7 +18,6 @@ from typing import Any, Final
 import numpy as np
 
 from dpverdict.audit.betting import Mixture
-from dpverdict.audit.callables import load_callable
 from dpverdict.audit.catalogue import takes
 from dpverdict.audit.curve_payoff import CurvePayoff, Payoff
 from dpverdict.audit.report import software_versions
@@ -108,7 +108,7 @@ def sequential_document(
         samples: pairs in all.
         score: the user's function, if there is one.
     """
-    name, options = _name(mechanism, p.name)
+    name, options, source = _name(mechanism, p.name)
     kept = {key: value for key, value in evidence.items() if key not in ("score", "bettors")}
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -120,7 +120,7 @@ def sequential_document(
             "name": name,
             "options": options,
             "options_from_data": False,
-            "source_sha256": source_hash(name),
+            "source_sha256": source,
         },
         "datasets": {"dataset": dataset_fields(p.dataset), "neighbour": dataset_fields(q.dataset)},
         "mode": mode,
@@ -141,8 +141,9 @@ def sequential_document(
     return {**document, "sha256": checksum(document)}
 
 
-def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str]]:
-    """The name and the options from which `find` makes the same mechanism, or else one that it does not find."""
+def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str | None]:
+    """The name and the options from which `find` makes the same mechanism, or a name that it does not find; with the
+    hash of the source."""
     if isinstance(mechanism, AdditiveMechanism):
         stated = {
             **mechanism.describe(),
@@ -153,13 +154,16 @@ def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str]]:
         with suppress(DpverdictError):
             again = find(shown, options).mechanism
             if isinstance(again, AdditiveMechanism) and _same(again, mechanism):
-                return shown, options
+                return shown, options, None
     function = mechanism.function if isinstance(mechanism, batched) else mechanism
     found = _function_name(function)
-    if found is not None and isinstance(mechanism, batched) and not isinstance(with_batches(function), batched):
+    if isinstance(mechanism, batched) and not isinstance(with_batches(function), batched):
         found = None  # found by its name it would be called once per trial
+    if found is not None:
+        file = str(inspect.getsourcefile(function))  # type: ignore[arg-type]  # a function, see `_function_name`
+        return found, {}, source_hash(f"{file}:{found.rpartition(':')[2]}")
     where = function if inspect.isroutine(function) else type(function)
-    return found or f"an object made in Python, {where.__module__}.{where.__qualname__}", {}
+    return f"an object made in Python, {where.__module__}.{where.__qualname__}", {}, None
 
 
 def _same(one: AdditiveMechanism, other: AdditiveMechanism) -> bool:
@@ -170,12 +174,8 @@ def _function_name(function: object) -> str | None:
     """``module:function``, or ``file.py:function`` of a script; None of anything that is not found by such a name."""
     if not inspect.isfunction(function) or not function.__qualname__.isidentifier():
         return None
-    where = function.__module__
-    if where == "__main__":
-        where = inspect.getsourcefile(function) or ""
-        return f"{where}:{function.__qualname__}" if Path(where).is_file() else None
-    try:
-        found = load_callable(f"{where}:{function.__qualname__}", name="mechanism")
-    except DpverdictError:
+    where, name = function.__module__, function.__qualname__
+    file = inspect.getsourcefile(function)
+    if getattr(sys.modules.get(where), name, None) is not function or file is None or not Path(file).is_file():
         return None
-    return f"{where}:{function.__qualname__}" if found is function else None
+    return f"{file if where == '__main__' else where}:{name}"

@@ -88,7 +88,10 @@ def test_functions_are_found_by_their_name(tmp_path: Path, monkeypatch: pytest.M
     Path("seqrel.py").write_text(RELEASES)
     import seqrel  # type: ignore[import-not-found]  # written just now
 
+    path = list(sys.path)
     document = written(refuted(seqrel.noisy, GaussianDP(1), score=seqrel.first), tmp_path)
+    assert sys.path == path
+    assert replay(document, seed=3).same_source is True
     assert (document["mechanism"]["name"], document["score_function"]) == ("seqrel:noisy", "seqrel:first")
     assert main(["replay", "w.json", "--seed", "3"]) == 1
     Path("seqrel.py").write_text(RELEASES.replace("0.6 *", "3.0 *"))
