@@ -174,7 +174,7 @@ FINDINGS = {
         Finding(
             smartnoise_covariance,
             "smartnoise-synth",
-            ("1.0.4", "1.0.5", "1.0.6"),
+            ("1.0.4", "1.0.5"),
             "eps=1",
             lambda: _one_of_ten([1000.0, 1000.0], [0.0, 0.0], [0.5, 0.5]),
             1000,
