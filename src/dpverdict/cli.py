@@ -18,22 +18,23 @@ from typing import Annotated, Any, Final
 import typer
 
 from dpverdict import __version__
+from dpverdict.cli_options import (
+    Dask,
+    HtmlReport,
+    Jobs,
+    JsonReport,
+    MechanismName,
+    Quiet,
+    option,
+    parameters,
+    takes_parameters,
+)
 from dpverdict.errors import DpverdictError, InvalidValue
 
 USAGE_ERROR: Final = 2
 INTERRUPTED: Final = 130
 INTERNAL_ERROR: Final = 70
 ERROR_PROBABILITY: Final = "1e-6"
-PARAMETERS: Final = {
-    name: name.lower()
-    for name in (
-        *("dim", "mu", "epsilon", "delta", "calibration", "C"),
-        *("count", "size_estimate", "groups", "bounds", "adjacency"),
-        *("k", "rho", "s", "norm", "radius", "scale"),
-        *("horizon", "arity", "digits", "kind", "noise"),
-    )
-}
-"""The parameters of mechanisms, by the names of the constructors' arguments and of the options here."""
 
 app: typer.Typer = typer.Typer(
     name="dpverdict",
@@ -42,81 +43,6 @@ app: typer.Typer = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-MechanismName = Annotated[
-    str,
-    typer.Argument(
-        metavar="MECHANISM",
-        help="A name that `dpverdict list` shows (broken:M3 is one of the known-wrong ones), or module:function or "
-        "path/file.py:function, called as function(dataset, rng) and returning an array.",
-        show_default=False,
-    ),
-]
-
-
-def _option(name: str, metavar: str, text: str, panel: str) -> typer.models.OptionInfo:
-    # typer declares the result of Option as Any: one object serves as an annotation of every type
-    found: typer.models.OptionInfo = typer.Option(name, metavar=metavar, help=text, rich_help_panel=panel)
-    return found
-
-
-Dim = Annotated[str | None, _option("--dim", "N", "Number of queries; taken from --data if not given.", "Mechanism")]
-Mu = Annotated[str | None, _option("--mu", "X", "GDP parameter, read as an exact decimal.", "Mechanism")]
-Epsilon = Annotated[str | None, _option("--epsilon", "X", "Epsilon that the noise is to keep.", "Mechanism")]
-Delta = Annotated[str | None, _option("--delta", "X", "Delta that the noise is to keep.", "Mechanism")]
-Rho = Annotated[str | None, _option("--rho", "X", "zCDP parameter that the noise is to keep.", "Mechanism")]
-Calibration = Annotated[
-    str | None,
-    _option(
-        "--calibration",
-        "classic|analytic|theorem|concentrated",
-        "How epsilon and delta set the scale: the first two of Gaussian, the others of Laplace noise.",
-        "Mechanism",
-    ),
-]
-Constant = Annotated[str | None, _option("--c", "X", "Embedding constant; d^(1/4) if not given.", "Mechanism")]
-Count = Annotated[
-    str | None, _option("--count", "released|withheld|estimated", "What happens to the number of records.", "Mechanism")
-]
-SizeEstimate = Annotated[
-    str | None, _option("--size-estimate", "N", "With --count estimated: one made without the data.", "Mechanism")
-]
-Groups = Annotated[str | None, _option("--groups", "M", "Number of disjoint groups; 2 if not given.", "Mechanism")]
-Bounds = Annotated[
-    str | None, _option("--bounds", "1,2,4 or @FILE", "Sensitivity of each coordinate; 1 if not given.", "Mechanism")
-]
-K = Annotated[str | None, _option("--k", "K", "The largest number of non-zero entries of a record.", "Mechanism")]
-S = Annotated[
-    str | None, _option("--s", "X", "Square of the embedding constant; near sqrt d if not given.", "Mechanism")
-]
-Norm = Annotated[str | None, _option("--norm", "linf|l1|l2", "The norm of a record that is bounded.", "Mechanism")]
-Radius = Annotated[
-    str | None, _option("--radius", "X", "The bound on the norm of a record; 1 if not given.", "Mechanism")
-]
-Scale = Annotated[
-    str | None, _option("--scale", "X", "Scale of the noise, in place of the published one.", "Mechanism")
-]
-Horizon = Annotated[str | None, _option("--horizon", "T", "The number of steps of a stream.", "Mechanism")]
-Arity = Annotated[str | None, _option("--arity", "K or best", "Children of a vertex; best if not given.", "Mechanism")]
-Digits = Annotated[
-    str | None, _option("--digits", "offset|symmetric|ordinary", "With or without subtraction.", "Mechanism")
-]
-Kind = Annotated[
-    str | None, _option("--kind", "binary|honaker|smooth-binary|sqrt-toeplitz", "The factorisation.", "Mechanism")
-]
-NoiseLaw = Annotated[
-    str | None,
-    _option("--noise", "LAW", "discrete or continuous of a tree, laplace or gaussian of a factorisation.", "Mechanism"),
-]
-Adjacency = Annotated[
-    str | None, _option("--adjacency", "add-or-remove-one|replace-one", "The neighbouring relation.", "Mechanism")
-]
-
-
-Jobs = Annotated[str | None, _option("--jobs", "N", "Worker processes; 1 if not given.", "Machines")]
-Dask = Annotated[
-    str | None, _option("--dask", "ADDRESS", "Run on the Dask cluster of the scheduler at tcp://host:port.", "Machines")
-]
 
 
 @app.callback(invoke_without_command=True)
@@ -129,87 +55,64 @@ def _root(
 
 
 @app.command()
+@takes_parameters
 def audit(
     context: typer.Context,
     mechanism: MechanismName,
-    dim: Dim = None,
-    mu: Mu = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    calibration: Calibration = None,
-    c: Constant = None,
-    count: Count = None,
-    size_estimate: SizeEstimate = None,
-    groups: Groups = None,
-    bounds: Bounds = None,
-    adjacency: Adjacency = None,
-    k: K = None,
-    rho: Rho = None,
-    s: S = None,
-    norm: Norm = None,
-    radius: Radius = None,
-    scale: Scale = None,
-    horizon: Horizon = None,
-    arity: Arity = None,
-    digits: Digits = None,
-    kind: Kind = None,
-    noise: NoiseLaw = None,
     claim: Annotated[
         str | None,
-        _option("--claim", "TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit"),
+        option("--claim", "TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit"),
     ] = None,
     data: Annotated[
         str | None,
-        _option("--data", "TABLE", "Records: .csv, .npy, .npz (array records) or module:function.", "Audit"),
+        option("--data", "TABLE", "Records: .csv, .npy, .npz (array records) or module:function.", "Audit"),
     ] = None,
     record: Annotated[
-        str | None, _option("--record", "INDEX", "Test this record of the table; else the most exposed.", "Audit")
+        str | None, option("--record", "INDEX", "Test this record of the table; else the most exposed.", "Audit")
     ] = None,
     neighbours: Annotated[
-        str | None, _option("--neighbours", "FILE", "A .npz with the arrays dataset and neighbour.", "Audit")
+        str | None, option("--neighbours", "FILE", "A .npz with the arrays dataset and neighbour.", "Audit")
     ] = None,
     samples: Annotated[
         str | None,
-        _option("--samples", "N", "Releases per dataset, 1e6 for a million; from the dimension if not given.", "Tests"),
+        option("--samples", "N", "Releases per dataset, 1e6 for a million; from the dimension if not given.", "Tests"),
     ] = None,
     error_probability: Annotated[
         str | None,
-        _option(
+        option(
             "--error-probability", "P", f"Of refuting a true claim by chance; {ERROR_PROBABILITY} if left out.", "Tests"
         ),
     ] = None,
     seed: Annotated[
-        str | None, _option("--seed", "N", "Of every random number; drawn fresh and reported if not given.", "Tests")
+        str | None, option("--seed", "N", "Of every random number; drawn fresh and reported if not given.", "Tests")
     ] = None,
     score: Annotated[
-        str | None, _option("--score", "module:function", "Scores releases; likelihood ratio if not given.", "Tests")
+        str | None, option("--score", "module:function", "Scores releases; likelihood ratio if not given.", "Tests")
     ] = None,
     test_delta: Annotated[
         str | None,
-        _option("--test-delta", "D", "Bound epsilon from below at this delta; else that of --claim.", "Tests"),
+        option("--test-delta", "D", "Bound epsilon from below at this delta; else that of --claim.", "Tests"),
     ] = None,
     numbers: Annotated[
         str | None,
-        _option("--numbers", "real|double", "Round outputs before the test, or search their low bits too.", "Tests"),
+        option("--numbers", "real|double", "Round outputs before the test, or search their low bits too.", "Tests"),
     ] = None,
     search: Annotated[
         str | None,
-        _option("--search", "binary:N|unit:N", "Search the neighbours of a function, records of N entries.", "Tests"),
+        option("--search", "binary:N|unit:N", "Search the neighbours of a function, records of N entries.", "Tests"),
     ] = None,
     no_test: Annotated[
         bool, typer.Option("--no-test", help="Exact evidence only: sample nothing.", rich_help_panel="Tests")
     ] = False,
     jobs: Jobs = None,
     dask: Dask = None,
-    json: Annotated[Path | None, _option("--json", "FILE", "Write the report as JSON.", "Output")] = None,
+    json: JsonReport = None,
     witness: Annotated[
         Path | None,
-        _option("--witness", "FILE", "Write what refutes the claim, if anything does, for replay.", "Output"),
+        option("--witness", "FILE", "Write what refutes the claim, if anything does, for replay.", "Output"),
     ] = None,
-    report: Annotated[Path | None, _option("--report", "FILE", "Write the report as one HTML page.", "Output")] = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
-    ] = False,
+    report: HtmlReport = None,
+    quiet: Quiet = False,
 ) -> None:
     """Audit a mechanism: does it keep the promise it makes?
 
@@ -224,7 +127,7 @@ def audit(
 
     request = Request(
         mechanism=mechanism,
-        options=_parameters(context),
+        options=parameters(context),
         claim=claim,
         data=data,
         record=record,
@@ -264,36 +167,15 @@ def audit(
 
 
 @app.command()
+@takes_parameters
 def curve(
     context: typer.Context,
     mechanism: MechanismName,
-    dim: Dim = None,
-    mu: Mu = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    calibration: Calibration = None,
-    c: Constant = None,
-    count: Count = None,
-    size_estimate: SizeEstimate = None,
-    groups: Groups = None,
-    bounds: Bounds = None,
-    adjacency: Adjacency = None,
-    k: K = None,
-    rho: Rho = None,
-    s: S = None,
-    norm: Norm = None,
-    radius: Radius = None,
-    scale: Scale = None,
-    horizon: Horizon = None,
-    arity: Arity = None,
-    digits: Digits = None,
-    kind: Kind = None,
-    noise: NoiseLaw = None,
-    points: Annotated[str, _option("--points", "N", "How many points of each curve.", "Output")] = "11",
-    csv: Annotated[Path | None, _option("--csv", "FILE", "Write the numbers in full.", "Output")] = None,
-    json: Annotated[Path | None, _option("--json", "FILE", "Write the numbers in full, as JSON.", "Output")] = None,
-    png: Annotated[Path | None, _option("--png", "FILE", "Draw the curves.", "Output")] = None,
-    svg: Annotated[Path | None, _option("--svg", "FILE", "Draw the curves, as SVG.", "Output")] = None,
+    points: Annotated[str, option("--points", "N", "How many points of each curve.", "Output")] = "11",
+    csv: Annotated[Path | None, option("--csv", "FILE", "Write the numbers in full.", "Output")] = None,
+    json: Annotated[Path | None, option("--json", "FILE", "Write the numbers in full, as JSON.", "Output")] = None,
+    png: Annotated[Path | None, option("--png", "FILE", "Draw the curves.", "Output")] = None,
+    svg: Annotated[Path | None, option("--svg", "FILE", "Draw the curves, as SVG.", "Output")] = None,
 ) -> None:
     """Certified curves of the worst neighbours: the privacy profile delta(epsilon) and the trade-off beta(alpha).
 
@@ -307,7 +189,7 @@ def curve(
     from dpverdict.audit.curves_request import curve_faces
     from dpverdict.audit.option_text import whole_number
 
-    faces = curve_faces(mechanism, _parameters(context), points=whole_number(points, "points", at_least=2))
+    faces = curve_faces(mechanism, parameters(context), points=whole_number(points, "points", at_least=2))
     for face, path in outputs.items():
         write_atomically(path, faces.written[face]())
     with _reader_may_leave():
@@ -318,19 +200,17 @@ def curve(
 def run(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A TOML file of audits.", show_default=False)],
     journal: Annotated[
-        Path | None, _option("--journal", "FOLDER", "Keeps what is finished; PLAN.journal if not given.", "Run")
+        Path | None, option("--journal", "FOLDER", "Keeps what is finished; PLAN.journal if not given.", "Run")
     ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Forget what the journal holds.", rich_help_panel="Run")
     ] = False,
     jobs: Jobs = None,
     dask: Dask = None,
-    json: Annotated[Path | None, _option("--json", "FILE", "Write the results as JSON.", "Output")] = None,
-    junit: Annotated[Path | None, _option("--junit", "FILE", "Write the results as JUnit XML.", "Output")] = None,
-    report: Annotated[Path | None, _option("--report", "FILE", "Write one HTML page of all reports.", "Output")] = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
-    ] = False,
+    json: Annotated[Path | None, option("--json", "FILE", "Write the results as JSON.", "Output")] = None,
+    junit: Annotated[Path | None, option("--junit", "FILE", "Write the results as JUnit XML.", "Output")] = None,
+    report: Annotated[Path | None, option("--report", "FILE", "Write one HTML page of all reports.", "Output")] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Run a plan of audits: one report, one exit code. A run that was stopped continues where it was.
 
@@ -359,32 +239,30 @@ def run(
 def scores(
     context: typer.Context,
     scores_in: Annotated[
-        str | None, _option("--in", "FILE", "Scores with the canary: .npy, .csv, .parquet (file.csv#column).", "Scores")
+        str | None, option("--in", "FILE", "Scores with the canary: .npy, .csv, .parquet (file.csv#column).", "Scores")
     ] = None,
-    scores_out: Annotated[str | None, _option("--out", "FILE", "Scores without it.", "Scores")] = None,
+    scores_out: Annotated[str | None, option("--out", "FILE", "Scores without it.", "Scores")] = None,
     of_one_run: Annotated[
-        str | None, _option("--scores", "FILE", "In their place, of all canaries of one run.", "Scores")
+        str | None, option("--scores", "FILE", "In their place, of all canaries of one run.", "Scores")
     ] = None,
     included: Annotated[
-        str | None, _option("--included", "FILE", "The fair coin of each canary of that run: 0 or 1.", "Scores")
+        str | None, option("--included", "FILE", "The fair coin of each canary of that run: 0 or 1.", "Scores")
     ] = None,
-    claim: Annotated[str | None, _option("--claim", "TEXT", 'Such as "mu=1" or "eps=1, delta=1e-6".', "Audit")] = None,
+    claim: Annotated[str | None, option("--claim", "TEXT", 'Such as "mu=1" or "eps=1, delta=1e-6".', "Audit")] = None,
     delta: Annotated[
-        str | None, _option("--delta", "D", "Bound epsilon from below at this delta; else that of --claim.", "Audit")
+        str | None, option("--delta", "D", "Bound epsilon from below at this delta; else that of --claim.", "Audit")
     ] = None,
     error_probability: Annotated[
         str | None,
-        _option("--error-probability", "P", f"Of refuting a true claim; {ERROR_PROBABILITY} if left out.", "Audit"),
+        option("--error-probability", "P", f"Of refuting a true claim; {ERROR_PROBABILITY} if left out.", "Audit"),
     ] = None,
     seed: Annotated[
         str | None,
-        _option("--seed", "N", "Of the split of the scores; drawn fresh and reported if not given.", "Audit"),
+        option("--seed", "N", "Of the split of the scores; drawn fresh and reported if not given.", "Audit"),
     ] = None,
-    json: Annotated[Path | None, _option("--json", "FILE", "Write the report as JSON.", "Output")] = None,
-    report: Annotated[Path | None, _option("--report", "FILE", "Write the report as one HTML page.", "Output")] = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
-    ] = False,
+    json: JsonReport = None,
+    report: HtmlReport = None,
+    quiet: Quiet = False,
 ) -> None:
     """Test a claim against recorded scores: of canaries in training runs, or of any other system.
 
@@ -430,21 +308,19 @@ def replay(
     witness: Annotated[
         Path, typer.Argument(metavar="WITNESS", help="What dpverdict audit --witness wrote.", show_default=False)
     ],
-    seed: Annotated[str | None, _option("--seed", "N", "Of the releases; drawn fresh if not given.", "Tests")] = None,
+    seed: Annotated[str | None, option("--seed", "N", "Of the releases; drawn fresh if not given.", "Tests")] = None,
     samples: Annotated[
-        str | None, _option("--samples", "N", "Fresh releases per dataset; as many as decided if not given.", "Tests")
+        str | None, option("--samples", "N", "Fresh releases per dataset; as many as decided if not given.", "Tests")
     ] = None,
     error_probability: Annotated[
-        str | None, _option("--error-probability", "P", "Of the test; that of the witness if left out.", "Tests")
+        str | None, option("--error-probability", "P", "Of the test; that of the witness if left out.", "Tests")
     ] = None,
     neighbours: Annotated[
-        str | None, _option("--neighbours", "FILE", "The .npz file, for large datasets kept as hashes.", "Tests")
+        str | None, option("--neighbours", "FILE", "The .npz file, for large datasets kept as hashes.", "Tests")
     ] = None,
     jobs: Jobs = None,
     dask: Dask = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
-    ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Check a witness again on fresh random numbers: its score and its event are fixed, nothing is explored.
 
@@ -483,15 +359,15 @@ def prove(
         ),
     ] = None,
     statement: Annotated[
-        str | None, _option("--statement", "NUMBER", "Such as 3.4, lem3.4 or 'Lemma 3.4'.", "Statements")
+        str | None, option("--statement", "NUMBER", "Such as 3.4, lem3.4 or 'Lemma 3.4'.", "Statements")
     ] = None,
     jobs: Jobs = None,
     dask: Dask = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Conditions, assumptions, planted faults.", rich_help_panel="Output")
     ] = False,
-    json: Annotated[Path | None, _option("--json", "FILE", "Write the ledger as JSON.", "Output")] = None,
-    report: Annotated[Path | None, _option("--report", "FILE", "Write the ledger as one HTML page.", "Output")] = None,
+    json: Annotated[Path | None, option("--json", "FILE", "Write the ledger as JSON.", "Output")] = None,
+    report: Annotated[Path | None, option("--report", "FILE", "Write the ledger as one HTML page.", "Output")] = None,
 ) -> None:
     """Check the numbered statements of the source papers, and print the ledger of outcomes.
 
@@ -575,11 +451,6 @@ _UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 def _fail(message: str) -> int:
     print("error: " + " ".join(message.split()), file=sys.stderr)
     return USAGE_ERROR
-
-
-def _parameters(context: typer.Context) -> dict[str, str | None]:
-    """The parameters of the mechanism that were given, by the names of the constructor's arguments."""
-    return {name: context.params[option] for name, option in PARAMETERS.items()}
 
 
 def _output_files(paths: dict[str, Path | None]) -> dict[str, Path]:

@@ -17,6 +17,7 @@ LAYERS = [
     "testing",
     "strategies",
     "pytest_plugin",
+    "cli_options",
     "cli",
     "__main__",
 ]
