@@ -3,10 +3,10 @@
 The mechanism is given as a plain callable (dataset, rng, trials): no noise law, no likelihood ratio, only the pair (or,
 in one test, not even that). The claim is refuted at error probability ERROR.
 
-How sure that is. ``HALF`` is measured: of the audits of that size at least half refute. The statistic of
-an audit grows with the root of the releases, so at four times as many, the budget, its mean is at twice the threshold
-4.75 of ERROR, and an audit misses with probability 1e-6, all 40 together with less than 1e-4; that a quarter of the budget is
-enough for half of the audits is tested again on other seeds (slow). With its fixed seed a session is deterministic.
+How sure that is. ``HALF`` is measured: of the audits of that size at least half refute. The statistic of an audit grows
+with the root of the releases, so at four times as many, the budget, its mean is at twice the threshold 4.75 of ERROR,
+and an audit misses with probability 1e-6, all 40 together with less than 1e-4; that a quarter of the budget is enough
+for half of the audits is tested again on other seeds (slow). With its fixed seed a session is deterministic.
 """
 
 import math
