@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from dpverdict.audit.distinguishing_test import COMPATIBLE, CONTRADICTS, Counts, Event, LedgerRow, Order, Role
-from dpverdict.audit.events import choose_event, count, epsilon_quantity, mu_quantity
+from dpverdict.audit.events import choose_event, count, epsilon_quantity, mu_quantity, promised_by
 from dpverdict.audit.joint_bounds import epsilon_lower, mu_lower, touching_epsilon
 from dpverdict.audit.joint_test import EXACT_UP_TO, Method, TwoCounts, default_method, joint_p
 from dpverdict.mechanisms.guarantee import Guarantee
@@ -19,6 +22,10 @@ Array = NDArray[np.float64]
 SMALLEST_ASYMPTOTIC: Final = 0.01
 """Shares below this are decided exactly, up to a million trials, where the exact p-value takes about a second."""
 EXACT_IF_RARE_UP_TO: Final = 1_000_000
+MOST: Final = 0.7
+BEYOND: Final = "; the bound, beyond the refuted claim, at the share of the row that refuted it"
+CLEARLY: Final = 1.15
+"""Times what the event of the total variation promises: less than this may be the luck of a few exploring trials."""
 
 
 @final
@@ -42,8 +49,30 @@ class EventTest:
     epsilon: float | None = None
     delta: float | None = None
 
-    def decide(self, dataset_scores: Array, neighbour_scores: Array, claim: Guarantee) -> LedgerRow:
-        """The row after its trials, shape (n,) each."""
+    def shows_most_of(
+        self, mu: Fraction, dataset_scores: Array, neighbour_scores: Array, trials: int, share: float
+    ) -> bool:
+        """Whether, going by explored scores, a bound at that share reaches `MOST` of the way from mu to the truth."""
+        counts = _in_order(self.event, count(self.event, dataset_scores, neighbour_scores))
+        above, below = counts.first / counts.first_trials, counts.second / counts.second_trials
+        if not (0 < below < 1 and 0 < above < 1):
+            return False
+        quantiles = special.ndtri(np.array([above, below]))
+        spread = np.array([above * (1 - above), below * (1 - below)]) * 2 * math.pi * np.exp(quantiles**2)
+        excess = float(quantiles[0] - quantiles[1]) - float(mu)
+        return bool(excess + special.ndtri(share) * math.sqrt(spread.sum() / trials) >= MOST * excess > 0)
+
+    def decide(
+        self, dataset_scores: Array, neighbour_scores: Array, claim: Guarantee, beyond: float = 0.0
+    ) -> LedgerRow:
+        """The row after its trials, shape (n,) each.
+
+        Args:
+            dataset_scores: of fresh trials.
+            neighbour_scores: the same of the neighbour.
+            claim: what is tested, at the share of the row.
+            beyond: the share of another row that has refuted the claim, to be used again for larger mu; 0 for none.
+        """
         counts = count(self.event, dataset_scores, neighbour_scores)
         two = _in_order(self.event, counts)
         method = default_method(two)
@@ -51,7 +80,9 @@ class EventTest:
             method = Method.EXACT
         at: float | None
         if self.epsilon is not None:
-            bound = mu_lower(two, epsilon=self.epsilon, level=self.share, method=method)
+            spent = max(self.share, beyond)
+            bounding = method if spent == self.share else default_method(two)
+            bound = mu_lower(two, epsilon=self.epsilon, level=spent, method=bounding)
             at, allowed, what = self.epsilon, float(claim.delta_upper(self.epsilon)), "mu_lower"
         else:
             assert self.delta is not None
@@ -72,7 +103,12 @@ class EventTest:
             what=what,
             role=Role.TEST,
             event=self.event,
-            method=f"joint test of two binomials, {method.value}",
+            method=f"joint test of two binomials, {method.value}"
+            + (
+                f"; the bound, beyond the refuted claim, at the share {beyond:g} of the row that refuted it"
+                if beyond
+                else ""
+            ),
             error_share=self.share,
             counts=counts,
             probability_lower=None,
@@ -87,10 +123,20 @@ class EventTest:
 
 
 def plan_mu(dataset_scores: Array, neighbour_scores: Array, *, trials: int, share: float, score: str) -> EventTest:
-    """The event that promises most for mu, tested where its line touches the curve that the explored counts suggest."""
-    event = choose_event(
-        dataset_scores, neighbour_scores, trials=trials, error_probability=share, quantity=mu_quantity()
+    """The event of the total variation, or one that promises clearly more for mu.
+
+    Where the score is a log-likelihood ratio and the noise Gaussian, {score >= 0} is the best event and epsilon = 0 its
+    line. Another event is tested where its line touches the curve that the explored counts suggest.
+    """
+    explored, quantity = (dataset_scores, neighbour_scores), mu_quantity()
+    middle = Event(order=Order.DATASET_FIRST, threshold=0.0)
+    event = choose_event(*explored, trials=trials, error_probability=share, quantity=quantity)
+    most, plain = (
+        promised_by(one, *explored, trials=trials, error_probability=share, quantity=quantity)
+        for one in (event, middle)
     )
+    if plain > 0 and most <= CLEARLY * plain:
+        return EventTest(name="mu", event=middle, score=score, share=share, epsilon=0.0)
     two = _in_order(event, count(event, dataset_scores, neighbour_scores))
     p, q = (two.first + 0.5) / (two.first_trials + 1), (two.second + 0.5) / (two.second_trials + 1)
     return EventTest(name="mu", event=event, score=score, share=share, epsilon=touching_epsilon(p, q))

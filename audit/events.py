@@ -122,6 +122,25 @@ def choose_event(
     return best[1]
 
 
+def promised_by(
+    event: Event,
+    dataset_scores: Array,
+    neighbour_scores: Array,
+    *,
+    trials: int,
+    error_probability: float,
+    quantity: Quantity,
+) -> float:
+    """The bound that one event promises, as `choose_event` reckons it."""
+    z = -float(special.ndtri(error_probability / 2))
+    counts = count(event, dataset_scores, neighbour_scores)
+    hits, of = (counts.dataset_count, counts.neighbour_count), (counts.dataset_trials, counts.neighbour_trials)
+    first, second = (0, 1) if event.order is Order.DATASET_FIRST else (1, 0)
+    p = _wilson(_wilson(np.array(hits[first] / of[first]), of[first], -quantity.caution), trials, -z)
+    q = _wilson(_wilson(np.array(hits[second] / of[second]), of[second], quantity.caution), trials, z)
+    return float(quantity.promise(p, q))
+
+
 def _cuts(above: Array, below: Array, pooled: Array) -> NDArray[np.int64]:
     """Indices i for thresholds between the scores i and i + 1: evenly spread, and where the samples part best."""
     spread = np.linspace(0, len(pooled) - 2, CANDIDATES).round().astype(np.int64)

@@ -12,6 +12,7 @@ from dpverdict.audit.curve_payoff import CurvePayoff, Payoff, SymmetricPayoff
 from dpverdict.audit.distinguishing_test import COMPATIBLE, CONTRADICTS, LedgerRow, Role
 from dpverdict.audit.payoff_test import curve_mu_lower, payoff_test, symmetric_epsilon_lower
 from dpverdict.mechanisms.guarantee import GaussianDP, Guarantee
+from dpverdict.mechanisms.guarantee_curves import float_below
 
 Array = NDArray[np.float64]
 
@@ -28,6 +29,7 @@ class PayoffRow:
         claim: what is tested.
         share: of the error probability.
         bounds: whether a bound is wanted too; it costs some twenty tests.
+        beyond: whether the bound may exceed the claim; otherwise the share serves an event there, see `row_plan`.
     """
 
     name: str
@@ -36,9 +38,17 @@ class PayoffRow:
     claim: Guarantee
     share: float
     bounds: bool = True
+    beyond: bool = True
 
-    def decide(self, dataset_scores: Array, neighbour_scores: Array) -> LedgerRow:
-        """The row after its trials, shape (n,) each."""
+    def decide(self, dataset_scores: Array, neighbour_scores: Array, fresh: int | None = None) -> LedgerRow:
+        """The row after its trials, shape (n,) each.
+
+        Args:
+            dataset_scores: of the trials that decide.
+            neighbour_scores: the same of the neighbour.
+            fresh: how many of them, the last ones, were not explored; None for all. What was explored chose by what mu
+                is bounded beyond the claim, so only these bound it there.
+        """
         scores = dataset_scores, neighbour_scores
         found = payoff_test(self.payoff, *scores, self.share)
         what, bound, implied = "the claimed curve", None, f"mean payoff <= {self.payoff.allowed!r} for the whole curve"
@@ -47,7 +57,12 @@ class PayoffRow:
             bound = symmetric_epsilon_lower(self.payoff, *scores, self.share) if self.bounds else None
             implied = "mean payoff <= 0 for both orders of the pair together"
         elif self.bounds and isinstance(self.payoff, CurvePayoff) and isinstance(self.claim, GaussianDP):
-            what, bound = "mu_lower", curve_mu_lower(self.payoff, *scores, self.share)
+            what, bound = "mu_lower", float_below(self.claim.mu)
+            if found.p_value > self.share:
+                bound = curve_mu_lower(self.payoff, *scores, self.share)
+            elif self.beyond:
+                p, q = (side[-(len(side) if fresh is None else fresh) :] for side in scores)
+                bound = max(bound, curve_mu_lower(self.payoff, p, q, self.share))
         return LedgerRow(
             what=what,
             role=Role.TEST,

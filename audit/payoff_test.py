@@ -132,7 +132,7 @@ def symmetric_epsilon_lower(
 
 
 def curve_mu_lower(payoff: CurvePayoff, dataset_scores: Array, neighbour_scores: Array, share: float) -> float:
-    """The largest mu whose allowed mean, at the same tau, is rejected; 0 says nothing. Weak far from the claim."""
+    """The largest mu whose allowed mean, at the same tau, is rejected; 0 says nothing. Weak far beyond the claim."""
 
     x, y = payoff.of_dataset(dataset_scores), payoff.of_neighbour(neighbour_scores)
     of_x, of_y = Moments.of(x), Moments.of(y)

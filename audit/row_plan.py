@@ -15,7 +15,7 @@ from dpverdict.audit.event_rows import EventTest, plan_epsilon, plan_mu
 from dpverdict.audit.events import region_row, region_thresholds, trade_off_region
 from dpverdict.audit.payoff_rows import PayoffRow
 from dpverdict.audit.portfolio import payoff_of_claim
-from dpverdict.mechanisms.guarantee import ApproximateDP, Guarantee, PureDP
+from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP
 
 Array = NDArray[np.float64]
 Sides = tuple[dict[str, Array], dict[str, Array]]
@@ -93,12 +93,16 @@ def plan_rows(
     if level is not None:
         weights["epsilon"] = EVENT_WEIGHT
     shares = divide(error, weights)
-    payoffs = [PayoffRow(name="leading", score=leading, payoff=payoff, claim=claim, share=shares["leading"])]
+    explored = exploring[0][best], exploring[1][best]
+    of_mu = plan_mu(*explored, trials=trials, share=shares["mu"], score=best)
+    far = isinstance(claim, GaussianDP) and of_mu.shows_most_of(claim.mu, *explored, trials, shares["leading"])
+    payoffs = [
+        PayoffRow(name="leading", score=leading, payoff=payoff, claim=claim, share=shares["leading"], beyond=not far)
+    ]
     if second is not None:
         share = shares["second"]
         payoffs.append(PayoffRow(name="second", score=second, payoff=payoff, claim=claim, share=share, bounds=False))
-    explored = exploring[0][best], exploring[1][best]
-    events: list[EventTest] = [plan_mu(*explored, trials=trials, share=shares["mu"], score=best)]
+    events: list[EventTest] = [of_mu]
     if level is not None:
         events.append(plan_epsilon(*explored, trials=trials, share=shares["epsilon"], score=best, delta=level))
     if isinstance(claim, PureDP | ApproximateDP):
@@ -130,6 +134,11 @@ def plan_rows(
 def decide_rows(plan: RowPlan, confirming: Sides, earlier: tuple[Sides, ...] = ()) -> list[LedgerRow]:
     """The rows after their trials.
 
+    The share of a leading payoff that has refuted mu-GDP may serve once more, if that was planned, for a bound on mu by
+    an event. For each m the hypothesis "both laws are m-GDP" still has one test at that share: the payoff up to the
+    claim; beyond it, whatever was explored, either the payoff or the event, on fresh trials. The hypotheses are nested,
+    and a bound above the true m needs a rejection of the one that is true.
+
     Args:
         plan: of `plan_rows`; its budget is closed here.
         confirming: the fresh scores. The two sides may differ in length: payoffs use as many of both.
@@ -140,10 +149,13 @@ def decide_rows(plan: RowPlan, confirming: Sides, earlier: tuple[Sides, ...] = (
         parts = (*(earlier if plan.all_decide and row.name == "leading" else ()), confirming)
         p, q = (np.concatenate([part[side][row.score] for part in parts]) for side in (0, 1))
         both = min(len(p), len(q))
-        rows.append(row.decide(p[:both], q[:both]))
+        fresh = min(len(side[row.score]) for side in confirming)
+        rows.append(row.decide(p[:both], q[:both], fresh))
         plan.budget.close(row.name, rows[-1].outcome)
     for event in plan.events:
-        rows.append(event.decide(confirming[0][event.score], confirming[1][event.score], plan.claim))
+        again = event.name == "mu" and not plan.payoffs[0].beyond and rows[0].is_contradiction
+        beyond = plan.payoffs[0].share if again else 0.0
+        rows.append(event.decide(confirming[0][event.score], confirming[1][event.score], plan.claim, beyond))
         plan.budget.close(event.name, rows[-1].outcome)
     assert plan.budget.is_closed
     return [_with_ranges(row, entered) for row, entered in zip(rows, plan.budget.rows, strict=True)]
