@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.distinguish import distinguish
+from dpverdict.audit.float_leak import find_float_leak
 from dpverdict.audit.journal import Journal, journalled_in
-from dpverdict.audit.sequential import distinguish_sequentially
+from dpverdict.audit.neighbour_search import search_neighbours
+from dpverdict.audit.sequential import SequentialTest, distinguish_sequentially
 from dpverdict.audit.trials import AnyMechanism, Array
 from dpverdict.errors import InvalidValue, MechanismFailure
+from dpverdict.mechanisms import ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP
 
 PAIR = (np.ones((1, 1)), np.zeros((1, 1)))
@@ -152,3 +155,134 @@ def test_without_a_journal_all_of_it_is_run_again() -> None:
     batch(first, GaussianDP("1.95"), 20_000)
     batch(second, GaussianDP("1.95"), 20_000)
     assert first.calls == second.calls > 6
+
+
+# Other ways of looking ------------------------------------------------------------------------------------------------
+
+
+def by_bits(mechanism: AnyMechanism, claim: Guarantee, samples: int) -> bool:
+    return find_float_leak(mechanism, PAIR, claim, error_probability=1e-3, samples=samples, seed=1).refuted
+
+
+def by_search(mechanism: AnyMechanism, claim: Guarantee, samples: int) -> bool:
+    search = search_neighbours(mechanism, claim, dim=1, adjacency=ADD_OR_REMOVE_ONE, samples=samples, seed=1)
+    return search.best.statistic > 0.1
+
+
+@pytest.mark.parametrize("audit", [by_bits, by_search])
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        (lambda: float("nan"), "returned NaN or an infinity"),
+        (lambda: [1.0, 2.0], "returned 2 numbers after 1"),
+        (lambda: "low", "returned str"),
+        (out_of_noise, "raised RuntimeError: out of noise"),
+    ],
+)
+def test_low_bits_and_searches_name_it_too(audit: Audit, bad: Callable[[], object], problem: str) -> None:
+    with pytest.raises(MechanismFailure, match=problem):
+        audit(NowAndThen(bad), GaussianDP(1), 3000)
+
+
+@pytest.mark.parametrize("audit", [*AUDITS, by_bits, by_search])
+@pytest.mark.parametrize("claim", CLAIMS, ids=repr)
+def test_a_constant_is_no_evidence_and_the_data_are(audit: Audit, claim: Guarantee) -> None:
+    assert not audit(lambda data, rng: 7, claim, 1000)
+    assert audit(lambda data, rng: data.sum(), claim, 1000)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=repr)
+def test_a_record_that_tells_all_comes_first_in_a_search(claim: Guarantee) -> None:
+    def releases(data: Array, rng: np.random.Generator) -> object:
+        alone = data[:, 1].sum() if data.sum() == 1 else 0.0  # the record that is its middle entry alone
+        return [100 * alone, 0.3 * data.sum() + rng.laplace()]
+
+    search = search_neighbours(releases, claim, dim=3, adjacency=ADD_OR_REMOVE_ONE, samples=6000, seed=1)
+    assert search.best.pair.dataset.tolist() == [[0.0, 1.0, 0.0]]
+
+
+# Categories, and numbers at the ends of a float -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_a_category_is_refused_with_a_remedy_and_its_number_is_accepted(audit: Audit) -> None:
+    names = ["low", "middle", "high"]
+
+    def category(data: Array, rng: np.random.Generator) -> str:
+        return names[int(data.sum() > 0) + int(rng.random() < 0.1)]
+
+    with pytest.raises(MechanismFailure, match=r"returned str.*return"):
+        audit(category, PureDP(1), 1000)
+    assert audit(lambda data, rng: names.index(category(data, rng)), PureDP(1), 1000)
+    assert audit(lambda data, rng: [category(data, rng) == name for name in names], PureDP(1), 1000)
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+@pytest.mark.parametrize("size", [1e-300, 1e-30, 1e30, 1e150, 1.7e308])
+def test_numbers_of_any_size_are_told_apart_or_not(audit: Audit, size: float) -> None:
+    assert not audit(lambda data, rng: size * rng.random(), GaussianDP(1), 1000)
+    assert audit(lambda data, rng: size * (data.sum() + 0.01 * rng.random()) / 2, GaussianDP(1), 1000)
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.float16, np.uint64])
+def test_numbers_of_any_kind_are_numbers(kind: type) -> None:
+    assert batch(lambda data, rng: kind(data.sum()), GaussianDP(1), 500)
+
+
+# Interrupted, and out of time -----------------------------------------------------------------------------------------
+
+
+def test_an_interruption_by_hand_ends_the_audit_and_keeps_what_is_finished(tmp_path: Path) -> None:
+    claim, samples = GaussianDP("1.95"), 20_000
+    whole = Slow(None)
+    expected = batch(whole, claim, samples)
+
+    class Interrupted(Slow):
+        def release_many(self, dataset: Array, trials: int, rng: np.random.Generator) -> object:
+            try:
+                return super().release_many(dataset, trials, rng)
+            except RuntimeError:
+                raise KeyboardInterrupt from None
+
+    journal = Journal(tmp_path / "journal")
+    with journalled_in(journal), pytest.raises(KeyboardInterrupt):
+        batch(Interrupted(whole.calls - 1), claim, samples)
+    again = Slow(None)
+    with journalled_in(journal):
+        assert batch(again, claim, samples) == expected
+    assert again.calls <= 2 + 2
+
+
+class Clock:
+    """Every trial takes a minute of its time."""
+
+    def __init__(self) -> None:
+        self.minutes = 0
+
+    def __call__(self, dataset: Array, rng: np.random.Generator) -> object:
+        self.minutes += 1
+        return dataset.sum() + 0.2 * rng.normal()
+
+
+def until(clock: Clock, deadline: int, state: dict[str, object] | None) -> SequentialTest:
+    """Fifty pairs more at a time, as long as there is time; what was found is there at any moment."""
+    pairs = 50
+    while True:
+        test = distinguish_sequentially(
+            clock, PAIR, GaussianDP(1), error_probability=1e-6, most_samples=pairs, seed=1, state=state
+        )
+        if test.refuted or clock.minutes >= deadline:
+            return test
+        state, pairs = test.state, test.samples + 50
+
+
+def test_a_test_in_sequence_stops_at_a_deadline_and_goes_on_from_there() -> None:
+    first = Clock()
+    early = until(first, 150, None)
+    assert not early.refuted
+    assert 100 <= early.samples <= 200
+    assert first.minutes <= 150 + 2 * 50 + 2 * early.samples  # probes and pairs drawn again for training included
+    late = until(Clock(), 100_000, early.state)
+    assert late.refuted
+    assert late.stopped_at is not None
+    assert late.stopped_at > early.samples
