@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -21,7 +22,7 @@ from dpverdict.audit.tree_score import TREES, TreeScore, fit_tree_score
 from dpverdict.audit.trials import Array
 from dpverdict.cli import main
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee
+from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP
 
 PAIR = (np.array([[0.0], [1.0]]), np.array([[0.0]]))
 XOR = """
@@ -146,6 +147,22 @@ def test_only_an_audit_with_trees_refutes_an_interaction(claim: Guarantee, monke
     blind = audit()
     assert not blind.refuted
     assert blind.score != TREES
+
+
+def alarms(claim: Guarantee, runs: int, seed: int) -> int:
+    """How many audits that trees lead refute the claim."""
+    tests = [
+        distinguish(exclusive, PAIR, claim, error_probability=0.2, samples=1500, seed=seed + i) for i in range(runs)
+    ]
+    assert sum(test.score == TREES for test in tests) > runs / 2
+    return sum(test.refuted for test in tests)
+
+
+def test_a_tight_claim_is_refuted_no_more_often_than_stated_where_trees_lead(seed: int) -> None:
+    tight = PureDP("1.6094379124341004")  # log 5: one sign of the product has probability 1/10 and 1/2
+    assert stats.binomtest(alarms(tight, 25, seed), 25, 0.2, alternative="greater").pvalue >= 1e-6
+    too_small = alarms(PureDP("0.5"), 10, seed)  # the same count sees audits that refute more often
+    assert stats.binomtest(too_small, 10, 0.2, alternative="greater").pvalue < 1e-5
 
 
 def test_a_witness_with_trees_is_replayed_without_scikit_learn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
