@@ -82,10 +82,10 @@ def test_no_gaussian_mechanism_is_purely_private(epsilon: str) -> None:
     assert exponent > Decimal(epsilon)  # P(event) > exp(epsilon) Q(event): probabilities far below float64
 
 
-def test_a_profile_below_what_balls_can_hold_is_inconclusive() -> None:
-    verdict = certify(UNIT, PureDP(10**7))  # delta is near exp(-5e13)
-    assert verdict.status is Status.INCONCLUSIVE
-    assert verdict.reason is not None
+def test_a_profile_far_below_what_decimals_can_hold_is_decided() -> None:
+    verdict = certify(UNIT, PureDP(10**200))  # delta is near exp(-5e399), and not 0
+    assert verdict.status is Status.REFUTED
+    assert verdict.witness is not None
 
 
 def test_the_own_claim_is_decided_when_none_is_given() -> None:
