@@ -114,7 +114,7 @@ def _largest_rejected(
 
     def where(target: float) -> float:
         low, high = 0.0, most
-        for _ in range(50):
+        for _ in range(25):
             middle = (low + high) / 2
             low, high = (middle, high) if root(middle) > target else (low, middle)
         return low

@@ -19,13 +19,23 @@ GRID = [(1.0, 0.127), (1.0, 0.0), (3.0, 1e-5), (0.1, 1e-5), (0.0, 0.383), (-0.5,
 
 
 def critical_counts(n: int, most: int, rejected: Callable[[TwoCounts], bool]) -> np.ndarray:
-    """For each K_Q in 0..most the smallest K_P that is rejected; n + 1 if none is. Rejection is monotone in K_P."""
-    found = []
+    """For each K_Q in 0..most the smallest K_P that is rejected; n + 1 if none is. Rejection is monotone in K_P.
+
+    It is found in steps of 1, 2, 4, .. from that of the K_Q before, which is seldom far, and then by halving.
+    """
+    found: list[int] = []
     for k_q in range(most + 1):
-        low, high = -1, n + 1
+        low, high, step = -1, n + 1, 1
+        at = min(found[-1] if found else n // 2, n)
         while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if rejected(TwoCounts(middle, n, k_q, n)) else (middle, high)
+            if rejected(TwoCounts(at, n, k_q, n)):
+                high = at
+            else:
+                low = at
+            if low >= 0 and high <= n:
+                at = (low + high) // 2
+            else:
+                at, step = min(low + step, n) if high > n else max(high - step, 0), 2 * step
         found.append(high)
     return np.array(found)
 
