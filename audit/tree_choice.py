@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 
 CLEARLY: Final = 2.0
 """Standard errors of the difference in held-out loss by which trees must be better."""
+MOST_SCREENED: Final = 10_000
+"""Outputs per side on which trees are tried; those that win are grown again on all of them."""
 
 
 def better_trees(
@@ -39,8 +41,11 @@ def better_trees(
     """
     if not trees_apply(fit[0]):
         return None
-    trees = fit_tree_score(*fit)
+    few = fit[0][:MOST_SCREENED], fit[1][:MOST_SCREENED]
+    trees = fit_tree_score(*few)
     against: Callable[[Array], Array] = next(one for one in others.scores if one.name == best)
     gain = best_losses(*(against(side) for side in held_out)) - best_losses(*(trees(side) for side in held_out))
     error = float(gain.std()) / math.sqrt(len(gain))
-    return trees if float(gain.mean()) > CLEARLY * error else None
+    if float(gain.mean()) <= CLEARLY * error:
+        return None
+    return trees if len(few[0]) == len(fit[0]) else fit_tree_score(*fit)
