@@ -7,7 +7,7 @@ bit, and a replay needs no scikit-learn.
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, final
@@ -139,9 +139,14 @@ class TreeScore:
 
 
 def trees_apply(dataset_outputs: Array) -> bool:
-    """Whether trees are worth growing: two coordinates can interact, the outputs are enough, scikit-learn is there."""
-    enough = dataset_outputs.shape[1] > 1 and len(dataset_outputs) >= FEWEST_ROWS
-    return enough and importlib.util.find_spec("sklearn") is not None
+    """Whether trees are worth growing: two coordinates can interact, the outputs are enough, scikit-learn works."""
+    if dataset_outputs.shape[1] < 2 or len(dataset_outputs) < FEWEST_ROWS:
+        return False
+    try:
+        importlib.import_module("sklearn.ensemble")
+    except ImportError:
+        return False
+    return True
 
 
 def fit_tree_score(dataset_outputs: Array, neighbour_outputs: Array) -> TreeScore:

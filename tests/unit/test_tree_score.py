@@ -130,7 +130,7 @@ def test_trees_join_only_where_they_are_clearly_better(monkeypatch: pytest.Monke
     assert not joined((sides(200)), sides(400, seed=5))  # too few
     one = [tuple(side[:, :1] for side in sides(1000, seed=seed)) for seed in (4, 5)]
     assert not joined((one[0][0], one[0][1]), (one[1][0], one[1][1]))  # nothing interacts
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
     assert not joined(sides(1000), sides(400, seed=5))  # without scikit-learn
 
 
