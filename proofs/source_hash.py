@@ -28,8 +28,8 @@ def source_sha256(*roots: object) -> str:
         if id(item) in seen:
             continue
         seen.add(id(item))
-        if isinstance(item, type) and not _within(item, own):
-            continue
+        if isinstance(item, FunctionType | type) and not _within(item, own):
+            continue  # of a library, also the methods that classes here have from it: they differ between Pythons
         if isinstance(item, FunctionType | type):
             try:
                 sources.add((f"{item.__module__}.{item.__qualname__}", _source(item)))

@@ -3,6 +3,9 @@
 import re
 from pathlib import Path
 
+import pytest
+
+from dpverdict.proofs import source_hash
 from dpverdict.proofs.registry import statements
 
 PAGE = Path(__file__).parents[2] / "docs" / "ledger.md"
@@ -15,3 +18,13 @@ def test_the_ledger_in_the_documentation_is_not_stale() -> None:
     now = {f"{found.paper}-{found.number}": found.source_sha256[:12] for found in statements()}
     stale = sorted(name for name in in_the_page.keys() | now.keys() if in_the_page.get(name) != now.get(name))
     assert stale == [], "run: python tools/ledger.py"
+
+
+def test_a_hash_rests_on_the_same_sources_whatever_the_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On none of the standard library, whose methods every enumeration, data class and named tuple has."""
+    read, source = set(), source_hash._source
+    monkeypatch.setattr(source_hash, "_source", lambda item: read.add(item.__module__) or source(item))
+    for found in statements()[::10]:
+        source_hash.source_sha256(found.check)
+    assert len(read) > 10
+    assert {name.partition(".")[0] for name in read} == {"dpverdict"}
