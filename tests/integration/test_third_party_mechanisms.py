@@ -143,7 +143,7 @@ def test_the_measurements_of_opendp_are_not_refuted(name: str, epsilon: float, s
 @needs("diffprivlib")
 @pytest.mark.parametrize("name", ["Laplace", "GaussianAnalytic"])
 def test_one_that_is_told_half_of_its_sensitivity_is_refuted(name: str, seed: int) -> None:
-    # Half of the audits refute from 400 and from 1200. From four times as many the statistic, which grows with the root,
-    # is at twice its threshold 5.2, so that one misses with probability 1e-7.
+    # Half of the audits refute from 400 and from 1200. From four times as many the statistic, which grows with the
+    # root, is at twice its threshold 5.2, so that one misses with probability 1e-7.
     release, claim = of_diffprivlib(name, 1.0, sensitivity=0.5)
     assert refuted(release, claim, 6000, seed)
