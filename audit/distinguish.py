@@ -82,7 +82,7 @@ def distinguish(
     given = None if score is None else as_score(score)
     claimed = claimed_score(mechanism, neighbours) if given is None else None
 
-    explored = explored_trials(p.size, claim, total)
+    explored = explored_trials(p.size, claim, total, known=claimed is not None)
     fitted = math.ceil(FITTED * explored)
     told = [_part(progress, before, total) for before in (0, fitted, 2 * fitted, explored + fitted)]
     found = explore(

@@ -34,16 +34,19 @@ for one of a single epsilon; and with more output numbers."""
 FITTED: Final = 0.8
 """Of the exploring trials: the others choose between the scores."""
 FEWEST_EXPLORED: Final = 20
-MOST_EXPLORED: Final = 100_000
+MOST_EXPLORED: Final = 50_000
+MOST_BESIDE_KNOWN: Final = 25_000
+"""With a score that is known beforehand, which the others only watch over."""
 MOST_REFITTED: Final = 20_000
 """Exploring trials beyond which a fifth more of them does not improve a score."""
 
 
-def explored_trials(outputs: int, claim: Guarantee, total: int) -> int:
-    """How many of ``total`` trials are explored, from the numbers in one output and the claim."""
+def explored_trials(outputs: int, claim: Guarantee, total: int, *, known: bool = False) -> int:
+    """How many of ``total`` trials are explored, from the numbers in one output, the claim, and if a score is known."""
     curve = isinstance(payoff_of_claim(claim), CurvePayoff)
     share, limit = EXPLORED_TOGETHER if outputs > 1 else EXPLORED_CURVE if curve else EXPLORED_ALONE
-    return max(math.ceil(min(share * total, limit * math.sqrt(total), MOST_EXPLORED)), FEWEST_EXPLORED)
+    most = MOST_BESIDE_KNOWN if known else MOST_EXPLORED
+    return max(math.ceil(min(share * total, limit * math.sqrt(total), most)), FEWEST_EXPLORED)
 
 
 @final

@@ -35,7 +35,7 @@ SPLINE: Final = "learned additive spline"
 KNOTS: Final = 8
 PENALTY: Final = 1.0
 """1/C of the squared weights, in units of one observation's log-likelihood."""
-CURVATURE_ROWS: Final = 20_000
+CURVATURE_ROWS: Final = 8_000
 MOST_COORDINATES: Final = 200
 LARGEST_DESIGN: Final = 20_000_000
 """Numbers in the matrix of a spline fit; beyond it the training outputs are thinned evenly."""
