@@ -3,8 +3,8 @@
     python benchmarks/empirical.py --summary                       the README's block, in about five minutes
     python benchmarks/empirical.py [--parts n80,bound,wall,nulls,floats,sequential] [--cases G1x.9,C_half] [--runs 200]
 
-Every number of samples comes from ``--runs`` audits at each of four sizes (half as many of a peer); ``+-`` is one
-standard error of the simulation.
+Every number of samples comes from at least ``--runs`` audits at each of four sizes (half as many of a peer); ``+-`` is
+one standard error of the simulation.
 
 The peers are jax-privacy (Clopper-Pearson with Bonferroni over thresholds, and its bound from Gaussian DP) and
 privacy-estimates (Clopper-Pearson at a threshold chosen on half of the releases); a peer that is not installed is left
@@ -66,7 +66,8 @@ def part_n80(chosen: argparse.Namespace) -> None:
             label = f"{name}{', known' if known else ''}"
             if not wanted(name, chosen) or (chosen.summary and label not in SUMMARY):
                 continue
-            own = n80(ours(case, known), case.near, chosen.runs, 1e6)
+            # Small audits are quick, so that they are simulated more often.
+            own = n80(ours(case, known), case.near, chosen.runs * (3 if case.near < 1000 else 1), 1e6)
             theirs = {}
             for peer_name, peer in found.items():
                 if peer_name == "jax GDP" and not isinstance(case.claim, GaussianDP):
