@@ -185,7 +185,7 @@ def distinguish_sequentially(
     trained = -1
     while crossed is None and done < most:
         start, size = done, min(next_end(done), most) - done
-        training = training_pairs(start)
+        training = training_pairs(start, p.size)
         if training != trained:
             first = stream.first(training, start) if training else None
             learned = [] if first is None else [tuned(one, payoff, *first) for one in learn_scores(*first, given)]

@@ -20,7 +20,8 @@ Block = tuple[Array, Array]
 FIRST_BLOCK: Final = 8
 """Pairs that only train, without a known score; later blocks add a quarter to a half of what there is."""
 OFTEN: Final = 512
-"""Pairs up to which the scores are learned again before every block, and later whenever their number has doubled."""
+"""Pairs up to which the scores of one number are learned again before every block: that is quick. Later, and from the
+start where an output holds more numbers, they are learned again whenever the number of pairs has doubled."""
 MOST_TRAINING: Final = 50_000
 """Pairs after which the scores are learned no further."""
 
@@ -37,15 +38,17 @@ def next_end(done: int) -> int:
     return (done // step + 1) * step
 
 
-def training_pairs(start: int) -> int:
+def training_pairs(start: int, outputs: int) -> int:
     """How many of the first pairs train the scores of the block that begins after ``start`` pairs.
 
-    >>> training_pairs(8), training_pairs(80), training_pairs(1000)
-    (8, 80, 512)
+    >>> [training_pairs(start, 1) for start in (0, 8, 80, 1000)]
+    [0, 8, 80, 512]
+    >>> [training_pairs(start, 20) for start in (0, 8, 80, 1000)]
+    [0, 8, 64, 512]
     """
-    if start <= OFTEN:
-        return start
-    pairs = OFTEN
+    if start < FIRST_BLOCK or (outputs == 1 and start <= OFTEN):
+        return start if outputs == 1 else 0
+    pairs = FIRST_BLOCK
     while 2 * pairs <= min(start, MOST_TRAINING):
         pairs *= 2
     return pairs
