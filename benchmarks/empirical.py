@@ -60,7 +60,7 @@ def table(title: str, *columns: str) -> Table:
 
 def part_n80(chosen: argparse.Namespace) -> None:
     found = peers()
-    shown = table("Samples per side for 80 % power", "case", "dpverdict", *found, "best peer / ours")
+    shown = table("Samples per side for 80 % power; the best peer's over ours", "case", "dpverdict", *found, "ratio")
     for known, cases in ((True, CASES), (False, BLACK)):
         for name, case in cases.items():
             label = f"{name}{', known' if known else ''}"
