@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.curve_payoff import CurvePayoff, Payoff, SymmetricPayoff
 from dpverdict.audit.distinguishing_test import COMPATIBLE, CONTRADICTS, LedgerRow, Role
+from dpverdict.audit.divergence_payoff import DivergencePayoff
 from dpverdict.audit.payoff_test import curve_mu_lower, payoff_test, symmetric_epsilon_lower
 from dpverdict.mechanisms.guarantee import GaussianDP, Guarantee
 from dpverdict.mechanisms.guarantee_curves import float_below
@@ -56,6 +57,11 @@ class PayoffRow:
             what = f"epsilon_lower at delta={self.payoff.allowed:g}"
             bound = symmetric_epsilon_lower(self.payoff, *scores, self.share) if self.bounds else None
             implied = "mean payoff <= 0 for both orders of the pair together"
+        elif isinstance(self.payoff, DivergencePayoff):
+            what = "the claimed divergence"
+            implied = (
+                f"mean payoff <= {self.payoff.allowed!r} for the divergences of order 1 of both orders of the pair"
+            )
         elif self.bounds and isinstance(self.payoff, CurvePayoff) and isinstance(self.claim, GaussianDP):
             what, bound = "mu_lower", float_below(self.claim.mu)
             if found.p_value > self.share:

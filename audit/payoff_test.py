@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.betting import betting_p
 from dpverdict.audit.curve_payoff import CurvePayoff, Payoff, SymmetricPayoff, weighted_profile_upper
+from dpverdict.audit.divergence_payoff import DivergencePayoff
 from dpverdict.audit.mean_test import FEWEST_TRIALS, LARGEST_SKEWNESS, SMALLEST_LEVEL, Moments, mean_test
 from dpverdict.mechanisms.guarantee import GaussianDP
 
@@ -70,7 +71,9 @@ def payoff_test(payoff: Payoff, dataset_scores: Array, neighbour_scores: Array, 
         share: the level at which the p-value will be compared.
     """
     x, y = payoff.of_dataset(dataset_scores), payoff.of_neighbour(neighbour_scores)
-    often = not isinstance(payoff, SymmetricPayoff) or _seen_often(payoff, dataset_scores, neighbour_scores)
+    often = not isinstance(payoff, DivergencePayoff)  # whose largest values may be too rare to be seen
+    if isinstance(payoff, SymmetricPayoff):
+        often = _seen_often(payoff, dataset_scores, neighbour_scores)
     return _decided(payoff, Moments.of(x), Moments.of(y), lambda: x - y - payoff.allowed, share, often)
 
 

@@ -21,6 +21,7 @@ from dpverdict.audit.curve_payoff import CurvePayoff, Payoff, SymmetricPayoff
 from dpverdict.audit.data_files import read_pair
 from dpverdict.audit.distinguish import checked_error, samplers
 from dpverdict.audit.distinguishing_test import Event, Order
+from dpverdict.audit.divergence_payoff import DivergencePayoff, divergence_upper
 from dpverdict.audit.events import count
 from dpverdict.audit.joint_test import TwoCounts, joint_p
 from dpverdict.audit.payoff_test import payoff_test
@@ -220,7 +221,11 @@ def _event_p(claim: Guarantee, order: Order, hits: list[int], trials: int, epsil
 
 
 def _payoff(claim: Guarantee, data: Mapping[str, Any]) -> Payoff:
-    """The payoff at the tau or the threshold of the witness; what the claim allows is computed again."""
+    """The payoff at the tau or the other numbers of the witness; what the claim allows is computed again."""
+    divergence = divergence_upper(claim)
+    if data["kind"] == "divergence" and divergence is not None:
+        first, second = (float(mean) for mean in data["means"])
+        return DivergencePayoff(divergence, float(data["scale"]), float(data["clip"]), (first, second))
     if data["kind"] == "curve":
         return CurvePayoff.of_claim(claim, float(data["tau"]))
     if data["kind"] != "symmetric" or not isinstance(claim, PureDP | ApproximateDP):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing_test import DistinguishingTest, LedgerRow, StatisticalWitness, mode_of
+from dpverdict.audit.divergence_payoff import divergence_upper, plan_divergence
 from dpverdict.audit.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
 from dpverdict.audit.event_rows import EventTest, plan_epsilon, plan_mu
 from dpverdict.audit.events import region_row, region_thresholds, trade_off_region
@@ -73,6 +74,8 @@ def plan_rows(
 ) -> RowPlan:
     """Divide the error among the leading payoff, a second score, and events for the bounds on mu and epsilon.
 
+    A claim about moments has a payoff of its own, which gets as much as the leading one.
+
     Args:
         claim: what is tested.
         exploring: held-out scores, which choose the events.
@@ -92,6 +95,9 @@ def plan_rows(
         weights["second"] = SECOND_WEIGHT
     if level is not None:
         weights["epsilon"] = EVENT_WEIGHT
+    divergence = divergence_upper(claim)
+    if divergence is not None:
+        weights["divergence"] = LEADING_WEIGHT
     shares = divide(error, weights)
     explored = exploring[0][best], exploring[1][best]
     of_mu = plan_mu(*explored, trials=trials, share=shares["mu"], score=best)
@@ -102,6 +108,14 @@ def plan_rows(
     if second is not None:
         share = shares["second"]
         payoffs.append(PayoffRow(name="second", score=second, payoff=payoff, claim=claim, share=share, bounds=False))
+    if divergence is not None:
+        planned_on = exploring[0][leading], exploring[1][leading]
+        moments = plan_divergence(divergence, *planned_on)
+        payoffs.append(
+            PayoffRow(
+                name="divergence", score=leading, payoff=moments, claim=claim, share=shares["divergence"], bounds=False
+            )
+        )
     events: list[EventTest] = [of_mu]
     if level is not None:
         events.append(plan_epsilon(*explored, trials=trials, share=shares["epsilon"], score=best, delta=level))
