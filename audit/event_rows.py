@@ -23,9 +23,12 @@ SMALLEST_ASYMPTOTIC: Final = 0.01
 """Shares below this are decided exactly, up to a million trials, where the exact p-value takes about a second."""
 EXACT_IF_RARE_UP_TO: Final = 1_000_000
 MOST: Final = 0.7
-BEYOND: Final = "; the bound, beyond the refuted claim, at the share of the row that refuted it"
 CLEARLY: Final = 1.15
 """Times what the event of the total variation promises: less than this may be the luck of a few exploring trials."""
+
+
+STRAIGHT: Final = 0.25
+"""A line that touches at less than this epsilon is taken for that of epsilon = 0, which the score promises."""
 
 
 @final
@@ -126,7 +129,8 @@ def plan_mu(dataset_scores: Array, neighbour_scores: Array, *, trials: int, shar
     """The event of the total variation, or one that promises clearly more for mu.
 
     Where the score is a log-likelihood ratio and the noise Gaussian, {score >= 0} is the best event and epsilon = 0 its
-    line. Another event is tested where its line touches the curve that the explored counts suggest.
+    line. Another event, or this one of laws that are not symmetric, is tested where its line touches the curve that the
+    explored counts suggest.
     """
     explored, quantity = (dataset_scores, neighbour_scores), mu_quantity()
     middle = Event(order=Order.DATASET_FIRST, threshold=0.0)
@@ -135,11 +139,13 @@ def plan_mu(dataset_scores: Array, neighbour_scores: Array, *, trials: int, shar
         promised_by(one, *explored, trials=trials, error_probability=share, quantity=quantity)
         for one in (event, middle)
     )
-    if plain > 0 and most <= CLEARLY * plain:
-        return EventTest(name="mu", event=middle, score=score, share=share, epsilon=0.0)
-    two = _in_order(event, count(event, dataset_scores, neighbour_scores))
+    chosen = middle if plain > 0 and most <= CLEARLY * plain else event
+    two = _in_order(chosen, count(chosen, dataset_scores, neighbour_scores))
     p, q = (two.first + 0.5) / (two.first_trials + 1), (two.second + 0.5) / (two.second_trials + 1)
-    return EventTest(name="mu", event=event, score=score, share=share, epsilon=touching_epsilon(p, q))
+    line = touching_epsilon(p, q)
+    if chosen == middle and abs(line) < STRAIGHT:
+        line = 0.0
+    return EventTest(name="mu", event=chosen, score=score, share=share, epsilon=line)
 
 
 def plan_epsilon(

@@ -60,7 +60,7 @@ def assert_private(
     samples: int | None = None,
     score: Callable[[NDArray[np.float64]], object] | None = None,
     delta: Exact | None = None,
-    sequential: bool | None = None,
+    sequential: bool = True,
 ) -> Report:
     """Audit a mechanism, and raise unless it keeps its claim.
 
@@ -73,8 +73,8 @@ def assert_private(
         samples: releases per dataset, at most; `DEFAULT_SAMPLES` if left out.
         score: scores releases, see `distinguish`.
         delta: at which epsilon is bounded from below.
-        sequential: whether a callable is run pair by pair and only until its claim falls (True, unless there is a
-            ``delta``), or ``samples`` times in any case, with sharper bounds (False).
+        sequential: whether a callable is run pair by pair at first, and no further once its claim falls; otherwise it
+            is run ``samples`` times in any case, with sharper bounds. See `dpverdict.audit.run_sequentially`.
 
     Returns:
         The report, if the claim is certified, or, for a callable, not refuted.
@@ -111,22 +111,8 @@ def assert_private(
             remedy = "give two datasets, the larger first"
             raise InvalidValue("neighbours", None, "given for a callable", remedy)
         name = mechanism_name(mechanism)
-        if sequential and delta is not None:
-            remedy = "leave out one of the two: pair by pair, epsilon is bounded at the delta of the claim"
-            raise InvalidValue("delta", delta, "left out of a sequential test", remedy)
-        if sequential or (sequential is None and delta is None):
-            report = audit_sequentially(
-                mechanism,
-                guarantee,
-                neighbours=pair,
-                most_samples=sampling.samples,
-                error_probability=error_probability,
-                seed=seed,
-                name=name,
-                score=score,
-            )
-        else:
-            report = audit_callable(mechanism, guarantee, neighbours=pair, sampling=sampling, name=name)
+        audit = audit_sequentially if sequential else audit_callable
+        report = audit(mechanism, guarantee, neighbours=pair, sampling=sampling, name=name)
         kept = report.status is not Status.REFUTED
     if not kept:
         raise PrivacyViolation(report)

@@ -154,13 +154,31 @@ def test_a_callable_is_run_pair_by_pair_until_its_claim_falls() -> None:
     assert found.stopped_at is not None
     assert found.samples < 2000
     kept = assert_private(noisy(1), "eps=1", neighbours=PAIR, error_probability=1e-6, seed=1, samples=2000)
-    assert (kept.status, kept.test) == (Status.INCONCLUSIVE, None)
+    assert kept.status is Status.INCONCLUSIVE
+    assert kept.sequential is not None
+    assert kept.test is not None
+    assert kept.sequential.samples + kept.test.samples == 2000
+    assert kept.sequential.error_probability + kept.test.error_probability <= 1e-6
+    few = assert_private(noisy(1), "eps=1", neighbours=PAIR, error_probability=1e-6, seed=1, samples=100)
+    assert few.test is None
     with pytest.raises(PrivacyViolation) as caught:
         assert_private(noisy(0.3), "eps=1", neighbours=PAIR, error_probability=1e-6, seed=1, sequential=False)
     assert caught.value.report.test is not None
     assert caught.value.report.sequential is None
-    with pytest.raises(InvalidValue, match="sequential"):
-        assert_private(noisy(1), "eps=1", neighbours=PAIR, error_probability=1e-6, seed=1, delta=0.1, sequential=True)
+
+
+def test_what_no_pair_of_scores_shows_an_event_does() -> None:
+    """One bit, 9/10 against 1/2: the curve of 1-GDP as a whole is not exceeded, one point of it is."""
+
+    def bit(dataset: np.ndarray, rng: np.random.Generator, trials: int) -> np.ndarray:
+        return (rng.random((trials, 1)) < (0.9 if len(dataset) == 2 else 0.5)).astype(float)
+
+    with pytest.raises(PrivacyViolation) as caught:
+        assert_private(bit, "mu=1", neighbours=PAIR, error_probability=1e-6, seed=1)
+    assert caught.value.report.sequential is not None
+    assert not caught.value.report.sequential.refuted
+    assert caught.value.report.test is not None
+    assert caught.value.report.test.refuted
 
 
 def test_a_mistake_that_one_setting_hides_shows_at_another() -> None:

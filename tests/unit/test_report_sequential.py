@@ -11,6 +11,7 @@ from dpverdict.audit.report import Report
 from dpverdict.audit.report_html import render_html
 from dpverdict.audit.report_json import read_schema, render_json
 from dpverdict.audit.report_terminal import report_text
+from dpverdict.audit.run import Sampling
 from dpverdict.audit.run_sequentially import audit_sequentially
 from dpverdict.audit.sequential import distinguish_sequentially
 from dpverdict.audit.verdict import Status
@@ -29,9 +30,8 @@ def noisy(dataset: np.ndarray, rng: np.random.Generator, trials: int) -> np.ndar
 @pytest.fixture(scope="module", params=["1/4", "1"])
 def report(request: pytest.FixtureRequest) -> Report:
     claim = PureDP(request.param)
-    return audit_sequentially(
-        noisy, claim, neighbours=PAIR, most_samples=1000, error_probability=1e-6, seed=1, name="noisy"
-    )
+    sampling = Sampling(samples=4000, error_probability=4e-6, seed=1)
+    return audit_sequentially(noisy, claim, neighbours=PAIR, sampling=sampling, name="noisy")
 
 
 def test_every_face_says_what_was_found(report: Report) -> None:
@@ -46,15 +46,15 @@ def test_every_face_says_what_was_found(report: Report) -> None:
     page = json.loads(render_json(report))
     jsonschema.validate(page, read_schema())
     assert page["statistical"]["sequential"]["stopped_at"] == found.stopped_at
-    assert page["statistical"]["test"] is None
+    assert (page["statistical"]["test"] is None) == found.refuted
     assert report.answer in found._repr_html_()
 
 
 def test_a_report_is_about_one_claim_and_needs_evidence(report: Report) -> None:
-    with pytest.raises(InvalidValue, match=r"sequential\.claim"):
+    with pytest.raises(InvalidValue, match=r"(test|sequential)\.claim"):
         dataclasses.replace(report, claim=PureDP(7))
     with pytest.raises(InvalidValue, match="evidence"):
-        dataclasses.replace(report, sequential=None)
+        dataclasses.replace(report, sequential=None, test=None)
 
 
 def test_the_test_is_the_one_that_is_run_by_hand(report: Report) -> None:
