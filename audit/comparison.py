@@ -11,6 +11,7 @@ from dpverdict.balls import Enclosure, Real, ball, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms import gaussian_formulas
 from dpverdict.mechanisms.ball_normal import BallNormal
+from dpverdict.mechanisms.exact_text import short_text
 from dpverdict.mechanisms.guarantee import (
     ApproximateDP,
     GaussianDP,
@@ -66,7 +67,7 @@ def _profile(epsilon: Fraction, delta: Fraction, loss: GaussianLoss) -> Comparis
     attained = Real.of(0)
     if loss.mu_squared.rational != 0:
         attained = Real(lambda: gaussian_formulas.delta(BallNormal(), at.ball(), loss.mu_real.ball()))
-    return Comparison(quantity=f"delta({float(epsilon):g})", attained=attained, allowed=Real.of(delta))
+    return Comparison(quantity=f"delta({short_text(epsilon)})", attained=attained, allowed=Real.of(delta))
 
 
 def _times(number: Real, factor: Fraction) -> Real:

@@ -23,6 +23,7 @@ from dpverdict.audit.verdict import Witness
 from dpverdict.audit.worst_case import WorstCase
 from dpverdict.balls import Enclosure, Real, ball, compare
 from dpverdict.mechanisms.ball_normal import BallNormal
+from dpverdict.mechanisms.exact_text import short_text
 from dpverdict.mechanisms.guarantee import (
     ApproximateDP,
     GaussianDP,
@@ -99,19 +100,15 @@ def _threshold(claim: Guarantee, mu: Real) -> tuple[Real, Consequence]:
                 ),
             )
         case ApproximateDP():
-            return _privacy_loss_at(
-                claim.epsilon, mu
-            ), lambda p, q: f"P(event) - exp({float(claim.epsilon):g}) Q(event) exceeds delta = {float(claim.delta):g}"
+            at, left = short_text(claim.epsilon), short_text(claim.delta)
+            t = _privacy_loss_at(claim.epsilon, mu)
+            return t, lambda p, q: f"P(event) - exp({at}) Q(event) exceeds delta = {left}"
         case PureDP():
-            return _privacy_loss_at(
-                claim.epsilon, mu
-            ), lambda p, q: f"P(event) exceeds exp({float(claim.epsilon):g}) Q(event)"
+            at = short_text(claim.epsilon)
+            return _privacy_loss_at(claim.epsilon, mu), lambda p, q: f"P(event) exceeds exp({at}) Q(event)"
         case RenyiDP():
-            t = Real(lambda: ball(claim.order) * mu.ball())
-            return (
-                t,
-                lambda p, q: f"the event alone contributes P^a Q^(1-a) to the divergence, a = {float(claim.order):g}",
-            )
+            t, at = Real(lambda: ball(claim.order) * mu.ball()), short_text(claim.order)
+            return t, lambda p, q: f"the event alone contributes P^a Q^(1-a) to the divergence, a = {at}"
         case ZeroConcentratedDP():
             order = _breaking_order(claim.rho, mu)
             t = Real(lambda: (order or 2) * mu.ball())

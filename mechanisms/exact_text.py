@@ -26,3 +26,14 @@ def exact_text(value: Fraction) -> str:
         ways.append(str(quotient.normalize(context)).lower())
     exact = sorted((way for way in ways if Fraction(way) == value), key=len)
     return exact[0] if exact and len(exact[0]) <= _SHORT else min([*exact, str(value)], key=len)
+
+
+def short_text(value: Fraction) -> str:
+    """A rational number to six digits, as far as a float64 can hold it.
+
+    >>> short_text(Fraction(2, 3)), short_text(Fraction(10) ** 309)
+    ('0.666667', '1e+309')
+    """
+    with contextlib.suppress(OverflowError):
+        return f"{float(value):g}"
+    return exact_text(value)

@@ -34,7 +34,7 @@ from dpverdict.mechanisms import (
     broken,
     scales,
 )
-from dpverdict.mechanisms.guarantee import Guarantee
+from dpverdict.mechanisms.guarantee import Guarantee, parse_guarantee
 from dpverdict.mechanisms.mechanism import GaussianMechanism
 
 UNIT = StandardGaussian(dim=4, mu=1)  # scale 2: mu is exactly 1
@@ -281,3 +281,11 @@ class HandMade(StandardGaussian):
         assert verdict.certificate is not None
         found.append(verdict.certificate.source_sha256)
     assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [("eps=1e309", Status.REFUTED), ("eps=1e309, delta=0.1", Status.CERTIFIED), ("rho=1e400", Status.CERTIFIED)],
+)
+def test_claims_beyond_every_float_are_decided(text: str, status: Status) -> None:
+    assert certify(StandardGaussian(dim=2, mu=1), parse_guarantee(text)).status is status
