@@ -23,6 +23,10 @@ def noisy(dataset, rng, trials):
     return dataset.sum() + 0.5 * rng.normal(size=(trials, 2))
 
 
+def close(dataset, rng, trials):
+    return dataset.sum() + 0.8 * rng.normal(size=(trials, 2)) * [1, 9]
+
+
 def right(dataset, rng, trials):
     return dataset.sum() + 2.0 * rng.normal(size=(trials, 2))
 
@@ -79,6 +83,17 @@ def test_a_black_box_is_refuted_again(folder: Path, rest: list[str], kinds: list
     assert first == second  # a seed repeats
     assert first.seed != replay(document).seed  # and no seed is a fresh one
     assert first.refuted
+
+
+def test_a_divergence_is_refuted_again_and_not_of_a_mechanism_that_keeps_the_claim(folder: Path) -> None:
+    document = black_box("close", "--claim", "rho=0.5")
+    assert document["evidence"]["payoff"]["kind"] == "divergence"
+    assert replay(document, samples=10_000, seed=8).refuted
+    assert not replay(document, mechanism=RIGHT, samples=10_000, seed=8).refuted
+    forged = {**document, "claim": "mu=1"}
+    forged["sha256"] = checksum({name: value for name, value in forged.items() if name != "sha256"})
+    with pytest.raises(InvalidValue):
+        replay(forged, seed=5)
 
 
 def test_a_mechanism_that_was_mended_is_not_refuted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
