@@ -195,7 +195,7 @@ def factor_2(claim: Reduction) -> Findings:
         "from all strings",
         up_to(range(3, 20, 2), 20_000),
         lambda case: (
-            all_strings(ORDINARY, *case)[1].sum()
+            int(all_strings(ORDINARY, *case)[1].sum())
             == claim.factor(Rational(case[0])) * int(all_strings(OFFSET, *case)[1].sum())
         ),
         scope="odd k < 20, k^h <= 20000, all strings",
