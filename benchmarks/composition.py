@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from dpverdict.audit.composed_loss import ComposedLoss
-from dpverdict.audit.composition import compose
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.laplace_loss import LaplaceLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.contour.loss import ComposedLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 
 try:
     from riskcal.analysis import get_beta_from_pld

@@ -24,9 +24,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dpverdict.mechanisms.calibration import analytic_scale
-from dpverdict.mechanisms.counter_blt import best_blt, blt_error
-from dpverdict.mechanisms.counter_errors import (
+from dpverdict.mechanisms.core.calibration import analytic_scale
+from dpverdict.mechanisms.streams.blt import best_blt, blt_error
+from dpverdict.mechanisms.streams.errors import (
     binary_error,
     gaussian_lower_bound,
     honaker_error,
@@ -34,12 +34,10 @@ from dpverdict.mechanisms.counter_errors import (
     square_root_error,
     tree_error,
 )
-from dpverdict.mechanisms.factorization_counter import FactorizationCounter
-from dpverdict.mechanisms.tree_counter import TreeCounter
-from dpverdict.mechanisms.tree_digits import Digits
-from dpverdict.mechanisms.tree_errors import best_arity
-from dpverdict.mechanisms.tree_noise import NoiseSource
-from dpverdict.mechanisms.tree_stream import TreeStream
+from dpverdict.mechanisms.streams.factorization_counter import FactorizationCounter
+from dpverdict.mechanisms.streams.state import NoiseSource
+from dpverdict.mechanisms.streams.tree import Digits, TreeStream, best_arity
+from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 HORIZON = 1 << 20
 SAMPLED = 200_000

@@ -28,11 +28,12 @@ from rich.table import Table
 from sample_size import Size, n80
 from scipy import stats
 
-from dpverdict.audit import event_rows, payoff_rows
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.float_leak import find_float_leak
-from dpverdict.audit.sequential import distinguish_sequentially
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, PureDP
+from dpverdict.audit.distinguishing import events as event_rows
+from dpverdict.audit.distinguishing import rows as payoff_rows
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.distinguishing.low_bits import find_float_leak
+from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, PureDP
 
 SUMMARY = (
     *("G1 x .95, known", "G1 x .9, known", "G1 x .8, known", "L1 x .9, known", "L1 x .8, known"),

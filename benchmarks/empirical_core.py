@@ -17,11 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from dpverdict.audit import LaplaceLoss, event_rows, payoff_rows
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.profile_claim import ProfileClaim
+from dpverdict.audit import LaplaceLoss
+from dpverdict.audit.distinguishing import events as event_rows
+from dpverdict.audit.distinguishing import rows as payoff_rows
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.exact.exchange import ProfileClaim
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, GaussianDP, PureDP
-from dpverdict.mechanisms.neighbours import NeighbourPair
+from dpverdict.mechanisms.core.neighbours import NeighbourPair
 
 ERROR = 0.05
 PAIR = NeighbourPair(dataset=np.ones((1, 1)), neighbour=np.ones((0, 1)), adjacency=ADD_OR_REMOVE_ONE)

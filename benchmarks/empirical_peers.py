@@ -8,8 +8,8 @@ import numpy as np
 from empirical_core import ERROR, Case
 from scipy import stats
 
-from dpverdict.audit.scores import fit_linear_score
-from dpverdict.mechanisms.guarantee import GaussianDP, PureDP
+from dpverdict.audit.scores.score import fit_linear_score
+from dpverdict.mechanisms.core.guarantees import GaussianDP, PureDP
 
 DELTA_1 = 0.12693673750664395
 """Of 1-GDP at epsilon 1."""

@@ -24,14 +24,14 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import logistic
 
-from dpverdict.audit.bounded_loss import BoundedLoss
-from dpverdict.audit.composition import compose
-from dpverdict.audit.custom_noise import additive_noise_loss
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.laplace_profile import LaplaceProfile
-from dpverdict.audit.lattice_bounds import compose_on_lattice
-from dpverdict.audit.lattice_loss import LatticeLoss
+from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.losses.laplace.profile import LaplaceProfile
+from dpverdict.audit.losses.lattice.bounds import compose_on_lattice
+from dpverdict.audit.losses.lattice.custom import additive_noise_loss
 from dpverdict.balls import Enclosure, precision
 
 LARGE_SCALE = 4.222419644325759  # of 10 000 coordinates that shift by 1/100 each

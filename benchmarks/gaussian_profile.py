@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from dpverdict.audit.gaussian_loss import GaussianLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
 
 MU = 1.0
 EPSILONS = np.linspace(0.0, 10.0, 1000)

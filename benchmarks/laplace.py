@@ -17,7 +17,7 @@ from dp_accounting.pld import privacy_loss_distribution
 from rich.console import Console
 from rich.table import Table
 
-from dpverdict.audit.laplace_loss import LaplaceLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 
 CASES = (
     (10, "0.10010219105527815"),

@@ -14,7 +14,7 @@ from fractions import Fraction
 from rich.console import Console
 from rich.table import Table
 
-from dpverdict.audit.laplace_loss import LaplaceLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 
 SHIFT = 0.007505127833500739  # of 1000 coordinates with delta(1) = 1e-6
 LARGE_SCALE = 4.222419644325759  # the scale, over the l2 norm of the shift, of 10 000 coordinates

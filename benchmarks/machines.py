@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dpverdict.audit.engines import DaskCluster, Engine, Processes, ThisProcess, running_on
-from dpverdict.audit.trials import Sampler
-from dpverdict.audit.worst_case import worst_case
+from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.trials.engines import DaskCluster, Engine, Processes, ThisProcess, running_on
+from dpverdict.audit.trials.run import Sampler
 from dpverdict.mechanisms import CorrelatedGaussian
 
 DIM, TRIALS, SEED, MANY = 1000, 100_000, 1, 10**9

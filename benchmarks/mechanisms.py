@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
 from dpverdict.mechanisms import CorrelatedGaussian
 
 DIM = 10**6

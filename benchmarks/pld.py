@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.lattice_bounds import LatticeBounds, compose_on_lattice
-from dpverdict.audit.lattice_laplace import laplace_lattice
-from dpverdict.audit.pld_exchange import from_pld
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.laplace.lattice_oracle import laplace_lattice
+from dpverdict.audit.losses.lattice.bounds import LatticeBounds, compose_on_lattice
+from dpverdict.audit.losses.pld import from_pld
 
 INTERVAL = 1e-4
 EPSILONS = np.linspace(0.0, 10.0, 1000)

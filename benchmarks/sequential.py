@@ -21,8 +21,8 @@ from empirical import CONSOLE, DELTA_1, Bound, bound_of, n80, peers, table
 from empirical_core import BLACK, CASES, ERROR, NULLS, PAIR, Case, Mechanism, WhiteBox
 from scipy import stats
 
-from dpverdict.audit.sequential import distinguish_sequentially
-from dpverdict.mechanisms.guarantee import ApproximateDP, Guarantee
+from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee
 
 DELTA = "1e-5"
 CELLS = tuple((epsilon, mu) for epsilon in ("0.01", "0.1", "0.3") for mu in (2.0, 1.0, 0.5))

@@ -6,10 +6,10 @@ from numpy.typing import ArrayLike
 from sphinx.util.typing import stringify_annotation
 
 import dpverdict
-from dpverdict.audit.trials import AnyMechanism
+from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.balls import Exact
-from dpverdict.mechanisms.guarantee import Guarantee
-from dpverdict.mechanisms.mechanism import Array
+from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.mechanism import Array
 
 project = "dpverdict"
 author = "the dpverdict authors"

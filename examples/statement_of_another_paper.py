@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from flint import arb
 
-from dpverdict.mechanisms.ball_normal import BallNormal
-from dpverdict.mechanisms.gaussian_formulas import delta as profile
+from dpverdict.numerics.gaussian import BallNormal
+from dpverdict.numerics.gaussian_formulas import delta as profile
 from dpverdict.proofs import Findings, Kind, Plant, Standing, positive_on_box, statement
 
 

@@ -29,7 +29,7 @@ from flint import acb, acb_poly, arb, ctx
 
 from dpverdict.balls import ball, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
-from dpverdict.mechanisms.shift import LatticeShift
+from dpverdict.mechanisms.core.dominating_pairs import LatticeShift
 
 _GUARD = 48
 _MAX_BITS = 1 << 17

@@ -9,7 +9,7 @@ import numpy as np
 from flint import fmpq, fmpq_mat
 from numpy.typing import NDArray
 
-from dpverdict.mechanisms.noise import Noise
+from dpverdict.mechanisms.core.noise import Noise
 
 Array = NDArray[np.float64]
 Covariance = list[list[Fraction]]

@@ -13,15 +13,14 @@ from typing import Final
 
 import numpy as np
 
-from dpverdict.audit.plan import read_plan
-from dpverdict.audit.plan_report import render_plan_html
-from dpverdict.audit.plan_run import open_journal, run_plan
-from dpverdict.audit.report_html import render_html
-from dpverdict.audit.run import Sampling, audit_callable, audit_mechanism
+from dpverdict.audit.reports.html import render_html
+from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism
+from dpverdict.audit.runs.plan import open_journal, read_plan, run_plan
+from dpverdict.audit.runs.plan_faces import render_plan_html
 from dpverdict.mechanisms import CorrelatedGaussian, NeighbourPair, broken, parse_adjacency, parse_guarantee
 from dpverdict.proofs import statements
-from dpverdict.proofs.ledger import make_ledger
-from dpverdict.proofs.ledger_html import render_html as render_ledger
+from dpverdict.proofs.ledger.faces import render_html as render_ledger
+from dpverdict.proofs.ledger.ledger import make_ledger
 
 ROOT: Final = Path(__file__).parents[1]
 SAMPLING: Final = Sampling(samples=20_000, error_probability=1e-6, seed=1)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from dpverdict.audit.atomic_file import write_atomically
-from dpverdict.proofs.ledger import make_ledger, markdown
-from dpverdict.proofs.registry import statements
+from dpverdict.audit.trials.journal import write_atomically
+from dpverdict.proofs.checks.registry import statements
+from dpverdict.proofs.ledger.ledger import make_ledger, markdown
 
 PAGE = Path(__file__).parents[1] / "docs" / "ledger.md"
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from dpverdict.audit.report import Report
-from dpverdict.audit.report_html import write_html
-from dpverdict.audit.report_terminal import print_report
-from dpverdict.audit.run import Sampling, audit_mechanism
+from dpverdict.audit.reports.html import write_html
+from dpverdict.audit.reports.report import Report
+from dpverdict.audit.reports.terminal import print_report
+from dpverdict.audit.runs.audits import Sampling, audit_mechanism
 from dpverdict.mechanisms import CorrelatedGaussian, GaussianDP
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import pytest
 
 if TYPE_CHECKING:
-    from dpverdict.audit.report import Report
+    from dpverdict.audit.reports.report import Report
 
 DEFAULT_ERROR_PROBABILITY: Final = "1e-6"
 FIXTURE: Final = "privacy_audit"

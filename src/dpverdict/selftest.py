@@ -58,7 +58,7 @@ def _must(condition: bool, problem: str) -> None:
 def _balls() -> str:
     import mpmath
 
-    from dpverdict.audit.gaussian_loss import GaussianLoss
+    from dpverdict.audit.losses.closed_form import GaussianLoss
 
     with mpmath.workdps(40):
         upper, lower = mpmath.ncdf(mpmath.mpf(-1) / 2), mpmath.ncdf(mpmath.mpf(-3) / 2)
@@ -71,10 +71,10 @@ def _balls() -> str:
 
 
 def _exact() -> str:
-    from dpverdict.audit.certify import certify
-    from dpverdict.audit.verdict import Status
+    from dpverdict.audit.exact.decide import certify
+    from dpverdict.audit.exact.verdict import Status
     from dpverdict.mechanisms.broken import by_name
-    from dpverdict.mechanisms.correlated_gaussian import CorrelatedGaussian
+    from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
 
     _must(certify(CorrelatedGaussian(dim=5, mu=1)).status is Status.CERTIFIED, "a right mechanism is not certified")
     _must(certify(by_name("M2").make(5, 1)).status is Status.REFUTED, "a wrong mechanism is not refuted")
@@ -82,10 +82,10 @@ def _exact() -> str:
 
 
 def _statistical() -> str:
-    from dpverdict.audit.distinguish import distinguish
-    from dpverdict.audit.worst_case import worst_case
+    from dpverdict.audit.distinguishing.fixed_size import distinguish
+    from dpverdict.audit.exact.worst_case import worst_case
     from dpverdict.mechanisms.broken import by_name
-    from dpverdict.mechanisms.correlated_gaussian import CorrelatedGaussian
+    from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
 
     outcomes = []
     for mechanism in (CorrelatedGaussian(dim=3, mu=1), by_name("M17").make(3, 1)):
@@ -105,8 +105,8 @@ def _statistical() -> str:
 
 
 def _composition() -> str:
-    from dpverdict.audit.composition import compose
-    from dpverdict.audit.gaussian_loss import GaussianLoss
+    from dpverdict.audit.losses.closed_form import GaussianLoss
+    from dpverdict.audit.losses.composition import compose
 
     composed, closed = compose(*[GaussianLoss("0.5")] * 4).certified_delta(1), GaussianLoss(1).certified_delta(1)
     _must(composed.lower <= closed.upper and closed.lower <= composed.upper, "4 times mu = 1/2 is not mu = 1")
@@ -116,10 +116,10 @@ def _composition() -> str:
 
 
 def _reports() -> str:
-    from dpverdict.audit.report_html import render_html
-    from dpverdict.audit.report_json import read_schema, render_json
-    from dpverdict.audit.run import audit_mechanism
-    from dpverdict.mechanisms.correlated_gaussian import CorrelatedGaussian
+    from dpverdict.audit.reports.html import render_html
+    from dpverdict.audit.reports.to_json import read_schema, render_json
+    from dpverdict.audit.runs.audits import audit_mechanism
+    from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
 
     report = audit_mechanism(CorrelatedGaussian(dim=2, mu=1), sampling=None, command="<script>")
     page = render_html(report)
@@ -130,9 +130,8 @@ def _reports() -> str:
 
 
 def _theorems() -> str:
-    from dpverdict.proofs.outcome import Standing
-    from dpverdict.proofs.planted import missed, planted_findings
-    from dpverdict.proofs.registry import matching
+    from dpverdict.proofs.checks.outcome import Standing
+    from dpverdict.proofs.checks.registry import matching, missed, planted_findings
 
     (theorem,) = matching("lebeda2024", "lem3.1")
     (misprint,) = matching("lebeda2024", "poster.line1")

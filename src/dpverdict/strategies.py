@@ -23,10 +23,7 @@ from numpy.typing import NDArray
 
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
-from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, check_adjacency
-from dpverdict.mechanisms.correlated_gaussian import CorrelatedGaussian
-from dpverdict.mechanisms.elliptical_gaussian import EllipticalGaussian
-from dpverdict.mechanisms.guarantee import (
+from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
     GaussianDP,
     Guarantee,
@@ -34,11 +31,13 @@ from dpverdict.mechanisms.guarantee import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpverdict.mechanisms.neighbours import NeighbourPair
-from dpverdict.mechanisms.standard_gaussian import StandardGaussian
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair, check_adjacency
+from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
+from dpverdict.mechanisms.queries.elliptical import EllipticalGaussian
+from dpverdict.mechanisms.queries.standard import StandardGaussian
 
 if TYPE_CHECKING:
-    from dpverdict.mechanisms.mechanism import AdditiveMechanism
+    from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 
 Array = NDArray[np.float64]
 Kind = Literal["binary", "unit"]

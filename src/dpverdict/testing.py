@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from dpverdict.audit.report import Report
-    from dpverdict.audit.trials import AnyMechanism
+    from dpverdict.audit.reports.report import Report
+    from dpverdict.audit.trials.run import AnyMechanism
     from dpverdict.balls import Exact
-    from dpverdict.mechanisms.guarantee import Guarantee
-    from dpverdict.mechanisms.mechanism import AdditiveMechanism
-    from dpverdict.mechanisms.neighbours import NeighbourPair
+    from dpverdict.mechanisms.core.guarantees import Guarantee
+    from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+    from dpverdict.mechanisms.core.neighbours import NeighbourPair
 
 Setting = TypeVar("Setting")
 
@@ -74,7 +74,7 @@ def assert_private(
         score: scores releases, see `distinguish`.
         delta: at which epsilon is bounded from below.
         sequential: whether a callable is run pair by pair at first, and no further once its claim falls; otherwise it
-            is run ``samples`` times in any case, with sharper bounds. See `dpverdict.audit.run_sequentially`.
+            is run ``samples`` times in any case, with sharper bounds. See `dpverdict.audit.runs.audits`.
 
     Returns:
         The report, if the claim is certified, or, for a callable, not refuted.
@@ -85,12 +85,11 @@ def assert_private(
     """
     __tracebackhide__ = True  # pytest shows the line of the caller, and the report
 
-    from dpverdict.audit.run import Sampling, audit_callable, audit_mechanism
-    from dpverdict.audit.run_sequentially import audit_sequentially
-    from dpverdict.audit.trials import mechanism_name
-    from dpverdict.audit.verdict import Status
-    from dpverdict.mechanisms.guarantee import parse_guarantee
-    from dpverdict.mechanisms.mechanism import AdditiveMechanism
+    from dpverdict.audit.exact.verdict import Status
+    from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism, audit_sequentially
+    from dpverdict.audit.trials.run import mechanism_name
+    from dpverdict.mechanisms.core.guarantees import parse_guarantee
+    from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 
     guarantee = parse_guarantee(claim) if isinstance(claim, str) else claim
     pair = None if neighbours is None else as_pair(neighbours)
@@ -147,7 +146,7 @@ def assert_private_at(
     """
     __tracebackhide__ = True
 
-    from dpverdict.audit.error_budget import divide
+    from dpverdict.audit.statistics.error_budget import divide
 
     if len(settings) < 2 or any(one == other for i, one in enumerate(settings) for other in settings[:i]):
         remedy = "add one where the noise has another scale"
@@ -172,8 +171,7 @@ def as_pair(neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike]) -> Neighbou
     """
     import numpy as np
 
-    from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE
-    from dpverdict.mechanisms.neighbours import NeighbourPair
+    from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
 
     if isinstance(neighbours, NeighbourPair):
         return neighbours
@@ -185,7 +183,7 @@ def as_pair(neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike]) -> Neighbou
 
 def failure_text(report: Report) -> str:
     """What a failing test shows: the answer, the pair, the witness, and what it takes to see it again."""
-    from dpverdict.audit.report_terminal import report_text
+    from dpverdict.audit.reports.terminal import report_text
 
     text = report_text(report, anchors=SHOWN, width=100)
     again = "" if report.seed is None else f"\nTo see it again: seed={report.seed}"

@@ -17,7 +17,7 @@ from dpverdict.mechanisms import (
     GroupedGaussian,
     StandardGaussian,
 )
-from dpverdict.mechanisms.mechanism import GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
 Array = NDArray[np.float64]
 DIMS = (1, 2, 3, 5, 100)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
 from dpverdict.balls import ball, precision
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
@@ -28,11 +28,11 @@ from dpverdict.mechanisms import (
     GroupedGaussian,
     StandardGaussian,
     broken,
-    cube_sensitivity,
-    quadratic_form,
 )
-from dpverdict.mechanisms.broken_mechanism import BrokenMechanism
-from dpverdict.mechanisms.mechanism import GaussianMechanism
+from dpverdict.mechanisms.broken.mutant import BrokenMechanism
+from dpverdict.mechanisms.core import noise as quadratic_form
+from dpverdict.mechanisms.core import sensitivity as cube_sensitivity
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
 Array = NDArray[np.float64]
 Pair = tuple[Array, Array | None]
@@ -197,7 +197,7 @@ def test_the_wrong_sign_of_the_count_loading_is_found(monkeypatch: pytest.Monkey
     def negated(**parts: Any) -> quadratic_form.SymmetricForm:
         return form(**{**parts, "loading": -parts["loading"]})
 
-    monkeypatch.setattr("dpverdict.mechanisms.noise.shared_noise_form", negated)
+    monkeypatch.setattr("dpverdict.mechanisms.core.noise.shared_noise_form", negated)
     assert exact(neighbour_loss(mechanism, record)) != dense.at(difference(mechanism, record, None))
 
 

@@ -16,19 +16,17 @@ import pytest
 from _pytest.mark import ParameterSet
 from flint import arb
 
-from dpverdict.audit.bounded_loss import BoundedLoss
-from dpverdict.audit.composition import compose
-from dpverdict.audit.disjoint_loss import DisjointLoss
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.lattice_loss import LatticeLoss
-from dpverdict.audit.loss_domains import ALPHA, DELTA, EPSILON, Domain, Floats
-from dpverdict.audit.pld_exchange import from_pld
-from dpverdict.audit.privacy_loss import PrivacyLoss
-from dpverdict.audit.radial_laplace import IsotropicLaplace
-from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
-from dpverdict.audit.response_loss import ResponseLoss
-from dpverdict.audit.spherical_loss import SphericalLoss
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, ResponseLoss
+from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, Domain, Floats
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.losses.pld import from_pld
+from dpverdict.audit.losses.spherical.isotropic import IsotropicLaplace
+from dpverdict.audit.losses.spherical.loss import SphericalLoss
+from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, Exact, ball, exactly, float_down, float_up, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.verdict import Status
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import Enclosure
 from dpverdict.mechanisms import REPLACE_ONE, EllipticalGaussian, GaussianDP, GroupedGaussian
-from dpverdict.mechanisms.mechanism import GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
 Array = NDArray[np.float64]
 Draw = Callable[[GaussianMechanism, int, np.random.Generator], Array]

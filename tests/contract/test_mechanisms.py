@@ -17,12 +17,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpverdict.audit.catalogue import mechanism_classes
-from dpverdict.audit.certify import certify
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.embedding_check import check_embedding, embedding_applies
-from dpverdict.audit.verdict import Status
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.implementation.embedding import check_embedding, embedding_applies
+from dpverdict.audit.trials.catalogue import mechanism_classes
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -39,7 +39,7 @@ from dpverdict.mechanisms import (
     TreeCounter,
     VoteEllipse,
 )
-from dpverdict.mechanisms.mechanism import AdditiveMechanism, GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
 
 Array = NDArray[np.float64]
 ERROR = 1e-9

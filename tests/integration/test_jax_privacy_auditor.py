@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit.canary_scores import distinguish_scores
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.one_run import distinguish_one_run
-from dpverdict.audit.trials import Array
+from dpverdict.audit.distinguishing.recorded import distinguish_one_run, distinguish_scores
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.trials.run import Array
 from dpverdict.mechanisms import GaussianDP, PureDP
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of jax and optax, about themselves

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpverdict.cli import main
+from dpverdict.cli.application import main
 
 ALARM = "1e-9"
 TRIES = 4

@@ -17,10 +17,10 @@ import pytest
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.verdict import Status
-from dpverdict.audit.witness_file import read_witness
+from dpverdict.audit.distinguishing.witness_document import read_witness
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import REPLACE_ONE, ApproximateDP, StandardGaussian, parse_guarantee
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.trials import Array
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.trials.run import Array
 from dpverdict.mechanisms import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries, about bounds and random states

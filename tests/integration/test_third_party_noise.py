@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.float_leak import find_float_leak
-from dpverdict.audit.trials import Array
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.distinguishing.low_bits import find_float_leak
+from dpverdict.audit.trials.run import Array
 from dpverdict.mechanisms import GaussianDP
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries, about themselves

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.neighbour_search import search_neighbours
-from dpverdict.audit.trials import Array
-from dpverdict.audit.verdict import Status
-from dpverdict.audit.worst_case import worst_case
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.distinguishing.neighbour_search import search_neighbours
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.trials.run import Array
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, ZeroConcentratedDP, broken
 
 ERROR = 1e-6

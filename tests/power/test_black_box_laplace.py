@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.profile_claim import ProfileClaim
-from dpverdict.audit.trials import Array
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.exact.exchange import ProfileClaim
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.trials.run import Array
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, NeighbourPair
 
 PAIR = NeighbourPair(dataset=np.ones((1, 1)), neighbour=np.ones((0, 1)), adjacency=ADD_OR_REMOVE_ONE)

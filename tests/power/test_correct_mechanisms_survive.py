@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit import event_rows, payoff_rows
-from dpverdict.audit.catalogue import mechanism_classes
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.neighbour_search import search_neighbours
-from dpverdict.audit.sequential import distinguish_sequentially
-from dpverdict.audit.trials import Array
-from dpverdict.audit.worst_case import worst_case
+from dpverdict.audit.distinguishing import events as event_rows
+from dpverdict.audit.distinguishing import rows as payoff_rows
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.distinguishing.neighbour_search import search_neighbours
+from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
+from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.trials.catalogue import mechanism_classes
+from dpverdict.audit.trials.run import Array
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,

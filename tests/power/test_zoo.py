@@ -14,11 +14,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.disjoint_loss import DisjointLoss
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.verdict import Status
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.losses.closed_form import DisjointLoss
 from dpverdict.balls import Real, compare
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import (
@@ -31,8 +31,8 @@ from dpverdict.mechanisms import (
     StandardGaussian,
     broken,
 )
-from dpverdict.mechanisms.mechanism import GaussianMechanism
-from dpverdict.mechanisms.mutant import Mutant
+from dpverdict.mechanisms.broken.mutant import Mutant
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
 DIMS = (1, 2, 3, 5, 9, 20, 100)
 MUS = ("0.5", "1", "2")

@@ -11,19 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.disjoint_loss import DisjointLoss
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.verdict import Status
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.losses.closed_form import DisjointLoss
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
-from dpverdict.mechanisms.broken_counter import BrokenCounter
-from dpverdict.mechanisms.broken_counting import ALL as COUNTERS
-from dpverdict.mechanisms.broken_counting import CountingMutant
-from dpverdict.mechanisms.broken_laplace import ALL as LAPLACE
-from dpverdict.mechanisms.broken_laplace import LaplaceMutant
-from dpverdict.mechanisms.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.broken.counters import ALL as COUNTERS
+from dpverdict.mechanisms.broken.counters import BrokenCounter, CountingMutant
+from dpverdict.mechanisms.broken.laplace import ALL as LAPLACE
+from dpverdict.mechanisms.broken.laplace import LaplaceMutant
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 
 ERROR = 1e-6
 HORIZONS = {2: (1, 2, 3, 7, 20), 3: (1, 4, 5, 9, 13, 27, 40), 4: (2, 10, 16, 30), 5: (2, 12, 25, 62)}

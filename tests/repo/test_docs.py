@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from dpverdict.cli import app
-from dpverdict.proofs.registry import PAPERS
-from dpverdict.proofs.statement import STATEMENTS
+from dpverdict.cli.application import app
+from dpverdict.proofs.checks.registry import PAPERS
+from dpverdict.proofs.checks.statement import STATEMENTS
 
 ROOT = Path(__file__).parents[2]
 TOP = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md")]

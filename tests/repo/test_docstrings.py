@@ -12,11 +12,8 @@ import dpverdict
 
 def modules() -> list[str]:
     """The names of all modules of the package."""
-    found = [f"dpverdict.{module.name}" for module in pkgutil.iter_modules(dpverdict.__path__) if not module.ispkg]
-    for folder in ("mechanisms", "audit", "proofs"):
-        package = importlib.import_module(f"dpverdict.{folder}")
-        found += [f"dpverdict.{folder}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
-    return found
+    found = pkgutil.walk_packages(dpverdict.__path__, "dpverdict.")
+    return [module.name for module in found if not module.name.endswith("__main__")]
 
 
 @pytest.mark.parametrize("name", modules())

@@ -70,10 +70,10 @@ def test_the_wheel_holds_the_source_files_and_nothing_else(house: Path, wheel: P
 
 def test_a_file_that_the_wheel_misses_is_found(house: Path, wheel: Path, tmp_path: Path) -> None:
     shutil.copytree(house, tmp_path / "house", symlinks=True)
-    planted = tmp_path / "house/audit/exact/kernel.py"
+    planted = tmp_path / "house/audit/forgotten/kernel.py"
     planted.parent.mkdir()
     planted.touch()
-    assert set(source_files(tmp_path / "house")) - wheel_files(wheel) == {"dpverdict/audit/exact/kernel.py"}
+    assert set(source_files(tmp_path / "house")) - wheel_files(wheel) == {"dpverdict/audit/forgotten/kernel.py"}
 
 
 def test_the_source_archive_holds_the_house_and_its_tests_once(house: Path) -> None:
@@ -102,7 +102,7 @@ def test_every_module_of_the_wheel_imports(installed: Path, tmp_path: Path) -> N
 def test_the_wheel_names_its_command_and_its_version(installed: Path) -> None:
     (metadata,) = importlib.metadata.distributions(name="dpverdict", path=[str(installed)])
     (command,) = metadata.entry_points.select(group="console_scripts")
-    assert (command.name, command.value) == ("dpverdict", "dpverdict.cli:main")
+    assert (command.name, command.value) == ("dpverdict", "dpverdict.cli.application:main")
     assert metadata.version == importlib.import_module("dpverdict").__version__
 
 

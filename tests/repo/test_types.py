@@ -69,9 +69,12 @@ def test_a_public_name_without_a_written_type_is_found() -> None:
             ("audit.certify", True, True),
             ("audit.canary", True, False),
             ("audit._private", False, False),
-            ("proofs.registry.canary", True, False),
+            ("proofs.checks.registry.canary", True, False),
             ("proofs.lebeda2024_algebra.x", True, False),
         )
     ]
     found = list(untyped({"typeCompleteness": {"symbols": symbols}}))
-    assert [line.partition(":")[0] for line in found] == ["dpverdict.audit.canary", "dpverdict.proofs.registry.canary"]
+    assert [line.partition(":")[0] for line in found] == [
+        "dpverdict.audit.canary",
+        "dpverdict.proofs.checks.registry.canary",
+    ]

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit import event_rows
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.joint_bounds import mu_lower
-from dpverdict.audit.joint_test import Method, TwoCounts
-from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE
-from dpverdict.mechanisms.guarantee import GaussianDP
-from dpverdict.mechanisms.neighbours import NeighbourPair
+from dpverdict.audit.distinguishing import events as event_rows
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.statistics.joint_test import Method, TwoCounts, mu_lower
+from dpverdict.mechanisms.core.guarantees import GaussianDP
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 
 WRONGLY_DECLARED = 1e-6
 ERROR = 0.5

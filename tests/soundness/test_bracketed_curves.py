@@ -8,10 +8,10 @@ from flint import arb
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpverdict.audit.bounded_loss import BoundedLoss
-from dpverdict.audit.bracketed_curves import beta_between, epsilon_between
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.laplace_profile import LaplaceRoute
+from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.curves import beta_between, epsilon_between
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.losses.laplace.profile import LaplaceRoute
 from dpverdict.balls import ball, precision
 from dpverdict.errors import PrecisionExhausted
 

@@ -16,13 +16,14 @@ from flint import acb, arb
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpverdict.audit import contour, contour_plan, profile_curves, trade_off_knots
-from dpverdict.audit.contour import Contour
-from dpverdict.audit.contour_engine import ContourEngine
-from dpverdict.audit.contour_plan import Kind, Planner
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.moment_functions import MomentFunction
-from dpverdict.audit.trade_off_knots import TradeOffKnots
+from dpverdict.audit.losses import curves as profile_curves
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.contour import floats as trade_off_knots
+from dpverdict.audit.losses.contour import integral as contour
+from dpverdict.audit.losses.contour import moments as contour_plan
+from dpverdict.audit.losses.contour.floats import TradeOffKnots
+from dpverdict.audit.losses.contour.integral import Contour, ContourEngine
+from dpverdict.audit.losses.contour.moments import Kind, MomentFunction, Planner
 from dpverdict.balls import Enclosure, Real, ball, precision
 
 BITS = 60
@@ -202,12 +203,12 @@ def check_knots(mu):
 
 @pytest.mark.parametrize(("mu", "shifts"), [(Fraction(1, 2), [Fraction(3, 10)]), (Fraction(1, 100), [Fraction(1)] * 2)])
 def test_both_certified_trade_off_functions_meet_and_lie_between_the_knots(mu, shifts):
-    from dpverdict.audit import smooth_trade_off
+    from dpverdict.audit.losses import curves as smooth_trade_off
 
     engine = engine_of(mu, shifts)
     knots = TradeOffKnots(engine)
     for alpha in (Fraction(1, 1000), Fraction(1, 4), Fraction(9, 10)):
-        smooth = smooth_trade_off.beta_ball(engine.q_tail, alpha, low=Fraction(0), high=Fraction(1, 100))
+        smooth = smooth_trade_off.smooth_beta_ball(engine.q_tail, alpha, low=Fraction(0), high=Fraction(1, 100))
         general = profile_curves.beta_ball(engine.delta, engine.q_tail, alpha)
         assert smooth.overlaps(general)
         enclosure = Enclosure.of_ball(smooth)

@@ -7,9 +7,9 @@ from pathlib import Path
 import mpmath
 import pytest
 
-from dpverdict.audit.worst_case import worst_case
+from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.balls import Enclosure, precision
-from dpverdict.mechanisms.discrete_correlated import DiscreteCorrelatedGaussian
+from dpverdict.mechanisms.queries.discrete import DiscreteCorrelatedGaussian
 
 oracle = runpy.run_path(str(Path(__file__).parents[1] / "discrete_gaussian_oracle.py"))
 

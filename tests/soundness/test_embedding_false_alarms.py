@@ -12,10 +12,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpverdict.audit.embedding_check import check_embedding
-from dpverdict.audit.same_law import same_normal_law
+from dpverdict.audit.implementation.embedding import check_embedding, same_normal_law
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, CorrelatedGaussian, GroupedGaussian
-from dpverdict.mechanisms.mechanism import GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
 Array = NDArray[np.float64]
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit import event_rows
-from dpverdict.audit.clopper_pearson import proportion_lower, proportion_upper
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.joint_test import TwoCounts
-from dpverdict.audit.scores import Score
-from dpverdict.audit.trials import Array, Sampler
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.audit.distinguishing import events as event_rows
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.scores.score import Score
+from dpverdict.audit.statistics.joint_test import TwoCounts
+from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
+from dpverdict.audit.trials.run import Array, Sampler
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 
 WRONGLY_DECLARED = 1e-6
 RUNS = 250

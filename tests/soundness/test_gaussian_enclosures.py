@@ -13,11 +13,14 @@ from flint import arb, arb_poly
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpverdict.audit.gaussian_loss import GaussianLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import Real
 from dpverdict.errors import PrecisionExhausted
-from dpverdict.mechanisms import ball_grid, gaussian_balls, gaussian_formulas, gaussian_profile
-from dpverdict.mechanisms.guarantee import GaussianDP
+from dpverdict.mechanisms.core.guarantees import GaussianDP
+from dpverdict.numerics import gaussian as ball_grid
+from dpverdict.numerics import gaussian as gaussian_balls
+from dpverdict.numerics import gaussian_floats as gaussian_profile
+from dpverdict.numerics import gaussian_formulas
 
 EXAMPLES = settings(max_examples=150, deadline=None)
 

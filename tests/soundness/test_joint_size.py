@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit.joint_bounds import delta_lower, epsilon_lower
-from dpverdict.audit.joint_test import Method, TwoCounts, joint_p, signed_root
+from dpverdict.audit.statistics.joint_test import Method, TwoCounts, delta_lower, epsilon_lower, joint_p, signed_root
 
 LEVEL = 0.05
 GRID = [(1.0, 0.127), (1.0, 0.0), (3.0, 1e-5), (0.1, 1e-5), (0.0, 0.383), (-0.5, 0.2)]

@@ -17,13 +17,15 @@ from flint import arb, arb_poly
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpverdict.audit import laplace_bounds, laplace_contour, laplace_sum, laplace_terms
-from dpverdict.audit.laplace_bounds import LaplaceBounds
-from dpverdict.audit.laplace_contour import LaplaceContour
-from dpverdict.audit.laplace_kernel import Kernel
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.laplace_profile import LaplaceProfile
-from dpverdict.audit.laplace_sum import LaplaceSum
+from dpverdict.audit.losses.laplace import contour as laplace_contour
+from dpverdict.audit.losses.laplace import exact_sum as laplace_sum
+from dpverdict.audit.losses.laplace import profile as laplace_bounds
+from dpverdict.audit.losses.laplace import terms as laplace_terms
+from dpverdict.audit.losses.laplace.contour import LaplaceContour
+from dpverdict.audit.losses.laplace.exact_sum import LaplaceSum
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.losses.laplace.profile import LaplaceBounds, LaplaceProfile
+from dpverdict.audit.losses.laplace.terms import Kernel
 from dpverdict.balls import ball, precision
 
 EXAMPLES = settings(max_examples=60, deadline=None)

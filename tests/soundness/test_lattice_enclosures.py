@@ -13,10 +13,11 @@ from flint import arb, arb_poly
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpverdict.audit import lattice_contour, lattice_gaussian
-from dpverdict.audit.lattice_contour import Contour
-from dpverdict.audit.lattice_loss import LatticeLoss
-from dpverdict.audit.lattice_profile import LatticeProfile
+from dpverdict.audit.losses.discrete_gaussian import law as lattice_contour
+from dpverdict.audit.losses.discrete_gaussian import law as lattice_gaussian
+from dpverdict.audit.losses.discrete_gaussian.law import Contour
+from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.discrete_gaussian.profile import LatticeProfile
 from dpverdict.balls import ball, precision
 
 EXAMPLES = settings(max_examples=25, deadline=None)

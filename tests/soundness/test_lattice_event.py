@@ -8,15 +8,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpverdict.audit import lattice_event, lattice_pld
-from dpverdict.audit.bounded_loss import BoundedLoss
-from dpverdict.audit.composition import compose
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.lattice_bounds import LatticeBounds, compose_on_lattice
-from dpverdict.audit.lattice_event import LatticeEvent
-from dpverdict.audit.lattice_pld import lattice_pair
-from dpverdict.audit.pld_loss import PldLoss
+from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.losses.lattice import bounds as lattice_event
+from dpverdict.audit.losses.lattice import discretise as lattice_pld
+from dpverdict.audit.losses.lattice.bounds import LatticeBounds, LatticeEvent, compose_on_lattice
+from dpverdict.audit.losses.lattice.discretise import lattice_pair
+from dpverdict.audit.losses.pld import PldLoss
 from dpverdict.balls import ball, precision
 
 ALPHAS = np.array([0.0, 1e-9, 1e-3, 0.1, 0.3, 0.5, 0.8, 0.999, 1.0])

@@ -11,18 +11,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpverdict.audit import lattice_pld, lattice_power
-from dpverdict.audit.custom_noise import additive_noise_loss
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.lattice_bounds import LatticeBounds, compose_on_lattice
-from dpverdict.audit.lattice_laplace import laplace_lattice
-from dpverdict.audit.lattice_pld import aligned_interval, lattice_pair
-from dpverdict.audit.lattice_strict import certified_delta
-from dpverdict.audit.loss_tails import TINY, LossTails
-from dpverdict.audit.pld_exchange import from_pld
-from dpverdict.audit.pld_loss import PldLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.domains import TINY, LossTails
+from dpverdict.audit.losses.laplace.lattice_oracle import laplace_lattice
+from dpverdict.audit.losses.lattice import discretise as lattice_pld
+from dpverdict.audit.losses.lattice import power as lattice_power
+from dpverdict.audit.losses.lattice.bounds import LatticeBounds, compose_on_lattice
+from dpverdict.audit.losses.lattice.custom import additive_noise_loss
+from dpverdict.audit.losses.lattice.discretise import aligned_interval, lattice_pair
+from dpverdict.audit.losses.lattice.power import certified_delta
+from dpverdict.audit.losses.pld import PldLoss, from_pld
 from dpverdict.balls import ball, precision
-from dpverdict.mechanisms.gaussian_profile import TAIL_ERROR
+from dpverdict.numerics.gaussian_floats import TAIL_ERROR
 
 EPSILONS = np.linspace(0, 10, 1000)  # epsilon = 0 is a lattice point, where both laws nearly touch the truth
 ALPHAS = np.linspace(1e-4, 1 - 1e-4, 300)

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.verdict import Status
-from dpverdict.audit.worst_case import worst_case
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -29,8 +29,8 @@ from dpverdict.mechanisms import (
     StandardGaussian,
     ZeroConcentratedDP,
 )
-from dpverdict.mechanisms.guarantee import Guarantee
-from dpverdict.mechanisms.mechanism import GaussianMechanism
+from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
 DIGITS = 60
 ULPS = Fraction(1, 10**14)  # what rounding the scales up may cost of mu, at most

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit.betting import Wealth, betting_p
-from dpverdict.audit.curve_payoff import CurvePayoff, Payoff, SymmetricPayoff
-from dpverdict.audit.mean_test import Moments, mean_test
-from dpverdict.audit.payoff_test import payoff_test
-from dpverdict.mechanisms.guarantee import GaussianDP, PureDP
+from dpverdict.audit.statistics.betting import Wealth, betting_p
+from dpverdict.audit.statistics.means import Moments, mean_test, payoff_test
+from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff, SymmetricPayoff
+from dpverdict.mechanisms.core.guarantees import GaussianDP, PureDP
 
 WRONGLY_DECLARED = 1e-6
 LEVEL = 0.05

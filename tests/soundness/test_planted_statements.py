@@ -9,12 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpverdict.proofs.identities import identity
-from dpverdict.proofs.lebeda2024_algebra import d
-from dpverdict.proofs.outcome import Findings, Kind, Outcome, Standing
-from dpverdict.proofs.planted import missed, planted_findings, unguarded
-from dpverdict.proofs.registry import statements
-from dpverdict.proofs.statement import STATEMENTS, Plant, Statement, statement
+from dpverdict.proofs.checks.identities import identity
+from dpverdict.proofs.checks.outcome import Findings, Kind, Outcome, Standing
+from dpverdict.proofs.checks.registry import missed, planted_findings, statements, unguarded
+from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Statement, statement
+from dpverdict.proofs.lebeda2024.notation import d
 
 FOUND = statements()
 NUMBERS = [pytest.param(number, id=f"{found.paper}-{found.number}") for number, found in enumerate(FOUND)]

@@ -12,10 +12,10 @@ import mpmath
 import pytest
 from flint import arb
 
-from dpverdict.audit import spherical_renyi
-from dpverdict.audit.radial_gaussian import IsotropicGaussian
-from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
-from dpverdict.audit.spherical_loss import SphericalLoss
+from dpverdict.audit.losses.spherical import loss as spherical_renyi
+from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian
+from dpverdict.audit.losses.spherical.loss import SphericalLoss
+from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import ball, precision
 
 SLOW = pytest.mark.slow

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dpverdict.audit.radial_laplace import IsotropicLaplace
-from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
-from dpverdict.audit.spherical_loss import RELATIVE_ERROR, SphericalLoss
+from dpverdict.audit.losses.spherical.isotropic import IsotropicLaplace
+from dpverdict.audit.losses.spherical.loss import RELATIVE_ERROR, SphericalLoss
+from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 
 SLOW = pytest.mark.slow
 CASES = [
@@ -52,7 +52,7 @@ def test_beta_and_epsilon_of_an_array_are_the_certified_ones(scale):
 
 def test_a_polynomial_that_is_a_little_off_is_caught(monkeypatch):
     """Planted: interpolated values wrong by 1e-12."""
-    from dpverdict.audit import spherical_loss
+    from dpverdict.audit.losses.spherical import loss as spherical_loss
 
     right = spherical_loss.interpolated
     monkeypatch.setattr(spherical_loss, "interpolated", lambda *args: right(*args) * (1 + 1e-12))

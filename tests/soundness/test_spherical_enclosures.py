@@ -16,14 +16,13 @@ from flint import acb, arb
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpverdict.audit import radial_random_direction, spherical_integral
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.radial_gaussian import IsotropicGaussian
-from dpverdict.audit.radial_laplace import IsotropicLaplace
-from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
-from dpverdict.audit.spherical_integral import Quantity, integrate
-from dpverdict.audit.spherical_loss import SphericalLoss
-from dpverdict.audit.spherical_profile import SphericalProfile
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.spherical import integral as spherical_integral
+from dpverdict.audit.losses.spherical import random_direction as radial_random_direction
+from dpverdict.audit.losses.spherical.integral import Quantity, SphericalProfile, integrate
+from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian, IsotropicLaplace
+from dpverdict.audit.losses.spherical.loss import SphericalLoss
+from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, precision
 from dpverdict.errors import PrecisionExhausted
 

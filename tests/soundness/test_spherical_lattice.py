@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from flint import arb
 
-from dpverdict.audit import spherical_lattice, spherical_merge
-from dpverdict.audit.bounded_loss import BoundedLoss
-from dpverdict.audit.composition import compose
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.pld_exchange import from_pld
-from dpverdict.audit.radial_gaussian import IsotropicGaussian
-from dpverdict.audit.radial_laplace import IsotropicLaplace
-from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
-from dpverdict.audit.spherical_loss import SphericalLoss
-from dpverdict.audit.spherical_profile import SphericalProfile
+from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.pld import from_pld
+from dpverdict.audit.losses.spherical import lattice as spherical_lattice
+from dpverdict.audit.losses.spherical import lattice as spherical_merge
+from dpverdict.audit.losses.spherical.integral import SphericalProfile
+from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian, IsotropicLaplace
+from dpverdict.audit.losses.spherical.loss import SphericalLoss
+from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Real
 
 EPSILONS = (0.0, 0.3, 1.0, 40.0)

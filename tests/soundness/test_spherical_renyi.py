@@ -9,10 +9,9 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.radial_gaussian import IsotropicGaussian
-from dpverdict.audit.radial_laplace import IsotropicLaplace
-from dpverdict.audit.spherical_loss import SphericalLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian, IsotropicLaplace
+from dpverdict.audit.losses.spherical.loss import SphericalLoss
 
 # (dim, scale, order): odd dimensions, where the integrand is smooth but for the centre of Q, on the axis
 CASES = [

@@ -7,18 +7,17 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.embedding_check import check_embedding, embedding_applies
-from dpverdict.audit.report import Report
-from dpverdict.audit.verdict import Status, Verdict
-from dpverdict.audit.worst_case import worst_case
-from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status, Verdict
+from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.implementation.embedding import check_embedding, embedding_applies
+from dpverdict.audit.reports.report import Report
 from dpverdict.mechanisms.broken import by_name
-from dpverdict.mechanisms.correlated_gaussian import CorrelatedGaussian
-from dpverdict.mechanisms.guarantee import Guarantee, parse_guarantee
-from dpverdict.mechanisms.mechanism import GaussianMechanism
-from dpverdict.mechanisms.neighbours import NeighbourPair
+from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
+from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
 
 SEED = 11
 SAMPLES = 600

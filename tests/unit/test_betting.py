@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from dpverdict.audit.betting import Mixture, Wealth, betting_p
+from dpverdict.audit.statistics.betting import Mixture, Wealth, betting_p
 from dpverdict.errors import InvalidValue
 
 

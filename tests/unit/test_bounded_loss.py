@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import logistic
 
-from dpverdict.audit.bounded_interval import default_interval, spread
-from dpverdict.audit.bounded_loss import BoundedLoss
-from dpverdict.audit.composition import compose, explain_composition
-from dpverdict.audit.custom_noise import CustomLoss, additive_noise_loss
-from dpverdict.audit.disjoint_loss import DisjointLoss
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.lattice_law import LatticeLaw, Side
-from dpverdict.audit.pld_exchange import from_pld
-from dpverdict.audit.pld_loss import PldLoss
+from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.audit.losses.composition import compose, explain_composition
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.losses.lattice.custom import CustomLoss, additive_noise_loss
+from dpverdict.audit.losses.lattice.discretise import default_interval, spread
+from dpverdict.audit.losses.lattice.law import LatticeLaw, Side
+from dpverdict.audit.losses.pld import PldLoss, from_pld
 from dpverdict.errors import InvalidValue
 
 EPSILONS = np.array([-3.0, -0.5, 0.0, 0.5, 1.0, 3.0, 10.0, 30.0])

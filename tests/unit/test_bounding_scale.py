@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from dpverdict.audit.bounding_scale import LARGEST, bounding_scale
-from dpverdict.audit.curve_payoff import SymmetricPayoff
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.exploration import choose_scores
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP
+from dpverdict.audit.distinguishing.exploration import choose_scores
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.scores.portfolio import LARGEST, bounding_scale
+from dpverdict.audit.statistics.payoffs import SymmetricPayoff
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP
 
 DELTA = float(GaussianDP(1).delta_upper(1.0))
 PAYOFF = SymmetricPayoff(1.0, DELTA, 0.95)

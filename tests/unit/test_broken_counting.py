@@ -7,9 +7,9 @@ import pytest
 from flint import fmpq_mat
 
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import broken_counting as broken
-from dpverdict.mechanisms.broken_counting import ALL, BrokenCounter, CountingMutant
-from dpverdict.mechanisms.tree_counter import TreeCounter
+from dpverdict.mechanisms.broken import counters as broken
+from dpverdict.mechanisms.broken.counters import ALL, BrokenCounter, CountingMutant
+from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 CASES = [
     (mutant, arity, mutant.digits(arity).capacity(height))

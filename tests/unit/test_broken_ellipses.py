@@ -4,14 +4,14 @@ from fractions import Fraction
 
 import pytest
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.verdict import Status
-from dpverdict.audit.worst_case import worst_case
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import compare
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import broken_ellipses as broken
-from dpverdict.mechanisms.mutant import Mutant
+from dpverdict.mechanisms.broken import queries as broken
+from dpverdict.mechanisms.broken.mutant import Mutant
 
 GAUSSIAN = [
     broken.ranks_from_one(),

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverdict.audit.gaussian_loss import GaussianLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import Real, at_most, ball, precision, refine
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import gaussian_formulas
-from dpverdict.mechanisms.ball_normal import BallNormal
-from dpverdict.mechanisms.calibration import analytic_scale, classic_scale, gdp_scale
+from dpverdict.mechanisms.core.calibration import analytic_scale, classic_scale, gdp_scale
+from dpverdict.numerics import gaussian_formulas
+from dpverdict.numerics.gaussian import BallNormal
 
 
 def profile(scale, epsilon, sensitivity):

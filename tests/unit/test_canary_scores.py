@@ -8,10 +8,10 @@ from scipy import special, stats
 from scipy.optimize import brentq
 
 from dpverdict.audit import distinguish_scores
-from dpverdict.audit.clopper_pearson import proportion_upper
-from dpverdict.audit.distinguishing_test import DistinguishingTest
+from dpverdict.audit.distinguishing.result import DistinguishingTest
+from dpverdict.audit.statistics.proportions import proportion_upper
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 
 DELTA_1 = "0.12693673750664396"  # delta of 1-GDP at epsilon = 1, rounded up
 TRUTH = 1.222878992446  # the epsilon of N(1, .9^2) against N(0, .9^2) at that delta

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 from flint import arb
 
-from dpverdict.audit.certify import certify, decide, source_sha256
-from dpverdict.audit.disjoint_loss import DisjointLoss
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.verdict import Certificate, Status, Verdict, Witness
-from dpverdict.audit.worst_case import WorstCase, neighbour_loss, worst_case
+from dpverdict.audit.exact.decide import certify, decide, source_sha256
+from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
+from dpverdict.audit.exact.worst_case import WorstCase, neighbour_loss, worst_case
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.balls import Enclosure, Real, ball, precision
 from dpverdict.errors import NotCertified
 from dpverdict.mechanisms import (
@@ -32,10 +31,10 @@ from dpverdict.mechanisms import (
     StandardGaussian,
     ZeroConcentratedDP,
     broken,
-    scales,
 )
-from dpverdict.mechanisms.guarantee import Guarantee, parse_guarantee
-from dpverdict.mechanisms.mechanism import GaussianMechanism
+from dpverdict.mechanisms.core import calibration as scales
+from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
 UNIT = StandardGaussian(dim=4, mu=1)  # scale 2: mu is exactly 1
 STEP = Fraction(1, 10**60)
@@ -194,7 +193,7 @@ def test_a_certificate_names_what_it_takes_for_granted_and_the_source_it_rests_o
 
 
 @pytest.mark.parametrize(
-    "name", ["dpverdict.balls", "dpverdict.mechanisms.quadratic_form", "dpverdict.audit.worst_case"]
+    "name", ["dpverdict.balls", "dpverdict.mechanisms.core.noise", "dpverdict.audit.exact.worst_case"]
 )
 def test_a_certificate_goes_stale_with_the_source(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = source_sha256(UNIT)

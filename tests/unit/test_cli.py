@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpverdict.cli import ERROR_PROBABILITY, main
+from dpverdict.cli.application import main
+from dpverdict.cli.options import ERROR_PROBABILITY
 
 PUBLISHED = ["correlated-gaussian", "grouped-gaussian", "elliptical-gaussian", "standard-gaussian"]
 FEW = ["--samples", "2000", "--seed", "1"]
@@ -235,7 +236,7 @@ def test_an_interrupt_ends_with_130_and_one_line(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpverdict.audit.request.carry_out", interrupted)
+    monkeypatch.setattr("dpverdict.audit.runs.request.carry_out", interrupted)
     assert main(["audit", "standard-gaussian", "--dim", "3", "--mu", "1"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 
@@ -246,7 +247,7 @@ def test_a_fault_of_the_program_does_not_look_like_a_refutation(
     def faulty(*_: object) -> None:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr("dpverdict.audit.request.carry_out", faulty)
+    monkeypatch.setattr("dpverdict.audit.runs.request.carry_out", faulty)
     assert main(["audit", "standard-gaussian", "--dim", "3", "--mu", "1"]) == 70
     assert "planted" in capsys.readouterr().err
 
@@ -257,7 +258,8 @@ def test_the_installed_script_answers_and_its_help_is_fast() -> None:
     assert shown.returncode == 0
     assert "audit" in shown.stdout
     heavy = {"numpy", "scipy", "flint", "mpmath", "sympy", "matplotlib", "sklearn", "distributed", "jinja2"}
-    code = f"import sys; from dpverdict.cli import main; main(['--help']); sys.exit(bool({heavy} & set(sys.modules)))"
+    script = "import sys; from dpverdict.cli.application import main; main(['--help']); "
+    code = f"{script}sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
     assert time.perf_counter() - started < 10  # it takes 0.2 s; the imports above are what keeps it so
     assert subprocess.run([SCRIPT, "--version"], capture_output=True, check=False).stdout.startswith(b"dpverdict ")

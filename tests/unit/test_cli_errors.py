@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpverdict.cli import main
+from dpverdict.cli.application import main
 
 SCRIPT = str(Path(sys.executable).with_name("dpverdict"))
 DIM = ["--dim", "3"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpverdict.cli import INTERNAL_ERROR, USAGE_ERROR, main
+from dpverdict.cli.application import INTERNAL_ERROR, USAGE_ERROR, main
 
 COMMANDS = ["audit", "curve", "run", "list", "prove", "selftestt", "--version", "--bogus", ""]
 MECHANISMS = [

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.catalogue import mechanism_classes
-from dpverdict.cli import main
+from dpverdict.audit.trials.catalogue import mechanism_classes
+from dpverdict.cli.application import main
 from dpverdict.mechanisms import broken
-from dpverdict.mechanisms.mutant import Mutant
+from dpverdict.mechanisms.broken.mutant import Mutant
 
 # Exit codes: 0 certified, 1 refuted, 3 inconclusive.
 AUDITS: list[tuple[str, int]] = [

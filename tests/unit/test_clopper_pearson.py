@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from dpverdict.audit.clopper_pearson import SMALLEST_ERROR, proportion_lower, proportion_upper
+from dpverdict.audit.statistics.proportions import SMALLEST_ERROR, proportion_lower, proportion_upper
 from dpverdict.balls import precision
 from dpverdict.errors import InvalidValue
 

@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 from flint import arb
 
-from dpverdict.audit import contour_engine
-from dpverdict.audit.composed_loss import RELATIVE_ERROR, ComposedLoss
-from dpverdict.audit.composition import compose, explain_composition
-from dpverdict.audit.disjoint_loss import DisjointLoss
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.privacy_loss import PrivacyLoss
-from dpverdict.audit.root_bracket import as_fraction
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.audit.losses.composition import compose, explain_composition
+from dpverdict.audit.losses.contour import integral as contour_engine
+from dpverdict.audit.losses.contour.loss import RELATIVE_ERROR, ComposedLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Real, ball, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.numerics.roots import as_fraction
 
 MIXED = compose(GaussianLoss("0.5"), LaplaceLoss(["0.3", "0.7"]))
 

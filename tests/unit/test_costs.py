@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -21,9 +21,9 @@ from dpverdict.mechanisms import (
     EllipticalGaussian,
     GroupedGaussian,
     StandardGaussian,
-    exact_sums,
 )
-from dpverdict.mechanisms.mechanism import GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
+from dpverdict.numerics import exact as exact_sums
 
 Array = NDArray[np.float64]
 

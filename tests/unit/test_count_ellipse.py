@@ -7,13 +7,13 @@ from flint import arb
 
 from dpverdict.balls import Real as Number
 from dpverdict.balls import ball, compare, precision
-from dpverdict.mechanisms.count_ellipse import (
+from dpverdict.mechanisms.broken.mutant import exact_root
+from dpverdict.mechanisms.queries.count_ellipse import (
     eigenvalues,
     largest_optimal_k,
     shared_noise_variances,
     worst_layer_value,
 )
-from dpverdict.mechanisms.mutant import exact_root
 
 BITS = 200
 

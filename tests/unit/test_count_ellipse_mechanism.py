@@ -13,18 +13,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.embedding_check import embedding_applies
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.verdict import Status
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.implementation.embedding import embedding_applies
+from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.count_ellipse import largest_optimal_k, pair_root
-from dpverdict.mechanisms.count_ellipse_mechanism import CountEllipse
-from dpverdict.mechanisms.ellipse_comparison import compare, compare_constants
-from dpverdict.mechanisms.ellipse_optimum import optimum
-from dpverdict.mechanisms.guarantee import GaussianDP
+from dpverdict.mechanisms.core.guarantees import GaussianDP
+from dpverdict.mechanisms.queries.comparison import compare, compare_constants
+from dpverdict.mechanisms.queries.count_ellipse import CountEllipse, largest_optimal_k, optimum, pair_root
 
 ERROR = 1e-9
 N = 40_000

@@ -8,9 +8,9 @@ from scipy.linalg import toeplitz
 
 from dpverdict.balls import Real, compare
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import counter_blt
-from dpverdict.mechanisms.counter_blt import best_blt, blt_error
-from dpverdict.mechanisms.counter_errors import gaussian_lower_bound, square_root_error
+from dpverdict.mechanisms.streams import blt as counter_blt
+from dpverdict.mechanisms.streams.blt import best_blt, blt_error
+from dpverdict.mechanisms.streams.errors import gaussian_lower_bound, square_root_error
 
 PARAMETERS = [
     (["0.9"], ["0.3"]),

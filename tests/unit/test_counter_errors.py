@@ -8,31 +8,29 @@ import pytest
 
 from dpverdict.balls import Real, compare
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import counter_errors
-from dpverdict.mechanisms.calibration import analytic_scale, classic_scale
-from dpverdict.mechanisms.counter_crossover import (
-    classic_crossover_delta,
-    crossover_delta,
-    published_crossover_delta,
-    published_error,
-    published_variance,
-)
-from dpverdict.mechanisms.counter_errors import (
+from dpverdict.mechanisms.core.calibration import analytic_scale, classic_scale
+from dpverdict.mechanisms.streams import errors as counter_errors
+from dpverdict.mechanisms.streams.errors import (
     GAUSSIAN,
     CounterError,
     binary_error,
+    classic_crossover_delta,
+    crossover_delta,
     gaussian_lower_bound,
     gaussian_tree_error,
     honaker_error,
     largest_size,
+    published_crossover_delta,
+    published_error,
+    published_variance,
     smooth_error,
     square_root_error,
     tree_error,
 )
-from dpverdict.mechanisms.factorization_counter import FactorizationCounter
-from dpverdict.mechanisms.factorization_levels import own_weight
-from dpverdict.mechanisms.tree_counter import TreeCounter
-from dpverdict.mechanisms.tree_digits import Digits
+from dpverdict.mechanisms.streams.factorization_counter import FactorizationCounter
+from dpverdict.mechanisms.streams.factorizations import own_weight
+from dpverdict.mechanisms.streams.tree import Digits
+from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 SYSTEMS = [Digits.ordinary(2), Digits.ordinary(5), Digits.offset(3), Digits.offset(4), Digits.offset(7), Digits(6, 4)]
 
@@ -168,7 +166,7 @@ def test_the_classic_and_the_published_scale_cross_where_said() -> None:
 
 def test_a_wrong_power_of_epsilon_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: mu without its factor epsilon does not cross where said, unless epsilon is 1."""
-    from dpverdict.mechanisms import counter_crossover
+    from dpverdict.mechanisms.streams import errors as counter_crossover
 
     monkeypatch.setattr(counter_crossover, "check_positive", lambda value, name: Fraction(value) ** 2)
     with pytest.raises(AssertionError):

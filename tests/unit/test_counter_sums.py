@@ -7,8 +7,8 @@ import pytest
 from flint import arb, fmpq
 
 from dpverdict.balls import precision
-from dpverdict.mechanisms import counter_sums
-from dpverdict.mechanisms.counter_sums import landau_sum, nuclear_sum
+from dpverdict.mechanisms.streams import toeplitz as counter_sums
+from dpverdict.mechanisms.streams.toeplitz import landau_sum, nuclear_sum
 
 
 def exact_landau(n: int) -> Fraction:

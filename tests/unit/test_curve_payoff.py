@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 from flint import acb, arb, ctx
 
-from dpverdict.audit.curve_payoff import CurvePayoff, SymmetricPayoff, natural_tau, weighted_profile_upper
-from dpverdict.audit.mean_test import SMALLEST_LEVEL, Moments, mean_test
+from dpverdict.audit.statistics.means import SMALLEST_LEVEL, Moments, mean_test
+from dpverdict.audit.statistics.payoffs import CurvePayoff, SymmetricPayoff, natural_tau, weighted_profile_upper
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP, RenyiDP, ZeroConcentratedDP
+from dpverdict.mechanisms.core.guarantees import (
+    ApproximateDP,
+    GaussianDP,
+    Guarantee,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
 
 DIGITS = {1.0: "0.911482689163424", 1.5: "1.62798085354555", 2.0: "2.63712383160433"}
 

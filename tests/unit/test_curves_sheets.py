@@ -12,21 +12,19 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dpverdict.audit.counter_comparison import counter_comparison, delta_text
-from dpverdict.audit.counter_comparison_grid import power_horizons, time_steps
-from dpverdict.audit.curves import as_csv, as_json, as_picture, certified_curves
-from dpverdict.audit.curves_counter import error_rows, error_sheet
-from dpverdict.audit.curves_ellipses import constant_sheet, ellipse_sheet
-from dpverdict.audit.curves_picture import picture
-from dpverdict.audit.curves_request import SHEETS, find_sheet
-from dpverdict.audit.curves_sheet import Sheet, series, sheet_csv, sheet_json
-from dpverdict.audit.curves_terminal import print_sheet
+from dpverdict.audit.comparisons.counter_errors import error_rows, error_sheet
+from dpverdict.audit.comparisons.counters import counter_comparison, delta_text, power_horizons, time_steps
+from dpverdict.audit.comparisons.curves import as_csv, as_json, as_picture, certified_curves, print_sheet
+from dpverdict.audit.comparisons.ellipses import constant_sheet, ellipse_sheet
+from dpverdict.audit.comparisons.picture import picture
+from dpverdict.audit.comparisons.request import SHEETS, find_sheet
+from dpverdict.audit.comparisons.sheet import Sheet, series, sheet_csv, sheet_json
 from dpverdict.balls import Real
-from dpverdict.cli import main
+from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.correlated_gaussian import CorrelatedGaussian
-from dpverdict.mechanisms.factorization_counter import FactorizationCounter
-from dpverdict.mechanisms.tree_counter import TreeCounter
+from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
+from dpverdict.mechanisms.streams.factorization_counter import FactorizationCounter
+from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 COUNTERS = counter_comparison(horizon=2**20, epsilon=1, delta="1e-6", points=5)
 ELLIPSES = ellipse_sheet(dim=1000, points=5)
@@ -217,8 +215,8 @@ def test_the_privacy_curves_of_a_counter_have_every_face() -> None:
 
 def test_matplotlib_is_imported_for_a_picture_alone() -> None:
     script = (
-        "import sys; from dpverdict.audit.curves_request import find_sheet; "
-        "from dpverdict.audit import curves, curves_counter, curves_picture; "
+        "import sys; from dpverdict.audit.comparisons.request import find_sheet; "
+        "from dpverdict.audit.comparisons import curves, counter_errors, picture; "
         "find_sheet('ellipses', {'dim': '5'}, points=3); print('matplotlib' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

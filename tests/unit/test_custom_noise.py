@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr
 
-from dpverdict.audit.custom_noise import additive_noise_loss, loss_from_cdfs
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.lattice_bounds import compose_on_lattice
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.lattice.bounds import compose_on_lattice
+from dpverdict.audit.losses.lattice.custom import additive_noise_loss, loss_from_cdfs
 from dpverdict.errors import InvalidValue
 
 P = (lambda l: ndtr(0.5 - l), lambda l: ndtr(l - 0.5))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from dpverdict.audit.data_files import read_pair, read_table
+from dpverdict.audit.trials.data_files import read_pair, read_table
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
 TABLE = np.array([[0.0, 1.0], [1.0, 1.0], [0.5, 0.0]])
 

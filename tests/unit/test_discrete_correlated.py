@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.verdict import Status
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.discrete_correlated import DiscreteCorrelatedGaussian, LatticeNoise, SignedUnits, near_root
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpverdict.mechanisms.noise import SharedNoise
-from dpverdict.mechanisms.shift import LatticeShift
+from dpverdict.mechanisms.core.dominating_pairs import LatticeShift
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpverdict.mechanisms.core.noise import SharedNoise
+from dpverdict.mechanisms.queries.discrete import DiscreteCorrelatedGaussian, LatticeNoise, SignedUnits, near_root
 
 ERROR = 1e-9
 N = 40_000

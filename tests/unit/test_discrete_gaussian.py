@@ -15,8 +15,8 @@ import pytest
 from scipy import stats
 
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import discrete_gaussian as module
-from dpverdict.mechanisms.discrete_gaussian import (
+from dpverdict.mechanisms.queries import discrete as module
+from dpverdict.mechanisms.queries.discrete import (
     DiscreteGaussianTable,
     bernoulli_exp,
     discrete_gaussian,

@@ -13,7 +13,7 @@ from scipy.stats import chi2
 
 from dpverdict.balls import Enclosure, ball, precision
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.discrete_laplace import BASE, DiscreteLaplace, Words, _Digit, words_of
+from dpverdict.mechanisms.core.laplace_noise import BASE, DiscreteLaplace, Words, _Digit, words_of
 
 ERROR_PROBABILITY = 1e-9
 SAMPLES = 100_000

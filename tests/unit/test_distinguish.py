@@ -10,15 +10,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.distinguishing_test import Counts, DistinguishingTest, Event, Order, Role
-from dpverdict.audit.events import choose_event, epsilon_bound, mu_bound, mu_quantity
-from dpverdict.audit.trials import AnyMechanism, Array, batched
-from dpverdict.audit.verdict import Verdict
+from dpverdict.audit.distinguishing.events import choose_event, epsilon_bound, mu_bound, mu_quantity
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.distinguishing.result import Counts, DistinguishingTest, Event, Order, Role
+from dpverdict.audit.exact.verdict import Verdict
+from dpverdict.audit.trials.run import AnyMechanism, Array, batched
 from dpverdict.errors import InvalidValue, MechanismFailure
-from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
-from dpverdict.mechanisms.neighbours import NeighbourPair
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 
 PAIR = NeighbourPair(dataset=np.array([[0.0], [1.0]]), neighbour=np.array([[0.0]]), adjacency=ADD_OR_REMOVE_ONE)
 

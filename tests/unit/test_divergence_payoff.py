@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.divergence_payoff import CLIPS, DivergencePayoff, divergence_upper, plan_divergence
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.statistics.payoffs import CLIPS, DivergencePayoff, divergence_upper, plan_divergence
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.guarantee import RenyiDP, ZeroConcentratedDP, parse_guarantee
+from dpverdict.mechanisms.core.guarantees import RenyiDP, ZeroConcentratedDP, parse_guarantee
 
 PAIR = (np.ones((1, 1)), np.zeros((0, 1)))
 masses = st.lists(st.floats(0.01, 1), min_size=2, max_size=5)

@@ -14,10 +14,10 @@ from dp_accounting.pld import privacy_loss_distribution as distributions
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant
 
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.lattice_bounds import LatticeBounds, compose_on_lattice
-from dpverdict.audit.lattice_laplace import laplace_lattice
-from dpverdict.audit.pld_exchange import NegativeMass, from_pld
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.laplace.lattice_oracle import laplace_lattice
+from dpverdict.audit.losses.lattice.bounds import LatticeBounds, compose_on_lattice
+from dpverdict.audit.losses.pld import NegativeMass, from_pld
 from dpverdict.errors import InvalidValue
 
 GRID = np.linspace(0, 10, 101)

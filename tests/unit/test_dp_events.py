@@ -8,15 +8,14 @@ from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant
 
-from dpverdict.audit.bounded_loss import BoundedLoss
-from dpverdict.audit.composition import compose
-from dpverdict.audit.disjoint_loss import DisjointLoss
-from dpverdict.audit.dp_events import dp_event, loss_event
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.lattice_loss import LatticeLoss
-from dpverdict.audit.pld_exchange import from_pld
-from dpverdict.audit.worst_case import worst_case
+from dpverdict.audit.exact.exchange import dp_event, loss_event
+from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.losses.pld import from_pld
 from dpverdict.balls import Real, at_most
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, CorrelatedGaussian, LaplaceMechanism, StandardGaussian

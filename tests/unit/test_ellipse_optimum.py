@@ -13,9 +13,14 @@ from scipy import optimize
 
 from dpverdict.balls import Real, ball, compare
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.count_ellipse import largest_optimal_k, pair_root
-from dpverdict.mechanisms.ellipse_optimum import CertificateFails, ellipse_optimum, optimum
-from dpverdict.mechanisms.quadratic_field import Surd
+from dpverdict.mechanisms.queries.count_ellipse import (
+    CertificateFails,
+    ellipse_optimum,
+    largest_optimal_k,
+    optimum,
+    pair_root,
+)
+from dpverdict.numerics.exact import Surd
 
 
 def informative(d: int) -> list[int]:
@@ -208,7 +213,7 @@ def test_a_wrong_certificate_is_refused(d: int, k: int) -> None:
 
 
 def test_the_count_ellipse_beyond_its_range_is_refused() -> None:
-    from dpverdict.mechanisms.count_ellipse import eigenvalues
+    from dpverdict.mechanisms.queries.count_ellipse import eigenvalues
 
     along, across = eigenvalues(16, 12, Surd.root)
     with pytest.raises(CertificateFails, match="not private"):

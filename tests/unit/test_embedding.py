@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpverdict.balls import ball, precision
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, EmbeddedGaussian, h, h_inverse
-from dpverdict.mechanisms.embedding import pulled_back_covariance, squared_sensitivity
+from dpverdict.mechanisms.queries.correlated import pulled_back_covariance, squared_sensitivity
 
 rationals = st.fractions(max_denominator=1000)
 positive = st.fractions(min_value=Fraction(1, 1000), max_denominator=1000)

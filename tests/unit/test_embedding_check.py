@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverdict.audit import embedding_check
-from dpverdict.audit.embedding_check import EmbeddingCheck, check_embedding, embedding_applies
+from dpverdict.audit.implementation import embedding as embedding_check
+from dpverdict.audit.implementation.embedding import EmbeddingCheck, check_embedding, embedding_applies
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -21,8 +21,8 @@ from dpverdict.mechanisms import (
     StandardGaussian,
     broken,
 )
-from dpverdict.mechanisms import broken_others as others
-from dpverdict.mechanisms.mechanism import GaussianMechanism
+from dpverdict.mechanisms.broken import queries as others
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
 Array = NDArray[np.float64]
 

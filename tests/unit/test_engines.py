@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverdict.audit.engines import (
+from dpverdict.audit.trials.engines import (
     ATTEMPTS,
     DaskCluster,
     Engine,
@@ -24,8 +24,8 @@ from dpverdict.audit.engines import (
     current_engine,
     running_on,
 )
-from dpverdict.audit.journal import Journal, journalled_in
-from dpverdict.audit.trials import Sampler
+from dpverdict.audit.trials.journal import Journal, journalled_in
+from dpverdict.audit.trials.run import Sampler
 from dpverdict.errors import InvalidValue, MechanismFailure, PrecisionExhausted
 
 Array = NDArray[np.float64]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dpverdict.audit.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
+from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
 from dpverdict.errors import InvalidValue
 
 

@@ -5,9 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpverdict.audit.distinguishing_test import Event, Order
-from dpverdict.audit.event_rows import EventTest, plan_mu
-from dpverdict.audit.events import choose_event, mu_quantity, promised_by
+from dpverdict.audit.distinguishing.events import EventTest, choose_event, mu_quantity, plan_mu, promised_by
+from dpverdict.audit.distinguishing.result import Event, Order
 
 
 def gaussian(mu: float, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,13 +9,13 @@ PROGRAM = """
 import resource, sys
 import numpy as np
 from scipy.stats import logistic
-from dpverdict.audit.composition import compose
-from dpverdict.audit.custom_noise import additive_noise_loss
-from dpverdict.audit.bounded_loss import BoundedLoss
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.lattice_bounds import compose_on_lattice
-from dpverdict.audit.lattice_loss import LatticeLoss
+from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.lattice.custom import additive_noise_loss
+from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.losses.lattice.bounds import compose_on_lattice
+from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
 
 if sys.argv[1] == "greedy":
     ballast = np.ones(1 << 27)

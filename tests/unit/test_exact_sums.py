@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from dpverdict.mechanisms import exact_sums
-from dpverdict.mechanisms.exact_sums import dot_exactly, moments, sum_exactly
+from dpverdict.numerics import exact as exact_sums
+from dpverdict.numerics.exact import dot_exactly, moments, sum_exactly
 
 Array = NDArray[np.float64]
 

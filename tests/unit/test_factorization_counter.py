@@ -15,11 +15,10 @@ from scipy.stats import kstest
 
 from dpverdict.balls import Enclosure, Real, ball, precision
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.factorization_counter import KINDS, FactorizationCounter, NormalNoise
-from dpverdict.mechanisms.factorization_levels import Honaker, own_weight
-from dpverdict.mechanisms.factorization_smooth import SmoothBinary, leaf, leaves
-from dpverdict.mechanisms.factorization_toeplitz import LONGEST, SquareRootToeplitz, coefficient, squared_sum
-from dpverdict.mechanisms.guarantee import GaussianDP, RenyiDP
+from dpverdict.mechanisms.core.guarantees import GaussianDP, RenyiDP
+from dpverdict.mechanisms.streams.factorization_counter import KINDS, FactorizationCounter, NormalNoise
+from dpverdict.mechanisms.streams.factorizations import Honaker, SmoothBinary, leaf, leaves, own_weight
+from dpverdict.mechanisms.streams.toeplitz import LONGEST, SquareRootToeplitz, coefficient, squared_sum
 
 SIX = 6.0
 N = 3000

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from dpverdict.audit.figures import ROLES, Box, Line, covariance_figure, profile_figure, trade_off_figure
+from dpverdict.audit.reports.drawing import ROLES, Box, Line, covariance_figure, profile_figure, trade_off_figure
 
 ALPHAS = np.linspace(0, 1, 11)
 LINE = Line(x=ALPHAS, y=1 - ALPHAS)
@@ -72,7 +72,7 @@ def test_two_figures_on_a_page_share_no_identifier() -> None:
 
 def test_importing_the_report_does_not_import_matplotlib_or_jinja() -> None:
     script = (
-        "import sys, dpverdict.audit.report_html, dpverdict.audit.report_json; "
+        "import sys, dpverdict.audit.reports.html, dpverdict.audit.reports.to_json; "
         "print({'matplotlib', 'jinja2'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -83,7 +83,7 @@ def test_drawing_leaves_no_global_figure() -> None:
     script = """if True:
         import sys
         import numpy as np
-        from dpverdict.audit.figures import Line, profile_figure
+        from dpverdict.audit.reports.drawing import Line, profile_figure
         x = np.linspace(0, 1, 5)
         profile_figure(claimed=Line(x=x, y=1 - x), exact=None, floor=1e-12, name="a")
         print("matplotlib.pyplot" in sys.modules)

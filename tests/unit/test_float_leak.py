@@ -10,12 +10,21 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpverdict.audit.distinguishing_test import Order
-from dpverdict.audit.float_leak import find_float_leak
-from dpverdict.audit.low_bits import NEVER, LowBits, Multiples, Values, exponents, grid_sets, lowest_bits, value_sets
+from dpverdict.audit.distinguishing.low_bits import (
+    NEVER,
+    LowBits,
+    Multiples,
+    Values,
+    exponents,
+    find_float_leak,
+    grid_sets,
+    lowest_bits,
+    value_sets,
+)
+from dpverdict.audit.distinguishing.result import Order
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.correlated_gaussian import CorrelatedGaussian
-from dpverdict.mechanisms.guarantee import GaussianDP, Guarantee, PureDP
+from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee, PureDP
+from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
 
 Array = NDArray[np.float64]
 PAIR = (np.array([[1.0]]), np.zeros((0, 1)))

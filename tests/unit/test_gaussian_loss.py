@@ -8,9 +8,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpverdict.audit.disjoint_loss import DisjointLoss
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.privacy_loss import PrivacyLoss
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
 

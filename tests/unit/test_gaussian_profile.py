@@ -9,8 +9,9 @@ from flint import arb
 
 from dpverdict.balls import Real, precision
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import gaussian_balls, gaussian_profile
-from dpverdict.mechanisms.float_pairs import Pair, two_product, two_sum
+from dpverdict.numerics import gaussian as gaussian_balls
+from dpverdict.numerics import gaussian_floats as gaussian_profile
+from dpverdict.numerics.gaussian_floats import Pair, two_product, two_sum
 
 NUMBER = 3000
 NORMAL = 2.0**-1022

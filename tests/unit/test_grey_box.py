@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverdict.audit.grey_box import GreyBoxFinding, draws_elsewhere, grey_box_checks
-from dpverdict.audit.trials import AnyMechanism
-from dpverdict.audit.worst_case import worst_case
+from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.implementation.grey_box import GreyBoxFinding, draws_elsewhere, grey_box_checks
+from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.adjacency import REPLACE_ONE
-from dpverdict.mechanisms.correlated_gaussian import CorrelatedGaussian
-from dpverdict.mechanisms.elliptical_gaussian import EllipticalGaussian
-from dpverdict.mechanisms.grouped_gaussian import GroupedGaussian
-from dpverdict.mechanisms.mechanism import GaussianMechanism
-from dpverdict.mechanisms.standard_gaussian import StandardGaussian
-from dpverdict.mechanisms.tree_counter import TreeCounter
-from dpverdict.mechanisms.vote_ellipse import VoteEllipse
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
+from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
+from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
+from dpverdict.mechanisms.queries.elliptical import EllipticalGaussian
+from dpverdict.mechanisms.queries.grouped import GroupedGaussian
+from dpverdict.mechanisms.queries.standard import StandardGaussian
+from dpverdict.mechanisms.queries.vote_ellipse import VoteEllipse
+from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 Array = NDArray[np.float64]
 PAIR = (np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 1.0]]), np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]))

@@ -13,18 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.verdict import Status
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.adjacency import REPLACE_ONE
-from dpverdict.mechanisms.cube_sensitivity import Cube
-from dpverdict.mechanisms.grouped_gaussian import GroupedGaussian
-from dpverdict.mechanisms.grouped_optimum import OptimalGroupedGaussian, part_variances
-from dpverdict.mechanisms.guarantee import GaussianDP
-from dpverdict.mechanisms.nested_noise import NestedNoise, ReplacedRow
+from dpverdict.mechanisms.core.guarantees import GaussianDP
+from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
+from dpverdict.mechanisms.core.sensitivity import Cube
+from dpverdict.mechanisms.queries.grouped import (
+    GroupedGaussian,
+    NestedNoise,
+    OptimalGroupedGaussian,
+    ReplacedRow,
+    part_variances,
+)
 
 ERROR = 1e-9
 N = 40_000

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from dpverdict.balls import ball, precision
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import guarantee_curves
-from dpverdict.mechanisms.exact_text import exact_text
-from dpverdict.mechanisms.guarantee import (
+from dpverdict.mechanisms.core import guarantees as guarantee_curves
+from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
     GaussianDP,
     PureDP,
@@ -22,6 +21,7 @@ from dpverdict.mechanisms.guarantee import (
     ZeroConcentratedDP,
     parse_guarantee,
 )
+from dpverdict.numerics.text import exact_text
 
 parameters = (
     st.fractions(0, 50, max_denominator=10**9) | st.floats(0, 1e3).map(Fraction) | st.floats(0, 1).map(Fraction)

@@ -8,9 +8,19 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from dpverdict.audit.clopper_pearson import proportion_lower, proportion_upper
-from dpverdict.audit.joint_bounds import delta_lower, epsilon_lower, mu_lower, touching_epsilon
-from dpverdict.audit.joint_test import Method, TwoCounts, default_method, exact_p, joint_p, signed_root
+from dpverdict.audit.statistics.joint_test import (
+    Method,
+    TwoCounts,
+    default_method,
+    delta_lower,
+    epsilon_lower,
+    exact_p,
+    joint_p,
+    mu_lower,
+    signed_root,
+    touching_epsilon,
+)
+from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.errors import InvalidValue
 
 

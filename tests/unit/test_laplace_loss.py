@@ -8,9 +8,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpverdict.audit import laplace_floats, laplace_profile
-from dpverdict.audit.laplace_loss import MOST_COORDINATES, LaplaceLoss
-from dpverdict.audit.laplace_profile import LaplaceProfile, LaplaceRoute
+from dpverdict.audit.losses.laplace import loss as laplace_floats
+from dpverdict.audit.losses.laplace import profile as laplace_profile
+from dpverdict.audit.losses.laplace.loss import MOST_COORDINATES, LaplaceLoss
+from dpverdict.audit.losses.laplace.profile import LaplaceProfile, LaplaceRoute
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 
 UNEQUAL = LaplaceLoss(["0.5", "0.25", "1"])

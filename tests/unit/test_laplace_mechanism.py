@@ -12,22 +12,21 @@ import pytest
 
 from dpverdict.balls import Real, ball, compare
 from dpverdict.errors import InvalidValue, PrecisionExhausted
-from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from dpverdict.mechanisms.calibration import analytic_scale
-from dpverdict.mechanisms.guarantee import ApproximateDP, PureDP, ZeroConcentratedDP
-from dpverdict.mechanisms.laplace_calibration import (
+from dpverdict.mechanisms.core.calibration import (
+    analytic_scale,
     concentrated_scale,
     l1_scale,
     l2_scale_real,
-    least_float,
-    rounded_up,
+    root,
     theorem_epsilon,
     theorem_scale,
     theorem_scale_real,
 )
-from dpverdict.mechanisms.laplace_mechanism import LaplaceMechanism
-from dpverdict.mechanisms.laplace_noise import LaplaceNoise
-from dpverdict.mechanisms.scales import root
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
+from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
+from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
+from dpverdict.numerics.roots import least_float, rounded_up
 
 SIX = 6.0
 N = 200_000

@@ -5,14 +5,14 @@ from math import log1p
 
 import pytest
 
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.laplace_scale import exact_laplace, exact_laplace_scale
+from dpverdict.audit.exact.calibrate import exact_laplace, exact_laplace_scale
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from dpverdict.mechanisms.guarantee import ApproximateDP
-from dpverdict.mechanisms.laplace_mechanism import LaplaceMechanism
-from dpverdict.mechanisms.tree_counter import TreeCounter
-from dpverdict.mechanisms.tree_digits import Digits
+from dpverdict.mechanisms.core.guarantees import ApproximateDP
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
+from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
+from dpverdict.mechanisms.streams.tree import Digits
+from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 TABLE = [  # the scale for l2 sensitivity 1 spread over d = 1, 2, 4, 16, 48 equal shifts
     ("0.05", "1e-2", (14.27, 15.71, 14.68, 14.40, 14.32)),

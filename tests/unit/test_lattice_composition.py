@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 from flint import arb, arb_poly
 
-from dpverdict.audit import lattice_loss
-from dpverdict.audit.bounded_loss import BoundedLoss
-from dpverdict.audit.composition import compose, explain_composition
-from dpverdict.audit.disjoint_loss import DisjointLoss
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.lattice_gaussian import Coordinates, DiscreteGaussians, one_sided_tails
-from dpverdict.audit.lattice_loss import LatticeLoss
-from dpverdict.audit.lattice_profile import LatticeProfile
-from dpverdict.audit.loss_tails import TINY
+from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.audit.losses.composition import compose, explain_composition
+from dpverdict.audit.losses.discrete_gaussian import loss as lattice_loss
+from dpverdict.audit.losses.discrete_gaussian.law import Coordinates, DiscreteGaussians, one_sided_tails
+from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.discrete_gaussian.profile import LatticeProfile
+from dpverdict.audit.losses.domains import TINY
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import ball, exactly, precision
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/disc_gauss_profile.json").read_text(encoding="utf-8"))

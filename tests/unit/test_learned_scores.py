@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from dpverdict.audit.curve_payoff import CurvePayoff, SymmetricPayoff
-from dpverdict.audit.learned_scores import (
+from dpverdict.audit.scores.learned import (
     SPLINE,
     SplineScore,
     fit_chained_score,
@@ -17,11 +16,12 @@ from dpverdict.audit.learned_scores import (
     scaled,
     twice_the_mean,
 )
-from dpverdict.audit.portfolio import ranked, tuned
-from dpverdict.audit.scores import LINEAR, CallableScore, Score, fit_linear_score
-from dpverdict.audit.tree_score import fit_tree_score
+from dpverdict.audit.scores.portfolio import ranked, tuned
+from dpverdict.audit.scores.score import LINEAR, CallableScore, Score, fit_linear_score
+from dpverdict.audit.scores.trees import fit_tree_score
+from dpverdict.audit.statistics.payoffs import CurvePayoff, SymmetricPayoff
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.guarantee import GaussianDP, PureDP
+from dpverdict.mechanisms.core.guarantees import GaussianDP, PureDP
 
 Arrays = tuple[np.ndarray, np.ndarray]
 

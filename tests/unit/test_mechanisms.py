@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
 from dpverdict.balls import ball, precision
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import (
@@ -19,8 +19,8 @@ from dpverdict.mechanisms import (
     StandardGaussian,
     parse_adjacency,
 )
-from dpverdict.mechanisms.adjacency import adjacency_name, check_adjacency
-from dpverdict.mechanisms.scales import family_scales, family_variances, root
+from dpverdict.mechanisms.core.calibration import family_scales, family_variances, root
+from dpverdict.mechanisms.core.neighbours import adjacency_name, check_adjacency
 
 DIMS = (1, 2, 3, 9, 100, 10**6)
 

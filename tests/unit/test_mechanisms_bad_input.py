@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from dp_accounting import NeighboringRelation
 
-from dpverdict.audit.worst_case import neighbour_loss
+from dpverdict.audit.exact.worst_case import neighbour_loss
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import (
     REPLACE_ONE,

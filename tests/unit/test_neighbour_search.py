@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverdict.audit.neighbour_search import search_neighbours
+from dpverdict.audit.distinguishing.neighbour_search import search_neighbours
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from dpverdict.mechanisms.broken_correlated import fresh_count_noise
-from dpverdict.mechanisms.guarantee import GaussianDP, PureDP
+from dpverdict.mechanisms.broken.correlated import fresh_count_noise
+from dpverdict.mechanisms.core.guarantees import GaussianDP, PureDP
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
 Array = NDArray[np.float64]
 DIM = 8

@@ -12,8 +12,8 @@ from flint import fmpq, fmpq_mat
 from numpy.typing import NDArray
 
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.broken_others import FirstEtaNoise
-from dpverdict.mechanisms.noise import DiagonalNoise, GroupedNoise, Noise, SharedNoise
+from dpverdict.mechanisms.broken.queries import FirstEtaNoise
+from dpverdict.mechanisms.core.noise import DiagonalNoise, GroupedNoise, Noise, SharedNoise
 
 Array = NDArray[np.float64]
 

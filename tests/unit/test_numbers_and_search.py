@@ -7,10 +7,10 @@ import jsonschema
 import numpy as np
 import pytest
 
-from dpverdict.audit.report_json import read_schema
-from dpverdict.audit.run import spread_grid
-from dpverdict.audit.search_request import parse_domain
-from dpverdict.cli import main
+from dpverdict.audit.reports.to_json import read_schema
+from dpverdict.audit.runs.audits import spread_grid
+from dpverdict.audit.runs.request import parse_domain
+from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
 
 MECHANISMS = """

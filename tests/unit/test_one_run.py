@@ -10,9 +10,9 @@ from scipy import special, stats
 from scipy.optimize import linprog
 
 from dpverdict.audit import distinguish_one_run
-from dpverdict.audit.one_run_bound import tail, tail_curve, tail_one_epsilon
+from dpverdict.audit.statistics.one_run_bound import tail, tail_curve, tail_one_epsilon
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 
 
 def most_wins(epsilons: list[float], deltas: list[float], v: int, r: int, m: int) -> float:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.distinguishing_test import DOUBLE_MODE
-from dpverdict.audit.sequential import distinguish_sequentially
-from dpverdict.audit.trials import Sampler, check_grid
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.distinguishing.result import DOUBLE_MODE
+from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
+from dpverdict.audit.trials.run import Sampler, check_grid
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.guarantee import PureDP
+from dpverdict.mechanisms.core.guarantees import PureDP
 
 Array = NDArray[np.float64]
 PAIR = (np.array([[1.0]]), np.zeros((0, 1)))

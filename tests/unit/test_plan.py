@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from dpverdict.audit import plan_run
-from dpverdict.audit.plan import Expected, plan_of, read_plan
-from dpverdict.audit.plan_report import read_plan_schema, render_junit, render_plan_html, render_plan_json
-from dpverdict.audit.plan_run import PlanResult, open_journal, run_plan
-from dpverdict.audit.verdict import Status
-from dpverdict.cli import app, main
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.runs import plan as plan_run
+from dpverdict.audit.runs.plan import Expected, PlanResult, open_journal, plan_of, read_plan, run_plan
+from dpverdict.audit.runs.plan_faces import read_plan_schema, render_junit, render_plan_html, render_plan_json
+from dpverdict.cli.application import app, main
 from dpverdict.errors import DpverdictError, InvalidValue
 
 MECHANISMS = """

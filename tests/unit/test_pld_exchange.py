@@ -8,16 +8,15 @@ import pytest
 from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-from dpverdict.audit.disjoint_loss import DisjointLoss
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.lattice_bounds import LatticeBounds, compose_on_lattice
-from dpverdict.audit.lattice_laplace import laplace_lattice
-from dpverdict.audit.lattice_law import LatticeLaw, Side
-from dpverdict.audit.lattice_pld import aligned_interval, lattice_pair
-from dpverdict.audit.lattice_strict import certified_delta
-from dpverdict.audit.loss_tails import LossTails
-from dpverdict.audit.pld_exchange import Direction, NegativeMass, from_pld, law_to_pld, to_pld
-from dpverdict.audit.pld_loss import PldLoss
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.audit.losses.domains import LossTails
+from dpverdict.audit.losses.laplace.lattice_oracle import laplace_lattice
+from dpverdict.audit.losses.lattice.bounds import LatticeBounds, compose_on_lattice
+from dpverdict.audit.losses.lattice.discretise import aligned_interval, lattice_pair
+from dpverdict.audit.losses.lattice.exchange import law_to_pld, to_pld
+from dpverdict.audit.losses.lattice.law import LatticeLaw, Side
+from dpverdict.audit.losses.lattice.power import certified_delta
+from dpverdict.audit.losses.pld import Direction, NegativeMass, PldLoss, from_pld
 from dpverdict.errors import InvalidValue
 
 

@@ -5,14 +5,15 @@ from fractions import Fraction
 import pytest
 from flint import arb
 
-from dpverdict.audit import profile_curves
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.profile_curves import beta_ball, epsilon_ball, log_delta_ball
-from dpverdict.audit.root_bracket import Bracket, as_fraction
+from dpverdict.audit.losses import curves as profile_curves
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.curves import beta_ball, epsilon_ball, log_delta_ball
 from dpverdict.balls import Enclosure, Real, ball, precision, refine
 from dpverdict.errors import PrecisionExhausted
-from dpverdict.mechanisms import gaussian_balls, gaussian_formulas
-from dpverdict.mechanisms.ball_normal import BallNormal
+from dpverdict.numerics import gaussian as gaussian_balls
+from dpverdict.numerics import gaussian_formulas
+from dpverdict.numerics.gaussian import BallNormal
+from dpverdict.numerics.roots import Bracket, as_fraction
 
 KIND = BallNormal()
 MUS = ["0.01", "1", "10"]

@@ -7,24 +7,26 @@ import numpy as np
 import pytest
 
 from dpverdict.balls import ball, precision
-from dpverdict.proofs.andersson2024_balls import randomised_response
-from dpverdict.proofs.andersson2024_baselines import is_factorization
-from dpverdict.proofs.andersson2024_dense import bounds_in_floats, certified_bounds
-from dpverdict.proofs.andersson2024_mechanism import counted, factors
-from dpverdict.proofs.andersson2024_section3_alg1 import matches_project, sums_to_prefix
-from dpverdict.proofs.andersson2024_trees import (
+from dpverdict.proofs.andersson2024.baselines import is_factorization
+from dpverdict.proofs.andersson2024.brute_force import (
     OFFSET,
     ORDINARY,
     PRINTED,
     Instance,
+    bounds_in_floats,
     capacity,
+    certified_bounds,
     columns,
+    counted,
     digit_table,
+    factors,
+    randomised_response,
     sizes_in_time,
     vertices_of,
 )
-from dpverdict.proofs.outcome import Method, Standing
-from dpverdict.proofs.registry import statements, verify
+from dpverdict.proofs.andersson2024.section3 import matches_project, sums_to_prefix
+from dpverdict.proofs.checks.outcome import Method, Standing
+from dpverdict.proofs.checks.registry import statements, verify
 
 ROWS = [
     "def3.1",
@@ -126,7 +128,7 @@ def test_a_vertex_out_of_place_or_missing_is_noticed() -> None:
 
 
 def test_a_factorisation_that_is_none_is_noticed() -> None:
-    from dpverdict.mechanisms.factorization_levels import BinaryTree
+    from dpverdict.mechanisms.streams.factorizations import BinaryTree
 
     class Late(BinaryTree):  # type: ignore[misc]  # it is final; here on purpose
         def decode(self, noisy: np.ndarray) -> np.ndarray:

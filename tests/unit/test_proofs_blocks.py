@@ -10,12 +10,12 @@ from sympy import Integer, Matrix, Symbol, sqrt, symbols
 
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
-from dpverdict.proofs.boxes import equal, increasing_on_box, not_larger, positive_on_box, rounds_to, smaller
-from dpverdict.proofs.formula_svg import formula_svg
-from dpverdict.proofs.identities import identity, nonnegative, positive
-from dpverdict.proofs.lebeda2024_algebra import C, d, mu, released, s1, s2
-from dpverdict.proofs.registry import statements
-from dpverdict.proofs.vertices import binary_records, every, form_of, grid_records, shared_noise_covariance
+from dpverdict.proofs.checks.boxes import equal, increasing_on_box, not_larger, positive_on_box, rounds_to, smaller
+from dpverdict.proofs.checks.drawings import formula_svg
+from dpverdict.proofs.checks.identities import identity, nonnegative, positive
+from dpverdict.proofs.checks.registry import statements
+from dpverdict.proofs.checks.vertices import binary_records, every, form_of, grid_records, shared_noise_covariance
+from dpverdict.proofs.lebeda2024.notation import C, d, mu, released, s1, s2
 
 x = Symbol("x")
 p, q = symbols("p q", positive=True)
@@ -37,7 +37,7 @@ def test_matrices_are_compared_entry_by_entry() -> None:
 
 
 def test_a_difference_beyond_all_points_tried_is_undecided_not_true(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpverdict.proofs import identities
+    from dpverdict.proofs.checks import identities as identities
 
     roots = sympy.prod([x - Fraction(point) for point in identities._POINTS])
     found = identity("vanishes where it is looked at", x + roots, x)

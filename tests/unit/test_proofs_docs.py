@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dpverdict.proofs import source_hash
-from dpverdict.proofs.registry import statements
+from dpverdict.proofs.checks import statement as source_hash
+from dpverdict.proofs.checks.registry import statements
 
 PAGE = Path(__file__).parents[2] / "docs" / "ledger.md"
 ROW = re.compile(r'\| <a id="(?P<anchor>[^"]+)"></a>.*` (?P<hash>[0-9a-f]{12}) \|')

@@ -7,13 +7,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpverdict.audit.spherical_events import apollonius_event, ball_event
-from dpverdict.cli import main
-from dpverdict.proofs import ji2024_claim
-from dpverdict.proofs.ji2024_algebra import GRID, printed_variance, true_delta
-from dpverdict.proofs.ji2024_claim import CLOSEST, EVENTS, uncovered
-from dpverdict.proofs.outcome import Standing
-from dpverdict.proofs.registry import verify
+from dpverdict.audit.losses.spherical.events import apollonius_event, ball_event
+from dpverdict.cli.application import main
+from dpverdict.proofs.checks.outcome import Standing
+from dpverdict.proofs.checks.registry import verify
+from dpverdict.proofs.ji2024 import claim as ji2024_claim
+from dpverdict.proofs.ji2024.claim import CLOSEST, EVENTS, uncovered
+from dpverdict.proofs.ji2024.notation import GRID, printed_variance, true_delta
 
 
 def radius_at(dim: int, cell: tuple[Fraction, Fraction]) -> str:

@@ -6,11 +6,11 @@ import mpmath
 import pytest
 
 from dpverdict.audit import certify
-from dpverdict.audit.verdict import Status
+from dpverdict.audit.exact.verdict import Status
 from dpverdict.mechanisms import EllipticalGaussian, StandardGaussian
-from dpverdict.mechanisms.guarantee import ApproximateDP
-from dpverdict.proofs.outcome import Standing
-from dpverdict.proofs.registry import statements, verify
+from dpverdict.mechanisms.core.guarantees import ApproximateDP
+from dpverdict.proofs.checks.outcome import Standing
+from dpverdict.proofs.checks.registry import statements, verify
 
 
 @pytest.mark.parametrize("delta", ["0.999", "0.75", "0.1", "1e-5", "1e-50"])

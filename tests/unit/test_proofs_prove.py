@@ -12,16 +12,18 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from dpverdict.cli import main
-from dpverdict.proofs.ledger import Ledger, as_json, make_ledger, markdown
-from dpverdict.proofs.ledger_html import render_html, write_html
-from dpverdict.proofs.outcome import Standing
-from dpverdict.proofs.registry import matching, statements
-from dpverdict.proofs.statement import STATEMENTS
+from dpverdict.cli.application import main
+from dpverdict.proofs.checks.outcome import Standing
+from dpverdict.proofs.checks.registry import matching, statements
+from dpverdict.proofs.checks.statement import STATEMENTS
+from dpverdict.proofs.ledger.faces import render_html, write_html
+from dpverdict.proofs.ledger.ledger import Ledger, as_json, make_ledger, markdown
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NUMBERS = ("poster.line1", "lem3.1", "lem3.4", "lem3.6", "fig2", "alg2.replacement")
-SCHEMA = json.loads(resources.files("dpverdict.proofs").joinpath("ledger.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(
+    resources.files("dpverdict.proofs.ledger").joinpath("ledger.schema.json").read_text(encoding="utf-8")
+)
 EXAMPLE = Path(__file__).parents[2] / "examples" / "statement_of_another_paper.py"
 
 
@@ -49,7 +51,7 @@ def test_explain_prints_everything_a_reviewer_asks_for(capsys: pytest.CaptureFix
         "all d >= 1, mu > 0",
         "refuted: d/(8 mu^2)",
         "assumed      the estimate of n is independent of the dataset",
-        "proofs/lebeda2024_section3_1.py:",
+        "proofs/lebeda2024/section3_1.py:",
         "sha256",
     ):
         assert part in out

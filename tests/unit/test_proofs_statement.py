@@ -6,11 +6,10 @@ import pytest
 from sympy import Symbol
 
 from dpverdict.errors import InvalidValue, PrecisionExhausted
-from dpverdict.proofs.identities import identity
-from dpverdict.proofs.outcome import Finding, Findings, Kind, Method, Standing, decide
-from dpverdict.proofs.registry import load, matching, papers, statements, verify
-from dpverdict.proofs.source_hash import source_sha256
-from dpverdict.proofs.statement import STATEMENTS, Plant, Reading, Statement, statement
+from dpverdict.proofs.checks.identities import identity
+from dpverdict.proofs.checks.outcome import Finding, Findings, Kind, Method, Standing, decide
+from dpverdict.proofs.checks.registry import load, matching, papers, statements, verify
+from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Reading, Statement, source_sha256, statement
 
 x = Symbol("x")
 FAULT = (Plant("value", "5", 5),)
@@ -168,7 +167,7 @@ def test_the_hash_covers_what_a_check_calls(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_hash_covers_the_formulas_of_the_mechanisms(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpverdict.proofs import lebeda2024_section3
+    from dpverdict.proofs.lebeda2024 import section3 as lebeda2024_section3
 
     found = next(s for s in statements("lebeda2024") if s.number == "lem3.1")
     before = found.verify().source_sha256

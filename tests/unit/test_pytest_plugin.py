@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpverdict.audit.verdict import Status
+from dpverdict.audit.exact.verdict import Status
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.correlated_gaussian import CorrelatedGaussian
-from dpverdict.mechanisms.guarantee import GaussianDP
+from dpverdict.mechanisms.core.guarantees import GaussianDP
+from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
 from dpverdict.pytest_plugin import PrivacyAudit
 from dpverdict.testing import PrivacyViolation, as_pair, assert_private, assert_private_at
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dpverdict.balls import Real, compare
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.quadratic_field import Surd
+from dpverdict.numerics.exact import Surd
 
 rationals = st.fractions(min_value=-50, max_value=50, max_denominator=60)
 surds = st.builds(lambda a, b: Surd(a, b, 7), rationals, rationals)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverdict.balls import ball, precision
-from dpverdict.mechanisms import quadratic_form
-from dpverdict.mechanisms.quadratic_form import (
+from dpverdict.mechanisms.core import noise as quadratic_form
+from dpverdict.mechanisms.core.noise import (
     SymmetricForm,
     maximise_over_integers,
     queries_only_form,

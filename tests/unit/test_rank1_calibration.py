@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.rank1_calibration import calibrate_rank1
-from dpverdict.audit.verdict import Status
+from dpverdict.audit.exact.calibrate import calibrate_rank1
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.rank1_gaussian import Rank1Gaussian
+from dpverdict.mechanisms.queries.rank1 import Rank1Gaussian
 
 
 @pytest.mark.parametrize(

@@ -11,20 +11,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.distinguish import distinguish
-from dpverdict.audit.spherical_events import ball_event, best_ball_event
-from dpverdict.audit.verdict import Status, Verdict
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status, Verdict
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.losses.spherical.events import ball_event, best_ball_event
 from dpverdict.balls import Real, compare
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE
-from dpverdict.mechanisms.error_bound import universal_error_bound
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpverdict.mechanisms.neighbours import NeighbourPair
-from dpverdict.mechanisms.noise import SharedNoise
-from dpverdict.mechanisms.rank1_gaussian import Ball, FalseClaimWarning, RandomDirectionNoise, Rank1Gaussian
-from dpverdict.mechanisms.shift import RandomDirectionShift
+from dpverdict.mechanisms.core.calibration import universal_error_bound
+from dpverdict.mechanisms.core.dominating_pairs import RandomDirectionShift
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
+from dpverdict.mechanisms.core.noise import SharedNoise
+from dpverdict.mechanisms.queries.rank1 import Ball, FalseClaimWarning, RandomDirectionNoise, Rank1Gaussian
 
 ERROR = 1e-9
 N = 40_000
@@ -164,7 +163,7 @@ def test_the_claimed_error_falls_below_the_universal_bound_from_a_known_dimensio
 
 
 def test_no_private_gaussian_falls_below_the_universal_bound() -> None:
-    from dpverdict.mechanisms.calibration import analytic_scale
+    from dpverdict.mechanisms.core.calibration import analytic_scale
 
     for dim, epsilon, delta in ((3, 1, "1e-5"), (100, "0.1", "1e-3"), (1000, 10, "1e-10"), (10, 1, "0.5")):
         scale = Fraction(analytic_scale(epsilon, delta, Real.of(1)))

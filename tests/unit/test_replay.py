@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from dpverdict.audit import read_witness, replay, write_witness
-from dpverdict.audit.learned_scores import fit_chained_score, fit_spline_score
-from dpverdict.audit.low_bits import LowBits, Multiples, Values
-from dpverdict.audit.score_data import score_from_data, set_from_data
-from dpverdict.audit.scores import CallableScore, fit_linear_score
-from dpverdict.audit.trials import batched
-from dpverdict.audit.witness_file import checksum, read_witness_schema
-from dpverdict.cli import main
+from dpverdict.audit.distinguishing.low_bits import LowBits, Multiples, Values
+from dpverdict.audit.distinguishing.witness_document import checksum, read_witness_schema
+from dpverdict.audit.runs.replay import score_from_data, set_from_data
+from dpverdict.audit.scores.learned import fit_chained_score, fit_spline_score
+from dpverdict.audit.scores.score import CallableScore, fit_linear_score
+from dpverdict.audit.trials.run import batched
+from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
 
 RELEASES = """

@@ -5,14 +5,15 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from dpverdict.audit.distinguishing_test import DistinguishingTest
-from dpverdict.audit.embedding_check import EmbeddingCheck, Finding
-from dpverdict.audit.report import Report, software_versions
-from dpverdict.audit.report_sections import sections
-from dpverdict.audit.report_table import Evidence
-from dpverdict.audit.verdict import Status
+from dpverdict.audit.distinguishing.result import DistinguishingTest
+from dpverdict.audit.distinguishing.witness_document import software_versions
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.implementation.embedding import EmbeddingCheck, Finding
+from dpverdict.audit.reports.parts import Evidence
+from dpverdict.audit.reports.report import Report
+from dpverdict.audit.reports.sections import sections
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.guarantee import GaussianDP
+from dpverdict.mechanisms.core.guarantees import GaussianDP
 
 Reports = dict[str, Report]
 

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.plan import read_plan
-from dpverdict.audit.plan_report import render_plan_html
-from dpverdict.audit.plan_run import open_journal, run_plan
-from dpverdict.audit.report import Report
-from dpverdict.audit.report_html import render_html
+from dpverdict.audit.reports.html import render_html
+from dpverdict.audit.reports.report import Report
+from dpverdict.audit.runs.plan import open_journal, read_plan, run_plan
+from dpverdict.audit.runs.plan_faces import render_plan_html
 from dpverdict.proofs import statements
-from dpverdict.proofs.ledger import Ledger, make_ledger
-from dpverdict.proofs.ledger_html import render_html as render_ledger
+from dpverdict.proofs.ledger.faces import render_html as render_ledger
+from dpverdict.proofs.ledger.ledger import Ledger, make_ledger
 
 tools = runpy.run_path(str(Path(__file__).parents[1] / "browser.py"))
 Browser = Any  # of tools, which are loaded by path

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dpverdict.audit.report import Report
-from dpverdict.audit.report_card import card
+from dpverdict.audit.reports.html import card
+from dpverdict.audit.reports.report import Report
 
 Reports = dict[str, Report]
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"' style='x"

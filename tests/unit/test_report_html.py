@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dpverdict.audit.report import Report
-from dpverdict.audit.report_html import render_html, write_html
-from dpverdict.audit.report_sections import sections
+from dpverdict.audit.reports.html import render_html, write_html
+from dpverdict.audit.reports.report import Report
+from dpverdict.audit.reports.sections import sections
 
 Reports = dict[str, Report]
 VOID = {"meta", "link", "br", "img", "path", "use", "rect"}

@@ -13,11 +13,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from dpverdict.audit import atomic_file
-from dpverdict.audit.atomic_file import write_atomically
-from dpverdict.audit.report import Report
-from dpverdict.audit.report_html import write_html
-from dpverdict.audit.report_json import read_schema, render_json, write_json
+from dpverdict.audit.reports.html import write_html
+from dpverdict.audit.reports.report import Report
+from dpverdict.audit.reports.to_json import read_schema, render_json, write_json
+from dpverdict.audit.trials import journal as atomic_file
+from dpverdict.audit.trials.journal import write_atomically
 
 Reports = dict[str, Report]
 Tree = Any  # parsed JSON

@@ -4,23 +4,19 @@ from fractions import Fraction
 
 import pytest
 
-from dpverdict.audit.disjoint_loss import DisjointLoss
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.report_numbers import (
-    at_least,
-    at_most,
+from dpverdict.audit.exact.worst_case import gdp_parameter
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.audit.reports.parts import (
     claimed_beta_lower,
     claimed_delta_upper,
-    decimal,
-    gdp_parameter,
-    shown,
     stated_deltas,
     stated_epsilons,
     stated_profile,
     stated_trade_off,
 )
 from dpverdict.balls import Enclosure, Real
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, PureDP
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, PureDP
+from dpverdict.numerics.text import at_least, at_most, decimal, shown
 
 
 def test_decimals_are_rounded_to_their_side() -> None:

@@ -7,18 +7,16 @@ import jsonschema
 import numpy as np
 import pytest
 
-from dpverdict.audit.report import Report
-from dpverdict.audit.report_html import render_html
-from dpverdict.audit.report_json import read_schema, render_json
-from dpverdict.audit.report_terminal import report_text
-from dpverdict.audit.run import Sampling
-from dpverdict.audit.run_sequentially import audit_sequentially
-from dpverdict.audit.sequential import distinguish_sequentially
-from dpverdict.audit.verdict import Status
+from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.reports.html import render_html
+from dpverdict.audit.reports.report import Report
+from dpverdict.audit.reports.terminal import report_text
+from dpverdict.audit.reports.to_json import read_schema, render_json
+from dpverdict.audit.runs.audits import Sampling, audit_sequentially
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE
-from dpverdict.mechanisms.guarantee import PureDP
-from dpverdict.mechanisms.neighbours import NeighbourPair
+from dpverdict.mechanisms.core.guarantees import PureDP
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 
 PAIR = NeighbourPair(dataset=np.ones((2, 1)), neighbour=np.ones((1, 1)), adjacency=ADD_OR_REMOVE_ONE)
 

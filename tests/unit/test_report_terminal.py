@@ -6,8 +6,8 @@ import io
 import pytest
 from rich.console import Console
 
-from dpverdict.audit.report import Report
-from dpverdict.audit.report_terminal import print_report
+from dpverdict.audit.reports.report import Report
+from dpverdict.audit.reports.terminal import print_report
 
 Reports = dict[str, Report]
 

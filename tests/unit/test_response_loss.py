@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from flint import arb
 
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.response_loss import ResponseLoss
-from dpverdict.audit.shift_loss import concentrated_delta_upper, concentration, loss_of_shift
+from dpverdict.audit.exact.worst_case import concentrated_delta_upper, concentration, loss_of_shift
+from dpverdict.audit.losses.closed_form import ResponseLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Enclosure, ball, precision
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.discrete_laplace import DiscreteLaplace
-from dpverdict.mechanisms.shift import LaplaceShift, ResponseShift
+from dpverdict.mechanisms.core.dominating_pairs import LaplaceShift, ResponseShift
+from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplace
 
 CASES = [(1, Fraction(1, 2)), (3, Fraction(1, 3)), (5, Fraction(2)), (8, Fraction(1, 10))]
 

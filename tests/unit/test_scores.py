@@ -6,9 +6,9 @@ from typing import cast
 import numpy as np
 import pytest
 
-from dpverdict.audit.scores import Array, CallableScore, LinearScore, as_score, fit_linear_score, likelihood_ratio
+from dpverdict.audit.scores.score import Array, CallableScore, LinearScore, as_score, fit_linear_score, likelihood_ratio
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.neighbours import NeighbourPair
+from dpverdict.mechanisms.core.neighbours import NeighbourPair
 
 
 def fit(p: Array, q: Array, chunk: int = 97) -> LinearScore:

@@ -9,11 +9,10 @@ import jsonschema
 import numpy as np
 import pytest
 
-from dpverdict.audit.plan import read_plan
-from dpverdict.audit.plan_run import open_journal, run_plan
-from dpverdict.audit.report_json import read_schema
-from dpverdict.audit.score_files import read_column
-from dpverdict.cli import main
+from dpverdict.audit.reports.to_json import read_schema
+from dpverdict.audit.runs.plan import open_journal, read_plan, run_plan
+from dpverdict.audit.trials.data_files import read_column
+from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 import pytest
 
 from dpverdict import selftest
-from dpverdict.audit.certify import certify
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.cli import main
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.cli.application import main
 from dpverdict.mechanisms.broken import by_name
-from dpverdict.mechanisms.correlated_gaussian import CorrelatedGaussian
+from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
 
 
 def test_every_check_passes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,14 +31,14 @@ def passes(name: str) -> bool:
 @pytest.mark.parametrize(
     ("name", "target", "broken"),
     [
-        ("ball arithmetic", "dpverdict.audit.gaussian_loss.GaussianLoss", lambda mu: GaussianLoss(2)),
-        ("exact audit", "dpverdict.audit.certify.certify", lambda m: certify(CorrelatedGaussian(dim=2, mu=1))),
-        ("exact audit", "dpverdict.audit.certify.certify", lambda m: certify(by_name("M2").make(3, 1))),
+        ("ball arithmetic", "dpverdict.audit.losses.closed_form.GaussianLoss", lambda mu: GaussianLoss(2)),
+        ("exact audit", "dpverdict.audit.exact.decide.certify", lambda m: certify(CorrelatedGaussian(dim=2, mu=1))),
+        ("exact audit", "dpverdict.audit.exact.decide.certify", lambda m: certify(by_name("M2").make(3, 1))),
         ("distinguishing test", "dpverdict.mechanisms.broken.by_name", lambda name: _Right()),
-        ("composition", "dpverdict.audit.composition.compose", lambda *losses: losses[0]),
-        ("reports", "dpverdict.audit.report_html.render_html", lambda report: "CERTIFIED <script>"),
-        ("reports", "dpverdict.audit.report_json.read_schema", dict),
-        ("theorems", "dpverdict.proofs.planted.missed", lambda findings: ("one",)),
+        ("composition", "dpverdict.audit.losses.composition.compose", lambda *losses: losses[0]),
+        ("reports", "dpverdict.audit.reports.html.render_html", lambda report: "CERTIFIED <script>"),
+        ("reports", "dpverdict.audit.reports.to_json.read_schema", dict),
+        ("theorems", "dpverdict.proofs.checks.registry.missed", lambda findings: ("one",)),
     ],
 )
 def test_a_broken_part_is_found(
@@ -53,7 +53,7 @@ def test_a_broken_part_is_found(
 def test_a_failure_is_printed_and_is_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dpverdict.audit.composition.compose", lambda *losses: losses[0])
+    monkeypatch.setattr("dpverdict.audit.losses.composition.compose", lambda *losses: losses[0])
     assert main(["selftest"]) == 1
     assert "FAILED composition" in capsys.readouterr().out
 

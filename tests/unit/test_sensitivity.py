@@ -23,7 +23,7 @@ from dpverdict.mechanisms import (
     ReplacementCube,
     SharedNoise,
 )
-from dpverdict.mechanisms.sensitivity import Maximum
+from dpverdict.mechanisms.core.sensitivity import Maximum
 
 Array = NDArray[np.float64]
 

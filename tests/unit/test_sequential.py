@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit.sequential import SequentialTest, distinguish_sequentially
-from dpverdict.audit.trials import AnyMechanism, Array, batched
+from dpverdict.audit.distinguishing.sequential import SequentialTest, distinguish_sequentially
+from dpverdict.audit.trials.run import AnyMechanism, Array, batched
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP
-from dpverdict.mechanisms.neighbours import NeighbourPair
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 
 PAIR = NeighbourPair(dataset=np.array([[0.0], [1.0]]), neighbour=np.array([[0.0]]), adjacency=ADD_OR_REMOVE_ONE)
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit import sequential_bounds
-from dpverdict.audit.sequential import SequentialTest, distinguish_sequentially
-from dpverdict.audit.trials import Array
+from dpverdict.audit.distinguishing.sequential import SequentialTest, distinguish_sequentially
+from dpverdict.audit.statistics import betting as sequential_bounds
+from dpverdict.audit.trials.run import Array
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
 
 PAIR = (np.ones((1, 1)), np.zeros((1, 1)))
 

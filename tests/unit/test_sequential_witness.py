@@ -11,15 +11,15 @@ import pytest
 from scipy import stats
 
 from dpverdict.audit import distinguish_sequentially, read_witness, replay, write_witness
-from dpverdict.audit.sequential import SequentialTest
-from dpverdict.audit.trials import Array, batched
-from dpverdict.audit.witness_file import checksum, read_witness_schema
-from dpverdict.audit.worst_case import worst_case
-from dpverdict.cli import main
+from dpverdict.audit.distinguishing.sequential import SequentialTest
+from dpverdict.audit.distinguishing.witness_document import checksum, read_witness_schema
+from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.trials.run import Array, batched
+from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import LaplaceMechanism, StandardGaussian, TreeCounter
-from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE
 
 PAIR = (np.array([[0.0], [1.0]]), np.array([[0.0]]))
 RELEASES = """

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from flint import fmpq_mat
 
-from dpverdict.audit.certify import certify, source_sha256
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.verdict import Status
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.exact.decide import certify, source_sha256
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
@@ -22,10 +22,10 @@ from dpverdict.mechanisms import (
     TreeCounter,
     parse_guarantee,
 )
-from dpverdict.mechanisms.laplace_noise import LaplaceNoise, laplace_score
-from dpverdict.mechanisms.laplace_sensitivity import RealRecords
-from dpverdict.mechanisms.noise import SharedNoise
-from dpverdict.mechanisms.shift import LaplaceShift, ResponseShift
+from dpverdict.mechanisms.core.dominating_pairs import LaplaceShift, ResponseShift
+from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, laplace_score
+from dpverdict.mechanisms.core.noise import SharedNoise
+from dpverdict.mechanisms.queries.laplace import RealRecords
 
 # streams --------------------------------------------------------------------------------------------------------------
 
@@ -66,7 +66,7 @@ def test_a_certificate_of_a_counter_hashes_the_tree_it_rests_on(monkeypatch: pyt
         FactorizationCounter(horizon=12, kind="honaker", noise="laplace", claim="eps=1"),
     ]
     source = inspect.getsource
-    for counter, file in zip(counters, ("tree_nodes", "factorization_levels"), strict=True):
+    for counter, file in zip(counters, ("streams.tree", "streams.factorizations"), strict=True):
         before = source_sha256(counter)
 
         def changed(module: Any, file: str = file) -> str:

@@ -7,9 +7,8 @@ import mpmath
 import pytest
 from flint import arb
 
-from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
-from dpverdict.audit.rank1_calibration import honest_scale
-from dpverdict.audit.spherical_events import (
+from dpverdict.audit.exact.calibrate import honest_scale
+from dpverdict.audit.losses.spherical.events import (
     apollonius_constant,
     apollonius_event,
     ball_event,
@@ -17,11 +16,12 @@ from dpverdict.audit.spherical_events import (
     chebyshev_delta_lower,
     half_space_event,
 )
-from dpverdict.audit.spherical_loss import SphericalLoss
+from dpverdict.audit.losses.spherical.loss import SphericalLoss
+from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Real, ball, exactly
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.error_bound import universal_error_bound
-from dpverdict.mechanisms.rank1_gaussian import published_psi
+from dpverdict.mechanisms.core.calibration import universal_error_bound
+from dpverdict.mechanisms.queries.rank1 import published_psi
 
 EPSILONS = ["0.1", "0.5", "1", "2", "10"]
 DELTAS = ["1e-3", "1e-5", "1e-10"]

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from flint import acb, arb
 
-from dpverdict.audit import spherical_loss, spherical_profile
-from dpverdict.audit.loss_domains import midpoint
-from dpverdict.audit.loss_tails import LossTails
-from dpverdict.audit.radial_gaussian import IsotropicGaussian
-from dpverdict.audit.radial_laplace import IsotropicLaplace
-from dpverdict.audit.radial_law import RadialLaw
-from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
-from dpverdict.audit.spherical_loss import SphericalLoss
+from dpverdict.audit.losses.domains import LossTails, midpoint
+from dpverdict.audit.losses.spherical import integral as spherical_profile
+from dpverdict.audit.losses.spherical import loss as spherical_loss
+from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian, IsotropicLaplace
+from dpverdict.audit.losses.spherical.law import RadialLaw
+from dpverdict.audit.losses.spherical.loss import SphericalLoss
+from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Real, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 
@@ -73,7 +72,7 @@ def test_the_ends_of_the_domains():
 
 
 def test_a_loss_beyond_reach_raises_instead_of_a_wide_answer(monkeypatch):
-    monkeypatch.setattr("dpverdict.audit.spherical_integral._MAX_BITS", 1000)
+    monkeypatch.setattr("dpverdict.audit.losses.spherical.integral._MAX_BITS", 1000)
     with pytest.raises(PrecisionExhausted):
         SphericalLoss(3, RandomDirectionGaussian(1)).certified_delta(10**6)
 

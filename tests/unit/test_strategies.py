@@ -6,13 +6,12 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.verdict import Status
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from dpverdict.mechanisms.guarantee import GaussianDP, Guarantee, PureDP, parse_guarantee
-from dpverdict.mechanisms.mechanism import AdditiveMechanism
-from dpverdict.mechanisms.neighbours import NeighbourPair
+from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee, PureDP, parse_guarantee
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
 from dpverdict.strategies import broken_mechanisms, datasets, guarantees, mechanisms, neighbouring_pairs, records
 
 SMALL = settings(max_examples=25)

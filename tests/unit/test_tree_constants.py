@@ -7,9 +7,8 @@ import pytest
 from flint import arb
 
 from dpverdict.balls import Real, ball, compare, precision
-from dpverdict.mechanisms.tree_constants import gaussian_constant, laplace_constant, mean_digit
-from dpverdict.mechanisms.tree_digits import Digits
-from dpverdict.mechanisms.tree_errors import best_arity, unit_mean_squared_error
+from dpverdict.mechanisms.streams.errors import gaussian_constant, laplace_constant, mean_digit
+from dpverdict.mechanisms.streams.tree import Digits, best_arity, unit_mean_squared_error
 
 THIRTY_DIGITS = [
     (Digits.ordinary(17), "0.234292577408954494337480517355"),

@@ -15,14 +15,12 @@ import pytest
 from scipy.stats import laplace
 
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.adjacency import REPLACE_ONE
-from dpverdict.mechanisms.factorization_counter import FactorizationCounter
-from dpverdict.mechanisms.guarantee import PureDP
-from dpverdict.mechanisms.laplace_noise import DiscreteLaplaceNoise
-from dpverdict.mechanisms.tree_counter import TreeCounter
-from dpverdict.mechanisms.tree_digits import Digits
-from dpverdict.mechanisms.tree_nodes import TreeNodes
-from dpverdict.mechanisms.tree_stream import TreeStream
+from dpverdict.mechanisms.core.guarantees import PureDP
+from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise
+from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
+from dpverdict.mechanisms.streams.factorization_counter import FactorizationCounter
+from dpverdict.mechanisms.streams.tree import Digits, TreeNodes, TreeStream
+from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 SIX = 6.0
 N = 20_000

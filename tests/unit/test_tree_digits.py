@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.tree_digits import Digits
-from dpverdict.mechanisms.tree_errors import SYSTEMS, best_arity, digit_system, unit_mean_squared_error, unit_variance
+from dpverdict.mechanisms.streams.tree import (
+    SYSTEMS,
+    Digits,
+    best_arity,
+    digit_system,
+    unit_mean_squared_error,
+    unit_variance,
+)
 
 SMALL = [(k, w) for k in range(2, 12) for w in range(1, 7) if k**w <= 3000]
 ARITIES = [(make, k) for make in (Digits.offset, Digits.ordinary) for k in (2, 3, 4, 5, 8, 9, 17, 20)]

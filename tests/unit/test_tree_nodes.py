@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from flint import fmpz_mat
 
-from dpverdict.mechanisms.tree_digits import Digits
-from dpverdict.mechanisms.tree_errors import unit_mean_squared_error
-from dpverdict.mechanisms.tree_nodes import TreeNodes
+from dpverdict.mechanisms.streams.tree import Digits, TreeNodes, unit_mean_squared_error
 
 MAKERS = (Digits.offset, Digits.ordinary)
 CASES = [(make, k) for make in MAKERS for k in range(2, 10)]

@@ -12,17 +12,17 @@ from scipy import stats
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from dpverdict.audit import distinguish, read_witness, replay, tree_score
-from dpverdict.audit.learned_scores import fit_spline_score, scaled
-from dpverdict.audit.portfolio import Stacked, learn_scores
-from dpverdict.audit.score_data import score_from_data
-from dpverdict.audit.scores import LINEAR
-from dpverdict.audit.tree_choice import better_trees
-from dpverdict.audit.tree_score import TREES, TreeScore, fit_tree_score
-from dpverdict.audit.trials import Array
-from dpverdict.cli import main
+from dpverdict.audit import distinguish, read_witness, replay
+from dpverdict.audit.runs.replay import score_from_data
+from dpverdict.audit.scores import trees as tree_score
+from dpverdict.audit.scores.learned import fit_spline_score, scaled
+from dpverdict.audit.scores.portfolio import Stacked, better_trees, learn_scores
+from dpverdict.audit.scores.score import LINEAR
+from dpverdict.audit.scores.trees import TREES, TreeScore, fit_tree_score
+from dpverdict.audit.trials.run import Array
+from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.guarantee import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 
 PAIR = (np.array([[0.0], [1.0]]), np.array([[0.0]]))
 XOR = """
@@ -182,5 +182,5 @@ def test_a_witness_with_trees_is_replayed_without_scikit_learn(tmp_path: Path, m
 
 
 def test_scikit_learn_is_not_imported_before_it_is_used() -> None:
-    code = "import sys, dpverdict, dpverdict.audit, dpverdict.audit.tree_score; sys.exit('sklearn' in sys.modules)"
+    code = "import sys, dpverdict, dpverdict.audit, dpverdict.audit.scores.trees; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

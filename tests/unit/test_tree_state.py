@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import tree_noise, tree_state
-from dpverdict.mechanisms.tree_counter import TreeCounter
-from dpverdict.mechanisms.tree_noise import BLOCK, KeyChain, NoiseSource
-from dpverdict.mechanisms.tree_state import read_state, write_state
+from dpverdict.mechanisms.streams import state as tree_noise
+from dpverdict.mechanisms.streams import state as tree_state
+from dpverdict.mechanisms.streams.state import BLOCK, KeyChain, NoiseSource, read_state, write_state
+from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 COUNTERS: list[dict[str, Any]] = [
     {"horizon": 40, "epsilon": "1/3", "arity": 3},

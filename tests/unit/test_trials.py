@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpverdict.audit.trials import (
+from dpverdict.audit.trials.run import (
     LARGEST_CHUNK,
     AnyMechanism,
     Array,

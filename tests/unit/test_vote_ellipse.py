@@ -11,12 +11,12 @@ import pytest
 import sympy
 from scipy import stats
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.verdict import Status
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.guarantee import GaussianDP
-from dpverdict.mechanisms.vote_ellipse import VoteEllipse, vote_eigenvalues, vote_optimum
+from dpverdict.mechanisms.core.guarantees import GaussianDP
+from dpverdict.mechanisms.queries.vote_ellipse import VoteEllipse, vote_eigenvalues, vote_optimum
 
 ERROR = 1e-9
 N = 40_000

@@ -8,10 +8,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpverdict.audit.certify import certify
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.verdict import Witness
-from dpverdict.audit.worst_case import worst_case
+from dpverdict.audit.exact.decide import certify
+from dpverdict.audit.exact.verdict import Witness
+from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import Enclosure
 from dpverdict.mechanisms import (
     REPLACE_ONE,
@@ -27,9 +27,9 @@ from dpverdict.mechanisms import (
     StandardGaussian,
     ZeroConcentratedDP,
 )
-from dpverdict.mechanisms.broken_mechanism import BrokenMechanism
-from dpverdict.mechanisms.guarantee import Guarantee
-from dpverdict.mechanisms.mechanism import GaussianMechanism
+from dpverdict.mechanisms.broken.mutant import BrokenMechanism
+from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
 DIGITS = 60
 MECHANISMS: list[GaussianMechanism] = [

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dpverdict.audit.composition import compose
-from dpverdict.audit.gaussian_loss import GaussianLoss
-from dpverdict.audit.laplace_loss import LaplaceLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 
 CONTENT = json.loads((Path(__file__).parent / "composition.json").read_text())
 SMALLEST_NORMAL = Fraction(2) ** -1022

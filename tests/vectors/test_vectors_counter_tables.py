@@ -13,29 +13,26 @@ import pytest
 from flint import arb
 
 from dpverdict.balls import Real, ball, precision
-from dpverdict.mechanisms.calibration import analytic_scale, classic_scale
-from dpverdict.mechanisms.counter_blt import best_blt, blt_error
-from dpverdict.mechanisms.counter_crossover import (
+from dpverdict.mechanisms.core.calibration import analytic_scale, classic_scale, l2_scale_real
+from dpverdict.mechanisms.streams.blt import best_blt, blt_error
+from dpverdict.mechanisms.streams.errors import (
+    CounterError,
+    binary_error,
     classic_crossover_delta,
     crossover_delta,
+    gaussian_lower_bound,
+    gaussian_tree_error,
+    honaker_error,
     log10,
     published_crossover_delta,
     published_error,
     published_variance,
-)
-from dpverdict.mechanisms.counter_errors import (
-    CounterError,
-    binary_error,
-    gaussian_lower_bound,
-    gaussian_tree_error,
-    honaker_error,
     square_root_error,
     tree_error,
 )
-from dpverdict.mechanisms.factorization_smooth import SmoothBinary
-from dpverdict.mechanisms.factorization_toeplitz import mean_squared_sum, squared_sum
-from dpverdict.mechanisms.laplace_calibration import l2_scale_real
-from dpverdict.mechanisms.tree_errors import best_arity
+from dpverdict.mechanisms.streams.factorizations import SmoothBinary
+from dpverdict.mechanisms.streams.toeplitz import mean_squared_sum, squared_sum
+from dpverdict.mechanisms.streams.tree import best_arity
 
 Case = dict[str, Any]  # a case of a JSON file
 CASES: list[Case] = json.loads((Path(__file__).parent / "counter_tables.json").read_text(encoding="utf-8"))["cases"]

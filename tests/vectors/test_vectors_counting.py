@@ -14,18 +14,17 @@ import pytest
 from flint import arb
 
 from dpverdict.balls import Real, ball, compare, precision
-from dpverdict.mechanisms.factorization_counter import KINDS, Factorization, FactorizationCounter
-from dpverdict.mechanisms.factorization_smooth import SmoothBinary
-from dpverdict.mechanisms.laplace_calibration import l2_scale_real, theorem_epsilon, theorem_scale_real
-from dpverdict.mechanisms.tree_constants import (
+from dpverdict.mechanisms.core.calibration import l2_scale_real, theorem_epsilon, theorem_scale_real
+from dpverdict.mechanisms.streams.errors import (
     gaussian_constant,
     laplace_constant,
     published_gaussian_constant,
     square_root_constant,
 )
-from dpverdict.mechanisms.tree_counter import TreeCounter
-from dpverdict.mechanisms.tree_digits import Digits
-from dpverdict.mechanisms.tree_errors import best_arity, unit_mean_squared_error
+from dpverdict.mechanisms.streams.factorization_counter import KINDS, Factorization, FactorizationCounter
+from dpverdict.mechanisms.streams.factorizations import SmoothBinary
+from dpverdict.mechanisms.streams.tree import Digits, best_arity, unit_mean_squared_error
+from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 HERE = Path(__file__).parent
 BITS = 200

@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from dpverdict.audit.rank1_calibration import honest_scale
-from dpverdict.audit.worst_case import worst_case
+from dpverdict.audit.exact.calibrate import honest_scale
+from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.balls import Enclosure, Real, ball, refine
-from dpverdict.mechanisms.count_ellipse import largest_optimal_k
-from dpverdict.mechanisms.count_ellipse_mechanism import CountEllipse
-from dpverdict.mechanisms.discrete_correlated import DiscreteCorrelatedGaussian
-from dpverdict.mechanisms.ellipse_optimum import ellipse_optimum
-from dpverdict.mechanisms.rank1_gaussian import FalseClaimWarning, Rank1Gaussian, published_psi
-from dpverdict.mechanisms.vote_ellipse import VoteEllipse, vote_optimum
+from dpverdict.mechanisms.queries.count_ellipse import CountEllipse, ellipse_optimum, largest_optimal_k
+from dpverdict.mechanisms.queries.discrete import DiscreteCorrelatedGaussian
+from dpverdict.mechanisms.queries.rank1 import FalseClaimWarning, Rank1Gaussian, published_psi
+from dpverdict.mechanisms.queries.vote_ellipse import VoteEllipse, vote_optimum
 
 HERE = Path(__file__).parent
 DIGITS = 130  # bits of the oracle's 40 digits

@@ -8,10 +8,11 @@ from pathlib import Path
 import mpmath
 import pytest
 
-from dpverdict.audit.gaussian_loss import GaussianLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import Enclosure, Real, ball, compare
-from dpverdict.mechanisms import gaussian_balls, gaussian_formulas
-from dpverdict.mechanisms.ball_normal import BallNormal
+from dpverdict.numerics import gaussian as gaussian_balls
+from dpverdict.numerics import gaussian_formulas
+from dpverdict.numerics.gaussian import BallNormal
 
 SMALLEST_NORMAL = Fraction(2) ** -1022
 ACCURACY = Fraction(1, 10**12)

@@ -7,9 +7,9 @@ from pathlib import Path
 import mpmath
 import pytest
 
-from dpverdict.audit import laplace_floats
-from dpverdict.audit.laplace_loss import LaplaceLoss
-from dpverdict.audit.laplace_profile import LaplaceRoute
+from dpverdict.audit.losses.laplace import loss as laplace_floats
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.losses.laplace.profile import LaplaceRoute
 
 SMALLEST_NORMAL = Fraction(2) ** -1022
 ACCURACY = Fraction(laplace_floats.RELATIVE_ERROR)

@@ -11,7 +11,7 @@ import pytest
 from flint import arb
 from numpy.typing import NDArray
 
-from dpverdict.audit.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
 from dpverdict.balls import Enclosure, Real, ball, precision, sqrt_up
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
@@ -26,13 +26,13 @@ from dpverdict.mechanisms import (
     StandardGaussian,
     broken,
 )
-from dpverdict.mechanisms import broken_correlated as correlated
-from dpverdict.mechanisms import broken_others as others
-from dpverdict.mechanisms.mechanism import GaussianMechanism
-from dpverdict.mechanisms.mutant import Mutant
-from dpverdict.mechanisms.quadratic_form import SymmetricForm, queries_only_form, shared_noise_form
-from dpverdict.mechanisms.scales import family_variances
-from dpverdict.mechanisms.sensitivity import SensitivitySpace
+from dpverdict.mechanisms.broken import correlated as correlated
+from dpverdict.mechanisms.broken import queries as others
+from dpverdict.mechanisms.broken.mutant import Mutant
+from dpverdict.mechanisms.core.calibration import family_variances
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
+from dpverdict.mechanisms.core.noise import SymmetricForm, queries_only_form, shared_noise_form
+from dpverdict.mechanisms.core.sensitivity import SensitivitySpace
 
 HERE = Path(__file__).parent
 ACCURACY = Fraction(1, 10**12)

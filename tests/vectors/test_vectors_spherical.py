@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dpverdict.audit.lattice_loss import LatticeLoss
-from dpverdict.audit.radial_random_direction import RandomDirectionGaussian
-from dpverdict.audit.spherical_loss import SphericalLoss
+from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.spherical.loss import SphericalLoss
+from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, Real, ball
-from dpverdict.mechanisms.rank1_gaussian import published_psi
+from dpverdict.mechanisms.queries.rank1 import published_psi
 
 
 def cases(name):

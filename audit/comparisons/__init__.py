@@ -1,0 +1,1 @@
+"""dpverdict curve: curves and comparisons as tables and pictures."""

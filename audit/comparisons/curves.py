@@ -1,0 +1,237 @@
+"""The certified curves of a mechanism's worst pair, as numbers, as CSV, as JSON and as a picture.
+
+The terminal face of the curves.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dpverdict.audit.comparisons.picture import picture
+from dpverdict.audit.comparisons.sheet import SCHEMA_VERSION, Panel, Series, Sheet, series
+from dpverdict.audit.comparisons.sheet import shown as cell_text
+from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.closed_form import DisjointLoss
+from dpverdict.audit.reports.terminal import plain_table
+from dpverdict.balls import Enclosures
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.numerics.text import at_least, at_most, shown
+
+DRAWN_POINTS: Final = 161
+"""A picture has so many points of each curve."""
+
+PROFILE: Final = "delta(epsilon)"
+TRADE_OFF: Final = "beta(alpha)"
+"""What the curves are called in files."""
+
+LAST_DELTA: Final = "1e-10"
+"""The table of the privacy profile ends near the epsilon at which delta is this small."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Curve:
+    """A curve at increasing points.
+
+    Attributes:
+        points: where, shape (n,).
+        exact: an enclosure at every point.
+        claimed: the bound of the claim at every point, shape (n,).
+    """
+
+    points: NDArray[np.float64]
+    exact: Enclosures
+    claimed: NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DrawnCurve:
+    """A curve for a picture: as `Curve`, with ``exact`` in float64 instead of enclosures."""
+
+    points: NDArray[np.float64]
+    exact: NDArray[np.float64]
+    claimed: NDArray[np.float64]
+
+    def series(self) -> tuple[Series, Series]:
+        """What is exact, and what the claim allows."""
+        return (
+            series("exact, worst neighbours", self.points, self.exact),
+            series("allowed by the claim", self.points, self.claimed, "dashed", 1),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Curves:
+    """Both curves of one mechanism.
+
+    Attributes:
+        name: the mechanism.
+        claim: its claim, in words.
+        profile: delta at epsilons from 0 on; ``claimed`` bounds it from above if the claim is true.
+        trade_off: beta at alphas from 0 to 1; ``claimed`` bounds it from below if the claim is true.
+        drawn: the same two in float64 at more points, for pictures.
+    """
+
+    name: str
+    claim: str
+    profile: Curve
+    trade_off: Curve
+    drawn: tuple[DrawnCurve, DrawnCurve]
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Rows (curve, argument, lower, upper); the numbers are float64, written so that they are read back exactly."""
+        return [
+            (quantity, repr(float(at)), repr(float(low)), repr(float(high)))
+            for quantity, curve in ((PROFILE, self.profile), (TRADE_OFF, self.trade_off))
+            for at, low, high in zip(curve.points, curve.exact.lower, curve.exact.upper, strict=True)
+        ]
+
+
+def certified_curves(mechanism: AdditiveMechanism, *, points: int) -> Curves:
+    """Delta and beta of the worst neighbouring pair at ``points`` evenly spaced arguments each (at least 2)."""
+    loss, claim = worst_case(mechanism).loss, mechanism.claim
+    last = _last_epsilon(loss)
+    epsilons, alphas = np.linspace(0.0, last, points), np.linspace(0.0, 1.0, points)
+    fine = np.linspace(0.0, last, DRAWN_POINTS), np.linspace(0.0, 1.0, DRAWN_POINTS)
+    return Curves(
+        name=mechanism.name,
+        claim=claim.describe(),
+        profile=Curve(
+            points=epsilons, exact=loss.certified_delta(epsilons), claimed=np.asarray(claim.delta_upper(epsilons))
+        ),
+        trade_off=Curve(points=alphas, exact=loss.certified_beta(alphas), claimed=np.asarray(claim.beta_lower(alphas))),
+        drawn=(
+            DrawnCurve(
+                points=fine[0], exact=np.asarray(loss.delta(fine[0])), claimed=np.asarray(claim.delta_upper(fine[0]))
+            ),
+            DrawnCurve(
+                points=fine[1], exact=np.asarray(loss.beta(fine[1])), claimed=np.asarray(claim.beta_lower(fine[1]))
+            ),
+        ),
+    )
+
+
+def _last_epsilon(loss: PrivacyLoss) -> float:
+    """A number of one significant digit at or above the epsilon of `LAST_DELTA`, so that the table has round steps."""
+    end = 1.0 if isinstance(loss, DisjointLoss) else loss.epsilon(LAST_DELTA)
+    if end <= 0.0:
+        return 1.0
+    unit = 10.0 ** math.floor(math.log10(end))
+    return math.ceil(end / unit) * unit
+
+
+def as_csv(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
+    """The enclosures as CSV with the columns curve, argument, lower, upper; ``more`` are further rows."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("curve", "argument", "lower", "upper"))
+    writer.writerows([*curves.rows(), *more])
+    return text.getvalue()
+
+
+def as_json(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
+    """The same numbers as JSON: the enclosures of every curve, and what the claim allows."""
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        "mechanism": curves.name,
+        "claim": curves.claim,
+        "curves": [
+            {
+                "curve": quantity,
+                "argument": curve.points.tolist(),
+                "lower": curve.exact.lower.tolist(),
+                "upper": curve.exact.upper.tolist(),
+                "claimed": curve.claimed.tolist(),
+            }
+            for quantity, curve in ((PROFILE, curves.profile), (TRADE_OFF, curves.trade_off))
+        ],
+        "errors": [
+            {"curve": quantity, "argument": int(at), "lower": float(low), "upper": float(high)}
+            for quantity, at, low, high in more
+        ],
+    }
+    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def as_picture(curves: Curves, kind: Literal["png", "svg"], more: Sequence[Panel] = ()) -> bytes:
+    """Both curves side by side, with what the claim allows; a picture rounds, so read numbers from the table."""
+    return picture(f"{curves.name} claims {curves.claim}", [*_panels(curves), *more], kind=kind)
+
+
+def _panels(curves: Curves) -> tuple[Panel, Panel]:
+    """Both curves, drawn through more points than the tables have."""
+    profile, trade_off = curves.drawn
+    positive = profile.exact[profile.exact > 0]
+    bottom = max(float(positive.min()) / 3, 1e-300) if positive.size else None
+    return (
+        Panel(
+            title="Privacy profile",
+            x="epsilon",
+            y="delta",
+            curves=profile.series(),
+            log_y=bool(positive.size),
+            bottom=bottom,
+            top=1.5 if positive.size else None,
+        ),
+        Panel(
+            title="Trade-off function",
+            x="alpha (type I error)",
+            y="beta (type II error)",
+            curves=trade_off.series(),
+        ),
+    )
+
+
+def print_curves(curves: Curves, notes: Sequence[str] = (), console: Console | None = None) -> None:
+    """Both curves as tables of enclosures, with what the claim allows."""
+    console = Console() if console is None else console
+    console.print(Text(f"{curves.name} claims {curves.claim}: exact curves of the worst neighbours", style="bold"))
+    for note in notes:
+        console.print(Text(f"note: {note}"))
+    console.print(
+        _curve_table(curves.profile, "Privacy profile", "epsilon", "delta", "delta, claimed at most", at_most)
+    )
+    console.print(
+        _curve_table(curves.trade_off, "Trade-off function", "alpha", "beta", "beta, claimed at least", at_least)
+    )
+
+
+def print_sheet(sheet: Sheet, console: Console | None = None, *, heading: bool = True) -> None:
+    """The tables of a sheet, with its title and notes; numbers rounded to nearest."""
+    console = Console() if console is None else console
+    if heading:
+        console.print(Text(sheet.title, style="bold"))
+    for note in sheet.notes:
+        console.print(Text(f"note: {note}"))
+    for numbers in sheet.tables:
+        table = plain_table(numbers.title)
+        for i, column in enumerate(numbers.columns):
+            plain = all(isinstance(row[i], int | float) or row[i] == "" for row in numbers.rows)
+            table.add_column(column, overflow="fold", justify="right" if plain else "left")
+        for row in numbers.rows:
+            table.add_row(*(Text(cell_text(cell)) for cell in row))
+        console.print(table)
+
+
+def _curve_table(
+    curve: Curve, title: str, argument: str, value: str, claimed: str, rounded: Callable[[float], str]
+) -> Table:
+    table = plain_table(title, argument, f"{value}, certified", claimed)
+    for i, (at, allowed) in enumerate(zip(curve.points, curve.claimed, strict=True)):
+        table.add_row(f"{at:.6g}", shown(curve.exact[i]), rounded(float(allowed)))
+    return table

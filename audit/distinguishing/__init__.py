@@ -1,0 +1,1 @@
+"""the membership-inference game: explore, test, bound, witness."""

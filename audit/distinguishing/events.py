@@ -1,0 +1,398 @@
+"""Events: what they bound, how they are chosen on exploring trials, how they are counted on confirming ones.
+
+A row of the ledger that decides by the counts of one event, chosen while exploring.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from dpverdict.audit.distinguishing.result import (
+    COMPATIBLE,
+    CONTRADICTS,
+    Counts,
+    CurveRegion,
+    Event,
+    LedgerRow,
+    Order,
+    Role,
+)
+from dpverdict.audit.statistics.joint_test import (
+    EXACT_UP_TO,
+    Method,
+    TwoCounts,
+    default_method,
+    epsilon_lower,
+    joint_p,
+    mu_lower,
+    touching_epsilon,
+)
+from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
+from dpverdict.mechanisms.core.guarantees import Guarantee
+
+Array = NDArray[np.float64]
+Bound = Callable[[ArrayLike, ArrayLike], Array]
+"""From a lower bound on p and an upper bound on q to a lower bound on a privacy parameter; below 0 it says nothing."""
+
+CANDIDATES: Final = 200
+"""Thresholds tried in each order while exploring."""
+REGION_POINTS: Final = 9
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """A privacy parameter that is bounded from below.
+
+    Attributes:
+        name: "mu_lower", or "epsilon_lower at delta=...".
+        bound: the formula, for the event and its complement.
+        promise: the formula for the event alone, by which the event is chosen: so its order is the one that tells.
+        caution: standard errors by which an explored frequency is mistrusted when the event is chosen. It decides power
+            alone. Rare events promise as much mu as common ones, so a low caution falls for noisy tails; epsilon is
+            truly larger in the tails, so a high caution misses it. The two values below did best in simulations.
+    """
+
+    name: str
+    bound: Bound
+    promise: Bound
+    caution: float
+
+
+def mu_quantity() -> Quantity:
+    """The parameter of Gaussian DP."""
+    return Quantity(name="mu_lower", bound=mu_bound, promise=mu_bound, caution=3.0)
+
+
+def epsilon_quantity(delta: float) -> Quantity:
+    """The epsilon of (epsilon, delta)-DP at one delta."""
+    return Quantity(
+        name=f"epsilon_lower at delta={delta:g}",
+        bound=partial(epsilon_bound, delta=delta),
+        promise=partial(_epsilon_direct, delta=delta),
+        caution=1.0,
+    )
+
+
+def mu_bound(probability_lower: ArrayLike, probability_upper: ArrayLike) -> Array:
+    """mu-GDP forces p <= Phi(Phi^-1(q) + mu), so mu >= Phi^-1(p) - Phi^-1(q); rounded down."""
+    above, below = special.ndtri(probability_lower), special.ndtri(probability_upper)
+    # The quantile of SciPy is good to a few 1e-16 in relative terms; 2^-48 of each covers it and the subtraction.
+    bound: Array = above - below - 2.0**-48 * (np.abs(above) + np.abs(below))
+    return bound
+
+
+def epsilon_bound(probability_lower: ArrayLike, probability_upper: ArrayLike, delta: float) -> Array:
+    """(epsilon, delta)-DP forces p <= e^epsilon q + delta, and 1 - q <= e^epsilon (1 - p) + delta; rounded down."""
+    p, q = np.asarray(probability_lower, dtype=np.float64), np.asarray(probability_upper, dtype=np.float64)
+    # The complement in the swapped order costs nothing: it follows from the same two bounds.
+    bound: Array = np.maximum(_epsilon_direct(p, q, delta), _epsilon_direct(1 - q, 1 - p, delta))
+    return bound
+
+
+def _epsilon_direct(above: ArrayLike, below: ArrayLike, delta: float) -> Array:
+    """log((above - delta) / below), rounded down, also when each argument was rounded by up to 2^-54."""
+    p, q = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        # Of 1 - q the last bit may be lost, and the difference with delta may cancel down to it; 1 - p is exact, or
+        # larger than 1/2 and good to a unit in the last place.
+        top, bottom = np.log(np.maximum(p - delta - 2.0**-52, 0)), np.log(q)
+    # The logarithm is good to 1e-15 in relative terms. Where the bound is positive, bottom is the larger of the two.
+    bound: Array = top - bottom - 2.0**-48 * (1 + np.abs(np.maximum(bottom, -700)))
+    return bound
+
+
+def choose_event(
+    dataset_scores: Array, neighbour_scores: Array, *, trials: int, error_probability: float, quantity: Quantity
+) -> Event:
+    """The event that promises the best bound from ``trials`` fresh trials per dataset.
+
+    The promise: both frequencies are first moved ``quantity.caution`` standard errors to the bad side, for what
+    exploration does not know, then as far as the confirmation will move them. Both moves are score intervals of
+    Wilson, which need no special case at counts of 0 and n. Nothing here needs to be valid; it only decides the power.
+    """
+    above, below = (np.sort(dataset_scores), np.sort(neighbour_scores))
+    pooled = np.unique(np.concatenate([above, below]))
+    if len(pooled) == 1:
+        return Event(order=Order.DATASET_FIRST, threshold=float(pooled[0]))
+    cuts = _cuts(above, below, pooled)
+    lower, upper = pooled[cuts], pooled[cuts + 1]
+    # Between two scores that were seen lies the best guess of a boundary; where there is no room, the score itself.
+    with np.errstate(invalid="ignore"):
+        middle = lower / 2 + upper / 2
+    inside = (lower < middle) & (middle < upper)
+    at_least, at_most = np.where(inside, middle, upper), np.where(inside, middle, lower)
+    z = -float(special.ndtri(error_probability / 2))
+    best: tuple[float, Event] | None = None
+    for order, thresholds, frequencies in (
+        (Order.DATASET_FIRST, at_least, [1 - np.searchsorted(s, at_least, "left") / len(s) for s in (above, below)]),
+        (Order.NEIGHBOUR_FIRST, at_most, [np.searchsorted(s, at_most, "right") / len(s) for s in (below, above)]),
+    ):
+        p = _wilson(_wilson(frequencies[0], len(above), -quantity.caution), trials, -z)
+        q = _wilson(_wilson(frequencies[1], len(below), quantity.caution), trials, z)
+        promised = quantity.promise(p, q)
+        i = int(np.argmax(promised))
+        if best is None or promised[i] > best[0]:
+            best = float(promised[i]), Event(order=order, threshold=float(thresholds[i]))
+    assert best is not None
+    return best[1]
+
+
+def promised_by(
+    event: Event,
+    dataset_scores: Array,
+    neighbour_scores: Array,
+    *,
+    trials: int,
+    error_probability: float,
+    quantity: Quantity,
+) -> float:
+    """The bound that one event promises, as `choose_event` reckons it."""
+    z = -float(special.ndtri(error_probability / 2))
+    counts = count(event, dataset_scores, neighbour_scores)
+    hits, of = (counts.dataset_count, counts.neighbour_count), (counts.dataset_trials, counts.neighbour_trials)
+    first, second = (0, 1) if event.order is Order.DATASET_FIRST else (1, 0)
+    p = _wilson(_wilson(np.array(hits[first] / of[first]), of[first], -quantity.caution), trials, -z)
+    q = _wilson(_wilson(np.array(hits[second] / of[second]), of[second], quantity.caution), trials, z)
+    return float(quantity.promise(p, q))
+
+
+def _cuts(above: Array, below: Array, pooled: Array) -> NDArray[np.int64]:
+    """Indices i for thresholds between the scores i and i + 1: evenly spread, and where the samples part best."""
+    spread = np.linspace(0, len(pooled) - 2, CANDIDATES).round().astype(np.int64)
+    gap = np.searchsorted(below, pooled, "right") / len(below) - np.searchsorted(above, pooled, "right") / len(above)
+    # Below the lowest and above the highest score of each sample, where a count of 0 begins.
+    ends = np.searchsorted(pooled, [above[0], below[0], above[-1], below[-1]]) - [1, 1, 0, 0]
+    parting = np.array([np.argmax(gap), np.argmin(gap), *ends])
+    cuts: NDArray[np.int64] = np.unique(np.clip(np.concatenate([spread, parting]), 0, len(pooled) - 2))
+    return cuts
+
+
+def count(event: Event, dataset_scores: Array, neighbour_scores: Array) -> Counts:
+    """How often the event happened on each dataset."""
+    hits = [
+        s >= event.threshold if event.order is Order.DATASET_FIRST else s <= event.threshold
+        for s in (dataset_scores, neighbour_scores)
+    ]
+    return Counts(
+        dataset_count=int(np.count_nonzero(hits[0])),
+        dataset_trials=len(dataset_scores),
+        neighbour_count=int(np.count_nonzero(hits[1])),
+        neighbour_trials=len(neighbour_scores),
+    )
+
+
+def region_thresholds(dataset_scores: Array, neighbour_scores: Array) -> Array:
+    """The deciles of the exploring scores of both datasets, without repetition."""
+    pooled = np.sort(np.concatenate([dataset_scores, neighbour_scores]))
+    ranks = np.arange(1, REGION_POINTS + 1) * len(pooled) // (REGION_POINTS + 1)
+    thresholds: Array = np.unique(pooled[ranks])
+    return thresholds
+
+
+def trade_off_region(
+    thresholds: Array, dataset_scores: Array, neighbour_scores: Array, *, error_probability: float
+) -> CurveRegion:
+    """Rectangles for (alpha, beta) at thresholds that were fixed beforehand, all at once except with the error."""
+    share = error_probability / (4 * len(thresholds))
+    alarms = len(neighbour_scores) - np.searchsorted(np.sort(neighbour_scores), thresholds, "left")
+    misses = np.searchsorted(np.sort(dataset_scores), thresholds, "left")
+    return CurveRegion(
+        thresholds=thresholds,
+        alpha_lower=proportion_lower(alarms, len(neighbour_scores), share),
+        alpha_upper=proportion_upper(alarms, len(neighbour_scores), share),
+        beta_lower=proportion_lower(misses, len(dataset_scores), share),
+        beta_upper=proportion_upper(misses, len(dataset_scores), share),
+        error_probability=error_probability,
+    )
+
+
+def region_row(region: CurveRegion) -> LedgerRow:
+    """The region in the ledger, beside the rows of the test."""
+    return LedgerRow(
+        what="trade-off region",
+        role=Role.DESCRIPTIVE,
+        event=None,
+        method=f"{4 * len(region.thresholds)} one-sided Clopper-Pearson bounds, equal shares",
+        error_share=region.error_probability,
+        counts=None,
+        probability_lower=None,
+        probability_upper=None,
+        bound=None,
+        outcome=Role.DESCRIPTIVE.value,
+    )
+
+
+def _wilson(frequency: Array, trials: int, z: float) -> Array:
+    """The end of the score interval of Wilson (1927) on the side of the sign of z."""
+    centre = frequency + z * z / (2 * trials)
+    half = z * np.sqrt(frequency * (1 - frequency) / trials + z * z / (4 * trials * trials))
+    end: Array = np.clip((centre + half) / (1 + z * z / trials), 0, 1)
+    return end
+
+
+SMALLEST_ASYMPTOTIC: Final = 0.01
+"""Shares below this are decided exactly, up to a million trials, where the exact p-value takes about a second."""
+EXACT_IF_RARE_UP_TO: Final = 1_000_000
+MOST: Final = 0.7
+CLEARLY: Final = 1.15
+"""Times what the event of the total variation promises: less than this may be the luck of a few exploring trials."""
+
+
+STRAIGHT: Final = 0.25
+"""A line that touches at less than this epsilon is taken for that of epsilon = 0, which the score promises."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventTest:
+    """One event and the line p = delta + e^epsilon q on which it is tested, fixed before the trials that decide.
+
+    Attributes:
+        name: in the budget; "mu" bounds mu, "epsilon" bounds epsilon at ``delta``.
+        event: a threshold on a score.
+        score: the name of that score.
+        share: of the error probability.
+        epsilon: of the line, for a bound on mu.
+        delta: of the line, for a bound on epsilon.
+    """
+
+    name: str
+    event: Event
+    score: str
+    share: float
+    epsilon: float | None = None
+    delta: float | None = None
+
+    def shows_most_of(
+        self, mu: Fraction, dataset_scores: Array, neighbour_scores: Array, trials: int, share: float
+    ) -> bool:
+        """Whether, going by explored scores, a bound at that share reaches `MOST` of the way from mu to the truth."""
+        counts = _in_order(self.event, count(self.event, dataset_scores, neighbour_scores))
+        above, below = counts.first / counts.first_trials, counts.second / counts.second_trials
+        if not (0 < below < 1 and 0 < above < 1):
+            return False
+        quantiles = special.ndtri(np.array([above, below]))
+        spread = np.array([above * (1 - above), below * (1 - below)]) * 2 * math.pi * np.exp(quantiles**2)
+        excess = float(quantiles[0] - quantiles[1]) - float(mu)
+        return bool(excess + special.ndtri(share) * math.sqrt(spread.sum() / trials) >= MOST * excess > 0)
+
+    def decide(
+        self, dataset_scores: Array, neighbour_scores: Array, claim: Guarantee, beyond: float = 0.0
+    ) -> LedgerRow:
+        """The row after its trials, shape (n,) each.
+
+        Args:
+            dataset_scores: of fresh trials.
+            neighbour_scores: the same of the neighbour.
+            claim: what is tested, at the share of the row.
+            beyond: the share of another row that has refuted the claim, to be used again for larger mu; 0 for none.
+        """
+        counts = count(self.event, dataset_scores, neighbour_scores)
+        two = _in_order(self.event, counts)
+        method = default_method(two)
+        if self.share < SMALLEST_ASYMPTOTIC and EXACT_UP_TO < two.first_trials <= EXACT_IF_RARE_UP_TO:
+            method = Method.EXACT
+        at: float | None
+        if self.epsilon is not None:
+            spent = max(self.share, beyond)
+            bounding = method if spent == self.share else default_method(two)
+            bound = mu_lower(two, epsilon=self.epsilon, level=spent, method=bounding)
+            at, allowed, what = self.epsilon, float(claim.delta_upper(self.epsilon)), "mu_lower"
+        else:
+            assert self.delta is not None
+            bound = epsilon_lower(two, delta=self.delta, level=self.share, method=method)
+            at, allowed, what = (
+                _claimed_epsilon(claim, self.delta),
+                self.delta,
+                f"epsilon_lower at delta={self.delta:g}",
+            )
+        # The claim implies the line; it is rejected at the same share as the lines beyond the bound, with which it is
+        # nested.
+        p = 1.0
+        if at is not None and allowed < 1:
+            p = joint_p(two, epsilon=at, delta=allowed, level=self.share, method=method)
+        first, second = ("P", "Q") if self.event.order is Order.DATASET_FIRST else ("Q", "P")
+        event = self.event.describe()
+        return LedgerRow(
+            what=what,
+            role=Role.TEST,
+            event=self.event,
+            method=f"joint test of two binomials, {method.value}"
+            + (
+                f"; the bound, beyond the refuted claim, at the share {beyond:g} of the row that refuted it"
+                if beyond
+                else ""
+            ),
+            error_share=self.share,
+            counts=counts,
+            probability_lower=None,
+            probability_upper=None,
+            bound=bound,
+            outcome=CONTRADICTS if p <= self.share else COMPATIBLE,
+            score=self.score,
+            p_value=p,
+            epsilon=at,
+            implied=f"{first}({event}) <= exp({at!r}) {second}({event}) + {allowed!r}",
+        )
+
+
+def plan_mu(dataset_scores: Array, neighbour_scores: Array, *, trials: int, share: float, score: str) -> EventTest:
+    """The event of the total variation, or one that promises clearly more for mu.
+
+    Where the score is a log-likelihood ratio and the noise Gaussian, {score >= 0} is the best event and epsilon = 0 its
+    line. Another event, or this one of laws that are not symmetric, is tested where its line touches the curve that the
+    explored counts suggest.
+    """
+    explored, quantity = (dataset_scores, neighbour_scores), mu_quantity()
+    middle = Event(order=Order.DATASET_FIRST, threshold=0.0)
+    event = choose_event(*explored, trials=trials, error_probability=share, quantity=quantity)
+    most, plain = (
+        promised_by(one, *explored, trials=trials, error_probability=share, quantity=quantity)
+        for one in (event, middle)
+    )
+    chosen = middle if plain > 0 and most <= CLEARLY * plain else event
+    two = _in_order(chosen, count(chosen, dataset_scores, neighbour_scores))
+    p, q = (two.first + 0.5) / (two.first_trials + 1), (two.second + 0.5) / (two.second_trials + 1)
+    line = touching_epsilon(p, q)
+    if chosen == middle and abs(line) < STRAIGHT:
+        line = 0.0
+    return EventTest(name="mu", event=chosen, score=score, share=share, epsilon=line)
+
+
+def plan_epsilon(
+    dataset_scores: Array, neighbour_scores: Array, *, trials: int, share: float, score: str, delta: float
+) -> EventTest:
+    """The event that promises most for epsilon at one delta."""
+    quantity = epsilon_quantity(delta)
+    event = choose_event(dataset_scores, neighbour_scores, trials=trials, error_probability=share, quantity=quantity)
+    return EventTest(name="epsilon", event=event, score=score, share=share, delta=delta)
+
+
+def _claimed_epsilon(claim: Guarantee, delta: float) -> float | None:
+    """An epsilon >= 0 at which the claim allows at most ``delta``, nearly the least one; None beyond 600."""
+    low, high = 0.0, 1.0
+    if claim.delta_upper(low) <= delta:
+        return low
+    while claim.delta_upper(high) > delta:
+        low, high = high, 2 * high
+        if high > 600:
+            return None
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if claim.delta_upper(middle) <= delta else (middle, high)
+    return high
+
+
+def _in_order(event: Event, counts: Counts) -> TwoCounts:
+    two = TwoCounts(counts.dataset_count, counts.dataset_trials, counts.neighbour_count, counts.neighbour_trials)
+    return two if event.order is Order.DATASET_FIRST else two.swapped

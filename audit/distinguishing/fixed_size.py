@@ -1,0 +1,216 @@
+"""Refute a privacy claim from samples: run the mechanism on two neighbouring datasets and tell the outputs apart.
+
+Why the error probability holds. The claim is one hypothesis, tested in several ways, each at its share of the error
+probability; the shares are entered in a ledger before the trials that decide are drawn. A test that was designed on
+exploring trials (a learned score, a chosen event) decides on fresh ones, from streams of their own, so given everything
+that was explored its score and its event are fixed. A test whose score was known beforehand decides on all trials.
+
+What is tested. The leading test takes most of the error: the payoff of `curve_payoff` that fits the claim, on the score
+that is known, or else on the learned one that did best on held-out exploring trials, fitted again on all of them. The
+others guard against what the leading one cannot see: another score, and events chosen for the bounds on mu and epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpverdict.audit.distinguishing.exploration import FITTED, explore, explored_trials
+from dpverdict.audit.distinguishing.result import DistinguishingTest, LedgerRow, StatisticalWitness
+from dpverdict.audit.distinguishing.rows import SMALLEST_ERROR, conclude, decide_rows, inequality, plan_rows
+from dpverdict.audit.scores.portfolio import claimed_score
+from dpverdict.audit.scores.score import Score, as_score
+from dpverdict.audit.statistics.error_budget import TrialRange
+from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler
+from dpverdict.balls import Exact, exactly
+from dpverdict.errors import InvalidValue, MechanismFailure
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, ImpliedCurves, PureDP
+from dpverdict.mechanisms.core.neighbours import NeighbourPair
+from dpverdict.numerics.roots import float_above
+
+Array = NDArray[np.float64]
+
+FEWEST_SAMPLES: Final = 50
+
+
+def distinguish(
+    mechanism: AnyMechanism,
+    neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
+    claim: Guarantee,
+    *,
+    error_probability: float,
+    samples: int,
+    seed: int,
+    delta: Exact | None = None,
+    score: Score | Callable[[Array], object] | None = None,
+    grid: float = 0.0,
+    progress: Progress | None = None,
+) -> DistinguishingTest:
+    """Test a claim against the outputs on two neighbouring datasets, and bound mu and epsilon from below.
+
+    Args:
+        mechanism: what is run, see `dpverdict.audit.trials.run`.
+        neighbours: the two datasets; without a `NeighbourPair` the score is learned.
+        claim: the guarantee, which covers both orders of the pair.
+        error_probability: with which a claim that holds may be refuted, in [1e-90, 1).
+        samples: trials per dataset, exploration included; at least 50.
+        seed: of all random numbers, in 0..2**128 - 1.
+        delta: at which epsilon is bounded; the delta of the claim if it has one; otherwise epsilon is not bounded.
+        score: outputs (trials, m) -> (trials,), of any scale and direction: a spline of it is learned. Without it, the
+            likelihood ratio of the mechanism. In any case others are learned, on up to 40 % of the samples.
+        grid: to audit the claim as one about real numbers: a power of two, to whose multiples the outputs are rounded
+            before anything looks at them; 0 to look at the float64 numbers as they are.
+        progress: told how many trials are done, and how many there are to do.
+
+    Raises:
+        InvalidValue: a parameter out of its range, or a score that returns something else than numbers.
+        MechanismFailure: the mechanism raises, or returns something that is not an array of numbers of one shape.
+    """
+    error = checked_error(error_probability)
+    total = checked_samples(samples)
+    check_claim(claim)
+    level = checked_delta(delta, claim)
+    datasets = (neighbours.dataset, neighbours.neighbour) if isinstance(neighbours, NeighbourPair) else neighbours
+    p, q = samplers(mechanism, datasets, seed, grid)
+    progress = progress or _silent
+    given = None if score is None else as_score(score)
+    claimed = claimed_score(mechanism, neighbours) if given is None else None
+
+    explored = explored_trials(p.size, claim, total, known=claimed is not None)
+    fitted = math.ceil(FITTED * explored)
+    told = [_part(progress, before, total) for before in (0, fitted, 2 * fitted, explored + fitted)]
+    found = explore(
+        p,
+        q,
+        claim,
+        explored,
+        known=claimed,
+        given=given,
+        fresh=total - explored,
+        progress=(told[0], told[1], told[2], told[3]),
+    )
+    plan = plan_rows(
+        claim,
+        found.held_out,
+        error=error,
+        level=level,
+        order=found.order,
+        known=None if claimed is None else claimed.name,
+        trials=total - explored,
+        tried=(
+            TrialRange(stream="fit", first=0, stop=fitted),
+            TrialRange(stream="explore", first=0, stop=explored - fitted),
+        ),
+        confirmed=TrialRange(stream="confirm", first=0, stop=total - explored),
+    )
+
+    # Everything is fixed from here on, and what was explored is used again only by the score known beforehand.
+    fresh = total - explored
+    after = (_part(progress, before, total) for before in (2 * explored, 2 * explored + fresh))
+    shown = given.name if given is not None else plan.leading
+    used = found.scores.only({shown, *plan.scores})
+    of_p, of_q = (
+        used.unstack(side.scores(f"confirm {name}", fresh, used, progress=one))
+        for side, name, one in zip((p, q), ("dataset", "neighbour"), after, strict=True)
+    )
+    confirming = of_p, of_q
+    by_name = {one.name: one for one in found.scores.scores}
+
+    def witness(row: LedgerRow) -> StatisticalWitness:
+        return StatisticalWitness(
+            dataset_shape=p.dataset.shape,
+            neighbour_shape=q.dataset.shape,
+            score=by_name[row.score].describe(),
+            row=row,
+            inequality=inequality(row, claim),
+            dataset=p.dataset,
+            neighbour=q.dataset,
+        )
+
+    return conclude(
+        plan,
+        decide_rows(plan, confirming, (found.fitting, found.held_out)),
+        exploring=found.held_out,
+        confirming=confirming,
+        shown=shown,
+        witness=witness,
+        mechanism=p.name,
+        samples=total,
+        explored=explored,
+        seed=p.seed,
+        grid=grid,
+    )
+
+
+def samplers(mechanism: AnyMechanism, datasets: object, seed: int, grid: float = 0.0) -> tuple[Sampler, Sampler]:
+    """The mechanism on the dataset and on its neighbour, its outputs rounded to ``grid`` if that is not 0."""
+    if not isinstance(datasets, tuple) or len(datasets) != 2:
+        raise InvalidValue("neighbours", datasets, "a NeighbourPair or two arrays", "give (dataset, neighbour)")
+    made = []
+    for where, dataset in zip(("the dataset", "the neighbour"), datasets, strict=True):
+        try:
+            records = np.asarray(dataset)
+        except ValueError:  # ragged
+            raise InvalidValue("neighbours", dataset, "two arrays", "give records of one shape") from None
+        made.append(Sampler.prepare(mechanism, records, where=where, seed=seed, grid=grid))
+    p, q = made
+    if p.size != q.size:
+        problem = f"returned {p.size} numbers on the dataset and {q.size} on the neighbour"
+        remedy = "return arrays of one shape, whatever the data: a shape that depends on them is a leak"
+        raise MechanismFailure(p.name, problem, remedy)
+    return p, q
+
+
+def checked_error(error_probability: float) -> float:
+    """A float in [1e-90, 1)."""
+    number = isinstance(error_probability, float | np.floating)
+    if not number or not SMALLEST_ERROR <= error_probability < 1:
+        remedy = "state how often a claim that holds may be refuted, such as 0.05, or 1e-6 for a nightly run"
+        raise InvalidValue("error_probability", error_probability, f"a float in [{SMALLEST_ERROR}, 1)", remedy)
+    return float(error_probability)
+
+
+def check_claim(claim: object) -> None:
+    """Raise unless it is a guarantee."""
+    if not isinstance(claim, ImpliedCurves):
+        remedy = "write for example GaussianDP(1), or parse_guarantee('eps=1, delta=1e-6')"
+        raise InvalidValue("claim", claim, "a guarantee", remedy)
+
+
+def checked_samples(samples: int) -> int:
+    """A whole number of at least 50."""
+    try:
+        checked = 0 if isinstance(samples, bool) else operator.index(samples)
+    except TypeError:
+        checked = 0
+    if checked < FEWEST_SAMPLES:
+        remedy = "run more trials per dataset; a thousand is a start"
+        raise InvalidValue("samples", samples, f"a whole number >= {FEWEST_SAMPLES}", remedy)
+    return checked
+
+
+def checked_delta(delta: Exact | None, claim: Guarantee) -> float | None:
+    """The delta at which epsilon is bounded, rounded up."""
+    if delta is None and isinstance(claim, ApproximateDP):
+        delta = claim.delta
+    if delta is None:
+        return 0.0 if isinstance(claim, PureDP) else None
+    exact: Fraction = exactly(delta, name="delta")
+    if not 0 <= exact < 1:
+        raise InvalidValue("delta", delta, "in [0, 1)", "give the delta at which epsilon is bounded, such as '1e-6'")
+    return float_above(exact)
+
+
+def _part(progress: Progress, before: int, total: int) -> Progress:
+    """Progress of one stream as a part of both sides of the audit."""
+    return lambda done, _: progress(before + done, 2 * total)
+
+
+def _silent(_done: int, _total: int) -> None:
+    pass

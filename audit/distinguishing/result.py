@@ -1,0 +1,341 @@
+"""What a statistical audit says: refuted or not refuted, with its error probability, its ledger and its witness.
+
+Statistical evidence has a type of its own, which nothing turns into an exact `Verdict`: it can refute, never certify.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Final, Literal, NoReturn, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverdict.mechanisms.core.guarantees import Guarantee
+
+Array = NDArray[np.float64]
+
+DOUBLE_MODE: Final = (
+    "double: events are sets of the float64 numbers that the mechanism returned, so a leak through their rounding "
+    "counts; nothing was searched for in their low bits"
+)
+
+
+RECORDED_MODE: Final = "recorded: the scores are those that were given; no mechanism was run"
+
+CONTRADICTS: Final = "contradicts the claim"
+COMPATIBLE: Final = "does not contradict the claim"
+
+
+def mode_of(grid: float) -> str:
+    """What an output is, in words: a float64 number, or a real number, of which only a rounded value is looked at."""
+    if not grid:
+        return DOUBLE_MODE
+    return f"real: every output was rounded to a multiple of {grid!r} before anything looked at it"
+
+
+def grid_of(mode: str) -> float:
+    """The grid that `mode_of` put into words; 0 for float64 numbers as they are."""
+    found = re.search("multiple of ([^ ]+)", mode)
+    return 0.0 if found is None else float(found[1])
+
+
+class Order(enum.Enum):
+    """Which law the event is likely under; a claim about a neighbouring relation covers both orders."""
+
+    DATASET_FIRST = "dataset against neighbour"
+    NEIGHBOUR_FIRST = "neighbour against dataset"
+
+
+class Role(enum.Enum):
+    """What a row of the ledger is for."""
+
+    TEST = "counts against the error probability of the test"
+    DESCRIPTIVE = "descriptive, never used to refute; its error probability is its own"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A set of outputs, fixed before the trials that count: {score >= t}, or {score <= t} in the swapped order."""
+
+    order: Order
+    threshold: float
+
+    def describe(self) -> str:
+        """The event in one line."""
+        return f"score {'>=' if self.order is Order.DATASET_FIRST else '<='} {self.threshold!r}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How often an event happened, and in how many trials, on each dataset."""
+
+    dataset_count: int
+    dataset_trials: int
+    neighbour_count: int
+    neighbour_trials: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRow:
+    """One statement about one event, and what it costs.
+
+    Attributes:
+        what: the quantity bounded: "mu_lower", "epsilon_lower at delta=...", "the claimed curve" (which is only tested)
+            or "trade-off region".
+        role: whether the row is part of the test.
+        event: fixed on trials that were then discarded; None for the region, whose thresholds are in `CurveRegion`.
+        method: how the probabilities are bounded.
+        error_share: the probability with which the row may be wrong.
+        counts: of the event in fresh trials; None for the region.
+        probability_lower: bound on the probability of the event under the first law of its order.
+        probability_upper: bound on the probability of the event under the second law of its order.
+        bound: of the quantity.
+        outcome: in words.
+        score: the name of the score that the row looks at.
+        p_value: of the claim in this row, valid without regard to the other rows.
+        payoff: the payoff with its means, for a row that is about a payoff instead of an event.
+        explored: the trials that designed the row; none for a score that was known beforehand.
+        confirmed: the fresh trials that decide it.
+        implied: the inequality that the claim implies and the row tests.
+        epsilon: of that inequality, for a row about an event.
+    """
+
+    what: str
+    role: Role
+    event: Event | None
+    method: str
+    error_share: float
+    counts: Counts | None
+    probability_lower: float | None
+    probability_upper: float | None
+    bound: float | None
+    outcome: str
+    score: str = ""
+    p_value: float | None = None
+    payoff: dict[str, object] | None = None
+    explored: str = "none"
+    confirmed: str = "none"
+    implied: str = ""
+    epsilon: float | None = None
+
+    @property
+    def is_contradiction(self) -> bool:
+        """Whether the row refutes the claim."""
+        return self.outcome == CONTRADICTS
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticalWitness:
+    """Why the claim is false, unless the test erred: datasets, an event as data, its counts, the broken inequality.
+
+    Attributes:
+        dataset_shape: of the dataset, whose output law is P.
+        neighbour_shape: of the neighbour, whose output law is Q.
+        score: the score as data.
+        row: the row of the ledger with event, counts and bounds.
+        inequality: the bound that the claim sets and the counts break, with its numbers.
+        dataset: what the mechanism was run on, for a witness that is written down; None for recorded scores.
+        neighbour: the same of the other side.
+    """
+
+    dataset_shape: tuple[int, ...]
+    neighbour_shape: tuple[int, ...]
+    score: dict[str, object]
+    row: LedgerRow
+    inequality: str
+    dataset: NDArray[np.generic] | None = field(default=None, compare=False, repr=False)
+    neighbour: NDArray[np.generic] | None = field(default=None, compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CurveRegion:
+    """Where the trade-off function lies: with alpha = Q(score >= t) and beta = P(score < t), for K thresholds at once.
+
+    Every (alpha, beta) lies in its rectangle, all K together, except with ``error_probability``. The trade-off function
+    of the pair is convex and no test does better, so it lies below `beta_upper_at` everywhere.
+
+    Attributes:
+        thresholds, alpha_lower, alpha_upper, beta_lower, beta_upper: shape (K,).
+        error_probability: of the region, apart from that of the test.
+    """
+
+    thresholds: Array
+    alpha_lower: Array
+    alpha_upper: Array
+    beta_lower: Array
+    beta_upper: Array
+    error_probability: float
+
+    def beta_upper_at(self, alpha: Array) -> Array:
+        """An upper confidence band on the whole trade-off function, at levels in [0, 1]: shape (n,) to (n,).
+
+        The lower convex hull of (0, 1), (1, 0) and the outer corners (alpha_upper, beta_upper) of the rectangles, for
+        all alpha at once with ``error_probability``; moved up by a few units in the last place.
+        """
+        corners = sorted(
+            {(0.0, 1.0), (1.0, 0.0), *zip(self.alpha_upper.tolist(), self.beta_upper.tolist(), strict=True)}
+        )
+        hull: list[tuple[float, float]] = []
+        for x, y in corners:
+            while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (x - hull[-2][0]) >= (y - hull[-2][1]) * (
+                hull[-1][0] - hull[-2][0]
+            ):
+                hull.pop()
+            hull.append((x, y))
+        band: Array = np.interp(alpha, [x for x, _ in hull], [y for _, y in hull])
+        return np.minimum(band + 1e-15, 1.0)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DistinguishingTest:
+    """The result of `distinguish`. Two results are compared through `to_dict`.
+
+    Attributes:
+        refuted: whether the trials contradict the claim.
+        claim: what was tested.
+        mechanism: what was run, by name.
+        error_probability: with which a claim that holds is refuted, or a bound below exceeds the truth, at most.
+        samples: trials per dataset, everything included.
+        explored: of those, per dataset, the ones that learned scores and chose events; the rows that were designed on
+            them do not use them again.
+        seed: of all random numbers.
+        score: its name.
+        mu_lower: every mu for which both laws are mu-GDP is at least this, whatever the claim.
+        epsilon_lower: every epsilon for which both laws are (epsilon, delta)-DP is at least this; None without a delta.
+        delta: that delta, rounded up.
+        p_value: the smallest error probability at which the claim would have been refuted, rounded up; 1 if none.
+        witness: present if and only if the claim is refuted.
+        ledger: one row per statement; the shares of the rows of the test sum to ``error_probability``, rounded down.
+        region: where the trade-off function lies.
+        mode: what an output is.
+    """
+
+    refuted: bool
+    claim: Guarantee
+    mechanism: str
+    error_probability: float
+    samples: int
+    explored: int
+    seed: int
+    score: str
+    mu_lower: float
+    epsilon_lower: float | None
+    delta: float | None
+    p_value: float
+    witness: StatisticalWitness | None
+    ledger: tuple[LedgerRow, ...]
+    region: CurveRegion
+    mode: str = DOUBLE_MODE
+
+    def __post_init__(self) -> None:
+        if self.refuted != (self.witness is not None):
+            raise ValueError("a refuted test has a witness, and no other has")
+
+    @property
+    def kind(self) -> Literal["statistical"]:
+        """The kind of this evidence."""
+        return "statistical"
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it is about scores that were recorded elsewhere: no mechanism was run."""
+        return self.mode == RECORDED_MODE
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a DistinguishingTest can refute, never certify; read test.refuted")
+
+    def summary(self) -> str:
+        """One line: outcome, claim, error probability, bounds, samples."""
+        outcome = "refuted" if self.refuted else "not refuted"
+        found = f"mu >= {self.mu_lower:.4g}"
+        if self.epsilon_lower is not None and self.delta is not None:
+            found += f", epsilon >= {self.epsilon_lower:.4g} at delta={self.delta:.4g}"
+        return (
+            f"statistical evidence: {self.claim.describe()} {outcome} for {self.mechanism} at error probability "
+            f"{self.error_probability:g} (p <= {self.p_value:.3g}); {found}; {self.samples} samples per dataset, "
+            f"score: {self.score}"
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dpverdict.audit.reports.html import card
+
+        return card(self)
+
+    def to_dict(self) -> dict[str, object]:
+        """The result as JSON-ready data: no NaN; an infinite threshold is the string "inf" or "-inf"."""
+        witness = self.witness
+        return {
+            "kind": self.kind,
+            "refuted": self.refuted,
+            "claim": self.claim.describe(),
+            "mechanism": self.mechanism,
+            "error_probability": self.error_probability,
+            "samples": self.samples,
+            "explored": self.explored,
+            "seed": self.seed,
+            "score": self.score,
+            "mu_lower": self.mu_lower,
+            "epsilon_lower": self.epsilon_lower,
+            "delta": self.delta,
+            "p_value": self.p_value,
+            "mode": self.mode,
+            "ledger": [_row(row) for row in self.ledger],
+            "witness": witness
+            and {
+                "dataset_shape": list(witness.dataset_shape),
+                "neighbour_shape": list(witness.neighbour_shape),
+                "score": witness.score,
+                "row": _row(witness.row),
+                "inequality": witness.inequality,
+            },
+            "region": {
+                "thresholds": [_number(t) for t in self.region.thresholds.tolist()],
+                "alpha_lower": self.region.alpha_lower.tolist(),
+                "alpha_upper": self.region.alpha_upper.tolist(),
+                "beta_lower": self.region.beta_lower.tolist(),
+                "beta_upper": self.region.beta_upper.tolist(),
+                "error_probability": self.region.error_probability,
+            },
+        }
+
+
+def _row(row: LedgerRow) -> dict[str, object]:
+    event, counts = row.event, row.counts
+    return {
+        "what": row.what,
+        "role": row.role.name.lower(),
+        "order": event and event.order.value,
+        "event": event and event.describe(),
+        "threshold": event and _number(event.threshold),
+        "method": row.method,
+        "error_share": row.error_share,
+        "dataset_count": counts and counts.dataset_count,
+        "dataset_trials": counts and counts.dataset_trials,
+        "neighbour_count": counts and counts.neighbour_count,
+        "neighbour_trials": counts and counts.neighbour_trials,
+        "probability_lower": row.probability_lower,
+        "probability_upper": row.probability_upper,
+        "bound": row.bound,
+        "outcome": row.outcome,
+        "score": row.score,
+        "p_value": row.p_value,
+        "payoff": row.payoff,
+        "explored": row.explored,
+        "confirmed": row.confirmed,
+        "implied": row.implied,
+    }
+
+
+def _number(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)

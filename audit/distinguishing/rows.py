@@ -1,0 +1,353 @@
+"""A row of the ledger that decides by a payoff.
+
+The tests of one audit: planned on exploring trials, entered in the ledger, decided on trials that are fresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverdict.audit.distinguishing.events import (
+    EventTest,
+    plan_epsilon,
+    plan_mu,
+    region_row,
+    region_thresholds,
+    trade_off_region,
+)
+from dpverdict.audit.distinguishing.result import (
+    COMPATIBLE,
+    CONTRADICTS,
+    DistinguishingTest,
+    LedgerRow,
+    Role,
+    StatisticalWitness,
+    mode_of,
+)
+from dpverdict.audit.scores.portfolio import payoff_of_claim
+from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
+from dpverdict.audit.statistics.means import curve_mu_lower, payoff_test, symmetric_epsilon_lower
+from dpverdict.audit.statistics.payoffs import (
+    CurvePayoff,
+    DivergencePayoff,
+    Payoff,
+    SymmetricPayoff,
+    divergence_upper,
+    plan_divergence,
+)
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.numerics.roots import float_below
+
+Array = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayoffRow:
+    """A payoff on one score, at one share of the error; all fixed before the trials that decide.
+
+    Attributes:
+        name: in the budget.
+        score: the name of the score.
+        payoff: whose mean is at most 0 under the claim.
+        claim: what is tested.
+        share: of the error probability.
+        bounds: whether a bound is wanted too; it costs some twenty tests.
+        beyond: whether the bound may exceed the claim; otherwise the share serves an event there, see `row_plan`.
+    """
+
+    name: str
+    score: str
+    payoff: Payoff
+    claim: Guarantee
+    share: float
+    bounds: bool = True
+    beyond: bool = True
+
+    def decide(self, dataset_scores: Array, neighbour_scores: Array, fresh: int | None = None) -> LedgerRow:
+        """The row after its trials, shape (n,) each.
+
+        Args:
+            dataset_scores: of the trials that decide.
+            neighbour_scores: the same of the neighbour.
+            fresh: how many of them, the last ones, were not explored; None for all. What was explored chose by what mu
+                is bounded beyond the claim, so only these bound it there.
+        """
+        scores = dataset_scores, neighbour_scores
+        found = payoff_test(self.payoff, *scores, self.share)
+        what, bound, implied = "the claimed curve", None, f"mean payoff <= {self.payoff.allowed!r} for the whole curve"
+        if isinstance(self.payoff, SymmetricPayoff):
+            what = f"epsilon_lower at delta={self.payoff.allowed:g}"
+            bound = symmetric_epsilon_lower(self.payoff, *scores, self.share) if self.bounds else None
+            implied = "mean payoff <= 0 for both orders of the pair together"
+        elif isinstance(self.payoff, DivergencePayoff):
+            what = "the claimed divergence"
+            implied = (
+                f"mean payoff <= {self.payoff.allowed!r} for the divergences of order 1 of both orders of the pair"
+            )
+        elif self.bounds and isinstance(self.payoff, CurvePayoff) and isinstance(self.claim, GaussianDP):
+            what, bound = "mu_lower", float_below(self.claim.mu)
+            if found.p_value > self.share:
+                bound = curve_mu_lower(self.payoff, *scores, self.share)
+            elif self.beyond:
+                p, q = (side[-(len(side) if fresh is None else fresh) :] for side in scores)
+                bound = max(bound, curve_mu_lower(self.payoff, p, q, self.share))
+        return LedgerRow(
+            what=what,
+            role=Role.TEST,
+            event=None,
+            method=found.method,
+            error_share=self.share,
+            counts=None,
+            probability_lower=None,
+            probability_upper=None,
+            bound=bound,
+            outcome=CONTRADICTS if found.p_value <= self.share else COMPATIBLE,
+            score=self.score,
+            p_value=found.p_value,
+            payoff=self.payoff.describe() | found.describe(),
+            implied=implied,
+        )
+
+
+Sides = tuple[dict[str, Array], dict[str, Array]]
+"""The scores of the dataset and of the neighbour, by the name of the score: shape (trials,) each."""
+
+SMALLEST_ERROR: Final = 1e-90
+LEADING_WEIGHT: Final = 0.93
+SECOND_WEIGHT: Final = 0.03
+EVENT_WEIGHT: Final = 0.02
+"""Of the error probability; whatever of these is not needed goes to the leading test."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowPlan:
+    """The rows of one audit, all fixed before the trials that decide.
+
+    Attributes:
+        claim: what is tested.
+        error: that all rows share.
+        leading: the name of the score of the first row.
+        payoffs: the rows that decide by a payoff.
+        events: those that decide by the counts of an event.
+        budget: the ledger, every row entered.
+        all_decide: whether the leading row may use the exploring trials too, because its score was known beforehand.
+        level: the delta at which epsilon is bounded; None without one.
+    """
+
+    claim: Guarantee
+    error: float
+    leading: str
+    payoffs: tuple[PayoffRow, ...]
+    events: tuple[EventTest, ...]
+    budget: ErrorBudget
+    all_decide: bool
+    level: float | None
+
+    @property
+    def scores(self) -> frozenset[str]:
+        """The names of the scores that the rows look at."""
+        return frozenset([*(row.score for row in self.payoffs), *(row.score for row in self.events)])
+
+
+def plan_rows(
+    claim: Guarantee,
+    exploring: Sides,
+    *,
+    error: float,
+    level: float | None,
+    order: list[str],
+    known: str | None,
+    trials: int,
+    tried: tuple[TrialRange, ...],
+    confirmed: TrialRange,
+) -> RowPlan:
+    """Divide the error among the leading payoff, a second score, and events for the bounds on mu and epsilon.
+
+    A claim about moments has a payoff of its own, which gets as much as the leading one.
+
+    Args:
+        claim: what is tested.
+        exploring: held-out scores, which choose the events.
+        error: the error probability.
+        level: the delta at which epsilon is bounded, None for no bound.
+        order: the names of the scores, the best first.
+        known: the name of the score that was known beforehand, if there is one: it leads.
+        trials: fresh ones per dataset.
+        tried: the trials that were explored.
+        confirmed: the fresh ones.
+    """
+    best, payoff = order[0], payoff_of_claim(claim)
+    leading = best if known is None else known
+    second = next((name for name in order if name != leading), None)
+    weights = {"leading": LEADING_WEIGHT, "mu": EVENT_WEIGHT}
+    if second is not None:
+        weights["second"] = SECOND_WEIGHT
+    if level is not None:
+        weights["epsilon"] = EVENT_WEIGHT
+    divergence = divergence_upper(claim)
+    if divergence is not None:
+        weights["divergence"] = LEADING_WEIGHT
+    shares = divide(error, weights)
+    explored = exploring[0][best], exploring[1][best]
+    of_mu = plan_mu(*explored, trials=trials, share=shares["mu"], score=best)
+    far = isinstance(claim, GaussianDP) and of_mu.shows_most_of(claim.mu, *explored, trials, shares["leading"])
+    payoffs = [
+        PayoffRow(name="leading", score=leading, payoff=payoff, claim=claim, share=shares["leading"], beyond=not far)
+    ]
+    if second is not None:
+        share = shares["second"]
+        payoffs.append(PayoffRow(name="second", score=second, payoff=payoff, claim=claim, share=share, bounds=False))
+    if divergence is not None:
+        planned_on = exploring[0][leading], exploring[1][leading]
+        moments = plan_divergence(divergence, *planned_on)
+        payoffs.append(
+            PayoffRow(
+                name="divergence", score=leading, payoff=moments, claim=claim, share=shares["divergence"], bounds=False
+            )
+        )
+    events: list[EventTest] = [of_mu]
+    if level is not None:
+        events.append(plan_epsilon(*explored, trials=trials, share=shares["epsilon"], score=best, delta=level))
+    if isinstance(claim, PureDP | ApproximateDP):
+        events.reverse()  # the quantity that the claim is about comes first
+    budget = ErrorBudget(error)
+    planned: list[PayoffRow | EventTest] = [*payoffs, *events]
+    for row in planned:
+        everything = known is not None and row.name == "leading"
+        entered = BudgetRow(
+            name=row.name,
+            hypothesis=claim.describe(),
+            share=row.share,
+            explored=() if everything else tried,
+            confirmed=(*tried, confirmed) if everything else (confirmed,),
+        )
+        budget.enter(entered)
+    return RowPlan(
+        claim=claim,
+        error=error,
+        leading=leading,
+        payoffs=tuple(payoffs),
+        events=tuple(events),
+        budget=budget,
+        all_decide=known is not None,
+        level=level,
+    )
+
+
+def decide_rows(plan: RowPlan, confirming: Sides, earlier: tuple[Sides, ...] = ()) -> list[LedgerRow]:
+    """The rows after their trials.
+
+    The share of a leading payoff that has refuted mu-GDP may serve once more, if that was planned, for a bound on mu by
+    an event. For each m the hypothesis "both laws are m-GDP" still has one test at that share: the payoff up to the
+    claim; beyond it, whatever was explored, either the payoff or the event, on fresh trials. The hypotheses are nested,
+    and a bound above the true m needs a rejection of the one that is true.
+
+    Args:
+        plan: of `plan_rows`; its budget is closed here.
+        confirming: the fresh scores. The two sides may differ in length: payoffs use as many of both.
+        earlier: the exploring scores, for a leading score that was known beforehand.
+    """
+    rows: list[LedgerRow] = []
+    for row in plan.payoffs:
+        parts = (*(earlier if plan.all_decide and row.name == "leading" else ()), confirming)
+        p, q = (np.concatenate([part[side][row.score] for part in parts]) for side in (0, 1))
+        both = min(len(p), len(q))
+        fresh = min(len(side[row.score]) for side in confirming)
+        rows.append(row.decide(p[:both], q[:both], fresh))
+        plan.budget.close(row.name, rows[-1].outcome)
+    for event in plan.events:
+        again = event.name == "mu" and not plan.payoffs[0].beyond and rows[0].is_contradiction
+        beyond = plan.payoffs[0].share if again else 0.0
+        rows.append(event.decide(confirming[0][event.score], confirming[1][event.score], plan.claim, beyond))
+        plan.budget.close(event.name, rows[-1].outcome)
+    assert plan.budget.is_closed
+    return [_with_ranges(row, entered) for row, entered in zip(rows, plan.budget.rows, strict=True)]
+
+
+def conclude(
+    plan: RowPlan,
+    rows: list[LedgerRow],
+    *,
+    exploring: Sides,
+    confirming: Sides,
+    shown: str,
+    witness: Callable[[LedgerRow], StatisticalWitness],
+    mechanism: str,
+    samples: int,
+    explored: int,
+    seed: int,
+    grid: float = 0.0,
+) -> DistinguishingTest:
+    """The result of an audit whose rows are decided.
+
+    Args:
+        plan: of the rows.
+        rows: of `decide_rows`.
+        exploring: held-out scores, which choose the thresholds of the trade-off region.
+        confirming: the fresh scores, which measure it.
+        shown: the name of the score of the region.
+        witness: makes a witness of a row that contradicts the claim.
+        mechanism: what was run, by name.
+        samples: per dataset, everything included.
+        explored: of those, the ones that were explored.
+        seed: of every random number.
+        grid: to which outputs were rounded.
+    """
+    broken = [row for row in rows if row.is_contradiction]
+    # An event is easier to check than a mean, so it is shown if one suffices.
+    chosen = next((row for row in broken if row.event is not None), broken[0]) if broken else None
+    region = trade_off_region(
+        region_thresholds(exploring[0][shown], exploring[1][shown]),
+        confirming[0][shown],
+        confirming[1][shown],
+        error_probability=plan.error,
+    )
+    return DistinguishingTest(
+        refuted=bool(broken),
+        claim=plan.claim,
+        mechanism=mechanism,
+        error_probability=plan.error,
+        samples=samples,
+        explored=explored,
+        seed=seed,
+        score=plan.leading,
+        mu_lower=largest_bound(rows, "mu_lower"),
+        epsilon_lower=None if plan.level is None else largest_bound(rows, "epsilon_lower"),
+        delta=plan.level,
+        p_value=combined_p(rows, plan.error),
+        witness=None if chosen is None else witness(chosen),
+        ledger=(*rows, region_row(region)),
+        region=region,
+        mode=mode_of(grid),
+    )
+
+
+def largest_bound(rows: list[LedgerRow], what: str) -> float:
+    """The largest of the bounds on one quantity; 0, which says nothing, without any."""
+    return max((row.bound for row in rows if row.bound is not None and row.what.partition(" ")[0] == what), default=0.0)
+
+
+def combined_p(rows: list[LedgerRow], error: float) -> float:
+    """The least of the p-values of the rows, each divided by its weight: valid for any dependence between them."""
+    found = [row.p_value / (row.error_share / error) for row in rows if row.p_value is not None]
+    return min(1.0, max(min(found) * (1 + 1e-12), SMALLEST_ERROR))
+
+
+def inequality(row: LedgerRow, claim: Guarantee) -> str:
+    """The bound that the claim sets and the row breaks, with its numbers."""
+    said = f"p <= {row.p_value!r}, at most the share {row.error_share!r} of the error probability"
+    return f"{row.outcome}: {claim.describe()} implies {row.implied} ({said})"
+
+
+def _with_ranges(row: LedgerRow, entered: BudgetRow) -> LedgerRow:
+    explored, confirmed = (
+        ", ".join(one.describe() for one in ranges) or "none" for ranges in (entered.explored, entered.confirmed)
+    )
+    return replace(row, explored=explored, confirmed=confirmed)

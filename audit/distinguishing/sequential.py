@@ -1,0 +1,396 @@
+"""The blocks in which the pairs of a sequential test are drawn, and the pairs that train the scores of each.
+
+A block is scored by what was learned from earlier blocks only. Where blocks end is a function of the number of pairs
+alone, so that a test which is interrupted there and resumed is the test that was not.
+
+Refute a claim from pairs of outputs that arrive one after another: look, stop and resume at any time.
+
+Pairs are drawn in blocks, each from streams of its own. Before a block is drawn its scores are fixed: the one that is
+known, and those learned from earlier blocks, scaled to the claim as in a test of fixed size. A bettor per score bets on
+every pair of the block (`betting`); the weighted mean of their wealths reaches 1/error probability with at most that
+probability if the claim holds, whenever one stops. What a mechanism did before counts: a test that is resumed goes on
+with its wealth, and one whose mechanism or claim has changed is a new test.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NoReturn, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpverdict.audit.distinguishing.fixed_size import (
+    check_claim,
+    checked_delta,
+    checked_error,
+    checked_samples,
+    samplers,
+)
+from dpverdict.audit.distinguishing.result import DOUBLE_MODE, mode_of
+from dpverdict.audit.distinguishing.witness_document import evidence_of, sequential_document
+from dpverdict.audit.scores.portfolio import claimed_score, learn_scores, payoff_of_claim, tuned
+from dpverdict.audit.scores.score import Score, as_score
+from dpverdict.audit.statistics.betting import BoundGrid, Mixture, bettor
+from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, batched
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.neighbours import NeighbourPair
+
+Array = NDArray[np.float64]
+Block = tuple[Array, Array]
+"""Outputs on the dataset and on the neighbour, shape (n, m) each."""
+
+FIRST_BLOCK: Final = 8
+"""Pairs that only train, without a known score; later blocks add a quarter to a half of what there is."""
+OFTEN: Final = 512
+"""Pairs up to which the scores of one number are learned again before every block: that is quick. Later, and from the
+start where an output holds more numbers, they are learned again whenever the number of pairs has doubled."""
+MOST_TRAINING: Final = 50_000
+"""Pairs after which the scores are learned no further."""
+
+
+def next_end(done: int) -> int:
+    """Where the block after ``done`` pairs ends, if nothing else ends it.
+
+    >>> next_end(0), next_end(8), next_end(64), next_end(1000)
+    (8, 16, 96, 1024)
+    """
+    step = FIRST_BLOCK
+    while 4 * step <= done:
+        step *= 2
+    return (done // step + 1) * step
+
+
+def training_pairs(start: int, outputs: int) -> int:
+    """How many of the first pairs train the scores of the block that begins after ``start`` pairs.
+
+    >>> [training_pairs(start, 1) for start in (0, 8, 80, 1000)]
+    [0, 8, 80, 512]
+    >>> [training_pairs(start, 20) for start in (0, 8, 80, 1000)]
+    [0, 8, 64, 512]
+    """
+    if start < FIRST_BLOCK or (outputs == 1 and start <= OFTEN):
+        return start if outputs == 1 else 0
+    pairs = FIRST_BLOCK
+    while 2 * pairs <= min(start, MOST_TRAINING):
+        pairs *= 2
+    return pairs
+
+
+class Stream:
+    """Both sides of the pairs, block by block, and those of earlier blocks as far as they may train.
+
+    Args:
+        p: the mechanism on the dataset.
+        q: on the neighbour.
+        starts: where the blocks of earlier calls began; it grows with every block that is drawn.
+    """
+
+    p: Sampler
+    q: Sampler
+    starts: list[int]
+
+    def __init__(self, p: Sampler, q: Sampler, starts: list[int]) -> None:
+        self.p, self.q, self.starts = p, q, starts
+        self._held: list[Block] = []
+
+    def draw(self, start: int, size: int) -> Block:
+        """The next block."""
+        block = self._outputs(start, size)
+        if start < MOST_TRAINING and len(self._held) == len(self.starts):
+            self._held.append(block)
+        self.starts.append(start)
+        return block
+
+    def first(self, pairs: int, done: int) -> Block:
+        """The first ``pairs`` of the ``done`` ones. Blocks of earlier calls are drawn again.
+
+        If the mechanism has randomness of its own they are other pairs, but no less independent of what is to come.
+        """
+        ends = [*self.starts[1:], done]
+        blocks = [(start, end) for start, end in zip(self.starts, ends, strict=True) if start < MOST_TRAINING]
+        self._held += [self._outputs(start, end - start) for start, end in blocks[len(self._held) :]]
+        of_p, of_q = (np.concatenate([block[side] for block in self._held])[:pairs] for side in (0, 1))
+        return of_p, of_q
+
+    def _outputs(self, start: int, size: int) -> Block:
+        return self.p.collect(f"block {start} dataset", size), self.q.collect(f"block {start} neighbour", size)
+
+
+KNOWN_WEIGHT: Final = 0.75
+"""Of the wealth, for the bettor with the known score; the learned ones share the rest."""
+STATE_VERSION: Final = 3
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SequentialTest:
+    """The result of `distinguish_sequentially`, so far.
+
+    Attributes:
+        refuted: whether the wealth has ever reached 1/error_probability.
+        stopped_at: pairs drawn until it did, training included; None if it has not.
+        claim: what is tested.
+        mechanism: what was run, by name.
+        error_probability: with which a claim that holds is ever refuted, at most, however often one looks.
+        samples: pairs drawn so far, training included.
+        bet_on: of those, the pairs that were bet on.
+        seed: of all random numbers.
+        scores: the names of the scores, with their weights.
+        e_value: the present wealth; its mean is at most 1 if the claim holds.
+        p_value: 1 over the largest wealth so far.
+        witness: the document of the refutation, see `sequential_witness`, for `write_witness` and `replay`; None if not
+            refuted.
+        state: give it to the next call to go on; JSON-ready.
+        mode: what an output is.
+        mu_lower: exceeds the true mu with at most the error probability, however often one looks; 0 says nothing; None
+            unless the claim is one of mu-GDP. A test ends when its claim is refuted, so it is seldom far above it.
+        epsilon_lower: the same of epsilon at the delta of the claim; None unless that is pure or approximate DP.
+    """
+
+    refuted: bool
+    stopped_at: int | None
+    claim: Guarantee
+    mechanism: str
+    error_probability: float
+    samples: int
+    bet_on: int
+    seed: int
+    scores: dict[str, float]
+    e_value: float
+    p_value: float
+    witness: dict[str, Any] | None
+    state: dict[str, object]
+    mode: str = DOUBLE_MODE
+    mu_lower: float | None = None
+    epsilon_lower: float | None = None
+
+    @property
+    def kind(self) -> Literal["statistical"]:
+        """The kind of this evidence."""
+        return "statistical"
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a SequentialTest can refute, never certify; read test.refuted")
+
+    def to_dict(self) -> dict[str, object]:
+        """The result as JSON-ready data, without the state."""
+        return {
+            "kind": self.kind,
+            "refuted": self.refuted,
+            "stopped_at": self.stopped_at,
+            "claim": self.claim.describe(),
+            "mechanism": self.mechanism,
+            "error_probability": self.error_probability,
+            "samples": self.samples,
+            "bet_on": self.bet_on,
+            "seed": self.seed,
+            "scores": dict(self.scores),
+            "e_value": self.e_value,
+            "p_value": self.p_value,
+            "mu_lower": self.mu_lower,
+            "epsilon_lower": self.epsilon_lower,
+            "mode": self.mode,
+            "witness": self.witness,
+        }
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dpverdict.audit.reports.html import card
+
+        return card(self)
+
+    def summary(self) -> str:
+        """One line: outcome, claim, error probability, wealth, pairs."""
+        outcome = f"refuted after {self.stopped_at} pairs" if self.refuted else f"not refuted by {self.samples} pairs"
+        return (
+            f"statistical evidence, anytime-valid: {self.claim.describe()} {outcome} for {self.mechanism} at error "
+            f"probability {self.error_probability:g} (p <= {self.p_value:.3g}, e-value {self.e_value:.3g})"
+        )
+
+
+def distinguish_sequentially(
+    mechanism: AnyMechanism,
+    neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
+    claim: Guarantee,
+    *,
+    error_probability: float,
+    most_samples: int,
+    seed: int,
+    score: Score | Callable[[Array], object] | None = None,
+    state: dict[str, object] | None = None,
+    grid: float = 0.0,
+    progress: Progress | None = None,
+) -> SequentialTest:
+    """Draw pairs until the claim is refuted, or until ``most_samples`` were drawn in all; then it may be resumed.
+
+    Args:
+        mechanism: what is run, see `dpverdict.audit.trials.run`; its outputs must not depend on earlier ones.
+        neighbours: the two datasets; without a `NeighbourPair` the score is learned.
+        claim: the guarantee, which covers both orders of the pair.
+        error_probability: with which a claim that holds is ever refuted, in [1e-90, 1).
+        most_samples: pairs in all, those before a resumption included; at least 50.
+        seed: of all random numbers; to resume needs the same.
+        score: outputs (trials, m) -> (trials,), see `distinguish`.
+        state: of an earlier test of the same mechanism, datasets, claim, error probability and seed, to go on with.
+        grid: to audit the claim as one about real numbers: a power of two, to whose multiples the outputs are rounded
+            before anything looks at them; 0 to look at the float64 numbers as they are.
+        progress: told how many pairs are done, and how many there are to do at most.
+
+    Raises:
+        InvalidValue: a parameter out of its range, or a state of another test.
+        MechanismFailure: the mechanism raises, or returns something that is not an array of numbers of one shape.
+    """
+    error = checked_error(error_probability)
+    most = checked_samples(most_samples)
+    check_claim(claim)
+    pair = neighbours
+    datasets = (pair.dataset, pair.neighbour) if isinstance(pair, NeighbourPair) else pair
+    p, q = samplers(mechanism, datasets, seed, grid)
+    given = None if score is None else as_score(score)
+    known = claimed_score(mechanism, neighbours) if given is None else None
+    payoff = payoff_of_claim(claim)
+    identity = _identity(p, q, mechanism, claim, error, given)
+    target = -math.log(error) + 1e-9
+
+    starts, done, crossed, mixture, evidence = _restored(state, identity)
+    names = _names(known, given, p.size)
+    if mixture is None:
+        weights = _weights(names, known)
+        bettors = tuple(bettor(payoff.largest_loss) for _ in names)
+        mixture = Mixture(weights=tuple(weights), bettors=bettors)
+    grid_of_bounds = BoundGrid.of_claim(claim, payoff, mixture.weights)
+    if state is not None:
+        grid_of_bounds = grid_of_bounds.restored(state.get("bounds"))
+    bet_on = mixture.bettors[0].pairs
+    stream = Stream(p, q, starts)
+    by_name: dict[str, Score] = {}
+    trained = -1
+    while crossed is None and done < most:
+        start, size = done, min(next_end(done), most) - done
+        training = training_pairs(start, p.size)
+        if training != trained:
+            first = stream.first(training, start) if training else None
+            learned = [] if first is None else [tuned(one, payoff, *first) for one in learn_scores(*first, given)]
+            by_name, trained = {one.name: one for one in [*([known] if known else []), *learned]}, training
+        of_p, of_q = stream.draw(start, size)
+        both = [(by_name[name](of_p), by_name[name](of_q)) if name in by_name else None for name in names]
+        # A bettor without a score does not bet.
+        payoffs = [
+            np.zeros(size)
+            if pair_of is None
+            else payoff.of_dataset(pair_of[0]) - payoff.of_neighbour(pair_of[1]) - payoff.allowed
+            for pair_of in both
+        ]
+        if by_name:
+            mixture, found = mixture.bet(payoffs, log_target=target)
+            grid_of_bounds = grid_of_bounds.bet(both, size)
+            bet_on += size
+            if found is not None:
+                crossed = done + found
+                evidence = evidence_of(mixture, by_name, names, payoff, crossed)
+        done += size
+        if progress is not None:
+            progress(min(done, most), most)
+    bounds = {name: grid_of_bounds.lower(name, error) for name in ("mu", "epsilon")}
+    witness = evidence and sequential_document(
+        evidence,
+        mechanism=mechanism,
+        neighbours=neighbours,
+        p=p,
+        q=q,
+        claim=claim,
+        mode=mode_of(grid),
+        level=error,
+        bounds={"mu_lower": bounds["mu"], "epsilon_lower": bounds["epsilon"], "delta": checked_delta(None, claim)},
+        samples=done,
+        score=score,
+    )
+    return SequentialTest(
+        refuted=crossed is not None,
+        stopped_at=crossed,
+        claim=claim,
+        mechanism=p.name,
+        error_probability=error,
+        samples=done,
+        bet_on=bet_on,
+        seed=p.seed,
+        scores=dict(zip(names, mixture.weights, strict=True)),
+        e_value=mixture.e_value,
+        p_value=min(1.0, mixture.p_value),
+        witness=witness,
+        mode=mode_of(grid),
+        mu_lower=bounds["mu"],
+        epsilon_lower=bounds["epsilon"],
+        state={
+            "version": STATE_VERSION,
+            "identity": identity,
+            "starts": starts,
+            "done": done,
+            "crossed": crossed,
+            "mixture": mixture.to_dict(),
+            "bounds": grid_of_bounds.to_dict(),
+            "evidence": evidence,
+        },
+    )
+
+
+def _names(known: Score | None, given: Score | None, outputs: int) -> list[str]:
+    """The names of the scores that `learn_scores` will make, the known one first."""
+    tiny = np.zeros((2, outputs))
+    learned = [one.name for one in learn_scores(tiny, tiny + 1, given)]
+    return [*([known.name] if known else []), *learned]
+
+
+def _weights(names: list[str], known: Score | None) -> list[float]:
+    """Positive, and with an exact sum of at most 1."""
+    if known is None:
+        return [(1 - 2.0**-40) / len(names)] * len(names)
+    others = len(names) - 1
+    if not others:
+        return [1.0]
+    return [KNOWN_WEIGHT, *[(1 - KNOWN_WEIGHT - 2.0**-40) / others] * others]
+
+
+def _restored(
+    state: dict[str, object] | None, identity: str
+) -> tuple[list[int], int, int | None, Mixture | None, dict[str, Any] | None]:
+    if state is None:
+        return [], 0, None, None, None
+    if state.get("version") != STATE_VERSION:
+        raise InvalidValue("state", state.get("version"), f"of version {STATE_VERSION}", "start a new test")
+    if state.get("identity") != identity:
+        remedy = "start a new test: another mechanism, pair, claim, error probability or seed is another hypothesis"
+        raise InvalidValue("state", "of another test", "of this test", remedy)
+    names = ("starts", "done", "crossed", "mixture", "evidence")
+    starts, done, crossed, mixture, evidence = (state.get(name) for name in names)
+    if isinstance(starts, list) and isinstance(done, int) and isinstance(mixture, dict):
+        if crossed is None and evidence is None:
+            return list(starts), done, None, Mixture.from_dict(mixture), None
+        if isinstance(crossed, int) and isinstance(evidence, dict):
+            return list(starts), done, crossed, Mixture.from_dict(mixture), evidence
+    raise InvalidValue("state", "incomplete", "what an earlier test returned", "start a new test")
+
+
+def _identity(
+    p: Sampler, q: Sampler, mechanism: AnyMechanism, claim: Guarantee, error: float, given: Score | None
+) -> str:
+    """A hash of what the test is about: the source of the mechanism where there is one, the data, and the claim."""
+    inner: object = mechanism.function if isinstance(mechanism, batched) else mechanism
+    code = inner if inspect.isroutine(inner) or inspect.isclass(inner) else type(inner)
+    try:
+        source = inspect.getsource(code)
+    except (OSError, TypeError):
+        source = repr(getattr(code, "__qualname__", code))
+    parts = [p.name, source, claim.describe(), repr(error), str(p.seed), repr(p.grid)]
+    parts.append(given.name if given else "")
+    digest = hashlib.sha256("\0".join(parts).encode())
+    for sampler in (p, q):
+        digest.update(repr((sampler.dataset.shape, str(sampler.dataset.dtype))).encode())
+        digest.update(np.ascontiguousarray(sampler.dataset).tobytes())
+    return digest.hexdigest()

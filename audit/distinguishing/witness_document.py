@@ -1,0 +1,302 @@
+"""The witness of a refutation as a JSON document: everything it takes to check it again, on fresh random numbers.
+
+A document names the claim, the mechanism with its options, both datasets, the score and the event or payoff as data,
+and what was counted; its last field is the SHA-256 of the others, so that damage is seen. `replay` checks it.
+
+The witness of a sequential test as a document: of the form of `witness_file`, so the same files hold it.
+
+Its kind is "sequential". The evidence is one bettor: the payoff, the score that won most, frozen as it was when the
+claim fell, and the stake that was reached. `sequential_replay` lets that bettor bet on fresh pairs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import inspect
+import json
+import math
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import fields
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverdict.audit.scores.score import Score
+from dpverdict.audit.statistics.betting import Mixture
+from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
+from dpverdict.audit.trials.catalogue import find, takes
+from dpverdict.audit.trials.journal import write_atomically
+from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, with_batches
+from dpverdict.audit.trials.words import names_a_callable, source_files
+from dpverdict.errors import DpverdictError, InvalidValue
+from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
+
+
+def strict_json(value: object) -> object:
+    """The value with infinite numbers as strings: strict JSON has none, and NaN is never a result."""
+    if isinstance(value, Mapping):
+        return {str(key): strict_json(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict_json(part) for part in value]
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
+
+
+FORMAT: Final = "dpverdict witness"
+VERSION: Final = 1
+LARGEST_DATASET: Final = 100_000
+"""Datasets of more numbers than this are named by their hash, not written out."""
+FIELDS: Final = (
+    *("format", "version", "created", "claim", "relation", "mechanism", "datasets", "mode", "grid", "kind"),
+    *("evidence", "score", "score_function", "level", "bounds", "p_value", "samples", "seed", "ledger"),
+    *("versions", "command", "sha256"),
+)
+
+
+def write_witness(document: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write the document, whole or not at all.
+
+    Raises:
+        OSError: the folder is missing, or cannot be written to.
+    """
+    write_atomically(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
+def read_witness(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a document, and check that it is one, and whole.
+
+    Raises:
+        InvalidValue: a file that cannot be read, is no witness, is of another version, or was changed.
+    """
+    shown, whole = str(path), "a witness as dpverdict audit --witness wrote it"
+    try:
+        document = json.loads(Path(path).read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise InvalidValue("witness", shown, "a file that can be read", str(error.strerror)) from None
+    except (ValueError, RecursionError):
+        raise InvalidValue("witness", shown, whole, "it is not JSON: write it again") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InvalidValue("witness", shown, whole, "this is another kind of file")
+    if document.get("version") != VERSION:
+        remedy = "replay it with the version of dpverdict that wrote it"
+        raise InvalidValue("witness", shown, f"of version {VERSION}, not {document.get('version')!r}", remedy)
+    held = {name: value for name, value in document.items() if name != "sha256"}
+    if set(document) != set(FIELDS) or document["sha256"] != checksum(held):
+        raise InvalidValue("witness", shown, whole, "it was changed or damaged: its checksum does not fit")
+    return document
+
+
+def read_witness_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a document."""
+    text = resources.files("dpverdict.audit.distinguishing").joinpath("witness.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def checksum(document: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical JSON text."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def array_hash(data: NDArray[np.generic]) -> str:
+    """SHA-256 of shape, type and numbers of a dataset."""
+    digest = hashlib.sha256(repr((data.shape, data.dtype.str)).encode())
+    digest.update(np.ascontiguousarray(data).tobytes())
+    return digest.hexdigest()
+
+
+def source_hash(mechanism: str) -> str | None:
+    """SHA-256 of the files of a user's function; None for a mechanism of this package."""
+    files = source_files(mechanism) if names_a_callable(mechanism) else []
+    if not files:
+        return None
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(Path(path).name.encode() + b"\0" + hashlib.sha256(Path(path).read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def dataset_fields(data: NDArray[np.generic] | None) -> dict[str, Any] | None:
+    """A dataset with its hash, written out if it is small; None if it is not known."""
+    if data is None:
+        return None
+    small = data.size <= LARGEST_DATASET
+    return {
+        "shape": list(data.shape),
+        "dtype": data.dtype.str,
+        "sha256": array_hash(data),
+        "values": data.tolist() if small else None,
+    }
+
+
+PACKAGES: Final = ("dpverdict", "numpy", "scipy", "python-flint")
+"""The distributions whose versions a report prints, after that of Python."""
+
+
+def software_versions() -> dict[str, str]:
+    """The versions that a report names, of Python and of the packages its numbers depend on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        found[package] = importlib.metadata.version(package)
+    return found
+
+
+KIND: Final = "sequential"
+UNSTATED: Final = "not stated"
+"""The relation of two datasets that were given without one."""
+
+
+def evidence_of(
+    mixture: Mixture, scores: Mapping[str, Score], names: list[str], payoff: Payoff, pairs: int
+) -> dict[str, object]:
+    """The bettor that won most, as data: kept with the state of the test.
+
+    Args:
+        mixture: of all bettors, after the block in which the claim fell.
+        scores: those of that block, by name.
+        names: of the scores of the bettors.
+        payoff: that all of them were paid.
+        pairs: drawn until the claim fell.
+    """
+    won = max(
+        (i for i, name in enumerate(names) if name in scores),
+        key=lambda i: mixture.bettors[i].log_wealth + float(np.log(mixture.weights[i])),
+    )
+    best = mixture.bettors[won]
+    implied = "mean payoff of a pair <= 0, for both orders together"
+    if isinstance(payoff, CurvePayoff):
+        implied = f"mean payoff <= {payoff.allowed!r} for the whole curve"
+    return {
+        "score": scores[names[won]].describe(),
+        "payoff": payoff.describe(),
+        "stake": min(max(best.total / best.squares, 0.0), 1 / (2 * best.largest_loss)),
+        "largest_loss": best.largest_loss,
+        "pairs": pairs,
+        "e_value": mixture.e_value,
+        "p_value": mixture.p_value,
+        "implied": implied,
+        "bettors": [
+            {
+                "score": name,
+                "weight": weight,
+                "pairs": own.pairs,
+                "log_wealth": own.log_wealth,
+                "method": "payoff, betting: a non-negative supermartingale under the claim",
+            }
+            for name, weight, own in zip(names, mixture.weights, mixture.bettors, strict=True)
+        ],
+    }
+
+
+def sequential_document(
+    evidence: Mapping[str, Any],
+    *,
+    mechanism: AnyMechanism,
+    neighbours: object,
+    p: Sampler,
+    q: Sampler,
+    claim: Guarantee,
+    mode: str,
+    level: float,
+    bounds: Mapping[str, float | None],
+    samples: int,
+    score: object,
+) -> dict[str, Any]:
+    """The document of a refutation.
+
+    Args:
+        evidence: of `evidence_of`.
+        mechanism: what was run; `replay` finds a function of a module and a mechanism of the catalogue by itself, and
+            is given any other.
+        neighbours: as the test was given them.
+        p: the mechanism on the dataset.
+        q: on the neighbour.
+        claim: what fell.
+        mode: what an output is, in words.
+        level: the error probability.
+        bounds: the lower bounds, by name.
+        samples: pairs in all.
+        score: the user's function, if there is one.
+    """
+    name, options, source = _name(mechanism, p.name)
+    kept = {key: value for key, value in evidence.items() if key not in ("score", "bettors")}
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "claim": claim.describe(),
+        "relation": adjacency_name(neighbours.adjacency) if isinstance(neighbours, NeighbourPair) else UNSTATED,
+        "mechanism": {
+            "name": name,
+            "options": options,
+            "options_from_data": False,
+            "source_sha256": source,
+        },
+        "datasets": {"dataset": dataset_fields(p.dataset), "neighbour": dataset_fields(q.dataset)},
+        "mode": mode,
+        "grid": p.grid,
+        "kind": KIND,
+        "evidence": kept,
+        "score": evidence["score"],
+        "score_function": _function_name(score),
+        "level": level,
+        "bounds": dict(bounds),
+        "p_value": evidence["p_value"],
+        "samples": samples,
+        "seed": p.seed,
+        "ledger": [{**row, "hypothesis": claim.describe()} for row in evidence["bettors"]],
+        "versions": software_versions(),
+        "command": None,
+    }
+    return {**document, "sha256": checksum(document)}
+
+
+def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str | None]:
+    """The name and the options from which `find` makes the same mechanism, or a name that it does not find; with the
+    hash of the source."""
+    if isinstance(mechanism, AdditiveMechanism):
+        stated = {
+            **mechanism.describe(),
+            **{part.name: getattr(mechanism.claim, part.name) for part in fields(mechanism.claim)},
+            "adjacency": adjacency_name(mechanism.adjacency),
+        }
+        options = {key: str(value) for key, value in stated.items() if key != "scale" and takes(shown, key)}
+        with suppress(DpverdictError):
+            again = find(shown, options).mechanism
+            if isinstance(again, AdditiveMechanism) and _same(again, mechanism):
+                return shown, options, None
+    function = mechanism.function if isinstance(mechanism, batched) else mechanism
+    found = _function_name(function)
+    if isinstance(mechanism, batched) and not isinstance(with_batches(function), batched):
+        found = None  # found by its name it would be called once per trial
+    if found is not None:
+        file = str(inspect.getsourcefile(function))  # type: ignore[arg-type]  # a function, see `_function_name`
+        return found, {}, source_hash(f"{file}:{found.rpartition(':')[2]}")
+    where = function if inspect.isroutine(function) else type(function)
+    return f"an object made in Python, {where.__module__}.{where.__qualname__}", {}, None
+
+
+def _same(one: AdditiveMechanism, other: AdditiveMechanism) -> bool:
+    return one.adjacency is other.adjacency and one.describe() == other.describe()
+
+
+def _function_name(function: object) -> str | None:
+    """``module:function``, or ``file.py:function`` of a script; None of anything that is not found by such a name."""
+    if not inspect.isfunction(function) or not function.__qualname__.isidentifier():
+        return None
+    where, name = function.__module__, function.__qualname__
+    file = inspect.getsourcefile(function)
+    if getattr(sys.modules.get(where), name, None) is not function or file is None or not Path(file).is_file():
+        return None
+    return f"{file if where == '__main__' else where}:{name}"

@@ -1,0 +1,1 @@
+"""worst pair, decision, certificate or witness: nothing is sampled."""

@@ -1,0 +1,121 @@
+"""What an exact audit says: CERTIFIED, REFUTED or INCONCLUSIVE, with the evidence."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import NoReturn, final
+
+from dpverdict.balls import Enclosure
+from dpverdict.errors import NotCertified
+from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.neighbours import NeighbourPair
+
+
+class Status(enum.Enum):
+    """The three values of a verdict."""
+
+    CERTIFIED = "the claim holds for every neighbouring pair, by exact or ball arithmetic"
+    REFUTED = "the claim is false: the witness is a neighbouring pair that breaks it"
+    INCONCLUSIVE = "neither was shown: the reason says what was undecided"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """Why a claim holds.
+
+    Attributes:
+        method: "exact rational arithmetic" or "ball arithmetic".
+        statement: the inequality that was decided, with its numbers.
+        value: enclosure of what the mechanism attains (mu, delta, rho, or a Renyi divergence).
+        bound: enclosure of what the claim allows for the same quantity.
+        worst_case: how the worst neighbouring pair is known to be the worst.
+        assumptions: what is taken for granted.
+        source_sha256: hash of the source text of the mechanism and of the engine that certified it.
+    """
+
+    method: str
+    statement: str
+    value: Enclosure
+    bound: Enclosure
+    worst_case: str
+    assumptions: tuple[str, ...]
+    source_sha256: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witness:
+    """Why a claim is false: neighbouring datasets, an event, and both of its probabilities.
+
+    Attributes:
+        pair: the neighbouring datasets; P is the law of the release on ``pair.dataset``, Q on ``pair.neighbour``.
+        difference: the pair in words.
+        event: a set of outputs, in words and numbers a reader can recompute.
+        probability: enclosure of P(event).
+        neighbour_probability: enclosure of Q(event).
+        value: enclosure of what the pair attains for the claimed quantity.
+        bound: enclosure of what the claim allows for it.
+        statement: the violated inequality, with its numbers.
+    """
+
+    pair: NeighbourPair
+    difference: str
+    event: str
+    probability: Enclosure
+    neighbour_probability: Enclosure
+    value: Enclosure
+    bound: Enclosure
+    statement: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The answer of `certify`: exactly one of certificate, witness and reason is present, as the status says."""
+
+    status: Status
+    mechanism: str
+    claim: Guarantee
+    certificate: Certificate | None = None
+    witness: Witness | None = None
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        evidence = {
+            Status.CERTIFIED: self.certificate,
+            Status.REFUTED: self.witness,
+            Status.INCONCLUSIVE: self.reason,
+        }
+        present = [status for status, part in evidence.items() if part is not None]
+        if present != [self.status]:
+            raise ValueError(f"a verdict {self.status.name} needs its own evidence and no other, got {present}")
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a Verdict has three values; compare verdict.status, or call verdict.require()")
+
+    def require(self) -> Verdict:
+        """This verdict, if it is CERTIFIED.
+
+        Raises:
+            NotCertified: with the summary, otherwise.
+        """
+        if self.status is not Status.CERTIFIED:
+            raise NotCertified(self.summary())
+        return self
+
+    def summary(self) -> str:
+        """One line: status, mechanism, claim, and the inequality that decided."""
+        detail = self.reason
+        if self.certificate is not None:
+            detail = self.certificate.statement
+        if self.witness is not None:
+            detail = self.witness.statement
+        return f"{self.status.name}: {self.mechanism} claims {self.claim.describe()}: {detail}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dpverdict.audit.reports.html import card
+
+        return card(self)

@@ -1,0 +1,1 @@
+"""checks of an implementation: embedding, grey box, membership."""

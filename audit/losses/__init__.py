@@ -1,0 +1,1 @@
+"""the privacy loss of one pair, one kind a file, and their composition."""

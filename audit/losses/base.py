@@ -1,0 +1,291 @@
+"""What a privacy loss can be asked: its privacy profile, trade-off function and divergences, fast and certified.
+
+Notation: P is the output law on a dataset, Q the one on its neighbour, L = log dP/dQ the privacy loss, and
+
+    delta(epsilon) = sup_S P(S) - exp(epsilon) Q(S),      beta(alpha) = inf {1 - P(S) : Q(S) <= alpha}.
+
+A privacy loss that is computed in balls: its float64 values are balls rounded to nearest.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, final, overload
+
+import numpy as np
+from flint import arb
+
+from dpverdict.audit.losses.domains import (
+    ALPHA,
+    DELTA,
+    EPSILON,
+    ORDER,
+    Floats,
+    LossTails,
+    Reals,
+    certified,
+    fast,
+    rounded,
+)
+from dpverdict.balls import Enclosure, Enclosures, Exact, exactly
+from dpverdict.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from dpverdict.audit.losses.lattice.exchange import PldPair
+    from dpverdict.audit.losses.lattice.law import LatticePair
+
+
+class PrivacyLoss(ABC):
+    """The privacy loss of one pair of output laws.
+
+    Two roads lead to every curve. ``delta``, ``epsilon``, ``beta``, ... give float64, for a number or an array of any
+    shape; each class documents their accuracy; they bound nothing. ``certified_delta``, ... give an `Enclosure` that
+    certainly contains the value (an `Enclosures` for a sequence or a one-dimensional array). Numbers are taken at their
+    exact value: ``0.1`` is the float, ``"0.1"`` and ``Fraction(1, 10)`` are one tenth.
+
+    Domains: epsilon any finite real number, alpha and delta in [0, 1], order > 0 (at 1: Kullback-Leibler divergence).
+
+    A concrete class is final and defines the methods whose name begins with an underscore. They are given numbers that
+    were checked to lie in the domain.
+    """
+
+    __slots__ = ()
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the certified methods have an answer: they do for every loss but some compositions."""
+        return True
+
+    # float64 ----------------------------------------------------------------------------------------------------------
+
+    @overload
+    def delta(self, epsilon: Exact) -> float: ...
+    @overload
+    def delta(self, epsilon: Reals) -> Floats: ...
+    @final
+    def delta(self, epsilon: Exact | Reals) -> float | Floats:
+        """The privacy profile: the hockey-stick divergence of P from Q at ``epsilon``."""
+        return fast(epsilon, EPSILON, self._delta, self._delta_balls if self.is_certified else None)
+
+    @overload
+    def log_delta(self, epsilon: Exact) -> float: ...
+    @overload
+    def log_delta(self, epsilon: Reals) -> Floats: ...
+    @final
+    def log_delta(self, epsilon: Exact | Reals) -> float | Floats:
+        """The natural logarithm of the profile, for values that float64 cannot hold; -inf where delta is 0."""
+        return fast(epsilon, EPSILON, self._log_delta, self._log_delta_balls if self.is_certified else None)
+
+    @overload
+    def epsilon(self, delta: Exact) -> float: ...
+    @overload
+    def epsilon(self, delta: Reals) -> Floats: ...
+    @final
+    def epsilon(self, delta: Exact | Reals) -> float | Floats:
+        """The smallest epsilon >= 0 with delta(epsilon) <= ``delta``; inf if there is none."""
+        return fast(delta, DELTA, self._epsilon, self._epsilon_balls if self.is_certified else None)
+
+    @overload
+    def beta(self, alpha: Exact) -> float: ...
+    @overload
+    def beta(self, alpha: Reals) -> Floats: ...
+    @final
+    def beta(self, alpha: Exact | Reals) -> float | Floats:
+        """The trade-off function: the least type II error (on P) of a test of level ``alpha`` (on Q)."""
+        return fast(alpha, ALPHA, self._beta, self._beta_balls if self.is_certified else None)
+
+    @final
+    def advantage(self) -> float:
+        """The total variation distance delta(0)."""
+        return float(self._advantage_ball()) if self.is_certified else float(self._delta(np.zeros(())))
+
+    @overload
+    def renyi(self, order: Exact) -> float: ...
+    @overload
+    def renyi(self, order: Reals) -> Floats: ...
+    @final
+    def renyi(self, order: Exact | Reals) -> float | Floats:
+        """The Renyi divergence of P from Q of the given order; the Kullback-Leibler divergence at order 1."""
+        return fast(order, ORDER, self._renyi, self._renyi_balls)
+
+    # certified --------------------------------------------------------------------------------------------------------
+
+    @overload
+    def certified_delta(self, epsilon: Exact) -> Enclosure: ...
+    @overload
+    def certified_delta(self, epsilon: Reals) -> Enclosures: ...
+    @final
+    def certified_delta(self, epsilon: Exact | Reals) -> Enclosure | Enclosures:
+        """Encloses ``delta(epsilon)``."""
+        return certified(epsilon, EPSILON, self._delta_balls)
+
+    @overload
+    def certified_log_delta(self, epsilon: Exact) -> Enclosure: ...
+    @overload
+    def certified_log_delta(self, epsilon: Reals) -> Enclosures: ...
+    @final
+    def certified_log_delta(self, epsilon: Exact | Reals) -> Enclosure | Enclosures:
+        """Encloses ``log_delta(epsilon)``."""
+        return certified(epsilon, EPSILON, self._log_delta_balls)
+
+    @overload
+    def certified_epsilon(self, delta: Exact) -> Enclosure: ...
+    @overload
+    def certified_epsilon(self, delta: Reals) -> Enclosures: ...
+    @final
+    def certified_epsilon(self, delta: Exact | Reals) -> Enclosure | Enclosures:
+        """Encloses ``epsilon(delta)``: delta(lower) > delta >= delta(upper) holds for certain if lower > 0."""
+        return certified(delta, DELTA, self._epsilon_balls)
+
+    @overload
+    def certified_beta(self, alpha: Exact) -> Enclosure: ...
+    @overload
+    def certified_beta(self, alpha: Reals) -> Enclosures: ...
+    @final
+    def certified_beta(self, alpha: Exact | Reals) -> Enclosure | Enclosures:
+        """Encloses ``beta(alpha)``."""
+        return certified(alpha, ALPHA, self._beta_balls)
+
+    @final
+    def certified_advantage(self) -> Enclosure:
+        """Encloses ``advantage()``."""
+        return Enclosure.of_ball(self._advantage_ball())
+
+    @overload
+    def certified_renyi(self, order: Exact) -> Enclosure: ...
+    @overload
+    def certified_renyi(self, order: Reals) -> Enclosures: ...
+    @final
+    def certified_renyi(self, order: Exact | Reals) -> Enclosure | Enclosures:
+        """Encloses ``renyi(order)``."""
+        return certified(order, ORDER, self._renyi_balls)
+
+    # privacy loss distributions ---------------------------------------------------------------------------------------
+
+    def tails(self, l: Floats) -> LossTails:
+        """P[L > l], P[L <= l], Q[L > l] and Q[L <= l] in float64, at losses of shape (n,).
+
+        Raises:
+            InvalidValue: this loss has none.
+        """
+        remedy = "compose or discretise a loss whose tails are known in float64"
+        raise InvalidValue("loss", self, "one that has tails", remedy)
+
+    def lattice(self, interval: float) -> LatticePair:
+        """Two laws on the multiples of ``interval`` that bracket this loss: those of `lattice_pld.lattice_pair`.
+
+        Raises:
+            InvalidValue: the loss has no tails, or the interval does not suit it.
+        """
+        from dpverdict.audit.losses.lattice.discretise import lattice_pair
+
+        return lattice_pair(self.tails, interval)
+
+    @final
+    def to_pld(self, interval: float) -> PldPair:
+        """Two of dp_accounting's privacy loss distributions that bracket this loss; see `pld_exchange.to_pld`.
+
+        Args:
+            interval: the distance of neighbouring losses of the distributions, in nats.
+
+        Raises:
+            InvalidValue: the loss has no tails, or the interval is not a positive number of moderate size.
+        """
+        from dpverdict.audit.losses.lattice.exchange import pair_to_pld  # which itself needs this class
+
+        return pair_to_pld(self.lattice(interval))
+
+    # what a concrete class defines: float64 arrays of any shape -------------------------------------------------------
+
+    @abstractmethod
+    def _delta(self, epsilon: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _log_delta(self, epsilon: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _epsilon(self, delta: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _beta(self, alpha: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _renyi(self, order: Floats) -> Floats: ...
+
+    # and balls, each exact or with at least 54 accurate bits ----------------------------------------------------------
+
+    @abstractmethod
+    def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]: ...
+
+    @abstractmethod
+    def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]: ...
+
+    @abstractmethod
+    def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]: ...
+
+    @abstractmethod
+    def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]: ...
+
+    @abstractmethod
+    def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]: ...
+
+    @abstractmethod
+    def _advantage_ball(self) -> arb: ...
+
+
+class BallLoss(PrivacyLoss):
+    """A privacy loss with no float64 formulas of its own, whose levels are inverted one at a time.
+
+    A concrete class defines the balls of the profile for many epsilons at once, where they may share work, and one ball
+    at a time for everything else. It may compute ``delta`` at many epsilons in a cheaper way than by rounding.
+    """
+
+    __slots__ = ()
+
+    # float64 ----------------------------------------------------------------------------------------------------------
+
+    def _delta(self, epsilon: Floats) -> Floats:
+        return rounded(self._delta_balls, epsilon)
+
+    @final
+    def _log_delta(self, epsilon: Floats) -> Floats:
+        return rounded(self._log_delta_balls, epsilon)
+
+    @final
+    def _epsilon(self, delta: Floats) -> Floats:
+        return rounded(self._epsilon_balls, delta)
+
+    @final
+    def _beta(self, alpha: Floats) -> Floats:
+        return rounded(self._beta_balls, alpha)
+
+    @final
+    def _renyi(self, order: Floats) -> Floats:
+        return rounded(self._renyi_balls, order)
+
+    # balls ------------------------------------------------------------------------------------------------------------
+
+    @final
+    def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
+        return [self._epsilon_ball(exactly(delta)) for delta in deltas]
+
+    @final
+    def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
+        return [self._beta_ball(exactly(alpha)) for alpha in alphas]
+
+    @final
+    def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
+        return [self._renyi_ball(exactly(order)) for order in orders]
+
+    # what a concrete class defines, each ball exact or with at least 54 accurate bits ---------------------------------
+
+    @abstractmethod
+    def _epsilon_ball(self, delta: Fraction) -> arb: ...
+
+    @abstractmethod
+    def _beta_ball(self, alpha: Fraction) -> arb: ...
+
+    @abstractmethod
+    def _renyi_ball(self, order: Fraction) -> arb: ...

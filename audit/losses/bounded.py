@@ -1,0 +1,264 @@
+"""The composition of losses of which only the tails are known: two-sided bounds on every curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import NoReturn, TypeAlias, final
+
+import numpy as np
+from flint import arb
+
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
+from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, Floats, LossTails
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.losses.lattice.bounds import METHOD, CompositionLedger, LatticeBounds
+from dpverdict.audit.losses.lattice.custom import CustomLoss
+from dpverdict.audit.losses.lattice.discretise import aligned_interval, default_interval, lattice_pair
+from dpverdict.audit.losses.lattice.law import LatticePair
+from dpverdict.audit.losses.lattice.power import MAX_DEGREE, profile_ball
+from dpverdict.audit.losses.pld import PldLoss
+from dpverdict.balls import Exact, ball, exactly, precision, refine
+from dpverdict.errors import InvalidValue, PrecisionExhausted
+
+Factor: TypeAlias = PrivacyLoss | CustomLoss
+"""A loss with tails."""
+
+
+@final
+class BoundedLoss(PrivacyLoss):
+    """The privacy loss of a composition, bracketed by a pessimistic and an optimistic law on one lattice.
+
+    Use `dpverdict.audit.losses.composition.compose`. Every curve has two-sided bounds (``delta_bounds``,
+    ``epsilon_bounds``, ``beta_bounds``, ``log_delta_bounds``): float64, with every rounding and truncation bounded
+    and included, as far as the tails of the factors are as accurate as they say. That is no ball arithmetic, so it is
+    never called certified. The float64 methods return the side that claims less privacy: ``delta``, ``log_delta`` and
+    ``epsilon`` the upper bounds, ``beta`` the lower one. ``renyi`` is the sum of those of the factors.
+
+    ``certified_delta``, ``certified_log_delta``, ``certified_epsilon`` and ``certified_advantage`` exist where all
+    factors are `PldLoss` on one lattice and the composed law is short (``is_certified``): then it is multiplied out in
+    ball arithmetic. ``certified_renyi`` exists where that of every factor does. Everything else certified is refused.
+
+    Args:
+        factors: the losses with the number of times each is composed; at least one, each with tails.
+        interval: the step of the lattice in nats; the bracket narrows with its square, wherever the atoms of the loss
+            are. Without one: that of a factor that is on a lattice, or else about a 500th of the spread of a factor: a
+            power of 2, or a divisor of the shift of Laplace factors if that is only one.
+
+    Raises:
+        InvalidValue: no factors; a factor without tails; factors on different lattices.
+    """
+
+    __slots__ = ("__dict__", "factors", "interval")
+    factors: tuple[tuple[Factor, int], ...]
+    interval: float
+
+    def __init__(self, factors: Sequence[tuple[Factor, int]], interval: float | None = None) -> None:
+        if not factors:
+            raise InvalidValue("factors", "[]", "not empty", "give at least one loss to compose")
+        for part, _ in _parts(factors):
+            part.tails(np.zeros(1))  # refuses a loss that has none
+        self.factors = tuple(factors)
+        known = {factor.law.interval for factor, _ in factors if isinstance(factor, PldLoss)}
+        if len(known) > 1 or (known and interval is not None and Fraction(interval) not in known):
+            remedy = "make all distributions with one interval"
+            raise InvalidValue("interval", ", ".join(map(str, sorted(known))), "the same for all losses", remedy)
+        if interval is None:
+            interval = float(known.pop()) if known else _aligned(factors)
+        self.interval = interval
+
+    def with_interval(self, interval: float) -> BoundedLoss:
+        """The same composition on another lattice."""
+        return BoundedLoss(self.factors, interval)
+
+    @property
+    def route(self) -> str:
+        """How the bounds are computed."""
+        return "lattice: ball arithmetic" if self.is_certified else METHOD
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the certified profile exists."""
+        degree = 0
+        for factor, count in self.factors:
+            if not isinstance(factor, PldLoss):
+                return False
+            degree += count * (factor.law.masses.size - 1)
+        return degree <= MAX_DEGREE
+
+    def explain(self) -> str:
+        """The factors, how the bounds are computed, and how wide they are at epsilon = 0."""
+        count = sum(times for _, times in self.factors)
+        lower, upper = self._two_sides(self._bounds.delta_lower, self._bounds.delta_upper, np.zeros(1))
+        return (
+            f"{count} factors, {len(self.factors)} of them distinct, on a lattice of step {self.interval:.3g}. "
+            f"Route: {self.route}; delta(0) is between {lower[0]:.17g} and {upper[0]:.17g}."
+        )
+
+    # two-sided bounds -------------------------------------------------------------------------------------------------
+
+    def delta_bounds(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        """(lower, upper) bounds on the privacy profile, at epsilons of any shape."""
+        points = EPSILON.floats(np.asarray(epsilons, dtype=np.float64))
+        return self._two_sides(self._bounds.delta_lower, self._bounds.delta_upper, points)
+
+    def log_delta_bounds(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        """(lower, upper) bounds on its logarithm; -inf where the ledger is larger than the value."""
+        points = EPSILON.floats(np.asarray(epsilons, dtype=np.float64))
+        return self._two_sides(self._bounds.log_delta_lower, self._bounds.log_delta_upper, points)
+
+    def epsilon_bounds(self, deltas: Floats) -> tuple[Floats, Floats]:
+        """(lower, upper) bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta; inf if none is found."""
+        points = DELTA.floats(np.asarray(deltas, dtype=np.float64))
+        return self._two_sides(self._bounds.epsilon_lower, self._bounds.epsilon_upper, points)
+
+    def beta_bounds(self, alphas: Floats) -> tuple[Floats, Floats]:
+        """(lower, upper) bounds on the trade-off function, at levels of any shape."""
+        levels = ALPHA.floats(np.asarray(alphas, dtype=np.float64))
+        return self._bounds.beta_lower(levels), self._bounds.beta_upper(levels)
+
+    def ledgers(self, epsilon: Exact) -> tuple[CompositionLedger, CompositionLedger]:
+        """The errors charged to the upper and to the lower bound on delta(epsilon)."""
+        return self._bounds.ledgers(epsilon)
+
+    @cached_property
+    def _bounds(self) -> LatticeBounds:
+        return LatticeBounds([(self._pair(part), count) for part, count in _parts(self.factors)])
+
+    def _pair(self, factor: Factor) -> LatticePair:
+        if isinstance(factor, PldLoss):
+            return factor.as_pair()
+        if isinstance(factor, PrivacyLoss):
+            return factor.lattice(self.interval)
+        return lattice_pair(factor.tails, self.interval)
+
+    @staticmethod
+    def _two_sides(
+        lower: Callable[[Exact], float], upper: Callable[[Exact], float], points: Floats
+    ) -> tuple[Floats, Floats]:
+        sides = []
+        for bound in (lower, upper):
+            values = [bound(point) for point in points.ravel().tolist()]
+            sides.append(np.array(values, dtype=np.float64).reshape(points.shape))
+        return sides[0], sides[1]
+
+    def tails(self, l: Floats) -> LossTails:
+        """None: a composition has bounds.
+
+        Raises:
+            InvalidValue: always.
+        """
+        remedy = "compose its factors in one compose(...), or the to_pld(interval) of each"
+        raise InvalidValue("loss", self, "one that has tails", remedy)
+
+    # float64: the side that claims less privacy -----------------------------------------------------------------------
+
+    def _delta(self, epsilon: Floats) -> Floats:
+        return self.delta_bounds(epsilon)[1]
+
+    def _log_delta(self, epsilon: Floats) -> Floats:
+        return self.log_delta_bounds(epsilon)[1]
+
+    def _epsilon(self, delta: Floats) -> Floats:
+        return self.epsilon_bounds(delta)[1]
+
+    def _beta(self, alpha: Floats) -> Floats:
+        return self.beta_bounds(alpha)[0]
+
+    def _renyi(self, order: Floats) -> Floats:
+        total = np.zeros_like(order)
+        for factor, count in self.factors:
+            total = total + count * _with_divergence(factor)._renyi(order)
+        return total
+
+    # balls ------------------------------------------------------------------------------------------------------------
+
+    def _profile(self, epsilon: Fraction, bits: int) -> arb:
+        if not self.is_certified:
+            self._refuse("delta_bounds")
+        parts = [(factor.law, count) for factor, count in self.factors if isinstance(factor, PldLoss)]
+        return profile_ball(parts, epsilon, bits=bits)
+
+    def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return [self._profile(exactly(epsilon), ACCURACY) for epsilon in epsilons]
+
+    def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return [log_delta_ball(self._profile, exactly(epsilon)) for epsilon in epsilons]
+
+    def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
+        return [self._epsilon_ball(exactly(delta)) for delta in deltas]
+
+    def _epsilon_ball(self, delta: Fraction) -> arb:
+        if not self.is_certified:
+            self._refuse("epsilon_bounds")
+        highest = sum((count * _largest_loss(factor) for factor, count in self.factors), Fraction(0))
+        infinite = self._profile(max(highest, Fraction(0)), ACCURACY)
+        with precision(ACCURACY + 40):
+            level = ball(delta)
+            if level < infinite:
+                return arb("inf")
+            if level > infinite:
+                return arb(0) if delta == 1 else epsilon_ball(self._profile, delta, highest=max(highest, Fraction(0)))
+            if infinite.is_zero():
+                return ball(max(highest, Fraction(0)))
+        raise PrecisionExhausted("epsilon", ACCURACY, "move delta away from the mass of an infinite loss")
+
+    def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
+        self._refuse("beta_bounds")
+
+    def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
+        return [self._renyi_ball(exactly(order)) for order in orders]
+
+    def _renyi_ball(self, order: Fraction) -> arb:
+        parts = [(_with_divergence(factor)._renyi_balls([order])[0], count) for factor, count in self.factors]
+        return refine(lambda: sum((part * count for part, count in parts), start=arb(0)), bits=53, start=96)
+
+    def _advantage_ball(self) -> arb:
+        return self._profile(Fraction(0), ACCURACY)
+
+    def _refuse(self, instead: str) -> NoReturn:
+        remedy = f"use {instead}: float64 bounds with an error ledger"
+        raise InvalidValue("loss", self, "one whose curve can be certified", remedy)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{factor!r} x {count}" for factor, count in self.factors[:4])
+        rest = ", ..." if len(self.factors) > 4 else ""
+        return f"BoundedLoss({shown}{rest}; interval {self.interval!r})"
+
+
+def _parts(factors: Sequence[tuple[Factor, int]]) -> list[tuple[Factor, int]]:
+    """The factors, vectors by their coordinates: these have short laws, whose tails cost next to nothing."""
+    parts: list[tuple[Factor, int]] = []
+    for factor, count in factors:
+        if isinstance(factor, LaplaceLoss | LatticeLoss) and factor.groups:
+            parts += [(coordinate, number * count) for coordinate, number in factor.coordinates()]
+        else:
+            parts.append((factor, count))
+    return parts
+
+
+def _largest_loss(factor: Factor) -> Fraction:
+    """The largest finite loss of a distribution that has any mass."""
+    assert isinstance(factor, PldLoss)  # where the profile is certified
+    law = factor.law
+    return (law.lowest + int(np.flatnonzero(law.masses).max(initial=0))) * law.interval
+
+
+def _aligned(factors: Sequence[tuple[Factor, int]]) -> float:
+    """The default interval, and where all atoms are multiples of one Laplace shift, an interval that divides it."""
+    interval = default_interval([(part.tails, count) for part, count in _parts(factors)])
+    shifts = {shift for factor, _ in factors if isinstance(factor, LaplaceLoss) for shift, _ in factor.groups}
+    if len(shifts) != 1:
+        return interval
+    (shift,) = shifts
+    return aligned_interval(shift, max(1, round(shift / Fraction(interval))))
+
+
+def _with_divergence(factor: Factor) -> PrivacyLoss:
+    if isinstance(factor, PrivacyLoss):
+        return factor
+    remedy = "its tails determine no Renyi divergence; use delta, epsilon or beta"
+    raise InvalidValue("loss", factor, "one that has a Renyi divergence", remedy)

@@ -1,0 +1,463 @@
+"""The privacy loss of a Gaussian mechanism: N(0,1) against N(mu,1).
+
+The privacy loss of a pair that is told apart with certainty.
+
+The privacy loss of randomised response, repeated: that of discrete Laplace noise moved by one, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import operator
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from flint import arb
+
+from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
+from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
+from dpverdict.audit.losses.domains import Floats, LossTails, finite_losses, rounded
+from dpverdict.balls import MAX_BITS, Exact, Real, ball, compare, exactly, precision, refine
+from dpverdict.checks import check_positive
+from dpverdict.errors import InvalidValue
+from dpverdict.numerics import gaussian as gaussian_balls
+from dpverdict.numerics import gaussian_floats as gaussian_profile
+from dpverdict.numerics.gaussian_floats import Pair
+from dpverdict.numerics.text import exact_text
+
+
+def identical_laws() -> PrivacyLoss:
+    """The privacy loss of two laws that are the same: 0 with certainty."""
+    return GaussianLoss(0)
+
+
+@final
+class GaussianLoss(PrivacyLoss):
+    """The privacy loss of N(0,1) against N(mu,1), normal with mean mu^2/2 and variance mu^2.
+
+    It is the loss of any Gaussian mechanism with covariance S on neighbours whose statistics differ by v, with
+    mu^2 = v^T S^-1 v; the pair (N(mu,1), N(0,1)) has the same curves.
+
+        delta(epsilon) = Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)
+        beta(alpha)    = Phi(Phi^-1(1 - alpha) - mu)
+
+    The float64 methods have a relative error below `gaussian_profile.RELATIVE_ERROR`, for mu from 1e-200 to 1e3.
+
+    Args:
+        mu: the GDP parameter, any number >= 0, at its exact value; at 0 the two laws are the same.
+
+    Raises:
+        InvalidValue: mu is NaN, infinite, negative, or not certainly >= 0.
+
+    Reference: Balle and Wang 2018, Theorem 8 (arXiv:1805.06530); Dong, Roth and Su 2022, (6) (arXiv:1905.02383).
+
+    >>> loss = GaussianLoss(1)
+    >>> round(loss.delta(1), 14), loss.certified_delta(1)
+    (0.12693673750664, Enclosure([0.12693673750664394, 0.12693673750664398]))
+    >>> round(loss.epsilon("1e-5"), 13), loss.zcdp()
+    (4.3771780956812, 0.5)
+    """
+
+    __slots__ = ("_mu", "_mu_squared", "_pair")
+
+    def __init__(self, mu: Exact | Real) -> None:
+        real = _not_negative(Real.of(mu, name="mu"), "mu")
+        square = real.rational
+        self._set(real, Real.of(square**2) if square is not None else Real(lambda: real.ball() * real.ball()))
+
+    @classmethod
+    def from_squared(cls, mu_squared: Exact | Real) -> GaussianLoss:
+        """The loss with mu = sqrt(mu_squared), which stays exact: ``mu_squared`` is a quadratic form v^T S^-1 v."""
+        square = _not_negative(Real.of(mu_squared, name="mu_squared"), "mu_squared")
+        loss = cls.__new__(cls)
+        loss._set(square.sqrt(), square)
+        return loss
+
+    def _set(self, mu: Real, mu_squared: Real) -> None:
+        self._mu = mu
+        self._mu_squared = mu_squared
+        self._pair = _pair(mu)
+
+    @property
+    def mu(self) -> float:
+        """The GDP parameter as the nearest float64."""
+        return 0.0 if self._is_zero else self._mu.nearest()
+
+    @property
+    def mu_real(self) -> Real:
+        """The GDP parameter, exactly."""
+        return self._mu
+
+    @property
+    def mu_squared(self) -> Real:
+        """The square of the GDP parameter, exactly."""
+        return self._mu_squared
+
+    @property
+    def _is_zero(self) -> bool:
+        return self._mu.rational == 0
+
+    def zcdp(self) -> float:
+        """The zero-concentrated privacy parameter rho = mu^2/2, to the nearest float64."""
+        return 0.0 if self._is_zero else Real(lambda: self._mu_squared.ball() / 2).nearest()
+
+    # float64; where mu is 0 or beyond the range of the float64 formulas, by rounding the balls ------------------------
+
+    def _delta(self, epsilon: Floats) -> Floats:
+        if self._pair is None:
+            return rounded(self._delta_balls, epsilon)
+        return gaussian_profile.delta_floats(epsilon, self._pair)
+
+    def _log_delta(self, epsilon: Floats) -> Floats:
+        if self._pair is None:
+            return rounded(self._log_delta_balls, epsilon)
+        return gaussian_profile.log_delta_floats(epsilon, self._pair)
+
+    def _epsilon(self, delta: Floats) -> Floats:
+        if self._pair is None:
+            return rounded(self._epsilon_balls, delta)
+        return gaussian_profile.epsilon_floats(delta, self._pair)
+
+    def _beta(self, alpha: Floats) -> Floats:
+        if self._pair is None:
+            return rounded(self._beta_balls, alpha)
+        return gaussian_profile.beta_floats(alpha, self._pair)
+
+    def _renyi(self, order: Floats) -> Floats:
+        return rounded(self._renyi_balls, order)
+
+    # balls ------------------------------------------------------------------------------------------------------------
+
+    def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        if self._is_zero:
+            return [_profile_of_equal_laws(Real.of(epsilon)) for epsilon in epsilons]
+        return gaussian_balls.delta_balls(epsilons, self._mu)
+
+    def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        if self._is_zero:
+            return [_log_profile_of_equal_laws(Real.of(epsilon)) for epsilon in epsilons]
+        return [gaussian_balls.log_delta_ball(Real.of(epsilon), self._mu) for epsilon in epsilons]
+
+    def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
+        return [self._epsilon_ball(Real.of(delta)) for delta in deltas]
+
+    def _epsilon_ball(self, delta: Real) -> arb:
+        if self._is_zero or delta.rational == 1:
+            return arb(0)
+        if delta.rational == 0:
+            return arb("inf")
+        return gaussian_balls.epsilon_ball(delta, self._mu)
+
+    def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
+        return [self._beta_ball(Real.of(alpha)) for alpha in alphas]
+
+    def _beta_ball(self, alpha: Real) -> arb:
+        if alpha.rational in (0, 1) or self._is_zero:
+            return refine(lambda: 1 - alpha.ball(), bits=gaussian_balls.ACCURACY)
+        return gaussian_balls.beta_ball(alpha, self._mu)
+
+    def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
+        return [self._renyi_ball(Real.of(order)) for order in orders]
+
+    def _renyi_ball(self, order: Real) -> arb:
+        return refine(lambda: order.ball() * self._mu_squared.ball() / 2, bits=gaussian_balls.ACCURACY, name="renyi")
+
+    def _advantage_ball(self) -> arb:
+        return arb(0) if self._is_zero else gaussian_balls.advantage_ball(self._mu)
+
+    def tails(self, l: Floats) -> LossTails:
+        """The four tails at losses of shape (n,), with a relative error below `gaussian_profile.TAIL_ERROR`."""
+        losses = finite_losses(l)
+        if self._is_zero:
+            above, below = (losses < 0).astype(np.float64), (losses >= 0).astype(np.float64)
+            return LossTails(p_above=above, p_below=below, q_above=above, q_below=below, relative_error=0.0)
+        if self._pair is None:
+            low, high = gaussian_profile.SMALLEST_MU, gaussian_profile.LARGEST_MU
+            raise InvalidValue("mu", self.mu, f"0 or in [{low}, {high}]", "use the certified methods")
+        p_above, p_below, q_above, q_below = gaussian_profile.tails_floats(losses, self._pair)
+        error = gaussian_profile.TAIL_ERROR
+        return LossTails(p_above=p_above, p_below=p_below, q_above=q_above, q_below=q_below, relative_error=error)
+
+    def __repr__(self) -> str:
+        if self._mu.rational is not None:
+            return f"GaussianLoss(mu={exact_text(self._mu.rational)})"
+        if self._mu_squared.rational is not None:
+            return f"GaussianLoss(mu=sqrt({exact_text(self._mu_squared.rational)}))"
+        return f"GaussianLoss(mu={self.mu!r}...)"
+
+
+def _not_negative(number: Real, name: str) -> Real:
+    """The number, if it is certainly >= 0."""
+    if compare(number, Real.of(0)) not in (0, 1):
+        shown = number.rational if number.rational is not None else number
+        raise InvalidValue(
+            name, str(shown), ">= 0", "give the GDP parameter, or its square, as a number that is not negative"
+        )
+    return number
+
+
+def _pair(mu: Real) -> Pair | None:
+    """mu to 106 bits; None beyond the range of the float64 formulas."""
+    if not gaussian_profile.SMALLEST_MU <= mu.nearest() <= gaussian_profile.LARGEST_MU:
+        return None
+    if mu.rational is not None:
+        return Pair.nearest(mu.rational)
+    value = refine(mu.ball, bits=120)
+    high = float(value)
+    with precision(140):
+        return Pair(np.asarray(high), np.asarray(float(value - high)))
+
+
+def _profile_of_equal_laws(epsilon: Real) -> arb:
+    """sup_S (1 - exp(epsilon)) P(S): 1 - exp(epsilon) below 0, and 0 from there on."""
+    if epsilon.rational is not None and epsilon.rational >= 0:
+        return arb(0)
+    return refine(lambda: -epsilon.ball().expm1(), bits=gaussian_balls.ACCURACY)
+
+
+def _log_profile_of_equal_laws(epsilon: Real) -> arb:
+    if epsilon.rational is not None and epsilon.rational >= 0:
+        return arb("-inf")
+    return refine(lambda: (-epsilon.ball().exp()).log1p(), bits=gaussian_balls.ACCURACY)
+
+
+@final
+class DisjointLoss(PrivacyLoss):
+    """The loss of P against Q when some event has probability 1 under P and 0 under Q.
+
+    delta(epsilon) = 1 for every epsilon, beta = 0, every Renyi divergence is infinite, mu = inf. This is the loss
+    when a difference of neighbours has a component that gets no noise. The values are exact.
+
+    >>> DisjointLoss().delta(100), DisjointLoss().epsilon(0.5), DisjointLoss().mu
+    (1.0, inf, inf)
+    """
+
+    __slots__ = ()
+
+    @property
+    def mu(self) -> float:
+        """The GDP parameter, inf."""
+        return np.inf
+
+    def _delta(self, epsilon: Floats) -> Floats:
+        return np.ones_like(epsilon)
+
+    def _log_delta(self, epsilon: Floats) -> Floats:
+        return np.zeros_like(epsilon)
+
+    def _epsilon(self, delta: Floats) -> Floats:
+        return np.where(delta == 1, 0.0, np.inf)
+
+    def _beta(self, alpha: Floats) -> Floats:
+        return np.zeros_like(alpha)
+
+    def _renyi(self, order: Floats) -> Floats:
+        return np.full_like(order, np.inf)
+
+    def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return [arb(1) for _ in epsilons]
+
+    def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return [arb(0) for _ in epsilons]
+
+    def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
+        return [arb(0) if delta == 1 else arb("inf") for delta in deltas]
+
+    def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
+        return [arb(0) for _ in alphas]
+
+    def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
+        return [arb("inf") for _ in orders]
+
+    def _advantage_ball(self) -> arb:
+        return arb(1)
+
+    def __repr__(self) -> str:
+        return "DisjointLoss()"
+
+
+MOST_TIMES = 100_000
+"""The largest number of coordinates."""
+
+RELATIVE_ERROR = 2.0**-50
+"""Bound on the relative error of the float64 tails: certified balls, rounded to nearest."""
+
+
+@final
+class ResponseLoss(BallLoss):
+    """The privacy loss of m independent randomised responses, each of which is ``rate``-DP and no better.
+
+    Of one, L = rate with probability 1/(1 + exp(-rate)) under P and L = -rate otherwise, the other way round under Q.
+    The losses add: L = rate (m - 2 K) with K binomial, of m trials with probability 1/(1 + exp(rate)) under P and
+    1/(1 + exp(-rate)) under Q. An integer with noise P(z) proportional to exp(-rate |z|), moved by 1, has exactly this
+    loss with m = 1: the density ratio is exp(rate) at z <= 0 and exp(-rate) at z >= 1.
+
+    Symmetry: P against Q and Q against P have the same curves, and the trade-off function is its own inverse.
+
+    Accuracy: every curve is a finite sum of positive terms; the float64 methods round balls to nearest.
+
+    Args:
+        m: the number of responses, 0 to `MOST_TIMES`; with 0 the two laws are the same.
+        rate: epsilon of one response, > 0, at its exact value.
+
+    Raises:
+        InvalidValue: a number out of range.
+
+    Reference: Kairouz, Oh and Viswanath 2017, Theorem 3.3 (arXiv:1311.0776): the profile is the optimal composition of
+        m rate-DP mechanisms.
+
+    >>> loss = ResponseLoss(3, "1/3")
+    >>> loss.total, loss.delta(1), loss.certified_delta("0.5")
+    (Fraction(1, 1), 0.0, Enclosure([0.077795720663528258, 0.077795720663528273]))
+    """
+
+    __slots__ = ("_m", "_rate")
+
+    def __init__(self, m: int, rate: Exact) -> None:
+        self._m = _times(m)
+        self._rate = check_positive(rate, "rate")
+
+    @property
+    def times(self) -> int:
+        """The number of responses m."""
+        return self._m
+
+    @property
+    def rate(self) -> Fraction:
+        """The epsilon of one response, exactly."""
+        return self._rate
+
+    @property
+    def total(self) -> Fraction:
+        """m * rate: the largest value of the loss, and the pure epsilon."""
+        return self._m * self._rate
+
+    # sums over the atoms ----------------------------------------------------------------------------------------------
+
+    def _below(self, level: Fraction, *, or_equal: bool = False) -> int:
+        """How many atoms, counted from the largest, are above ``level`` (at or above it)."""
+        last = (self._m - level / self._rate) / 2  # rate (m - 2 k) > level means k < last
+        found = math.floor(last) + 1 if or_equal else math.ceil(last)
+        return min(max(found, 0), self._m + 1)
+
+    def _mass(self, first: int, last: int, *, under_q: bool) -> arb:
+        """P[first <= K < last], or that under Q, at the current precision."""
+        rate, total = ball(self._rate), arb(0)
+        for k in range(first, last):
+            total += arb(math.comb(self._m, k)) * (rate * (k if under_q else self._m - k)).exp()
+        return total / (1 + rate.exp()) ** self._m
+
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon), the sum over the atoms l > epsilon of P(l) (1 - exp(epsilon - l)), to ``bits`` bits."""
+        count = self._below(epsilon)
+        if count == 0:
+            return arb(0)
+
+        def evaluate() -> arb:
+            rate, total = ball(self._rate), arb(0)
+            for k in range(count):
+                gap = ball(epsilon - self._rate * (self._m - 2 * k))
+                total -= arb(math.comb(self._m, k)) * (rate * (self._m - k)).exp() * gap.expm1()
+            return total / (1 + rate.exp()) ** self._m
+
+        return refine(evaluate, bits=bits, max_bits=max(MAX_BITS, 4 * bits), name="delta")
+
+    def p_above(self, level: Fraction, bits: int) -> arb:
+        """P[L > level], to ``bits`` accurate bits."""
+        return self._tail(0, self._below(level), False, bits)
+
+    def q_above(self, level: Fraction, bits: int) -> arb:
+        """Q[L > level], to ``bits`` accurate bits."""
+        return self._tail(0, self._below(level), True, bits)
+
+    def _tail(self, first: int, last: int, under_q: bool, bits: int) -> arb:
+        if last - first == self._m + 1:
+            return arb(1)
+        return arb(0) if last == first else refine(lambda: self._mass(first, last, under_q=under_q), bits=bits)
+
+    # float64 ----------------------------------------------------------------------------------------------------------
+
+    def tails(self, l: Floats) -> LossTails:
+        """The four tails at losses of shape (n,); a loss that is exactly an atom is not above itself."""
+        losses = finite_losses(l)
+        cuts = np.array([self._below(Fraction(x)) for x in losses.ravel().tolist()], dtype=np.int64)
+        distinct, place = np.unique(cuts, return_inverse=True)
+        values = np.array(
+            [
+                [float(self._tail(0, cut, under_q, ACCURACY)), float(self._tail(cut, self._m + 1, under_q, ACCURACY))]
+                for cut in distinct.tolist()
+                for under_q in (False, True)
+            ],
+            dtype=np.float64,
+        ).reshape(len(distinct), 4)[place]
+        p_above, p_below, q_above, q_below = values.T.reshape(4, *losses.shape)
+        return LossTails(
+            p_above=p_above, p_below=p_below, q_above=q_above, q_below=q_below, relative_error=RELATIVE_ERROR
+        )
+
+    # balls ------------------------------------------------------------------------------------------------------------
+
+    def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return [self.profile(exactly(epsilon), ACCURACY) for epsilon in epsilons]
+
+    def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return [log_delta_ball(self.profile, exactly(epsilon)) for epsilon in epsilons]
+
+    def _epsilon_ball(self, delta: Fraction) -> arb:
+        if delta == 1 or self._m == 0:
+            return arb(0)
+        if delta == 0:
+            return refine(lambda: ball(self.total), bits=ACCURACY)
+        return epsilon_ball(self.profile, delta, highest=self.total)
+
+    def _beta_ball(self, alpha: Fraction) -> arb:
+        """The largest of the m + 1 lines that the trade-off function consists of, each with the slope -exp(atom)."""
+        if alpha in (0, 1) or self._m == 0:
+            return refine(lambda: ball(1 - alpha), bits=ACCURACY)
+
+        def evaluate() -> arb:
+            rate, level = ball(self._rate), ball(alpha)
+            whole = (1 + rate.exp()) ** self._m
+            before, best = arb(0), arb(0)  # Q[K < k], and the highest line so far
+            rest = arb(1)  # P[K >= k]
+            for k in range(self._m + 1):
+                line = rest + (rate * (self._m - 2 * k)).exp() * (before - level)
+                best = best.max(line)
+                ways = arb(math.comb(self._m, k))
+                before += ways * (rate * k).exp() / whole
+                rest -= ways * (rate * (self._m - k)).exp() / whole
+            return best
+
+        return refine(evaluate, bits=ACCURACY, name="beta")
+
+    def _renyi_ball(self, order: Fraction) -> arb:
+        """m log(cosh((a - 1/2) rate)/cosh(rate/2))/(a - 1), and m rate tanh(rate/2) at a = 1."""
+        if self._m == 0:
+            return arb(0)
+
+        def evaluate() -> arb:
+            rate = ball(self._rate)
+            if order == 1:
+                return self._m * rate * (rate / 2).tanh()
+            # cosh((a - 1/2) r)/cosh(r/2) - 1 = 2 sinh(a r/2) sinh((a - 1) r/2)/cosh(r/2), which does not cancel at 1
+            rest = 2 * (rate * ball(order) / 2).sinh() * (rate * ball(order - 1) / 2).sinh() / (rate / 2).cosh()
+            return self._m * rest.log1p() / ball(order - 1)
+
+        return refine(evaluate, bits=ACCURACY, name="renyi")
+
+    def _advantage_ball(self) -> arb:
+        return self.profile(Fraction(0), ACCURACY)
+
+    def __repr__(self) -> str:
+        return f"ResponseLoss({self._m}, {exact_text(self._rate)!r})"
+
+
+def _times(m: object) -> int:
+    with contextlib.suppress(TypeError):
+        number = operator.index(m)  # type: ignore[arg-type]  # what is no integer raises
+        if 0 <= number <= MOST_TIMES and not isinstance(m, bool):
+            return number
+    raise InvalidValue("m", m, f"an integer in [0, {MOST_TIMES}]", "give the number of responses")

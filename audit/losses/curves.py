@@ -1,0 +1,399 @@
+"""The curves that follow from a privacy profile, for any privacy loss whose profile can be enclosed.
+
+Notation: P, Q the two output laws, L = log dP/dQ, delta(epsilon) = sup_S P(S) - exp(epsilon) Q(S), and
+q(epsilon) = Q[L > epsilon]. Both are given as functions `Curve`.
+
+epsilon(delta) and beta(alpha) from a privacy profile that is only known between two bounds.
+
+Balls of any width, so these curves are as wide as that makes them, and certain. They fail nowhere: where the bounds say
+nothing, the ball says so. For a profile that can be had to any accuracy, `dpverdict.audit.losses.curves` is better.
+
+The trade-off function of a symmetric pair whose privacy loss has a density, in balls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from itertools import chain
+from typing import TypeAlias
+
+from flint import arb
+from scipy.optimize import minimize_scalar
+
+from dpverdict.balls import ball, precision
+from dpverdict.errors import PrecisionExhausted
+from dpverdict.numerics.roots import Bracket, as_fraction
+
+Curve: TypeAlias = Callable[[Fraction, int], arb]
+"""``curve(epsilon, bits)`` certainly encloses a decreasing function of epsilon at any rational epsilon of either sign,
+with a relative accuracy of at least ``bits`` bits, or exactly; or it raises `PrecisionExhausted`."""
+
+ACCURACY = 56
+"""Accurate bits of every ball returned: enough for the two neighbouring float64 endpoints."""
+
+NOTHING = arb(2) ** -1100
+"""Far below all float64 numbers: what is smaller needs no relative accuracy."""
+
+JUST_BELOW_ZERO = arb(-NOTHING, NOTHING)
+"""A ball that holds all numbers from -2 `NOTHING` to 0."""
+
+_FIRST_BITS = 96
+_MAX_BITS = 1 << 14
+_MAX_EPSILON = 1 << 64
+_MAX_TRIALS = 1000
+
+
+def log_delta_ball(profile: Curve, epsilon: Fraction, *, complement: Curve | None = None) -> arb:
+    """The natural logarithm of delta(epsilon), accurate also where delta is close to 1; -inf where delta is 0.
+
+    ``complement`` is the curve 1 - delta, where it can be had to a better relative accuracy than from the profile.
+    """
+    bits = _FIRST_BITS
+    while bits <= _MAX_BITS:
+        delta = profile(epsilon, bits)
+        if delta.is_exact() and delta.is_zero():
+            return arb("-inf")
+        with precision(bits + 16):
+            if complement is not None and delta > 0.5:
+                value = (-complement(epsilon, bits)).log1p()
+            else:
+                value = delta.log()
+        if value.is_exact() or value.rel_accuracy_bits() >= ACCURACY:
+            return value
+        if abs(value) < NOTHING:
+            return JUST_BELOW_ZERO
+        bits *= 2
+    raise PrecisionExhausted("log delta", _MAX_BITS, "delta may be exactly 0 or 1, or too close to it")
+
+
+def epsilon_ball(profile: Curve, delta: Fraction, *, highest: Fraction | None = None) -> arb:
+    """The smallest epsilon >= 0 with delta(epsilon) <= delta, for 0 < delta; exactly 0 if delta(0) <= delta.
+
+    The profile is certainly above ``delta`` at the lower end of the ball returned, and certainly at or below it at the
+    upper end; the two are a relative 2^-57 apart at most.
+
+    Args:
+        profile: the curve delta(epsilon).
+        delta: the level, a rational number > 0.
+        highest: an epsilon where the profile is certainly at most ``delta`` (the pure epsilon of the loss), if known.
+
+    Raises:
+        PrecisionExhausted: a sign stays undecided, or the profile stays above ``delta`` up to epsilon = 2^64.
+    """
+    at_zero, sign = _logarithm(profile, Fraction(0), delta)
+    if sign <= 0:
+        return arb(0)
+    if highest is not None:
+        bracket = Bracket(low=Fraction(0), high=highest, at_low=at_zero, at_high=arb("-inf"))
+    else:
+        bracket = _bracket_to_the_right(profile, delta, Fraction(0), at_zero)
+    for point in bracket.trials(_FIRST_BITS):
+        if bracket.width * 2 ** (ACCURACY + 1) <= bracket.high:
+            break
+        bracket.narrow(point, *_logarithm(profile, point, delta))
+    with precision(ACCURACY + 40):
+        return ball(bracket.low).union(ball(bracket.high))
+
+
+def beta_ball(profile: Curve, q_tail: Curve, alpha: Fraction, *, complement: Curve | None = None) -> arb:
+    """The trade-off function beta(alpha) = max over epsilon of 1 - delta(epsilon) - exp(epsilon) alpha, 0 < alpha < 1.
+
+    The function is convex. Every epsilon gives a line below it; every epsilon also gives a point on it,
+    (q(epsilon), 1 - delta(epsilon) - exp(epsilon) q(epsilon)), and the chord between two points is above it. The
+    bracket of the epsilon with q(epsilon) = alpha is shrunk until line and chord agree. A chord across one atom of the
+    loss is a piece of the function itself, and its slope is -exp(atom): so that slope is tried too.
+
+    Args:
+        profile: the curve delta(epsilon).
+        q_tail: the curve Q[L > epsilon].
+        alpha: the level, a rational number with 0 < alpha < 1.
+        complement: the curve 1 - delta(epsilon), increasing, where it can be had to a better relative accuracy than
+            from the profile; without it a small beta costs many bits.
+
+    Raises:
+        PrecisionExhausted: line and chord do not meet, or no epsilon in [-2^64, 2^64] has q(epsilon) on either side.
+    """
+    at_zero, sign = _logarithm(q_tail, Fraction(0), alpha, undecided=-1)
+    if sign > 0:
+        bracket = _bracket_to_the_right(q_tail, alpha, Fraction(0), at_zero)
+    else:
+        bracket = _bracket_to_the_left(q_tail, alpha, Fraction(0), at_zero)
+
+    def from_profile(epsilon: Fraction, bits: int) -> arb:
+        return 1 - profile(epsilon, bits)
+
+    rest = from_profile if complement is None else complement
+    bits = _FIRST_BITS
+    while bits <= _MAX_BITS:
+        value = _sandwich(rest, q_tail, alpha, bracket, bits)
+        if value is not None:
+            return value
+        bits *= 2
+    raise PrecisionExhausted("beta", _MAX_BITS, "move alpha away from 0 and 1")
+
+
+def _sandwich(complement: Curve, q_tail: Curve, alpha: Fraction, bracket: Bracket, bits: int) -> arb | None:
+    """beta(alpha) from the bracket, which is narrowed; None when more bits are needed."""
+    with precision(bits + 16):
+        level = ball(alpha)
+        best: arb | None = None  # the highest line at alpha
+
+        def vertex(epsilon: Fraction) -> tuple[arb, arb]:
+            nonlocal best
+            rest, q = complement(epsilon, bits), q_tail(epsilon, bits)
+            growth = ball(epsilon).exp()
+            line = rest - growth * level
+            best = line if best is None or line.lower() > best.lower() else best
+            return q, rest - growth * q
+
+        ends = {point: vertex(point) for point in (bracket.low, bracket.high)}
+        steps = bracket.trials(bits)
+        for trial in range(_MAX_TRIALS):
+            (q_low, beta_low), (q_high, beta_high) = ends[bracket.low], ends[bracket.high]
+            slope = (beta_high - beta_low) / (q_low - q_high)
+            chord = beta_low + slope * (q_low - level)
+            if not chord.is_finite():
+                return None
+            assert best is not None  # two vertices were computed
+            value = best.lower().union(chord.upper())
+            if value.rel_accuracy_bits() >= ACCURACY:
+                return value
+            if chord.rel_accuracy_bits() < ACCURACY + 4 or best.rel_accuracy_bits() < ACCURACY + 4:
+                return None
+            point = _point_of_slope(slope, bracket) if trial % 3 == 0 else next(steps)
+            if point is None:
+                continue
+            ends[point] = vertex(point)
+            excess = ends[point][0] - level
+            if excess.contains(0):  # a vertex at alpha itself: beta falls by at most exp(high) per unit of alpha
+                above = ends[point][1] + excess.nonnegative_part() * ball(bracket.high).exp()
+                value = best.lower().union(above.upper())
+                return value if value.rel_accuracy_bits() >= ACCURACY else None
+            bracket.narrow(point, (ends[point][0] / level).log(), 1 if excess > 0 else -1)
+            ends = {end: ends[end] for end in (bracket.low, bracket.high)}
+    return None
+
+
+def _point_of_slope(slope: arb, bracket: Bracket) -> Fraction | None:
+    """The epsilon at which the function has the slope of the chord, if it is inside the bracket."""
+    epsilon = slope.log().mid()
+    if not epsilon.is_finite():
+        return None
+    point = as_fraction(epsilon)
+    return point if bracket.low < point < bracket.high else None
+
+
+def _logarithm(curve: Curve, point: Fraction, level: Fraction, *, undecided: int | None = None) -> tuple[arb, int]:
+    """log(curve(point)/level) with its certain sign; -1 when it is 0.
+
+    ``undecided`` is the answer where the first bits do not decide; without it more bits are used.
+    """
+    bits = _FIRST_BITS
+    while bits <= _MAX_BITS:
+        value = curve(point, bits)
+        with precision(bits + 16):
+            goal = ball(level)
+            excess = value - goal
+            logarithm = (value / goal).log() if value > 0 else arb("-inf")
+        if excess > 0:
+            return logarithm, 1
+        if excess <= 0:
+            return logarithm, -1
+        if undecided is not None:
+            return logarithm, undecided
+        bits *= 2
+    raise PrecisionExhausted("the sign of curve - level", _MAX_BITS, "move the level away from the value at 0")
+
+
+def _bracket_to_the_right(curve: Curve, level: Fraction, low: Fraction, at_low: arb) -> Bracket:
+    high = Fraction(1)
+    while high <= _MAX_EPSILON:
+        value, sign = _logarithm(curve, high, level, undecided=1)
+        if sign < 0:
+            return Bracket(low=low, high=high, at_low=at_low, at_high=value)
+        low, at_low = high, value
+        high *= 2
+    raise PrecisionExhausted("epsilon", _FIRST_BITS, "no epsilon up to 2^64 is large enough: there may be none")
+
+
+def _bracket_to_the_left(curve: Curve, level: Fraction, high: Fraction, at_high: arb) -> Bracket:
+    low = Fraction(-1)
+    while -low <= _MAX_EPSILON:
+        value, sign = _logarithm(curve, low, level, undecided=-1)
+        if sign > 0:
+            return Bracket(low=low, high=high, at_low=value, at_high=at_high)
+        high, at_high = low, value
+        low *= 2
+    raise PrecisionExhausted("epsilon", _FIRST_BITS, "no epsilon down to -2^64 is small enough: there may be none")
+
+
+Enclosed: TypeAlias = Callable[[Fraction], arb]
+"""``enclosed(epsilon)`` certainly holds delta(epsilon), at any rational epsilon."""
+
+_BITS = 128
+_GUESSES = 60
+_FIRST = Fraction(1, 1 << 40)  # of the range of epsilon: the first distance to either side
+_GROWTH = 4
+
+
+def epsilon_between(enclosed: Enclosed, delta: Fraction, highest: Fraction) -> arb:
+    """The smallest epsilon >= 0 with delta(epsilon) <= ``delta``, for 0 < delta < 1.
+
+    The profile is certainly above the level at the lower end of the ball, if that is not 0, and certainly at or below
+    it at the upper end.
+
+    Args:
+        enclosed: the profile.
+        delta: the level.
+        highest: an epsilon >= 0 from which on the profile is 0.
+    """
+    with precision(_BITS):
+        level = ball(delta)
+        at_zero = enclosed(Fraction(0))
+        if at_zero <= level or highest == 0:
+            return arb(0)
+        guess = _root_of_middles(enclosed, level, highest, at_zero)
+        ends = []
+        for side, end in ((-1, Fraction(0)), (1, highest)):
+            distance = highest * _FIRST
+            while 0 < (point := guess + side * distance) < highest:
+                value = enclosed(point)
+                if (value > level) if side < 0 else (value <= level):
+                    end = point
+                    break
+                distance *= _GROWTH
+            ends.append(end)
+        return ball(ends[0]).union(ball(ends[1]))
+
+
+def beta_between(enclosed: Enclosed, alpha: Fraction, highest: Fraction) -> arb:
+    """The trade-off function beta(alpha) = max over x of h(x), h(x) = 1 - delta(log x) - x alpha, for 0 < alpha < 1.
+
+    h is concave, as the profile is convex in x = exp(epsilon). Every value of h is a bound below. At x1 < x2 < x3 with
+    h(x2) certainly the largest, the maximum is between x1 and x3, and below the chords of h extended beyond x2:
+
+        beta <= h(x2) + max((h(x2) - h(x1)) (x3 - x2)/(x2 - x1), (h(x2) - h(x3)) (x2 - x1)/(x3 - x2)).
+
+    Args:
+        enclosed: the profile.
+        alpha: the level.
+        highest: an epsilon > 0 from which on the profile is 0; below -highest it is 1 - x.
+    """
+
+    @cache
+    def line(epsilon: Fraction) -> arb:
+        with precision(_BITS):
+            return 1 - enclosed(epsilon) - ball(epsilon).exp() * ball(alpha)
+
+    def steer(epsilon: float) -> float:
+        return -float(line(Fraction(epsilon)).mid())
+
+    reach = float(highest)
+    found = minimize_scalar(steer, bounds=(-reach, reach), method="bounded", options={"maxiter": _GUESSES})
+    best = Fraction(float(found.x))
+    with precision(_BITS):
+        at_best = line(best)
+        lower, upper = at_best.lower(), 1 - ball(alpha)
+        distance = highest * _FIRST
+        while distance < 4 * highest:
+            below, above = line(best - distance), line(best + distance)
+            lower = lower.max(below.lower()).max(above.lower())
+            if below < at_best and above < at_best:
+                x1, x2, x3 = (ball(point).exp() for point in (best - distance, best, best + distance))
+                rise = (at_best.upper() - below.lower()) * (x3 - x2) / (x2 - x1)
+                fall = (at_best.upper() - above.lower()) * (x2 - x1) / (x3 - x2)
+                bound = at_best.upper() + rise.max(fall)
+                if bound.upper() > upper:
+                    break
+                upper = bound.upper()
+            distance *= _GROWTH
+        return lower.max(arb(0)).union(upper.upper())
+
+
+def _root_of_middles(enclosed: Enclosed, level: arb, highest: Fraction, at_zero: arb) -> Fraction:
+    """About where the middle of the profile has the level; it steers."""
+    bracket = Bracket(low=Fraction(0), high=highest, at_low=(at_zero / level).log(), at_high=arb("-inf"))
+    for _, trial in zip(range(_GUESSES), bracket.trials(_BITS), strict=False):
+        point = Fraction(float(trial))
+        if bracket.width <= _FIRST * bracket.high or not bracket.low < point < bracket.high:
+            break
+        middle = enclosed(point).mid()
+        value = (middle / level).log() if middle > 0 else arb("-inf")
+        bracket.narrow(point, value, 1 if value > 0 else -1)
+    return (bracket.low + bracket.high) / 2
+
+
+_FIRST_BITS_SMOOTH = 72
+_MAX_BITS_SMOOTH = 1 << 13
+_MAX_DOUBLINGS = 80
+_CLOSE = Fraction(1, 2**20)
+
+
+def smooth_beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fraction) -> arb:
+    """beta(alpha) for 0 < alpha < 1, where L has a density and the law of L under P is that of -L under Q.
+
+    Write a(x) = Q[L > x]; by symmetry P[L <= x] = a(-x), and by Neyman and Pearson (a(x), a(-x)) is on the graph, where
+    the slope of beta is -exp(x). If a(x1) >= alpha >= a(x2) for certain, then at every x in [x1, x2], by the mean value
+    theorem,
+
+        beta(alpha) = a(-x) - (alpha - a(x)) exp(y)   for some y in [x1, x2].
+
+    Args:
+        q_tail: the curve a.
+        alpha: the level.
+        low, high: a guess of x1 < x2, which is moved until it is certain.
+
+    Raises:
+        PrecisionExhausted: the ball stays wider than `ACCURACY`.
+    """
+    bits = _FIRST_BITS_SMOOTH + math.ceil(1 / (1 - alpha)).bit_length()  # so that q_tail - alpha is seen close to 1
+
+    def logarithm(point: Fraction) -> tuple[arb, arb]:
+        value = q_tail(point, bits)
+        with precision(bits + 16):
+            return value, (value / ball(alpha)).log()
+
+    bracket = _bracket(q_tail, alpha, low, high, bits)
+    most = bits + _MAX_BITS_SMOOTH
+    while bits <= most:
+        first = (bracket.low,) if bracket.width < _CLOSE else ()  # a good guess is enough by itself
+        for point in chain(first, bracket.trials(bits)):
+            value, excess = logarithm(point)
+            with precision(bits + 16):
+                slope = ball(bracket.low).exp().union(ball(bracket.high).exp())
+                correction = (ball(alpha) - value) * slope
+            if correction.rad() < arb(2) ** -ACCURACY:  # else it is too wide for any beta <= 1
+                opposite = q_tail(-point, bits)
+                with precision(bits + 16):
+                    beta = opposite - correction
+                if beta.rel_accuracy_bits() >= ACCURACY:
+                    return beta
+            if not (excess > 0 or excess < 0):
+                break  # the root to all bits, and still too wide
+            if point != bracket.low:
+                bracket.narrow(point, excess, 1 if excess > 0 else -1)
+        bits *= 2
+    raise PrecisionExhausted("beta", most, "move alpha away from 0 and 1")
+
+
+def _bracket(q_tail: Curve, alpha: Fraction, low: Fraction, high: Fraction, bits: int) -> Bracket:
+    """The guess, each end moved outward by doubled steps until its sign is certain."""
+    width = high - low
+    ends: list[tuple[Fraction, arb]] = []
+    for end, side in ((low, -1), (high, 1)):
+        step = width
+        for _ in range(_MAX_DOUBLINGS):
+            value = q_tail(end, bits)
+            with precision(bits + 16):
+                excess = (value / ball(alpha)).log()
+            if (excess > 0) if side < 0 else (excess < 0):
+                break
+            end += side * step
+            step *= 2
+        else:
+            raise PrecisionExhausted("beta", bits, "no epsilon has this level: move alpha away from 0 and 1")
+        ends.append((end, excess))
+    return Bracket(low=ends[0][0], high=ends[1][0], at_low=ends[0][1], at_high=ends[1][1])

@@ -1,0 +1,1 @@
+"""discrete_gaussian."""

@@ -1,0 +1,404 @@
+"""Lower bounds on a composed profile, and upper bounds on its trade-off function, from a test on the lattice.
+
+For every event S of the outputs, delta(epsilon) >= P(S) - exp(epsilon) Q(S). Let M_i be a function of the output of the
+i-th mechanism, about its loss rounded to the lattice, and S = {sum of the M_i >= t}. The laws of the sum under P and
+under Q are convolutions of those of the M_i, and any t gives a bound; the best of all t is taken. Because the optimal
+event is {L > epsilon}, where P - exp(epsilon) Q changes its sign, what is lost is second order in the rounding errors
+M_i - L_i, whatever these are: also for atoms off the lattice, where no law on it is that close (see `lattice_pld`).
+
+Two-sided curves of a composition on the lattice: 'float, error ledger', never called certified.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from flint import arb
+
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, TINY, Floats, Tails
+from dpverdict.audit.losses.lattice.discretise import TAIL_MASS, lattice_pair
+from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticePair, RoundedLoss, Side
+from dpverdict.audit.losses.lattice.power import ROUNDING, Parts, TiltedLaws, index_offset, tilted_power, upper_sums
+from dpverdict.balls import Exact
+from dpverdict.errors import InvalidValue
+from dpverdict.numerics.roots import Bracket
+
+_MOST = 300.0  # of the exponents of the weights: their squares are finite
+_HEAVY = 1e3  # no mass under Q is more than 1, so an outcome that is said to have more gains nothing
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tails:
+    """P[M >= j] or exp(epsilon) Q[M >= j], divided by exp(scale), for j = first, first + 1, ...
+
+    Attributes:
+        absolute, relative: bounds on the errors of every value.
+    """
+
+    first: int
+    scale: float
+    values: Floats
+    absolute: Floats
+    relative: float
+
+
+@final
+class LatticeEvent:
+    """The test of one composition."""
+
+    __slots__ = ("_interval", "_p", "_q", "_vertices")
+
+    def __init__(self, pairs: Sequence[tuple[LatticePair, int]]) -> None:
+        rounded = [(_rounded(pair), count) for pair, count in pairs]
+        self._interval = rounded[0][0].p.interval
+        self._p = TiltedLaws([(laws.p, count) for laws, count in rounded])
+        self._q = TiltedLaws([(laws.q, count) for laws, count in rounded])
+        self._vertices: tuple[Floats, Floats] | None = None
+
+    def log_delta_lower(self, epsilon: Fraction) -> float:
+        """A lower bound on log delta(epsilon); -inf where the ledger is larger than the value."""
+        p, q = self._tails(self._p, epsilon, 0), self._tails(self._q, epsilon, 1)
+        first = max(p.first, q.first)
+        number = min(p.first + p.values.size, q.first + q.values.size) - first
+        if number <= 0:
+            return -math.inf
+        inside_p, inside_q = (slice(first - t.first, first - t.first + number) for t in (p, q))
+        scale = max(p.scale, q.scale)
+        least = p.values[inside_p] * (1 - p.relative) - p.absolute[inside_p]
+        most = q.values[inside_q] * (1 + q.relative) + q.absolute[inside_q]
+        gain, cost = math.exp(p.scale - scale) * least, math.exp(q.scale - scale) * most
+        best = float((gain * (1 - 8 * ROUNDING) - cost * (1 + 8 * ROUNDING)).max())
+        if not best > 0:
+            return -math.inf
+        logarithm = scale + math.log(best)
+        return logarithm - 8 * ROUNDING * (1 + abs(logarithm) + abs(scale))
+
+    def vertices(self) -> tuple[Floats, Floats]:
+        """Levels alpha, increasing, and bounds above beta there; so are the chords between them, by a coin."""
+        if self._vertices is None:
+            p = tilted_power(self._p.parts, self._p.steering, 0.0)
+            q = tilted_power(self._q.parts, self._q.steering, 0.0)
+            first, last = min(p.first, q.first), max(p.first + p.masses.size, q.first + q.masses.size)
+            p_above, p_error = upper_sums(p, first, last)
+            q_above, q_error = upper_sums(q, first, last)
+            alphas = np.maximum.accumulate(q_above[::-1]) + q_error + 4 * ROUNDING
+            betas = np.minimum.accumulate(1.0 - p_above[::-1]) + p_error + 4 * ROUNDING
+            betas[0] = max(betas[0], 1.0)
+            self._vertices = alphas, betas
+        return self._vertices
+
+    def _tails(self, laws: TiltedLaws, epsilon: Fraction, power: int) -> _Tails:
+        """The tails, times exp(power epsilon)."""
+        law = laws.near(epsilon)
+        interval, point = float(self._interval), float(epsilon)
+        offset = index_offset(law.first, self._interval, epsilon)
+        y = offset + interval * np.arange(law.masses.size)
+        theta = law.step / interval
+        # At the lower ends the weights grow, and with them the errors of the masses: further down there is nothing.
+        start = int(np.searchsorted(theta * y, -_MOST)) if theta > 0 else 0
+        y = y[start:]
+        with np.errstate(under="ignore"):
+            kernel = np.exp(-theta * y)
+            terms = kernel * law.masses[start:]
+            values, sizes = (np.cumsum(x[::-1])[::-1] for x in (terms, np.abs(terms)))
+            norms = np.sqrt(np.cumsum((kernel * kernel)[::-1])[::-1])
+        absolute = law.transform_error * norms * 1.01 + law.outside * kernel * 1.01
+        absolute += sizes * ROUNDING * (kernel.size + 64)
+        reach = abs(offset) + interval * law.masses.size
+        exponent = (theta - power) * point
+        relative = law.relative_error + 4 * ROUNDING * (8 + abs(law.log_moment) + (theta + power) * abs(point))
+        relative += 40 * ROUNDING * theta * reach
+        return _Tails(
+            first=law.first + start,
+            scale=law.log_moment - exponent,
+            values=values,
+            absolute=absolute,
+            relative=1.1 * relative,
+        )
+
+
+def _rounded(pair: LatticePair) -> RoundedLoss:
+    """The rounded loss of a pair; of a pair without one, the optimistic law itself."""
+    if pair.rounded is not None:
+        return pair.rounded
+    law = pair.optimistic
+    with np.errstate(under="ignore", over="ignore"):
+        q = law.masses * np.exp(-law.losses) * (1 + 8 * ROUNDING * (2 + np.abs(law.losses))) + TINY
+    tested = (law.masses > 0) & (q < _HEAVY)  # an outcome may also be left out of the event
+    return RoundedLoss(
+        p=_with_masses(law, np.where(tested, law.masses, 0.0), Side.OPTIMISTIC),
+        q=_with_masses(law, np.where(tested, q, 0.0), Side.PESSIMISTIC),
+    )
+
+
+def _with_masses(law: LatticeLaw, masses: Floats, side: Side) -> LatticeLaw:
+    return LatticeLaw(interval=law.interval, lowest=law.lowest, masses=masses, infinity_mass=0.0, side=side)
+
+
+_FAR = Fraction(10**6)  # beyond -epsilon, where 1 - delta <= exp(epsilon) is nothing
+_ROOT_BITS = 64
+_CLOSE = Fraction(1, 10**12)  # the relative width of a bracket of epsilon
+_CLOSE_TO_NOTHING = Fraction(1, 1000)  # the same where the lower bound on delta vanishes, which says little
+
+METHOD = "lattice: float, error ledger"
+"""What a report calls numbers from here."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompositionLedger:
+    """The errors charged to a bound on delta(epsilon), relative to the value.
+
+    Attributes:
+        transform: rounding of the FFT and of the power.
+        outside: tilted mass that wraps around, or lies beyond the window.
+        rounding: of the tilted masses and of the final sum.
+        truncation: infinite mass of the laws (pessimistic side only), from the ends of their lattices.
+    """
+
+    transform: float
+    outside: float
+    rounding: float
+    truncation: float
+
+
+@final
+class LatticeBounds:
+    """Bounds on the curves of a composed privacy loss, from a pessimistic and an optimistic law on one lattice.
+
+    Every bound is on its side of the truth if the laws are and if the ledger of `lattice_power` holds: float64 with its
+    rounding errors bounded and included, not ball arithmetic. `lattice_strict.certified_delta` is the strict route.
+    """
+
+    __slots__ = ("_event", "_lower", "_upper")
+
+    def __init__(self, pairs: Sequence[tuple[LatticePair, int]]) -> None:
+        if not pairs:
+            raise InvalidValue("pairs", "[]", "not empty", "give at least one loss to compose")
+        for _, count in pairs:
+            if count < 1:
+                raise InvalidValue("count", count, "a whole number >= 1", "say how often the loss is composed")
+        self._upper = _Side([(pair.pessimistic, count) for pair, count in pairs])
+        self._lower = _Side([(pair.optimistic, count) for pair, count in pairs])
+        self._event = LatticeEvent(pairs) if any(pair.rounded for pair, _ in pairs) else None
+
+    @property
+    def method(self) -> str:
+        """How the bounds are computed, in words for a report."""
+        return METHOD
+
+    def log_delta_upper(self, epsilon: Exact) -> float:
+        """An upper bound on log delta(epsilon)."""
+        exact = EPSILON.exact(epsilon)
+        return min(self._upper.upper(exact)[0], 0.0) if exact > -_FAR else 0.0
+
+    def log_delta_lower(self, epsilon: Exact) -> float:
+        """A lower bound on log delta(epsilon); -inf where the ledger is larger than the value."""
+        exact = max(EPSILON.exact(epsilon), -_FAR)  # the profile falls
+        logarithm, _ = self._lower.lower(exact)
+        if self._event is not None and exact < self._upper.highest:
+            logarithm = max(logarithm, self._event.log_delta_lower(exact))
+        return min(logarithm, 0.0)
+
+    def delta_upper(self, epsilon: Exact) -> float:
+        """An upper bound on delta(epsilon)."""
+        return min(_exp_up(self.log_delta_upper(epsilon)), 1.0)
+
+    def delta_lower(self, epsilon: Exact) -> float:
+        """A lower bound on delta(epsilon)."""
+        return _exp_down(self.log_delta_lower(epsilon))
+
+    def ledgers(self, epsilon: Exact) -> tuple[CompositionLedger, CompositionLedger]:
+        """What is charged to the upper and to the lower bound on delta(epsilon), both from a law on the lattice."""
+        exact = max(EPSILON.exact(epsilon), -_FAR)
+        return self._upper.upper(exact)[1], self._lower.lower(exact)[1]
+
+    def epsilon_upper(self, delta: Exact) -> float:
+        """An epsilon >= 0 at which delta(epsilon) <= ``delta``, close to the smallest; inf if none is found."""
+        level = DELTA.exact(delta)
+        if level == 0:
+            highest = max(float(self._upper.highest), 0.0)
+            return math.inf if self._upper.infinite > 0 else math.nextafter(highest, math.inf) if highest else 0.0
+        goal = _log_of(level, -8 * ROUNDING)
+        return 0.0 if level == 1 else _root(self.log_delta_upper, goal, self._upper.highest)[1]
+
+    def epsilon_lower(self, delta: Exact) -> float:
+        """An epsilon >= 0 that the smallest one with delta(epsilon) <= ``delta`` is not below."""
+        level = DELTA.exact(delta)
+        goal = _log_of(level, 8 * ROUNDING)
+        return 0.0 if level == 1 else _root(self.log_delta_lower, goal, self._lower.highest)[0]
+
+    def beta_lower(self, alpha: Floats) -> Floats:
+        """Lower bounds on the trade-off function, at levels of any shape."""
+        alphas, betas, error = self._upper.vertices()
+        return np.clip(np.interp(ALPHA.floats(alpha), alphas - error, betas - error), 0.0, 1.0)
+
+    def beta_upper(self, alpha: Floats) -> Floats:
+        """Upper bounds on the trade-off function, at levels of any shape."""
+        levels = ALPHA.floats(alpha)
+        alphas, betas, error = self._lower.vertices()
+        upper = np.minimum(np.interp(levels, alphas + error, betas + error), 1.0 - levels)
+        if self._event is not None:
+            upper = np.minimum(upper, np.interp(levels, *self._event.vertices()))
+        return upper
+
+
+def compose_on_lattice(
+    tails_list: Sequence[tuple[Tails, int]], interval: float, *, tail_mass: float = TAIL_MASS
+) -> LatticeBounds:
+    """Two-sided bounds on the composition of losses of which only the tails are known.
+
+    Args:
+        tails_list: the tails of every distinct loss, with the number of times it is composed.
+        interval: step of the lattice; the bracket is second order in it (see `lattice_pld.lattice_pair`).
+        tail_mass: what may be truncated of every single loss, and is charged.
+
+    Raises:
+        InvalidValue: no losses, a count below 1, or an interval that does not suit them.
+
+    >>> from dpverdict.audit.losses.closed_form import GaussianLoss
+    >>> bounds = compose_on_lattice([(GaussianLoss("0.1").tails, 100)], 1e-3)
+    >>> bounds.delta_lower(1) <= GaussianLoss(1).delta(1) <= bounds.delta_upper(1)
+    True
+    """
+    return LatticeBounds([(lattice_pair(tails, interval, tail_mass=tail_mass), count) for tails, count in tails_list])
+
+
+@final
+class _Side:
+    """One side: the laws, and the tilted laws computed so far."""
+
+    __slots__ = ("_laws", "_vertices", "highest", "infinite", "interval")
+
+    def __init__(self, parts: Parts) -> None:
+        intervals = {law.interval for law, _ in parts}
+        if len(intervals) > 1:
+            raise InvalidValue("interval", str(sorted(intervals)), "the same for all losses", "use one lattice")
+        self._laws = TiltedLaws(parts)
+        self._vertices: tuple[Floats, Floats, float] | None = None
+        self.infinite = math.fsum(count * law.infinity_mass for law, count in parts) * (1 + 1e-15)
+        self.interval = parts[0][0].interval
+        self.highest = self.interval * sum(count * (law.lowest + law.masses.size - 1) for law, count in parts)
+
+    def upper(self, epsilon: Fraction) -> tuple[float, CompositionLedger]:
+        """An upper bound on log delta, where delta <= finite part + sum of the infinite masses."""
+        if epsilon >= self.highest:
+            return _log(self.infinite), CompositionLedger(transform=0, outside=0, rounding=0, truncation=1)
+        scale, value, ledger = self._evaluate(epsilon, 1.0)
+        total = value * (1 + ledger[2]) + ledger[0] + ledger[1]
+        logarithm = scale + _log(total)
+        if self.infinite > 0:
+            logarithm = float(np.logaddexp(logarithm, _log(self.infinite)))
+        truncation = math.exp(min(_log(self.infinite) - logarithm, 0.0))
+        parts = CompositionLedger(
+            transform=ledger[0] / total, outside=ledger[1] / total, rounding=ledger[2], truncation=truncation
+        )
+        return logarithm + 8 * ROUNDING * (1 + abs(logarithm)), parts
+
+    def lower(self, epsilon: Fraction) -> tuple[float, CompositionLedger]:
+        """A lower bound on log delta."""
+        if epsilon >= self.highest:
+            return _log(0.0), CompositionLedger(transform=0, outside=0, rounding=0, truncation=0)
+        scale, value, ledger = self._evaluate(epsilon, -1.0)
+        total = value * (1 - ledger[2]) - ledger[0] - ledger[1]
+        size = max(value, 1e-300)
+        parts = CompositionLedger(
+            transform=ledger[0] / size, outside=ledger[1] / size, rounding=ledger[2], truncation=0.0
+        )
+        logarithm = scale + _log(total)
+        return logarithm - (8 * ROUNDING * (1 + abs(logarithm)) if total > 0 else 0.0), parts
+
+    def _evaluate(self, epsilon: Fraction, direction: float) -> tuple[float, float, tuple[float, float, float]]:
+        """log M e^(-theta epsilon), the sum over the window, and its transform, outside and relative errors.
+
+        Losses are moved by a bound on their rounding errors: up (``direction`` 1) or down (-1).
+        """
+        law = self._laws.near(epsilon)
+        interval = float(self.interval)
+        offset = index_offset(law.first, self.interval, epsilon)
+        reach = abs(offset) + interval * law.masses.size
+        shift = 4 * ROUNDING * reach
+        start = max(0, math.floor((-offset - shift) / interval) - 1)
+        y = offset + direction * shift + interval * np.arange(start, law.masses.size)
+        start += int(np.searchsorted(y, 0.0, side="right"))
+        y = y[y > 0]
+        theta = law.step / interval
+        with np.errstate(under="ignore"):
+            kernel = np.exp(-theta * y) * -np.expm1(-y)
+        value = float(kernel @ law.masses[start:])
+        size = float(kernel @ np.abs(law.masses[start:]))
+        highest = 1.0 if theta == 0 else math.exp(theta * math.log(theta / (1 + theta)) - math.log1p(theta))
+        transform = law.transform_error * float(np.linalg.norm(kernel)) * 1.01 + size * ROUNDING * (kernel.size + 64)
+        exponent = theta * float(epsilon)
+        rounding = law.relative_error + 4 * ROUNDING * (8 + abs(law.log_moment) + abs(exponent)) + 8 * theta * shift
+        rounding += 4 * ROUNDING * theta * reach
+        return law.log_moment - exponent, value, (transform, law.outside * highest * 1.01, 1.1 * rounding)
+
+    def vertices(self) -> tuple[Floats, Floats, float]:
+        """Points (Q[L > k], P[L <= k]) of the trade-off function in increasing order, and a bound on their errors.
+
+        They are cumulative sums of the law under P (no tilt) and under Q (tilt -1). A chord between two of them is
+        within the error of a piece of the function, in both coordinates; since the function falls, the chord moved by
+        the error to the left and down, or to the right and up, is on one side of it.
+        """
+        if self._vertices is None:
+            p = tilted_power(self._laws.parts, self._laws.steering, 0.0)
+            q = tilted_power(self._laws.parts, self._laws.steering, -float(self.interval))
+            first, last = min(p.first, q.first), max(p.first + p.masses.size, q.first + q.masses.size)
+            p_above, p_error = upper_sums(p, first, last)
+            q_above, q_error = upper_sums(q, first, last)
+            alphas = np.maximum.accumulate(q_above[::-1])
+            betas = np.minimum.accumulate(1.0 - self.infinite - p_above[::-1])
+            self._vertices = alphas, betas, max(p_error, q_error) + 4 * ROUNDING
+        return self._vertices
+
+
+def _root(curve: Callable[[float], float], goal: float, highest: Fraction) -> tuple[float, float]:
+    """An epsilon >= 0 at which the curve is above the goal (or 0), and a close one at which it is not (or inf)."""
+
+    def excess(epsilon: float) -> float:
+        value = curve(epsilon)
+        return (math.inf if value > goal else -math.inf) if goal == -math.inf else value - goal
+
+    low, at_low, high, last = 0.0, excess(0.0), 1.0, max(math.nextafter(float(highest), math.inf), 0.0)
+    if at_low <= 0:
+        return 0.0, 0.0
+    while (at_high := excess(high := min(high, last))) > 0:
+        if high == last:
+            return last, math.inf
+        low, at_low, high = high, at_high, 2 * high
+    bracket = Bracket(low=Fraction(low), high=Fraction(high), at_low=arb(at_low), at_high=arb(at_high))
+    close = _CLOSE if goal > -math.inf else _CLOSE_TO_NOTHING
+    for trial in bracket.trials(_ROOT_BITS):
+        point = Fraction(float(trial))
+        if bracket.width <= close * bracket.high or not bracket.low < point < bracket.high:
+            break
+        value = excess(float(point))
+        bracket.narrow(point, arb(value), 1 if value > 0 else -1)
+    return float(bracket.low), float(bracket.high)
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
+def _log_of(level: Fraction, room: float) -> float:
+    """log(level), moved by more than its rounding errors in the direction of ``room``; any level, however small."""
+    if level == 0:
+        return -math.inf
+    top, bottom = math.log(level.numerator), math.log(level.denominator)
+    return top - bottom + room * (1 + top + bottom)
+
+
+def _exp_up(logarithm: float) -> float:
+    return math.nextafter(math.exp(logarithm) * (1 + 4 * ROUNDING), math.inf) if logarithm > -math.inf else 0.0
+
+
+def _exp_down(logarithm: float) -> float:
+    return max(math.exp(logarithm) * (1 - 4 * ROUNDING), 0.0) if logarithm > -700 else 0.0

@@ -1,0 +1,373 @@
+"""Tilted FFT powers of lattice laws: the law of a composed loss near one epsilon, with a ledger of every error.
+
+Notation: composed loss L = sum of independent losses on one lattice of step h, law p; tilted law w(x) = p(x) e^(theta
+x)/M with M = E exp(theta L). With theta such that the mean under w is epsilon, everything that matters to
+
+    delta(epsilon) = M e^(-theta epsilon) sum over x > epsilon of w(x) g(x - epsilon),   g(y) = e^(-theta y) (1 - e^-y)
+
+is of order 1, so that an absolute error of the FFT is a relative error of delta.
+
+Ledger (all in float64, u = 2^-53; nothing here is ball arithmetic, so nothing here is called certified):
+
+* *transform*: a radix-2 FFT of N non-negative numbers with sum 1 has an error of at most c log2(N) u in every entry,
+  since every path from an input to an output has modulus 1 (Higham 2002, theorem 24.2, has the l2 form). c = 8 is
+  assumed of pocketfft, as of any FFT with accurate twiddle factors; it is not proven.
+* *power*: repeated squaring has a relative error of at most 4 u per factor. Both propagate by
+  |prod (a_i + e)^m_i - prod a_i^m_i| <= e sum_i m_i prod (a_j + e)^m_j/(a_i + e).
+* *outside*: what wraps around or lies beyond the window, by a Chernoff bound on the tilted law at both ends.
+* *relative*: rounding of the tilted masses (m times one law's), of M e^(-theta epsilon), and of the sum.
+
+Tilted laws near one epsilon, kept for its neighbours, and sums over their windows.
+
+The composition of lattice laws in ball arithmetic: the strict route, for small sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias, final
+
+import numpy as np
+from flint import arb, arb_poly
+from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len, rfft
+
+from dpverdict.audit.losses.domains import EPSILON, Floats
+from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticePair
+from dpverdict.balls import Enclosure, Exact, ball, precision
+from dpverdict.errors import InvalidValue, PrecisionExhausted
+
+Parts: TypeAlias = Sequence[tuple[LatticeLaw, int]]
+"""Laws on one lattice, each with the number of times it is composed."""
+
+Spectrum: TypeAlias = NDArray[np.complex128]
+
+ROUNDING = 2.0**-53
+FFT_CONSTANT = 8.0
+MAX_WINDOW = 1 << 23
+"""The longest FFT: about 500 MB of working memory."""
+
+_WIDTH = 9.0  # standard deviations of the tilted law on either side of the window
+_OUTSIDE = 1e-16  # tilted mass outside a window that is wide enough
+_STEERING = 2048  # points of a law that steers; the bounds use all of them
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TiltedLaw:
+    """The composed law, tilted, on the window of lattice points first, first + 1, ...
+
+    Attributes:
+        step: theta h, the tilt per step of the lattice.
+        first: index of the first point of the window.
+        masses: float64, sum about 1; entries may be negative by the transform error.
+        log_moment: log M.
+        spread: standard deviation of the tilted law, in steps.
+        mean: its mean, in steps.
+        transform_error: bound on the l2 norm of the error of ``masses``.
+        outside: bound on the tilted mass outside the window.
+        relative_error: bound on the relative error of every true mass times M, before the transform.
+    """
+
+    step: float
+    first: int
+    masses: Floats
+    log_moment: float
+    spread: float
+    mean: float
+    transform_error: float
+    outside: float
+    relative_error: float
+
+
+@final
+class Steering:
+    """The cumulant function of the composed loss, from laws thinned to a few thousand points; it bounds nothing."""
+
+    __slots__ = ("_laws", "interval")
+    interval: float
+
+    def __init__(self, parts: Parts) -> None:
+        self.interval = float(parts[0][0].interval)
+        self._laws = [(*_thinned(law), count) for law, count in parts]
+
+    def moments(self, step: float) -> tuple[float, float]:
+        """Mean and variance of the composed law tilted by ``step`` per step, in steps."""
+        mean = variance = 0.0
+        for indices, masses, count in self._laws:
+            exponents = step * indices
+            weights = masses * np.exp(exponents - exponents.max())
+            weights /= weights.sum()
+            centre = float(weights @ indices)
+            mean += count * centre
+            variance += count * float(weights @ (indices - centre) ** 2)
+        return mean, variance
+
+    def step_for(self, target: float) -> float:
+        """The tilt >= 0 per step with mean ``target`` steps, roughly: Newton's method, kept in a bracket."""
+        low, high, step = 0.0, math.inf, 0.0
+        for _ in range(60):
+            mean, variance = self.moments(step)
+            if mean >= target:
+                high = step
+            else:
+                low = step
+            if abs(mean - target) <= 0.02 * math.sqrt(variance) + 1e-9 * abs(target) or high == 0.0:
+                break
+            step = step + (target - mean) / max(variance, 1e-300)
+            if not low < step < high:
+                step = 2 * low + self.interval if high == math.inf else (low + high) / 2
+            step = min(step, 50.0)
+            if low >= 50.0:
+                break
+        return step
+
+
+def _thinned(law: LatticeLaw) -> tuple[Floats, Floats]:
+    group = -(-law.masses.size // _STEERING)
+    if group == 1:
+        return law.indices, np.maximum(law.masses, 1e-320)
+    starts = np.arange(0, law.masses.size, group)
+    indices = (law.lowest + starts + (group - 1) / 2).astype(np.float64)
+    masses: Floats = np.maximum(np.add.reduceat(law.masses, starts), 1e-320)
+    return indices, masses
+
+
+def tilted_power(parts: Parts, steering: Steering, step: float) -> TiltedLaw:
+    """The composed law tilted by ``step`` per step of the lattice, on a window about its mean.
+
+    The window is widened until next to nothing is outside of it.
+
+    Raises:
+        InvalidValue: the window is longer than `MAX_WINDOW` points.
+    """
+    mean, variance = steering.moments(step)
+    width = _WIDTH
+    while True:
+        law = _on_window(parts, steering.interval, step, mean, math.sqrt(variance) + 1.0, width)
+        if law is not None:
+            return law
+        width *= 1.5
+
+
+def _on_window(
+    parts: Parts, interval: float, step: float, mean: float, spread: float, width: float
+) -> TiltedLaw | None:
+    """The tilted law on ``width`` times its spread to either side; None if that is too narrow."""
+    lowest = sum(count * law.lowest for law, count in parts)
+    highest = lowest + sum(count * (law.masses.size - 1) for law, count in parts)
+    first = max(lowest, math.floor(mean - width * spread) - 8)
+    last = min(highest, math.ceil(mean + width * spread) + 8)
+    if last - first >= MAX_WINDOW:
+        raise InvalidValue("interval", interval, f"above {interval * (last - first) / MAX_WINDOW:.1e}", "coarsen it")
+    size = next_fast_len(last - first + 1, real=True)
+    whole = first == lowest and last == highest
+    moment, relative = _log_moment(parts, step)
+    outside = 1e-290
+    if not whole:
+        tail = min(width / spread, 20.0)
+        right, left = _log_moment(parts, step + tail)[0], _log_moment(parts, step - tail)[0]
+        room = 1e-12 * (abs(right) + abs(left) + abs(moment) + tail * (abs(first) + abs(last)))
+        outside += math.exp(min(right - moment - tail * last + room, 0.0)) * (last < highest)
+        outside += math.exp(min(left - moment + tail * first + room, 0.0)) * (first > lowest)
+        if outside > _OUTSIDE and 2 * (last - first) < MAX_WINDOW:
+            return None
+    masses, error = _power(parts, step, size)
+    masses = np.roll(masses, -((first - lowest) % size))[: last - first + 1]
+    return TiltedLaw(
+        step=step,
+        first=first,
+        masses=masses,
+        log_moment=moment,
+        spread=spread,
+        mean=mean,
+        transform_error=error,
+        outside=outside,
+        relative_error=relative,
+    )
+
+
+def _tilted(law: LatticeLaw, step: float) -> tuple[Floats, float, float]:
+    """The masses times exp(step (i - peak)), the peak, and a bound on their relative error."""
+    positive = law.masses > 0
+    indices = law.indices
+    peak = float(indices[positive][np.argmax(np.log(law.masses[positive]) + step * indices[positive])])
+    exponents = step * (indices - peak)
+    with np.errstate(under="ignore", over="ignore"):
+        weights = np.where(positive, law.masses * np.exp(exponents), 0.0)
+    # What underflows is below 1e-300 in sum: it is in the 1e-290 with which `outside` begins.
+    reach = float(np.abs(exponents[weights > 0]).max())
+    return weights, peak, ROUNDING * (6 + 2 * reach)
+
+
+def _log_moment(parts: Parts, step: float) -> tuple[float, float]:
+    """log E exp(step * index) of the composed law, and the relative error of its tilted masses."""
+    total, relative = [], 0.0
+    for law, count in parts:
+        weights, peak, error = _tilted(law, step)
+        logarithm = math.log(float(weights.sum()))
+        total += [count * logarithm, count * step * peak]
+        relative += count * (error + ROUNDING * (64 + 4 * abs(logarithm) + 4 * abs(step * peak)))
+    return math.fsum(total), relative
+
+
+def _power(parts: Parts, step: float, size: int) -> tuple[Floats, float]:
+    """The circular convolution power of the tilted laws, and a bound on the l2 norm of its error."""
+    entry = (FFT_CONSTANT * max(math.log2(size), 1.0) + 4.0) * ROUNDING * 1.01
+    product: Spectrum | None = None
+    moduli: list[tuple[Floats, int]] = []
+    for law, count in parts:
+        weights, _, _ = _tilted(law, step)
+        weights /= weights.sum()
+        spectrum = rfft(_folded(weights, size))
+        moduli.append((np.sqrt(spectrum.real**2 + spectrum.imag**2) + entry, count))
+        power = _to_the_power(spectrum, count)
+        product = power if product is None else product * power
+    assert product is not None  # parts are not empty
+    bound = np.ones(product.size)
+    slope = np.zeros(product.size)
+    for modulus, count in moduli:
+        bound *= modulus**count
+        slope += count / modulus
+    spread = 2.0 * math.sqrt(2.0 / size)  # both halves of the spectrum, and room for the rounding of these norms
+    error = spread * entry * (float(np.linalg.norm(bound * slope)) + float(np.linalg.norm(bound)))
+    return irfft(product, size), error
+
+
+def _folded(weights: Floats, size: int) -> Floats:
+    """The weights wrapped around a circle of ``size`` points."""
+    if weights.size <= size:
+        return np.concatenate([weights, np.zeros(size - weights.size)])
+    rows = -(-weights.size // size)
+    padded = np.concatenate([weights, np.zeros(rows * size - weights.size)])
+    folded: Floats = padded.reshape(rows, size).sum(axis=0)
+    return folded
+
+
+def _to_the_power(base: Spectrum, exponent: int) -> Spectrum:
+    result: Spectrum | None = None
+    while True:
+        if exponent & 1:
+            result = base if result is None else result * base
+        exponent >>= 1
+        if not exponent:
+            assert result is not None  # the exponent was at least 1
+            return result
+        base = base * base
+
+
+def index_offset(first: int, interval: Fraction, epsilon: Fraction) -> float:
+    """first * interval - epsilon, rounded once."""
+    return float(first * interval - epsilon)
+
+
+_REUSE = 0.5  # a tilted law serves every epsilon within so many of its standard deviations
+_KEPT = 8
+
+
+@final
+class TiltedLaws:
+    """The composition of laws on one lattice, tilted to wherever it is asked for."""
+
+    __slots__ = ("_kept", "parts", "steering")
+    parts: Parts
+    steering: Steering
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = [(law, count) for law, count in parts]
+        self.steering = Steering(parts)
+        self._kept: list[TiltedLaw] = []
+
+    def near(self, epsilon: Fraction) -> TiltedLaw:
+        """The law with a mean of about epsilon, or the law itself if its mean is above that."""
+        target = float(epsilon / self.parts[0][0].interval)
+        for law in self._kept:
+            flat = law.step == 0.0 and target <= law.mean
+            if flat or abs(law.mean - target) <= _REUSE * law.spread:
+                return law
+        law = tilted_power(self.parts, self.steering, self.steering.step_for(target))
+        self._kept = [law, *self._kept[: _KEPT - 1]]
+        return law
+
+
+def upper_sums(law: TiltedLaw, first: int, last: int) -> tuple[Floats, float]:
+    """The masses at and above every index from ``first`` to ``last``, and a bound on their errors."""
+    total = math.exp(law.log_moment)
+    sums = np.append(np.cumsum(law.masses[::-1])[::-1], 0.0) * total
+    places = np.clip(np.arange(first, last + 1) - law.first, 0, law.masses.size)
+    size = law.masses.size
+    error = law.transform_error * math.sqrt(size) + law.outside + law.relative_error + 2 * ROUNDING * size
+    return sums[places], 1.1 * total * error + 8 * ROUNDING * (1 + abs(law.log_moment))
+
+
+MAX_DEGREE = 1 << 17
+"""The most points a composed law may have on this route."""
+
+_MAX_BITS = 1 << 14
+
+
+def certified_delta(pairs: Sequence[tuple[LatticePair, int]], epsilon: Exact) -> Enclosure:
+    """Encloses delta(epsilon) of every loss that the pairs bracket, composed: from the exact powers of both laws.
+
+    The composition is certified. That the laws bracket the losses is what their maker states: for certain
+    (`laplace_lattice`), or as far as the tails are as accurate as they say (`lattice_pair`).
+
+    Args:
+        pairs: laws on one lattice, each with the number of times it is composed.
+        epsilon: any real number.
+
+    Raises:
+        InvalidValue: no pairs, different lattices, or a composed law of more than `MAX_DEGREE` points.
+        PrecisionExhausted: cancellation beyond 16384 bits.
+    """
+    exact = EPSILON.exact(epsilon)
+    lower = profile_ball([(pair.optimistic, count) for pair, count in pairs], exact)
+    upper = profile_ball([(pair.pessimistic, count) for pair, count in pairs], exact)
+    one = arb(1)
+    return Enclosure.hull(lower, upper if upper.upper() <= one else one.max(lower))
+
+
+def profile_ball(parts: Sequence[tuple[LatticeLaw, int]], epsilon: Fraction, *, bits: int = 60) -> arb:
+    """delta(epsilon) of the composition of the laws themselves, with at least ``bits`` accurate bits, or exactly.
+
+    An infinite loss of any part is an infinite loss of the whole: its mass is 1 minus the product of the finite ones.
+    """
+    if not parts:
+        raise InvalidValue("pairs", "[]", "not empty", "give at least one loss to compose")
+    intervals = {law.interval for law, _ in parts}
+    if len(intervals) > 1:
+        raise InvalidValue("interval", str(sorted(intervals)), "the same for all losses", "use one lattice")
+    degree = sum(count * (law.masses.size - 1) for law, count in parts)
+    if degree > MAX_DEGREE:
+        raise InvalidValue("pairs", f"{degree} points", f"at most {MAX_DEGREE} points", "use LatticeBounds")
+    working = bits + 68
+    while working <= _MAX_BITS:
+        with precision(working):
+            value = _profile(parts, parts[0][0].interval, epsilon)
+        if value.is_exact() or value.rel_accuracy_bits() >= bits:
+            return value
+        working *= 2
+    raise PrecisionExhausted("delta", _MAX_BITS, "the value may be exactly 0")
+
+
+def _profile(parts: Sequence[tuple[LatticeLaw, int]], interval: Fraction, epsilon: Fraction) -> arb:
+    power = arb_poly([1])
+    finite, lowest = arb(1), 0
+    infinite = False
+    for law, count in parts:
+        power *= arb_poly([arb(mass) for mass in law.masses.tolist()]) ** count
+        finite *= (1 - arb(law.infinity_mass)) ** count
+        infinite = infinite or law.infinity_mass > 0
+        lowest += count * law.lowest
+    total = 1 - finite if infinite else arb(0)
+    first = max(0, epsilon // interval + 1 - lowest)  # the first loss above epsilon
+    masses = power.coeffs()
+    step = (-ball(interval)).exp()
+    decay = (ball(epsilon) - ball((lowest + first) * interval)).exp()
+    for mass in masses[first:]:
+        total += mass * (1 - decay)
+        decay *= step
+    return total

@@ -1,0 +1,1 @@
+"""one Report and its faces: terminal, JSON, HTML."""

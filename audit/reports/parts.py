@@ -1,0 +1,112 @@
+"""The parts a report is made of: sections of text and tables, each with the kind of evidence it holds.
+
+The certified numbers that every face of a report shows, computed in one place.
+
+A report states a privacy profile and a trade-off function at round levels, plus the levels of the claim itself. Each
+number is an enclosure; the claim beside it is what the claim allows, on its own side.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.balls import Enclosure, Real
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
+
+
+class Evidence(enum.Enum):
+    """What a section rests on; no section rests on both."""
+
+    EXACT = "exact evidence: ball or rational arithmetic, no error probability"
+    STATISTICAL = "statistical evidence: samples, with an error probability"
+    NONE = "no evidence: what was audited, and how to run it again"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows of text under a header; without a header, the first column names what the others say.
+
+    Attributes:
+        caption: what the rows are, in a few words; may be empty.
+        header: the names of the columns, or () for a list of facts.
+        rows: the cells; all rows have the same length, that of the header if there is one.
+    """
+
+    caption: str = ""
+    header: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of a report under one title.
+
+    Attributes:
+        anchor: the name of the section in a link, unique in the report.
+        title: its heading.
+        evidence: what it rests on.
+        text: paragraphs.
+        tables: tables, in order.
+    """
+
+    anchor: str
+    title: str
+    evidence: Evidence
+    text: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+def facts(named: Mapping[str, str], *, caption: str = "") -> Table:
+    """A list of facts, one row for each name."""
+    return Table(caption=caption, rows=tuple(named.items()))
+
+
+EPSILONS: Final = tuple(map(Fraction, ("0", "1/2", "1", "2", "4", "8")))
+"""Where delta is stated, beside the epsilon of the claim."""
+
+DELTAS: Final = tuple(map(Fraction, ("1e-3", "1e-5", "1e-6", "1e-9")))
+"""Where epsilon is stated, beside the delta of the claim."""
+
+ALPHAS: Final = tuple(map(Fraction, ("1/1000", "1/100", "1/20", "1/10", "1/4", "1/2", "3/4")))
+"""Where beta is stated: type I errors."""
+
+
+def stated_epsilons(claim: Guarantee) -> tuple[Fraction, ...]:
+    """The epsilons at which a report states delta, increasing."""
+    own = {claim.epsilon} if isinstance(claim, PureDP | ApproximateDP) else set()
+    return tuple(sorted({*EPSILONS, *own}))
+
+
+def stated_deltas(claim: Guarantee) -> tuple[Fraction, ...]:
+    """The deltas at which a report states epsilon, decreasing."""
+    own = {claim.delta} if isinstance(claim, ApproximateDP) and claim.delta > 0 else set()
+    return tuple(sorted({*DELTAS, *own}, reverse=True))
+
+
+def stated_profile(loss: PrivacyLoss, claim: Guarantee) -> list[tuple[Fraction, Enclosure, Fraction]]:
+    """Rows (epsilon, the certified delta, the delta that the claim allows at most)."""
+    return [(e, loss.certified_delta(e), claimed_delta_upper(claim, e)) for e in stated_epsilons(claim)]
+
+
+def stated_trade_off(loss: PrivacyLoss, claim: Guarantee) -> list[tuple[Fraction, Enclosure, Fraction]]:
+    """Rows (alpha, the certified beta, the beta that the claim allows at least)."""
+    return [(a, loss.certified_beta(a), claimed_beta_lower(claim, a)) for a in ALPHAS]
+
+
+def claimed_delta_upper(claim: Guarantee, epsilon: Fraction) -> Fraction:
+    """What the claim allows delta to be at an exact epsilon, at most."""
+    if isinstance(claim, PureDP | ApproximateDP) and epsilon == claim.epsilon:
+        return claim.delta if isinstance(claim, ApproximateDP) else Fraction(0)
+    return Fraction(claim.delta_upper(Enclosure.of(Real.of(epsilon)).lower))  # the profile decreases
+
+
+def claimed_beta_lower(claim: Guarantee, alpha: Fraction) -> Fraction:
+    """What the claim allows beta to be at an exact alpha, at least."""
+    return Fraction(claim.beta_lower(min(Enclosure.of(Real.of(alpha)).upper, 1.0)))  # the trade-off function decreases

@@ -1,0 +1,184 @@
+"""One audit, one object: the claim, the exact evidence, the statistical evidence, and what it takes to run it again.
+
+A `Report` has three faces: `report_terminal.print_report`, `report_json.write_json` and `report_html.write_html`. All
+three say the same; none computes a bound of its own, and none puts exact and statistical evidence in one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, final
+
+from dpverdict.audit.distinguishing.low_bits import FloatLeak
+from dpverdict.audit.distinguishing.result import DistinguishingTest
+from dpverdict.audit.exact.verdict import Status, Verdict
+from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
+from dpverdict.audit.implementation.embedding import EmbeddingCheck
+from dpverdict.audit.implementation.grey_box import GreyBoxFinding
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.numerics.text import at_least
+
+if TYPE_CHECKING:
+    from dpverdict.audit.distinguishing.sequential import SequentialTest
+
+EXIT_CODES: Final[Mapping[Status, int]] = {Status.CERTIFIED: 0, Status.REFUTED: 1, Status.INCONCLUSIVE: 3}
+"""What the command line returns to the shell; 2 is a usage error."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything that one audit found.
+
+    Args:
+        name: the mechanism, as the user wrote it.
+        claim: the guarantee that was audited.
+        created: when the audit ran, in UTC.
+        parameters: the parameters of the mechanism, in words; of any text, it is never read as markup.
+        verdict: exact evidence; None for a black box.
+        worst: the worst neighbouring pair and its privacy loss; None for a black box.
+        embedding: whether Algorithm 1 is the image of the standard mechanism; None where that is not claimed.
+        test: statistical evidence from a fixed number of samples; None if there is none.
+        sequential: the same from pairs drawn one after another; None if there is none.
+        membership: the membership-inference game of one record of a real table, in words; None if there is no table.
+        implementation: what a few runs with known random numbers show of the code; empty if nothing was run.
+        leak: the search through the low bits of the outputs; None if the claim is not audited as one about float64.
+        covariance: the distinct entries of the covariance of the noise, exactly; None for a black box.
+        assumptions: what is taken for granted.
+        seed: the seed of every random number; None if nothing was sampled.
+        versions: of the software, by name.
+        command: the command line that makes this report again.
+
+    Raises:
+        InvalidValue: no evidence at all, evidence about another claim, or a time that is not in UTC.
+    """
+
+    name: str
+    claim: Guarantee
+    created: datetime
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    verdict: Verdict | None = None
+    worst: WorstCase | None = None
+    embedding: EmbeddingCheck | None = None
+    test: DistinguishingTest | None = None
+    sequential: SequentialTest | None = None
+    membership: Mapping[str, str] | None = None
+    implementation: tuple[GreyBoxFinding, ...] = ()
+    leak: FloatLeak | None = None
+    covariance: Mapping[str, Fraction] | None = None
+    assumptions: tuple[str, ...] = ()
+    seed: int | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    command: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.created.utcoffset() != timedelta(0):
+            raise InvalidValue("created", self.created, "a time in UTC", "use datetime.now(timezone.utc)")
+        tests = {"test": self.test, "sequential": self.sequential, "leak": self.leak}
+        if self.verdict is None and self.test is None and self.sequential is None:
+            raise InvalidValue("evidence", None, "a verdict, a test or both", "run certify or distinguish first")
+        for name, evidence in {"verdict": self.verdict, **tests}.items():
+            if evidence is not None and evidence.claim != self.claim:
+                requirement = f"about the claim {self.claim.describe()}"
+                raise InvalidValue(
+                    f"{name}.claim", evidence.claim.describe(), requirement, "audit one claim per report"
+                )
+
+    @property
+    def disagreement(self) -> str | None:
+        """The sentence to read first when two kinds of evidence contradict each other; None when they do not."""
+        status = None if self.verdict is None else self.verdict.status
+        if status is not Status.REFUTED and self.embedding is not None and not self.embedding.holds:
+            failed = ", ".join(finding.name for finding in self.embedding.findings if not finding.holds)
+            found = "Nothing exact refutes" if status is None else f"The exact audit says {status.name} of"
+            return (
+                f"{found} {self.claim.describe()}, but the embedding check fails ({failed}): the mechanism that runs "
+                "is not Algorithm 1 at the claimed mu."
+            )
+        if status is not Status.REFUTED and self.leak is not None and self.leak.refuted:
+            exact = "" if status is None else f"; the exact audit, which is about real numbers, says {status.name}"
+            return (
+                f"The float64 outputs break {self.claim.describe()} with an error probability of at most "
+                f"{self.leak.error_probability:g}: their low bits tell the data{exact}."
+            )
+        if self.test is None:
+            return None
+        error = f"with an error probability of at most {self.test.error_probability:g}"
+        cause = "the sampler does not do what the analysis describes, or an assumption does not hold"
+        if status is Status.CERTIFIED and self.test.refuted:
+            claim = self.claim.describe()
+            return f"The exact audit certifies {claim}, but the releases contradict it {error}: {cause}."
+        if self._exceeds_exact_mu:
+            bound = f"mu is at least {at_least(self.test.mu_lower, 6)} {error}"
+            return f"The releases contradict the exact analysis ({bound}, above the exact worst case): {cause}."
+        return None
+
+    @property
+    def _exceeds_exact_mu(self) -> bool:
+        """Whether the releases are farther apart than the exact analysis allows for any neighbours."""
+        mu = None if self.worst is None else gdp_parameter(self.worst.loss)
+        return self.test is not None and mu is not None and self.test.mu_lower > mu.upper
+
+    @property
+    def agreement(self) -> str | None:
+        """How the statistical evidence stands to the exact verdict, in a sentence; None without both."""
+        if self.verdict is None or self.test is None:
+            return None
+        if self.disagreement is not None:
+            return self.disagreement
+        match self.verdict.status, self.test.refuted:
+            case Status.CERTIFIED, _:
+                return "Agrees with the exact audit: the releases show nothing against the claim it certifies."
+            case Status.REFUTED, True:
+                return "Agrees with the exact audit: both refute the claim."
+            case Status.REFUTED, False:
+                return "The exact audit refutes the claim; that these samples do not is no evidence for it."
+            case _:
+                return "The exact audit is undecided."
+
+    @property
+    def status(self) -> Status:
+        """The exact verdict, unless the releases contradict it; a test alone can refute, never certify."""
+        found = Status.INCONCLUSIVE if self.verdict is None else self.verdict.status
+        if any(one is not None and one.refuted for one in (self.test, self.sequential, self.leak)):
+            return Status.REFUTED
+        another_law = self._exceeds_exact_mu or (self.embedding is not None and not self.embedding.holds)
+        if found is Status.CERTIFIED and another_law:
+            return Status.INCONCLUSIVE  # the certificate may speak of another law than that of the releases
+        return found
+
+    @property
+    def exit_code(self) -> int:
+        """0 for CERTIFIED, 1 for REFUTED, 3 for INCONCLUSIVE."""
+        return EXIT_CODES[self.status]
+
+    @property
+    def answer(self) -> str:
+        """One sentence: why the status is what it is."""
+        if self.disagreement is not None:
+            return self.disagreement
+        verdict, claim = self.verdict, self.claim.describe()
+        if verdict is not None and verdict.certificate is not None:
+            return f"Certified by {verdict.certificate.method}: {_sentence(verdict.certificate.statement)}"
+        if verdict is not None and verdict.witness is not None:
+            return f"The claim {claim} is false: {_sentence(verdict.witness.statement)}"
+        test = next((one for one in (self.test, self.sequential) if one is not None and one.refuted), None)
+        if test is not None:
+            return f"The claim {claim} is false, unless a test with error probability {test.error_probability:g} erred."
+        if verdict is not None and verdict.reason is not None:
+            return f"Neither shown nor refuted: {_sentence(verdict.reason)}"
+        return f"Nothing against {claim} was found in the samples; a test can refute a claim, but never certify it."
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dpverdict.audit.reports.html import card
+
+        return card(self)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else text + "."

@@ -1,0 +1,239 @@
+"""What a report says of the implementation: facts that need no statistics, and the low bits of the outputs.
+
+What a report says, section by section, in words and tables: the text that the terminal and the page share.
+
+A section is exact, statistical or neither, and says so; a table belongs to one section. That is how exact and
+statistical evidence stay apart in every face.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dpverdict.audit.distinguishing.low_bits import FloatLeak
+from dpverdict.audit.distinguishing.result import Order
+from dpverdict.audit.exact.verdict import Certificate, Witness
+from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
+from dpverdict.audit.implementation.embedding import EmbeddingCheck, Finding
+from dpverdict.audit.implementation.grey_box import GreyBoxFinding
+from dpverdict.audit.reports.parts import Evidence, Section, Table, facts, stated_deltas, stated_profile
+from dpverdict.audit.reports.report import Report
+from dpverdict.audit.reports.statistics import sequential_section, statistics_section
+from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.numerics.text import at_least, at_most, decimal, shown
+
+WORDS: dict[bool | None, str] = {True: "holds", False: "FAILS", None: "not checked"}
+
+
+def implementation_section(findings: Sequence[GreyBoxFinding]) -> Section:
+    """The checks of `grey_box`, one row each."""
+    rows = tuple((found.name, WORDS[found.holds], found.seen) for found in findings)
+    text = ["What a few runs with known random numbers show of the code. No check here refutes or certifies a claim."]
+    failed = [found for found in findings if found.holds is False and found.breaks_privacy]
+    if failed:
+        text.append(f"No claim survives this: {'; '.join(found.seen for found in failed)}.")
+    table = Table(header=("check", "result", "seen"), rows=rows)
+    return Section(
+        anchor="implementation", title="Implementation", evidence=Evidence.NONE, text=tuple(text), tables=(table,)
+    )
+
+
+def leak_section(leak: FloatLeak) -> Section:
+    """What the search through the low bits found, with its error probability."""
+    named = {
+        "result": "the claim is refuted for float64 outputs" if leak.refuted else "no leak of the kinds looked for",
+        "p-value": f"{leak.p_value:.3g}",
+        "error probability": f"{leak.error_probability:g}",
+        "epsilon": f"at least {at_least(leak.epsilon_lower, 6)} at delta = {leak.delta:.6g}",
+    }
+    if leak.event is not None and leak.counts is not None:
+        first, trials, second, others = leak.counts.four
+        sides = ("dataset", "neighbour")
+        likely, unlikely = sides if leak.order is Order.DATASET_FIRST else sides[::-1]
+        named["outputs"] = str(leak.event.describe()["in words"])
+        named["counts"] = f"{first} of {trials} on the {likely}, {second} of {others} on the {unlikely}, fresh trials"
+    named |= {"samples": f"{leak.samples} per dataset, a quarter of them to find the set", "seed": str(leak.seed)}
+    text = (
+        "The float64 outputs, bit for bit, searched for sets that only one of the two datasets produces. A claim about "
+        "real numbers is not touched by this; rounding the release to a coarse grid is the remedy.",
+    )
+    return Section(
+        anchor="low-bits", title="Low bits", evidence=Evidence.STATISTICAL, text=text, tables=(facts(named),)
+    )
+
+
+STATISTICAL_METHOD = "two-sample test"
+"""The method of a finding of an embedding check that rests on samples; every other method is exact."""
+
+
+def is_statistical(finding: Finding) -> bool:
+    """Whether a finding of an embedding check rests on samples."""
+    return finding.method == STATISTICAL_METHOD
+
+
+def all_assumptions(report: Report) -> tuple[str, ...]:
+    """What is taken for granted anywhere in the report, each assumption once."""
+    verdict = report.verdict
+    certified = () if verdict is None or verdict.certificate is None else verdict.certificate.assumptions
+    return tuple(dict.fromkeys((*report.assumptions, *certified)))
+
+
+def sections(report: Report) -> tuple[Section, ...]:
+    """Every section of the report that has something to say, in reading order."""
+    return tuple(_sections(report))
+
+
+def _sections(report: Report) -> Iterator[Section]:
+    yield _subject(report)
+    yield from exact_sections(report)
+    if report.embedding is not None:
+        yield from _embedding(report.embedding)
+    if report.test is not None:
+        yield statistics_section(report.test, report.agreement)
+    if report.sequential is not None:
+        yield sequential_section(report.sequential)
+    if report.leak is not None:
+        yield leak_section(report.leak)
+    if report.implementation:
+        yield implementation_section(report.implementation)
+    if report.membership:
+        table = facts(report.membership)
+        yield Section(anchor="membership", title="Membership of one record", evidence=Evidence.EXACT, tables=(table,))
+    assumptions = all_assumptions(report)
+    if assumptions:
+        rows = tuple((f"{i}", text) for i, text in enumerate(assumptions, 1))
+        yield Section(anchor="assumptions", title="Assumptions", evidence=Evidence.NONE, tables=(Table(rows=rows),))
+    yield _reproduction(report)
+
+
+def _subject(report: Report) -> Section:
+    named = {"mechanism": report.name, **report.parameters, "claim": report.claim.describe()}
+    return Section(anchor="subject", title="What was audited", evidence=Evidence.NONE, tables=(facts(named),))
+
+
+def exact_sections(report: Report) -> Iterator[Section]:
+    """The worst neighbour, the certificate or witness, the numbers, and the covariance of the noise."""
+    if report.worst is not None:
+        yield _worst(report.worst)
+    if report.verdict is not None:
+        if report.verdict.certificate is not None:
+            yield _certificate(report.verdict.certificate)
+        if report.verdict.witness is not None:
+            yield _witness(report.verdict.witness)
+        if report.verdict.reason is not None:
+            yield Section(
+                anchor="reason", title="What is undecided", evidence=Evidence.EXACT, text=(report.verdict.reason,)
+            )
+    if report.worst is not None:
+        yield _numbers(report.worst, report.claim)
+    if report.covariance:
+        yield Section(
+            anchor="covariance",
+            title="Covariance of the noise",
+            evidence=Evidence.EXACT,
+            tables=(
+                Table(
+                    header=("entry", "value (rounded)"),
+                    rows=tuple((name, decimal(value)) for name, value in report.covariance.items()),
+                ),
+            ),
+        )
+
+
+def _worst(worst: WorstCase) -> Section:
+    named = {
+        "worst neighbours": worst.description,
+        "an example": worst.pair.describe(),
+        "why the worst": worst.justification,
+    }
+    mu = gdp_parameter(worst.loss)
+    if mu is not None:
+        named["exact GDP mu" if worst.exact else "GDP mu, at most"] = shown(mu, 17)
+    return Section(anchor="worst", title="Worst neighbours", evidence=Evidence.EXACT, tables=(facts(named),))
+
+
+def _numbers(worst: WorstCase, claim: Guarantee) -> Section:
+    loss = worst.loss
+    text: tuple[str, ...] = ()
+    if not worst.exact:
+        text = ("These curves are of a pair of laws that dominates every pair of neighbours: bounds from above.",)
+    profile = Table(
+        caption="Privacy profile: the hockey-stick divergence delta at epsilon",
+        header=("epsilon", "delta, certified", "delta, claimed at most"),
+        rows=tuple((decimal(e), shown(exact), at_most(claimed)) for e, exact, claimed in stated_profile(loss, claim)),
+    )
+    inverse = Table(
+        caption="The smallest epsilon for a delta",
+        header=("delta", "epsilon, certified"),
+        rows=tuple((decimal(delta), shown(loss.certified_epsilon(delta))) for delta in stated_deltas(claim)),
+    )
+    return Section(
+        anchor="numbers", title="Exact privacy", evidence=Evidence.EXACT, text=text, tables=(profile, inverse)
+    )
+
+
+def _certificate(certificate: Certificate) -> Section:
+    named = {
+        "decided by": certificate.method,
+        "inequality": certificate.statement,
+        "source SHA-256": certificate.source_sha256,
+    }
+    return Section(anchor="certificate", title="Certificate", evidence=Evidence.EXACT, tables=(facts(named),))
+
+
+def _witness(witness: Witness) -> Section:
+    named = {
+        "neighbours": witness.difference,
+        "example": witness.pair.describe(),
+        "event": witness.event,
+        "P(event)": shown(witness.probability, 12),
+        "Q(event)": shown(witness.neighbour_probability, 12),
+        "violated": witness.statement,
+    }
+    text = (
+        "P is the law of the release on the dataset, Q its law on the neighbour. To check by hand: compute both "
+        "probabilities of the event from the law of the noise, and put them into the inequality of the claim.",
+    )
+    return Section(anchor="witness", title="Witness", evidence=Evidence.EXACT, text=text, tables=(facts(named),))
+
+
+def _embedding(check: EmbeddingCheck) -> Iterator[Section]:
+    about = (
+        "Whether the mechanism that runs is h^-1 of the standard Gaussian mechanism in d + 1 dimensions (Lebeda 2024)."
+    )
+    exact = [finding for finding in check.findings if not is_statistical(finding)]
+    sampled = [finding for finding in check.findings if is_statistical(finding)]
+    if exact:
+        yield Section(
+            anchor="embedding",
+            title="Embedding",
+            evidence=Evidence.EXACT,
+            text=(about,),
+            tables=(_findings(exact),),
+        )
+    if sampled:
+        trials = (
+            f"{check.samples} samples, seed {check.seed}; all of these tests together raise a false alarm with a "
+            f"probability of at most {check.error_probability:g}."
+        )
+        yield Section(
+            anchor="embedding-samples",
+            title="Embedding, on samples",
+            evidence=Evidence.STATISTICAL,
+            text=(about, trials) if not exact else (trials,),
+            tables=(_findings(sampled),),
+        )
+
+
+def _findings(findings: list[Finding]) -> Table:
+    rows = tuple((f.name, "holds" if f.holds else "FAILS", f.method, f.detail) for f in findings)
+    return Table(header=("what was checked", "finding", "method", "detail"), rows=rows)
+
+
+def _reproduction(report: Report) -> Section:
+    named = {} if report.command is None else {"command": report.command}
+    named["seed"] = "none: nothing was sampled" if report.seed is None else str(report.seed)
+    if report.versions:
+        named["versions"] = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    named["created"] = report.created.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return Section(anchor="reproduction", title="Reproduction", evidence=Evidence.NONE, tables=(facts(named),))

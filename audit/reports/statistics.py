@@ -1,0 +1,262 @@
+"""The statistical part of a report: samples, bounds with their error probability, and the ledger of what they cost.
+
+The part of a report about a sequential test: how many pairs it took, and what won.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from dpverdict.audit.distinguishing.result import DistinguishingTest, Event, LedgerRow, Order, Role, StatisticalWitness
+from dpverdict.audit.reports.drawing import Box
+from dpverdict.audit.reports.parts import Evidence, Section, Table, facts
+from dpverdict.numerics.text import at_least, at_most
+
+if TYPE_CHECKING:
+    from dpverdict.audit.distinguishing.sequential import SequentialTest
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """How the numbers of a test came about, in words.
+
+    Attributes:
+        origin: after "found".
+        per_side: after the number of samples.
+        numbers: what a test looks at.
+        given: what was given for each side.
+        drawn: what is counted.
+        sides: P and Q, in a sentence.
+        columns: P and Q, as headings.
+    """
+
+    origin: str
+    per_side: str
+    numbers: str
+    given: str
+    drawn: str
+    sides: tuple[str, str]
+    columns: tuple[str, str]
+
+
+RELEASED: Final = Words(
+    origin="by running the mechanism on two neighbouring datasets",
+    per_side="per dataset",
+    numbers="outputs",
+    given="datasets",
+    drawn="releases",
+    sides=("on the dataset", "on the neighbour"),
+    columns=("on dataset", "on neighbour"),
+)
+RECORDED: Final = Words(
+    origin="in scores that were recorded elsewhere, with the canary and without it; no mechanism was run",
+    per_side="scores",
+    numbers="scores",
+    given="given scores",
+    drawn="scores",
+    sides=("with the canary", "without it"),
+    columns=("with canary", "without"),
+)
+
+
+def statistics_section(test: DistinguishingTest, agreement: str | None) -> Section:
+    """What the samples say, what the bounds cost, and how it stands to the exact audit (in a sentence of its own)."""
+    outcome = "refuted" if test.refuted else "not refuted"
+    named = {
+        "claim": f"{test.claim.describe()}: {outcome}",
+        "error probability": f"at most {test.error_probability:g}, for the refutation and the bounds below together",
+        "p-value": f"at most {at_most(test.p_value, 4)}",
+        "GDP mu": f"at least {at_least(test.mu_lower, 6)}",
+    }
+    if test.epsilon_lower is not None and test.delta is not None:
+        named["epsilon"] = f"at least {at_least(test.epsilon_lower, 6)} at delta = {test.delta:.6g}"
+    if measured_boxes(test):
+        named["rectangles"] = (
+            f"{len(measured_boxes(test))} of the trade-off plot, with an error probability of their own, at most "
+            f"{test.region.error_probability:g}; never used to refute"
+        )
+    words = RECORDED if test.recorded else RELEASED
+    named |= {
+        "samples": f"{test.samples} {words.per_side} ({test.explored} of them learned scores and chose events)",
+        "score": test.score,
+        words.numbers: test.mode,
+        "seed": str(test.seed),
+    }
+    text = (
+        f"Lower bounds found {words.origin}. They can refute the claim, with the stated error probability; they never "
+        "certify it.",
+        *(() if agreement is None else (agreement,)),
+    )
+    tables = [facts(named)]
+    if test.witness is not None:
+        tables.append(_witness_table(test.witness, words))
+    tables.append(_ledger_table(test, words))
+    return Section(
+        anchor="statistics",
+        title="Statistical evidence",
+        evidence=Evidence.STATISTICAL,
+        text=text,
+        tables=tuple(tables),
+    )
+
+
+def statistical_tiles(test: DistinguishingTest) -> dict[str, str]:
+    """The numbers to read first, by name."""
+    said = f"from {test.samples} samples, error probability {test.error_probability:g}"
+    tiles = {f"Lower bound of mu {said}": f"at least {at_least(test.mu_lower, 5)}"}
+    if test.epsilon_lower is not None and test.delta is not None:
+        tiles = {
+            f"Lower bound of epsilon {said}": f"at least {at_least(test.epsilon_lower, 5)} at delta = {test.delta:.6g}"
+        } | tiles
+    return tiles
+
+
+def measured_boxes(test: DistinguishingTest) -> list[Box]:
+    """The rectangles in which the trade-off function lies, all at once; those that say nothing are left out."""
+    region = test.region
+    sides = zip(region.alpha_lower, region.alpha_upper, region.beta_lower, region.beta_upper, strict=True)
+    boxes = [Box(*(float(side) for side in box)) for box in sides]
+    return [box for box in boxes if box.alpha_upper - box.alpha_lower < 1 and box.beta_upper - box.beta_lower < 1]
+
+
+def region_table(test: DistinguishingTest) -> Table:
+    """The corners of the rectangles."""
+    rows = tuple(
+        (
+            at_least(box.alpha_lower, 5),
+            at_most(box.alpha_upper, 5),
+            at_least(box.beta_lower, 5),
+            at_most(box.beta_upper, 5),
+        )
+        for box in measured_boxes(test)
+    )
+    return Table(
+        caption=f"Measured rectangles: all hold at once, error probability {test.region.error_probability:g}",
+        header=("alpha at least", "alpha at most", "beta at least", "beta at most"),
+        rows=rows,
+    )
+
+
+def _ledger_table(test: DistinguishingTest, words: Words) -> Table:
+    rows = tuple(_ledger_row(row) for row in test.ledger if row.role is Role.TEST)
+    return Table(
+        caption="Ledger: what each statement costs; the shares sum to the error probability of the test",
+        header=("statement", "bound", "tested by", *words.columns, "p", "share"),
+        rows=rows,
+    )
+
+
+def _ledger_row(row: LedgerRow) -> tuple[str, ...]:
+    dataset, neighbour = "-", "-"
+    tested = "-"
+    if row.event is not None:
+        tested = f"score {_comparison(row.event)} {row.event.threshold:.6g} ({row.score})"
+    if row.counts is not None:
+        dataset = f"{row.counts.dataset_count} of {row.counts.dataset_trials}"
+        neighbour = f"{row.counts.neighbour_count} of {row.counts.neighbour_trials}"
+    if row.payoff is not None:
+        tested = f"{row.payoff['kind']} payoff ({row.score})"
+        dataset, neighbour = f"mean {row.payoff['dataset_mean']:.6g}", f"mean {row.payoff['neighbour_mean']:.6g}"
+    return (
+        row.what,
+        "-" if row.bound is None else at_least(row.bound, 6),
+        tested,
+        dataset,
+        neighbour,
+        "-" if row.p_value is None else at_most(row.p_value, 3),
+        f"{row.error_share:.3g}",
+    )
+
+
+def _comparison(event: Event) -> str:
+    return ">=" if event.order is Order.DATASET_FIRST else "<="
+
+
+def _witness_table(witness: StatisticalWitness, words: Words) -> Table:
+    row = witness.row
+    named = {"violated": witness.inequality}
+    if row.event is not None:
+        named["event"] = f"{row.event.describe()} ({row.event.order.value})"
+    if row.counts is not None:
+        counts = row.counts
+        first, second = words.sides
+        named[first] = f"{counts.dataset_count} times in {counts.dataset_trials} {words.drawn}"
+        named[second] = f"{counts.neighbour_count} times in {counts.neighbour_trials} {words.drawn}"
+    if row.payoff is not None:
+        named["payoff"] = ", ".join(f"{name} {_short(value)}" for name, value in row.payoff.items())
+    named["decided on trials"] = row.confirmed
+    named[words.given] = f"of shape {witness.dataset_shape} and {witness.neighbour_shape}"
+    named["score"] = ", ".join(f"{name}: {_short(value)}" for name, value in witness.score.items())
+    return facts(named, caption="The event that contradicts the claim")
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 120 else text[:100] + f"... ({len(text)} characters; complete in the JSON)"
+
+
+def sequential_section(test: SequentialTest) -> Section:
+    """What the pairs say, the bettors, and, of a refuted claim, the one that won."""
+    outcome = "not refuted" if test.stopped_at is None else f"refuted after {test.stopped_at} pairs of releases"
+    named = {
+        "claim": f"{test.claim.describe()}: {outcome}",
+        "error probability": f"at most {test.error_probability:g}, however often one looks",
+        "p-value": f"at most {at_most(test.p_value, 4)}",
+        "wealth": f"{test.e_value:.4g}; it starts at 1, and does not grow in the mean if the claim holds",
+        **_bounds(test),
+        "pairs": f"{test.samples}, of which {test.bet_on} were bet on; the others learned scores",
+        RELEASED.numbers: test.mode,
+        "seed": str(test.seed),
+    }
+    text = (
+        f"Found {RELEASED.origin}, pair by pair, up to the pair at which the claim fell. Such a test can refute the "
+        "claim, with the stated error probability; it never certifies it.",
+    )
+    tables = [facts(named)]
+    if test.witness is not None:
+        tables.append(_witness(test))
+    scores = tuple((name, f"{weight:.4g}") for name, weight in test.scores.items())
+    tables.append(
+        Table(caption="Bettors: the weighted mean of their wealths counts", header=("score", "weight"), rows=scores)
+    )
+    return Section(
+        anchor="sequential",
+        title="Statistical evidence, pair by pair",
+        evidence=Evidence.STATISTICAL,
+        text=text,
+        tables=tuple(tables),
+    )
+
+
+def sequential_tiles(test: SequentialTest) -> dict[str, str]:
+    """The numbers to read first, by name."""
+    said = f"error probability {test.error_probability:g}"
+    if test.stopped_at is not None:
+        return {f"Pairs of releases until the claim fell, {said}": str(test.stopped_at)}
+    return {f"Pairs of releases with nothing against the claim, {said}": str(test.samples)}
+
+
+def _bounds(test: SequentialTest) -> dict[str, str]:
+    named = {} if test.mu_lower is None else {"GDP mu": f"at least {at_least(test.mu_lower, 6)}"}
+    if test.epsilon_lower is not None:
+        named["epsilon"] = f"at least {at_least(test.epsilon_lower, 6)} at the delta of the claim"
+    return named
+
+
+def _witness(test: SequentialTest) -> Table:
+    """Which score won, and on what: the document holds the rest."""
+    assert test.witness is not None  # where it is asked for
+    evidence, score = test.witness["evidence"], test.witness["score"]
+    named = {
+        "witness": f"the score {_score_name(score)}, betting on pairs of releases",
+        "the claim implies": str(evidence["implied"]),
+        "stake": f"{evidence['stake']:.4g} of the wealth for each unit of the payoff",
+        "to see it again": "write_witness(test.witness, path), then dpverdict replay path: on fresh random numbers",
+    }
+    return facts(named)
+
+
+def _score_name(score: object) -> str:
+    return str(score.get("name", score.get("kind"))) if isinstance(score, dict) else str(score)

@@ -1,0 +1,115 @@
+"""The terminal face of a report: the answer first, then the evidence, at any width, with or without colour.
+
+The one look of a table in the terminal.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.reports.parts import Evidence, Section, Table
+from dpverdict.audit.reports.report import Report
+from dpverdict.audit.reports.sections import sections
+
+COLOURS: Final = {Status.CERTIFIED: "green", Status.REFUTED: "red", Status.INCONCLUSIVE: "yellow"}
+TAGS: Final = {Evidence.EXACT: "blue", Evidence.STATISTICAL: "cyan", Evidence.NONE: ""}
+
+
+def print_report(report: Report, console: Console | None = None) -> None:
+    """Print a report; on standard output, in colour if it is a terminal, when no console is given.
+
+    Nothing in a report is read as markup, characters that the console cannot encode are written as escapes, and so
+    are control characters: a name cannot move the cursor.
+    """
+    console = Console() if console is None else console
+    for part in _parts(report, console.encoding):
+        console.print(part, highlight=False)
+
+
+def report_text(report: Report, *, anchors: Collection[str] | None = None, width: int = 100) -> str:
+    """The terminal face as plain text.
+
+    Args:
+        report: what was found.
+        anchors: of the sections that are shown, after the answer; None for all.
+        width: of a line, in characters.
+    """
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False)
+    with console.capture() as captured:
+        for part in _parts(report, "utf-8", anchors):
+            console.print(part, highlight=False)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _parts(report: Report, encoding: str, anchors: Collection[str] | None = None) -> Iterator[RenderableType]:
+    colour = COLOURS[report.status]
+    head = Text.assemble(
+        (f"{report.status.name}\n", f"bold {colour}"),
+        (_printable(f"{report.name} claims {report.claim.describe()}", encoding), "bold"),
+        "\n",
+        _printable(report.answer, encoding),
+    )
+    yield Panel(head, border_style=colour, padding=(0, 1), box=box.HEAVY)
+    for section in sections(report):
+        if anchors is None or section.anchor in anchors:
+            yield _section(section, encoding)
+
+
+def _section(section: Section, encoding: str) -> RenderableType:
+    tag = "" if section.evidence is Evidence.NONE else f"  [{section.evidence.name.lower()}]"
+    parts: list[RenderableType] = [Text.assemble((section.title, "bold"), (tag, TAGS[section.evidence]))]
+    parts += [_indented(Text(_printable(paragraph, encoding))) for paragraph in section.text]
+    for i, table in enumerate(section.tables):
+        if i or (section.text and table.header):
+            parts.append("")
+        if table.caption:
+            parts.append(_indented(Text(_printable(table.caption, encoding), style="italic")))
+        parts.append(_indented(_table(table, encoding)))
+    return Group(*parts, "")
+
+
+def _indented(part: RenderableType) -> Padding:
+    return Padding(part, (0, 0, 0, 2), expand=False)
+
+
+def _table(table: Table, encoding: str) -> RichTable:
+    drawn = RichTable(
+        show_header=bool(table.header),
+        header_style="bold",
+        box=box.SIMPLE_HEAD if table.header else None,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 2, 0, 0) if not table.header else (0, 1),
+    )
+    for name in table.header or ("",) * len(table.rows[0]):
+        drawn.add_column(Text(_printable(name, encoding)), overflow="fold")
+    if not table.header:
+        drawn.columns[0].style = "dim"
+        drawn.columns[0].no_wrap = True
+    for row in table.rows:
+        drawn.add_row(*(Text(_printable(cell, encoding)) for cell in row))
+    return drawn
+
+
+def _printable(text: str, encoding: str) -> str:
+    """The text with every character that is not printable, or not of the encoding, as an escape."""
+    shown = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text)
+    return shown.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def plain_table(title: str, *columns: str) -> RichTable:
+    """A table with a line under its header and nothing else; long words are folded."""
+    table = RichTable(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table

@@ -1,0 +1,1 @@
+"""an audit in words: one, many (plan), recorded scores, replay."""

@@ -1,0 +1,324 @@
+"""One audit from beginning to end: exact evidence, statistical evidence, one report. Nothing is printed here.
+
+One audit of a black box that ends as soon as the claim falls: what test suites run. Nothing is printed here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverdict.audit.distinguishing.fixed_size import FEWEST_SAMPLES as FEWEST_OF_A_TEST
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.distinguishing.low_bits import FloatLeak, find_float_leak
+from dpverdict.audit.distinguishing.result import DistinguishingTest
+from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
+from dpverdict.audit.distinguishing.witness_document import software_versions
+from dpverdict.audit.exact.decide import decide
+from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.implementation.embedding import EmbeddingCheck, check_embedding, embedding_applies
+from dpverdict.audit.implementation.grey_box import GreyBoxFinding, draws_elsewhere, grey_box_checks
+from dpverdict.audit.implementation.membership import MembershipGame
+from dpverdict.audit.reports.report import Report
+from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler
+from dpverdict.balls import Exact
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
+from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
+
+NORMALS_PER_SIDE: Final = 20_000_000
+FEWEST_SAMPLES: Final = 1_000
+FEWEST_FOR_LAWS: Final = 100
+"""The two-sample test of the embedding needs this many."""
+MOST_SAMPLES: Final = 100_000
+
+
+@final
+class Numbers(Enum):
+    """What a claim that is tested on releases is about."""
+
+    RELEASED = "released"
+    """The float64 numbers as they are released; nothing is searched for in their low bits."""
+    REAL = "real"
+    """Real numbers: only a rounded value of each output is looked at."""
+    DOUBLE = "double"
+    """The float64 numbers, bit for bit: their low bits are searched, on samples and error probability of their own."""
+
+
+LOW_BIT_SHARE: Final = 0.2
+"""Of the error probability and of the samples: for the search through the low bits."""
+GRID_BITS: Final = 20
+"""The grid on which real numbers are looked at is this many bits finer than the spread of the releases."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How releases are sampled and tested.
+
+    Args:
+        samples: releases per dataset.
+        error_probability: of refuting a claim that holds.
+        seed: of every random number drawn here.
+        score: scores releases, see `distinguish`; None for the likelihood ratio, or a learned direction.
+        delta: at which the test bounds epsilon from below; None for the delta of the claim, if it has one.
+        numbers: what the claim is about, see `Numbers`.
+        progress: told how many releases are done, and how many there are to do.
+    """
+
+    samples: int
+    error_probability: float
+    seed: int
+    score: Callable[[NDArray[np.float64]], object] | None = None
+    delta: Exact | None = None
+    numbers: Numbers = Numbers.RELEASED
+    progress: Progress | None = None
+
+
+def default_samples(outputs: int) -> int:
+    """Releases per dataset for a release of that many numbers: 2e7 numbers in all, between 1000 and 100000 releases.
+
+    >>> default_samples(2), default_samples(1001), default_samples(10**6)
+    (100000, 19980, 1000)
+    """
+    return max(FEWEST_SAMPLES, min(MOST_SAMPLES, NORMALS_PER_SIDE // outputs))
+
+
+def audit_mechanism(
+    mechanism: AdditiveMechanism,
+    claim: Guarantee | None = None,
+    *,
+    sampling: Sampling | None,
+    game: MembershipGame | None = None,
+    neighbours: NeighbourPair | None = None,
+    parameters: Mapping[str, str] | None = None,
+    notes: tuple[str, ...] = (),
+    command: str | None = None,
+) -> Report:
+    """Audit a mechanism of known structure: certify or refute the claim exactly, then test the releases against it.
+
+    Args:
+        mechanism: what is released.
+        claim: what it promises; None for the claim it was built with.
+        sampling: how its releases are tested; None for the exact evidence alone.
+        game: a record of a real table; its pair of datasets is tested.
+        neighbours: the pair of datasets that is tested; without it and ``game``, the worst pair.
+        parameters: more about the mechanism, in words.
+        notes: choices made for the user; they join the assumptions.
+        command: the command line that makes the report again.
+
+    Raises:
+        InvalidValue: a pair that the mechanism does not accept, or under another relation than its own.
+    """
+    claim = mechanism.claim if claim is None else claim
+    if neighbours is not None:
+        _check_pair(mechanism, neighbours)
+    worst = worst_case(mechanism)
+    verdict = decide(mechanism, claim, worst)
+    pair, tested = worst.pair, "the worst neighbours"
+    if game is not None:
+        pair, tested = game.pair, f"the table with and without record {game.index}"
+        if game.replacement is not None:
+            tested = f"the table with record {game.index} and with another in its place"
+    if neighbours is not None:
+        pair, tested = neighbours, f"the given datasets ({neighbours.describe()})"
+    embedding: EmbeddingCheck | None = None
+    test: DistinguishingTest | None = None
+    leak: FloatLeak | None = None
+    implementation: tuple[GreyBoxFinding, ...] = ()
+    shown = mechanism.describe() | {"neighbouring relation": adjacency_name(mechanism.adjacency)}
+    shown.pop("mechanism", None)
+    shown.pop("adjacency", None)
+    if sampling is not None:
+        embedding = _embedding(mechanism, sampling)
+        implementation = grey_box_checks(mechanism, pair, seed=sampling.seed)
+        test, leak = _tests(mechanism, pair, claim, sampling)
+        shown["tested on"] = tested
+    shown |= dict(parameters or {})
+    return Report(
+        name=mechanism.name,
+        claim=claim,
+        created=datetime.now(UTC),
+        parameters=shown,
+        verdict=verdict,
+        worst=worst,
+        embedding=embedding,
+        test=test,
+        leak=leak,
+        implementation=implementation,
+        membership=None if game is None else game.describe(),
+        covariance=mechanism.noise.covariance(),
+        assumptions=(*mechanism.assumptions, *notes),
+        seed=None if sampling is None else sampling.seed,
+        versions=software_versions(),
+        command=command,
+    )
+
+
+def audit_callable(
+    mechanism: AnyMechanism,
+    claim: Guarantee,
+    *,
+    neighbours: NeighbourPair,
+    sampling: Sampling,
+    name: str,
+    parameters: Mapping[str, str] | None = None,
+    command: str | None = None,
+) -> Report:
+    """Audit a mechanism of which nothing is known but what it releases: it can be refuted, never certified.
+
+    Args:
+        mechanism: called with a dataset and a random generator, returns an array of numbers.
+        claim: what it promises.
+        neighbours: the datasets it is run on.
+        sampling: how its releases are tested.
+        name: how the report calls it.
+        parameters: more about the audit, in words.
+        command: the command line that makes the report again.
+
+    Raises:
+        MechanismFailure: it raises, or returns something that is not an array of numbers of one shape.
+    """
+    test, leak = _tests(mechanism, neighbours, claim, sampling)
+    report = Report(name=name, claim=claim, created=datetime.now(UTC), test=test, leak=leak, command=command)
+    return described(report, mechanism, neighbours, sampling.seed, parameters or {})
+
+
+def described(
+    report: Report, mechanism: AnyMechanism, neighbours: NeighbourPair, seed: int, parameters: Mapping[str, str]
+) -> Report:
+    """The report of the tests of a black box, with what else a few runs show of its code."""
+    implementation = grey_box_checks(mechanism, neighbours, seed=seed)
+    assumptions = ["the releases are independent of each other"]
+    if draws_elsewhere(implementation):
+        assumptions.append(
+            "the mechanism draws randomness of its own, which the seed does not govern: another run sees other releases"
+        )
+    return replace(
+        report,
+        parameters={
+            "kind": "black box: only its releases are seen",
+            "neighbouring relation": f"{adjacency_name(neighbours.adjacency)} (as the lengths of the datasets say)",
+            "tested on": neighbours.describe(),
+            **parameters,
+        },
+        implementation=implementation,
+        assumptions=tuple(assumptions),
+        seed=seed,
+        versions=software_versions(),
+    )
+
+
+def _check_pair(mechanism: AdditiveMechanism, pair: NeighbourPair) -> None:
+    if pair.adjacency is not mechanism.adjacency:
+        requirement = f"{adjacency_name(mechanism.adjacency)} neighbours, as the claim of {mechanism.name} is about"
+        remedy = "make the pair under that relation"
+        raise InvalidValue("neighbours", adjacency_name(pair.adjacency), requirement, remedy)
+    mechanism.check_records(pair.dataset)
+    mechanism.check_records(pair.neighbour)
+
+
+def _tests(
+    mechanism: AnyMechanism, pair: NeighbourPair, claim: Guarantee, sampling: Sampling
+) -> tuple[DistinguishingTest, FloatLeak | None]:
+    """The distinguishing test, and the search through the low bits if the claim is about them; one error for both."""
+    searched = sampling.numbers is Numbers.DOUBLE
+    part = LOW_BIT_SHARE if searched else 0.0
+    of_bits = math.floor(part * sampling.samples)
+    test = distinguish(
+        mechanism,
+        pair,
+        claim,
+        error_probability=sampling.error_probability * (1 - part),
+        samples=sampling.samples - of_bits,
+        seed=sampling.seed,
+        delta=sampling.delta,
+        score=sampling.score,
+        grid=spread_grid(mechanism, pair.dataset, sampling.seed) if sampling.numbers is Numbers.REAL else 0.0,
+        progress=sampling.progress,
+    )
+    if not searched:
+        return test, None
+    leak = find_float_leak(
+        mechanism,
+        pair,
+        claim,
+        error_probability=sampling.error_probability * part,
+        samples=of_bits,
+        seed=sampling.seed,
+        delta=0.0 if test.delta is None else test.delta,
+    )
+    return test, leak
+
+
+def spread_grid(mechanism: AnyMechanism, dataset: NDArray[np.generic], seed: int) -> float:
+    """A power of two, 2^20 times finer than the least spread of a coordinate of the releases; 0 if one has none.
+
+    From releases of its own on one dataset, so that rounding to it is the same function of every output that counts.
+    """
+    sampler = Sampler.prepare(mechanism, dataset, where="the dataset", seed=seed)
+    outputs = sampler.collect("spread", FEWEST_FOR_LAWS)
+    spread = float((np.quantile(outputs, 0.75, axis=0) - np.quantile(outputs, 0.25, axis=0)).min())
+    return 2.0 ** (math.floor(math.log2(spread)) - GRID_BITS) if 0 < spread < math.inf else 0.0
+
+
+def _embedding(mechanism: AdditiveMechanism, sampling: Sampling) -> EmbeddingCheck | None:
+    if not isinstance(mechanism, GaussianMechanism) or not embedding_applies(mechanism):
+        return None
+    return check_embedding(
+        mechanism,
+        samples=max(FEWEST_FOR_LAWS, sampling.samples),
+        error_probability=sampling.error_probability,
+        seed=sampling.seed,
+    )
+
+
+FIRST_SHARE: Final = 0.25
+"""Of the releases and of the error probability: for the pairs that are looked at one after another."""
+
+
+def audit_sequentially(
+    mechanism: AnyMechanism, claim: Guarantee, *, neighbours: NeighbourPair, sampling: Sampling, name: str
+) -> Report:
+    """Audit a black box pair by pair, and then with all other releases at once.
+
+    Most wrong mechanisms fall within a few hundred pairs, and the audit ends there. What is left of the releases is for
+    the test of fixed size, which also looks at events and bounds epsilon. Each has a share of the error probability, so
+    that together they refute a claim that holds with at most that probability, however the releases depend.
+
+    Args:
+        mechanism: called with a dataset and a random generator, returns an array of numbers.
+        claim: what it promises.
+        neighbours: the datasets it is run on.
+        sampling: how its releases are tested; the pairs come from the same releases per dataset.
+        name: how the report calls it.
+
+    Raises:
+        MechanismFailure: it raises, or returns something that is not an array of numbers of one shape.
+    """
+    pairs = int(FIRST_SHARE * sampling.samples)
+    alone = pairs < FEWEST_OF_A_TEST  # too few releases for two tests
+    error = sampling.error_probability
+    test = distinguish_sequentially(
+        mechanism,
+        neighbours,
+        claim,
+        error_probability=error if alone else FIRST_SHARE * error,
+        most_samples=sampling.samples if alone else pairs,
+        seed=sampling.seed,
+        score=sampling.score,
+    )
+    if test.refuted or alone:
+        report = Report(name=name, claim=claim, created=datetime.now(UTC), sequential=test)
+        return described(report, mechanism, neighbours, sampling.seed, {})
+    rest = replace(sampling, samples=sampling.samples - pairs, error_probability=(1 - FIRST_SHARE) * error)
+    report = audit_callable(mechanism, claim, neighbours=neighbours, sampling=rest, name=name)
+    return replace(report, sequential=test)

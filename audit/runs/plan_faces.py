@@ -1,0 +1,159 @@
+"""The faces of a finished plan: a table in the terminal, JSON, JUnit XML for a CI system, and one HTML page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from importlib import resources
+from typing import Final
+from xml.etree import ElementTree
+
+from dpverdict.audit.distinguishing.witness_document import software_versions
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.reports.html import render, style_sheet
+from dpverdict.audit.runs.plan import AuditResult, PlanResult
+
+SCHEMA_VERSION: Final = 1
+"""Raised when a field changes its meaning or goes away; a new field does not raise it."""
+
+NOT_RUN: Final = "NOT RUN"
+"""Stands where a status would, for an audit that could not be run."""
+
+_NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def plan_fields(result: PlanResult) -> dict[str, object]:
+    """The result as JSON values, described field by field in ``plan.schema.json``."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "title": result.plan.title,
+        "created": result.created.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "seed": result.seed,
+        "error_probability": result.plan.error_probability,
+        "exit_code": result.exit_code,
+        "counts": counts(result),
+        "audits": [
+            {
+                "name": one.audit.name,
+                "expect": one.audit.expect.value,
+                "met": one.met,
+                "status": status_of(one),
+                "error": one.error,
+                "report": dict(one.fields) or None,
+            }
+            for one in result.results
+        ],
+    }
+
+
+def render_plan_json(result: PlanResult) -> str:
+    """The result as JSON text: the same result gives the same bytes."""
+    return json.dumps(plan_fields(result), indent=2, allow_nan=False, ensure_ascii=True) + "\n"
+
+
+def read_plan_schema() -> dict[str, object]:
+    """The JSON Schema (2020-12) of what `render_plan_json` writes."""
+    text = resources.files("dpverdict.audit.runs").joinpath("plan.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, object] = json.loads(text)
+    return schema
+
+
+def render_junit(result: PlanResult) -> str:
+    """The result as JUnit XML: what was expected is a success, anything else a failure, an audit not run an error."""
+    failures = sum(one.status is not None and not one.met for one in result.results)
+    errors = sum(one.status is None for one in result.results)
+    suites = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(
+        suites,
+        "testsuite",
+        name=_xml(result.plan.title),
+        tests=str(len(result.results)),
+        failures=str(failures),
+        errors=str(errors),
+        skipped="0",
+        time=f"{sum(one.seconds for one in result.results):.3f}",
+        timestamp=result.created.strftime("%Y-%m-%dT%H:%M:%S"),
+    )
+    for one in result.results:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="dpverdict", name=_xml(one.audit.name), time=f"{one.seconds:.3f}"
+        )
+        if not one.met:
+            kind = "error" if one.status is None else "failure"
+            problem = one.answer if one.status is None else f"{status_of(one)}, expected {one.audit.expect.value}"
+            element = ElementTree.SubElement(case, kind, message=_xml(problem), type=status_of(one))
+            element.text = _xml(one.answer)
+        else:
+            ElementTree.SubElement(case, "system-out").text = _xml(f"{status_of(one)}: {one.answer}")
+    ElementTree.indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+
+
+def render_plan_html(result: PlanResult) -> str:
+    """One page with an index and every report; the same result gives the same bytes."""
+    from markupsafe import Markup
+
+    rows = [
+        {"one": one, "status": status_of(one), "page": Markup(one.page), "state": _state(one)} for one in result.results
+    ]
+    page = render(
+        "plan.html.j2",
+        result=result,
+        rows=rows,
+        counts=counts(result),
+        good=all(one.met for one in result.results),
+        versions=software_versions(),
+        style=style_sheet(),
+    )
+    return page + "\n"
+
+
+def print_plan(result: PlanResult) -> None:
+    """The table of the audits, and a summary line."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    table = Table(title=Text(result.plan.title), box=None, header_style="bold", title_justify="left")
+    for name in ("audit", "status", "expected", ""):
+        table.add_column(name, no_wrap=name == "status")
+    for one in result.results:
+        mark = Text("as expected", style="green") if one.met else Text("NOT as expected", style="bold red")
+        table.add_row(
+            Text(one.audit.name), Text(status_of(one), style=_STYLES[one.status]), one.audit.expect.value, mark
+        )
+    console.print(table)
+    for one in result.results:
+        if not one.met:
+            console.print(Text(f"\n{one.audit.name}: {one.answer}"))
+    good = sum(one.met for one in result.results)
+    tests = f"error probability {result.plan.error_probability} for all tests together, seed {result.seed}"
+    console.print(Text(f"\n{good} of {len(result.results)} audits as expected ({tests})"))
+
+
+def counts(result: PlanResult) -> Mapping[str, int]:
+    """How many audits ended with each status."""
+    found = dict.fromkeys((*(status.name for status in Status), NOT_RUN), 0)
+    for one in result.results:
+        found[status_of(one)] += 1
+    return found
+
+
+def status_of(one: AuditResult) -> str:
+    """The name of the status, or that there is none."""
+    return NOT_RUN if one.status is None else one.status.name
+
+
+_STYLES: Final = {Status.CERTIFIED: "green", Status.REFUTED: "red", Status.INCONCLUSIVE: "yellow", None: "bold red"}
+
+
+def _state(one: AuditResult) -> str:
+    """The class that colours an audit: good or bad by what was expected of it."""
+    return "certified" if one.met else "refuted"
+
+
+def _xml(text: str) -> str:
+    """The text without the characters that XML cannot hold."""
+    return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)

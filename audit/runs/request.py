@@ -1,0 +1,348 @@
+"""A search for neighbours as a user asks for it, in words: the domain of the records, and what the search may cost.
+
+An audit as a user asks for it, in words: what is written on a command line, checked and carried out.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, final
+
+import numpy as np
+from dp_accounting import NeighboringRelation
+from numpy.typing import NDArray
+
+from dpverdict.audit.distinguishing.neighbour_search import Domain, NeighbourSearch, search_neighbours
+from dpverdict.audit.distinguishing.result import DistinguishingTest, grid_of
+from dpverdict.audit.distinguishing.witness_document import (
+    FORMAT,
+    VERSION,
+    checksum,
+    dataset_fields,
+    source_hash,
+    strict_json,
+)
+from dpverdict.audit.implementation.membership import membership_game
+from dpverdict.audit.reports.report import Report
+from dpverdict.audit.reports.to_json import report_fields
+from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit_mechanism, default_samples
+from dpverdict.audit.trials.catalogue import find, option
+from dpverdict.audit.trials.data_files import read_pair, read_table
+from dpverdict.audit.trials.run import AnyMechanism, Sampler
+from dpverdict.audit.trials.words import load_callable, probability, whole_number
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name, parse_adjacency
+
+SEARCH_SHARE: Final = 0.25
+"""Of the samples: spent on the search, and never used to test the claim."""
+DEFAULT_SAMPLES: Final = 40_000
+"""Per dataset, search included, if the user names no number."""
+
+
+def parse_domain(text: str) -> tuple[Domain, int]:
+    """The domain of the records: ``binary:20`` is {0, 1}^20, ``unit:20`` is [0, 1]^20.
+
+    >>> parse_domain("binary:20")
+    ('binary', 20)
+    """
+    kind, colon, size = text.strip().partition(":")
+    remedy = "write binary:20 for 20 entries 0 or 1, unit:20 for 20 numbers from 0 to 1"
+    if not colon or kind not in ("binary", "unit"):
+        raise InvalidValue("search", text, "a domain of records", remedy)
+    dim = whole_number(size, "search", at_least=1)
+    return ("binary" if kind == "binary" else "unit"), dim
+
+
+def search_as_asked(
+    text: str,
+    mechanism: AnyMechanism,
+    claim: Guarantee,
+    *,
+    adjacency: NeighboringRelation | None,
+    samples: int,
+    seed: int,
+) -> tuple[NeighbourSearch, int]:
+    """The search, and the samples that are left for the test."""
+    domain, dim = parse_domain(text)
+    if adjacency is None:
+        remedy = "add --adjacency add-or-remove-one or --adjacency replace-one: it changes what is claimed"
+        raise InvalidValue("adjacency", None, "given with --search", remedy)
+    search = search_neighbours(
+        mechanism,
+        claim,
+        dim=dim,
+        adjacency=adjacency,
+        samples=int(SEARCH_SHARE * samples),
+        seed=seed,
+        domain=domain,
+    )
+    return search, samples - search.samples
+
+
+SEARCHED_SAMPLES = DEFAULT_SAMPLES
+
+DEFAULT_ERROR_PROBABILITY: Final = "1e-6"
+
+Bar = Callable[[str, int, int], None]
+"""A progress bar: told what is being done, how much of it is done, and how much there is to do."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is to be audited, every part as text; None stands for "not given".
+
+    Attributes:
+        mechanism: a name, or ``module:function``.
+        options: parameters of the mechanism, by the names of the constructor's arguments.
+        claim: see `parse_guarantee`; the mechanism's own if not given.
+        data: a table of records, see `read_table`.
+        record: the index of a record of the table; the most exposed one if not given.
+        neighbours: a pair of datasets, see `read_pair`.
+        samples, error_probability, seed, score, test_delta: how releases are tested.
+        numbers: what the claim is about: "real", "double", or the releases as they are if not given.
+        search: the domain of the records, as in "binary:20": the pair of datasets is searched for.
+        exact_only: whether nothing is sampled.
+        command: the command line, without the seed if it was not given.
+    """
+
+    mechanism: str
+    options: Mapping[str, str | None] = field(default_factory=dict)
+    claim: str | None = None
+    data: str | None = None
+    record: str | None = None
+    neighbours: str | None = None
+    samples: str | None = None
+    error_probability: str | None = None
+    seed: str | None = None
+    score: str | None = None
+    test_delta: str | None = None
+    numbers: str | None = None
+    search: str | None = None
+    exact_only: bool = False
+    command: str | None = None
+
+
+def carry_out(request: Request, bar: Bar | None = None) -> Report:
+    """Check every part of a request, then run the audit it asks for.
+
+    Raises:
+        DpverdictError: a part that cannot be used, with its name, value, requirement and remedy.
+    """
+    _check_combination(request)
+    seed = secrets.randbits(63) if request.seed is None else whole_number(request.seed, "seed", at_least=0)
+    error = probability(request.error_probability or DEFAULT_ERROR_PROBABILITY, "error_probability")
+    samples = None if request.samples is None else whole_number(request.samples, "samples", at_least=1)
+    record = None if request.record is None else whole_number(request.record, "record", at_least=0)
+    if request.test_delta is not None:
+        probability(request.test_delta, "test_delta")
+    claim = None if request.claim is None else parse_guarantee(request.claim)
+    score = None if request.score is None else load_callable(request.score, name="score")
+    relation = request.options.get("adjacency")
+    adjacency = None if relation is None else parse_adjacency(relation)
+    table = None if request.data is None else read_table(request.data)
+    pair = None if request.neighbours is None else read_pair(request.neighbours, adjacency)
+    options = dict(request.options)
+    if request.search is not None:
+        options.pop("adjacency", None)  # it is that of the search
+    named = find(request.mechanism, options, table=table, pair=pair)
+    parameters = {}
+    if not isinstance(named.mechanism, AdditiveMechanism):
+        _check_black_box(request)
+    elif request.search is not None:
+        requirement = f"left out for {request.mechanism}, whose worst neighbours are known exactly"
+        raise InvalidValue("search", request.search, requirement, "drop --search")
+    if request.search is not None:
+        assert claim is not None  # see _check_black_box
+        assert not isinstance(named.mechanism, AdditiveMechanism)
+        search, samples = search_as_asked(
+            request.search,
+            named.mechanism,
+            claim,
+            adjacency=adjacency,
+            samples=SEARCHED_SAMPLES if samples is None else samples,
+            seed=seed,
+        )
+        pair = search.best.pair
+        parameters["neighbours searched"] = (
+            f"{len(search.ranking)} pairs with {search.samples} releases per dataset, then thrown away; tested on the "
+            f"best: {search.best.origin}"
+        )
+    sampling = None
+    if not request.exact_only:
+        if samples is None:
+            samples = default_samples(_release_size(named.mechanism, pair, seed))
+            parameters["releases per dataset"] = f"{samples} (from the size of a release; --samples sets it)"
+        if request.error_probability is None:
+            parameters["error probability"] = f"{DEFAULT_ERROR_PROBABILITY} for each test (--error-probability sets it)"
+        told = None if bar is None else partial(bar, "releases")
+        sampling = Sampling(
+            samples=samples,
+            error_probability=error,
+            seed=seed,
+            score=score,
+            delta=request.test_delta,
+            numbers=numbers_of(request.numbers),
+            progress=told,
+        )
+    command = _with_seed(request, seed)
+    mechanism = named.mechanism
+    if not isinstance(mechanism, AdditiveMechanism):
+        assert claim is not None  # see _check_black_box, for all three
+        assert pair is not None
+        assert sampling is not None
+        if request.neighbours is not None:
+            parameters["pair of datasets"] = request.neighbours
+        return audit_callable(
+            mechanism,
+            claim,
+            neighbours=pair,
+            sampling=sampling,
+            name=request.mechanism,
+            parameters=parameters,
+            command=command,
+        )
+    game = None
+    if table is not None:
+        parameters["table"] = str(request.data)
+        told = None if bar is None else partial(bar, "records")
+        game = membership_game(mechanism, table, record=record, progress=told)
+    if pair is not None:
+        parameters["pair of datasets"] = f"{request.neighbours}; the lengths say {adjacency_name(pair.adjacency)}"
+    return audit_mechanism(
+        mechanism,
+        claim,
+        sampling=sampling,
+        game=game,
+        neighbours=pair,
+        parameters=parameters,
+        notes=named.notes,
+        command=command,
+    )
+
+
+def numbers_of(text: str | None) -> Numbers:
+    """What the claim is about, of its name."""
+    known = [numbers.value for numbers in Numbers]
+    if text is not None and text not in known:
+        remedy = "real rounds every output before it is looked at, double searches the low bits"
+        raise InvalidValue("numbers", text, f"one of {', '.join(known)}", remedy)
+    return Numbers.RELEASED if text is None else Numbers(text)
+
+
+def _release_size(mechanism: AdditiveMechanism | AnyMechanism, pair: NeighbourPair | None, seed: int) -> int:
+    """How many numbers a release holds."""
+    if isinstance(mechanism, AdditiveMechanism):
+        return mechanism.noise.size
+    assert pair is not None  # see _check_black_box
+    return Sampler.prepare(mechanism, pair.dataset, where="the dataset", seed=seed).size
+
+
+def _check_combination(request: Request) -> None:
+    """Refuse what would be ignored."""
+    if request.data is None:
+        _leave_out(request, "without --data", "record")
+    else:
+        _leave_out(request, "with --data", "neighbours")
+    if request.search is not None:
+        _leave_out(request, "with --search", "neighbours", "data")
+    if request.exact_only:
+        tests = ("neighbours", "samples", "error_probability", "seed", "score", "test_delta", "numbers", "search")
+        _leave_out(request, "with --no-test", *tests)
+
+
+def _leave_out(request: Request, why: str, *names: str) -> None:
+    for name in names:
+        value = getattr(request, name)
+        if value is not None:
+            raise InvalidValue(name, value, f"left out {why}", f"drop {option(name)}, or change the other option")
+
+
+def _check_black_box(request: Request) -> None:
+    for name, example in (("neighbours", "a .npz file with the arrays dataset and neighbour"), ("claim", '"mu=1"')):
+        if getattr(request, name) is None and (name == "claim" or request.search is None):
+            requirement = f"given for {request.mechanism}, of which only the releases are seen"
+            raise InvalidValue(name, None, requirement, f"add {option(name)}, for example {example}")
+
+
+def _with_seed(request: Request, seed: int) -> str | None:
+    if request.command is None or request.exact_only or request.seed is not None:
+        return request.command
+    return f"{request.command} --seed {seed}"
+
+
+def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
+    """The document of a refutation by a command; None if the report refutes nothing.
+
+    A test of the releases comes first, then a leak through low bits, then an exact refutation.
+
+    Args:
+        report: what the audit found.
+        request: what was asked for.
+    """
+    test, leak, verdict = report.test, report.leak, report.verdict
+    pair: tuple[NDArray[np.generic] | None, NDArray[np.generic] | None] = (None, None)
+    evidence: Mapping[str, Any]
+    if test is not None and test.witness is not None:
+        found: Any = test.to_dict()["witness"]
+        kind, evidence = "payoff" if test.witness.row.event is None else "event", found["row"]
+        evidence = {**evidence, "epsilon": test.witness.row.epsilon, "inequality": found["inequality"]}
+        pair = test.witness.dataset, test.witness.neighbour
+    elif leak is not None and leak.refuted:
+        kind, evidence = "low bits", leak.describe()
+        pair = leak.datasets or pair
+    elif verdict is not None and verdict.witness is not None:
+        fields: Any = report_fields(report)
+        kind, evidence = "exact", fields["exact"]["verdict"]["witness"]
+        pair = verdict.witness.pair.dataset, verdict.witness.pair.neighbour
+    else:
+        return None
+    filled = request.neighbours is not None or request.data is not None or request.search is not None
+    options = dict(request.options)
+    if request.search is not None:
+        options.pop("adjacency", None)  # it is that of the search, and the datasets show it
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "created": report.created.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "claim": report.claim.describe(),
+        "relation": report.parameters.get("neighbouring relation", ""),
+        "mechanism": {
+            "name": request.mechanism,
+            "options": options,
+            "options_from_data": filled,
+            "source_sha256": source_hash(request.mechanism),
+        },
+        "datasets": {name: dataset_fields(data) for name, data in zip(("dataset", "neighbour"), pair, strict=True)},
+        "mode": "float64, bit for bit" if kind == "low bits" else "" if test is None else test.mode,
+        "grid": 0.0 if test is None or kind == "low bits" else grid_of(test.mode),
+        "kind": kind,
+        "evidence": dict(evidence),
+        "score": test.witness.score if test is not None and test.witness is not None else None,
+        "score_function": request.score,
+        **_numbers(test, kind, evidence),
+        "versions": dict(report.versions),
+        "command": report.command,
+    }
+    document = strict_json(document)  # type: ignore[assignment]  # a mapping stays one
+    return {**document, "sha256": checksum(document)}
+
+
+def _numbers(test: DistinguishingTest | None, kind: str, evidence: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {} if test is None else test.to_dict()
+    statistical = kind != "exact"
+    source: Mapping[str, Any] = evidence if kind == "low bits" else found
+    names = ("mu_lower", "epsilon_lower", "delta")
+    return {
+        "level": source.get("error_probability") if statistical else None,
+        "bounds": {name: source.get(name) for name in names} if statistical else None,
+        "p_value": source.get("p_value") if statistical else None,
+        "samples": source.get("samples") if statistical else None,
+        "seed": source.get("seed") if statistical else None,
+        "ledger": found.get("ledger"),
+    }

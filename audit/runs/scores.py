@@ -1,0 +1,133 @@
+"""An audit of recorded scores as a user asks for it, in words; the report is that of any black box."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import final
+
+from dpverdict.audit.distinguishing.recorded import distinguish_one_run, distinguish_scores
+from dpverdict.audit.distinguishing.witness_document import software_versions
+from dpverdict.audit.reports.report import Report
+from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY
+from dpverdict.audit.trials.catalogue import option
+from dpverdict.audit.trials.data_files import read_column
+from dpverdict.audit.trials.words import probability, whole_number
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.guarantees import parse_guarantee
+
+INDEPENDENT = (
+    "the scores are independent draws: one per run, or of canaries that do not influence each other",
+    "the scores were not chosen by looking at which of them refute",
+)
+FAIR = (
+    "each canary was included by a fair coin of its own",
+    "the scores do not depend on the inclusion bits but through the run",
+    "the claim is about adding or removing one record",
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoresRequest:
+    """What is to be audited, every part as text; None stands for "not given".
+
+    Attributes:
+        claim: see `parse_guarantee`.
+        scores_in: a file of scores with the canary, see `read_column`.
+        scores_out: a file of scores without it.
+        scores: in their place, the scores of all canaries of one run.
+        included: the bits of that run.
+        error_probability, seed: of the test.
+        delta: at which epsilon is bounded from below.
+        command: the command line, without the seed if it was not given.
+    """
+
+    claim: str | None
+    scores_in: str | None = None
+    scores_out: str | None = None
+    scores: str | None = None
+    included: str | None = None
+    error_probability: str | None = None
+    seed: str | None = None
+    delta: str | None = None
+    command: str | None = None
+
+    @property
+    def exact_only(self) -> bool:
+        """Nothing exact is known of scores."""
+        return False
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that are read."""
+        found = (self.scores_in, self.scores_out, self.scores, self.included)
+        return tuple(one.partition("#")[0] for one in found if one is not None)
+
+
+def audit_scores(request: ScoresRequest) -> Report:
+    """Check every part of a request, then test the scores.
+
+    Raises:
+        InvalidValue: a part that cannot be used.
+    """
+    one_run = _check_combination(request)
+    if request.claim is None:
+        raise InvalidValue("claim", None, "given", 'add --claim, for example "mu=1" or "eps=1, delta=1e-5"')
+    claim = parse_guarantee(request.claim)
+    seed = secrets.randbits(63) if request.seed is None else whole_number(request.seed, "seed", at_least=0)
+    error = probability(request.error_probability or DEFAULT_ERROR_PROBABILITY, "error_probability")
+    if request.delta is not None:
+        probability(request.delta, "delta")
+    parameters = {"kind": "recorded scores: no mechanism was run"}
+    if one_run:
+        parameters |= {"scores": str(request.scores), "inclusion bits": str(request.included)}
+        test = distinguish_one_run(
+            read_column(str(request.scores), "scores"),
+            read_column(str(request.included), "included"),
+            claim,
+            error_probability=error,
+            seed=seed,
+            delta=request.delta,
+        )
+    else:
+        parameters |= {"with the canary": str(request.scores_in), "without it": str(request.scores_out)}
+        test = distinguish_scores(
+            read_column(str(request.scores_in), "in"),
+            read_column(str(request.scores_out), "out"),
+            claim,
+            error_probability=error,
+            seed=seed,
+            delta=request.delta,
+        )
+    if request.error_probability is None:
+        parameters["error probability"] = f"{DEFAULT_ERROR_PROBABILITY} (--error-probability sets it)"
+    command = request.command
+    if command is not None and request.seed is None:
+        command = f"{command} {shlex.join(['--seed', str(seed)])}"
+    return Report(
+        name="recorded scores" if not one_run else "scores of one run",
+        claim=claim,
+        created=datetime.now(UTC),
+        parameters=parameters,
+        test=test,
+        assumptions=FAIR if one_run else INDEPENDENT,
+        seed=seed,
+        versions=software_versions(),
+        command=command,
+    )
+
+
+def _check_combination(request: ScoresRequest) -> bool:
+    """Whether the request is about one run."""
+    pair = {"in": request.scores_in, "out": request.scores_out}
+    run = {"scores": request.scores, "included": request.included}
+    one_run = any(value is not None for value in run.values())
+    if one_run and any(value is not None for value in pair.values()):
+        raise InvalidValue("scores", request.scores, "given alone", "give --in and --out, or --scores and --included")
+    for name, value in (run if one_run else pair).items():
+        if value is None:
+            raise InvalidValue(name, None, "given", f"add {option(name)}, a .npy, .csv or .parquet file")
+    return one_run

@@ -1,0 +1,1 @@
+"""functions that tell outputs apart, known or learned."""

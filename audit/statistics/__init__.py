@@ -1,0 +1,1 @@
+"""tests and bounds on numbers: no mechanism, no claim is run here."""

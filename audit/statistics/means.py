@@ -1,0 +1,244 @@
+"""The one-sided test that a payoff of one draw from each side has mean at most 0, with its skewness taken into account.
+
+A payoff is x - y - b with x drawn from P, y from Q, independently. The statistic
+
+    z = (mean of x - mean of y - b) / s,      s^2 = var(x)/N_P + var(y)/N_Q,
+
+has the normal tail only in the limit; the payoffs that refute privacy claims are skewed to the left, which makes
+rejections too frequent: 5.5 % where 5 % are stated at 300 trials. The first term of the expansion of Edgeworth for the
+studentised mean repairs that: P(z > t) = Phi(-t) - k (2 t^2 + 1) phi(t)/6 + O(1/N), k the skewness of s z (that of the
+mean, so of order 1/sqrt(N)). It is applied where it makes p larger, never where it would make p smaller.
+
+Reference: P. Hall, The Bootstrap and Edgeworth Expansion (1992), equation (2.46).
+
+One payoff, the scores of fresh outputs, and a share of the error: a p-value by the method that is fit for them.
+
+The mean test is powerful and asymptotic; it is used for shares from 0.01 on, at least 100 pairs, little skewness, and
+events that were seen often enough. Everything else is decided by betting, which is valid at every number of pairs and
+every share, and nearly as powerful at small shares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from dpverdict.audit.statistics.betting import betting_p
+from dpverdict.audit.statistics.payoffs import (
+    CurvePayoff,
+    DivergencePayoff,
+    Payoff,
+    SymmetricPayoff,
+    weighted_profile_upper,
+)
+from dpverdict.mechanisms.core.guarantees import GaussianDP
+
+Array = NDArray[np.float64]
+
+FEWEST_TRIALS: Final = 100
+"""Per side, below which the test is not used; its size was simulated from there on."""
+LARGEST_SKEWNESS: Final = 0.15
+"""Of the mean: beyond it the expansion is not relied on. At 0.15 the size at level 5 % was 5.2 %, at 0.3 6.5 %."""
+SMALLEST_LEVEL: Final = 0.01
+"""Levels below this need an exact test: the expansion says little about so far a tail. p is never reported smaller."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Number, mean, variance and third central moment of one side's payoffs."""
+
+    trials: int
+    mean: float
+    variance: float
+    third: float
+
+    @staticmethod
+    def of(values: Array) -> Moments:
+        """The moments of at least two payoffs, the variance with N - 1."""
+        mean = float(values.mean())
+        centred = values - mean
+        squares = centred * centred
+        variance = float(squares.sum()) / (len(values) - 1)
+        return Moments(len(values), mean, variance, float((squares * centred).mean()))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MeanTest:
+    """The statistic and its p-value, for H0: E x - E y <= b."""
+
+    z: float
+    skewness: float
+    p_value: float
+
+
+def mean_test(x: Moments, y: Moments, allowed: float) -> MeanTest:
+    """Test E x - E y <= ``allowed``.
+
+    A sample without variance gives p = 1: it is for an exact test to say what a constant sample shows.
+    """
+    of_x, of_y = x.variance / x.trials, y.variance / y.trials
+    variance = of_x + of_y
+    if variance <= 0:
+        return MeanTest(0.0, 0.0, 1.0)
+    spread = math.sqrt(variance)
+    z = (x.mean - y.mean - allowed) / spread
+    skewness = (x.third / x.trials**2 - y.third / y.trials**2) / (variance * spread)
+    # The quantile of Student with the degrees of freedom of Welch, for the next term of the expansion.
+    freedom = variance**2 / (of_x**2 / (x.trials - 1) + of_y**2 / (y.trials - 1))
+    tail = float(special.stdtr(freedom, -z))
+    if z > 0:
+        tail += max(0.0, -skewness) * (2 * z * z + 1) * math.exp(-z * z / 2) / math.sqrt(2 * math.pi) / 6
+    return MeanTest(z, skewness, min(max(tail, SMALLEST_LEVEL), 1.0))
+
+
+FEWEST_EVENTS: Final = 25
+"""The symmetric payoff weighs the rare events by exp(epsilon): the mean test wants this many of each."""
+ASYMPTOTIC: Final = "mean payoff, asymptotic with its skewness"
+BETTING: Final = "mean payoff, betting"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayoffResult:
+    """What the scores say about a payoff.
+
+    Attributes:
+        method: `ASYMPTOTIC` or `BETTING`.
+        p_value: of the hypothesis that its mean is at most 0.
+        trials: pairs.
+        dataset_mean: mean of x.
+        neighbour_mean: mean of y.
+        statistic: the z of the mean test.
+    """
+
+    method: str
+    p_value: float
+    trials: int
+    dataset_mean: float
+    neighbour_mean: float
+    statistic: float
+
+    def describe(self) -> dict[str, object]:
+        """The numbers, ready for JSON."""
+        return {
+            "trials": self.trials,
+            "dataset_mean": self.dataset_mean,
+            "neighbour_mean": self.neighbour_mean,
+            "statistic": self.statistic,
+        }
+
+
+def payoff_test(payoff: Payoff, dataset_scores: Array, neighbour_scores: Array, share: float) -> PayoffResult:
+    """Test that the payoff has mean at most 0.
+
+    Args:
+        payoff: fixed before the scores were drawn.
+        dataset_scores: shape (n,), n >= 2.
+        neighbour_scores: shape (n,).
+        share: the level at which the p-value will be compared.
+    """
+    x, y = payoff.of_dataset(dataset_scores), payoff.of_neighbour(neighbour_scores)
+    often = not isinstance(payoff, DivergencePayoff)  # whose largest values may be too rare to be seen
+    if isinstance(payoff, SymmetricPayoff):
+        often = _seen_often(payoff, dataset_scores, neighbour_scores)
+    return _decided(payoff, Moments.of(x), Moments.of(y), lambda: x - y - payoff.allowed, share, often)
+
+
+def _seen_often(payoff: SymmetricPayoff, dataset_scores: Array, neighbour_scores: Array) -> bool:
+    rare = (
+        np.count_nonzero(dataset_scores <= -payoff.threshold),
+        np.count_nonzero(neighbour_scores >= payoff.threshold),
+    )
+    return min(int(n) for n in rare) >= FEWEST_EVENTS
+
+
+def _decided(
+    payoff: Payoff, of_x: Moments, of_y: Moments, payoffs: Callable[[], Array], share: float, often: bool
+) -> PayoffResult:
+    """The test from the moments of both sides; the payoffs themselves are made only where it must be by betting."""
+    found = mean_test(of_x, of_y, payoff.allowed)
+    enough = of_x.trials >= FEWEST_TRIALS and share >= SMALLEST_LEVEL
+    if enough and often and abs(found.skewness) <= LARGEST_SKEWNESS:
+        method, p = ASYMPTOTIC, found.p_value
+    else:
+        method, p = BETTING, betting_p(payoffs(), payoff.largest_loss)
+    return PayoffResult(
+        method=method,
+        p_value=p,
+        trials=of_x.trials,
+        dataset_mean=of_x.mean,
+        neighbour_mean=of_y.mean,
+        statistic=found.z,
+    )
+
+
+def symmetric_epsilon_lower(
+    payoff: SymmetricPayoff, dataset_scores: Array, neighbour_scores: Array, share: float
+) -> float:
+    """The largest epsilon at which the payoff, with its events and its delta, is rejected; 0 says nothing.
+
+    The payoff falls in epsilon everywhere, so the hypotheses are nested and one share pays for all of them.
+    """
+
+    n, often = len(dataset_scores), _seen_often(payoff, dataset_scores, neighbour_scores)
+    sides = dataset_scores, -neighbour_scores
+    counts = [
+        (int(np.count_nonzero(side >= payoff.threshold)), int(np.count_nonzero(side <= -payoff.threshold)))
+        for side in sides
+    ]
+
+    def rejected(epsilon: float) -> bool:
+        at = SymmetricPayoff(epsilon, payoff.allowed, payoff.threshold)
+        of_x, minus_y = (_of_three_values(math.exp(epsilon), *both, n) for both in counts)
+        of_y = Moments(n, -minus_y.mean, minus_y.variance, -minus_y.third)
+
+        def payoffs() -> Array:
+            values: Array = at.of_dataset(dataset_scores) - at.of_neighbour(neighbour_scores) - at.allowed
+            return values
+
+        return _decided(at, of_x, of_y, payoffs, share, often).p_value <= share
+
+    return _largest(rejected, 2 * payoff.epsilon + 1)
+
+
+def curve_mu_lower(payoff: CurvePayoff, dataset_scores: Array, neighbour_scores: Array, share: float) -> float:
+    """The largest mu whose allowed mean, at the same tau, is rejected; 0 says nothing. Weak far beyond the claim."""
+
+    x, y = payoff.of_dataset(dataset_scores), payoff.of_neighbour(neighbour_scores)
+    of_x, of_y = Moments.of(x), Moments.of(y)
+
+    def rejected(mu: float) -> bool:
+        allowed = weighted_profile_upper(GaussianDP(Fraction(mu)), payoff.tau, cells=512)
+        at = CurvePayoff(payoff.tau, allowed)
+        return _decided(at, of_x, of_y, lambda: x - y - allowed, share, True).p_value <= share
+
+    return _largest(rejected, 2 * payoff.tau / 1.5 + 1)
+
+
+def _of_three_values(weight: float, above: int, below: int, n: int) -> Moments:
+    """The moments of ``above`` times 1/2, ``below`` times -weight/2 and 0 otherwise, n values in all."""
+    values = ((above, 0.5), (below, -weight / 2), (n - above - below, 0.0))
+    mean = sum(count * value for count, value in values) / n
+    squares = sum(count * (value - mean) ** 2 for count, value in values)
+    return Moments(n, mean, squares / (n - 1), sum(count * (value - mean) ** 3 for count, value in values) / n)
+
+
+def _largest(rejected: Callable[[float], bool], first: float) -> float:
+    low, high = 0.0, first
+    if not rejected(low):
+        return 0.0
+    while high < 64 and rejected(high):
+        low, high = high, 2 * high
+    while high - low > 1e-4 * max(1.0, math.sqrt(high)):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rejected(middle) else (low, middle)
+    return low

@@ -1,0 +1,200 @@
+"""How many inclusion bits can be guessed right from one run: the tail of a private guessing game, bounded from above.
+
+The game. Bits S in {0, 1}^m are fair and independent; the canary i is in the dataset iff S_i = 1. From the output of
+ONE run exactly r bits are guessed, m - r are left open. G(w) = P(w guesses are right), and delta(epsilon) is the
+claimed profile under adding or removing one record, at any real epsilon.
+
+Lemma. For every set A of counts, and every epsilon,
+
+    sum over w in A of w G(w)  <=  exp(epsilon) sum over w in A of (r - w + 1) G(w - 1)  +  m delta(epsilon).
+
+Proof. For a coordinate i take the event "bit i is guessed right, and w in A are right in all" of the output. Flip S_i:
+the same guesses are then right in w - 1 places and wrong at i. The claim bounds P under S by exp(epsilon) P under the
+flipped bits, plus delta(epsilon). Average over S, which the flip leaves uniform, and add up over i: a vector of guesses
+with w right has w coordinates that are right, and one with w - 1 right has r - w + 1 that are wrong.
+
+Tails. Let nu >= 0 weigh finitely many pairs (A, epsilon), and let y be such that for every j in 0..r
+
+    y + j [sum of nu over A containing j] - (r - j) [sum of nu exp(epsilon) over A containing j + 1]  >=  1{j >= v}.
+
+Multiplied by G(j) and summed this says P(W >= v) <= y + m [sum of nu delta(epsilon)] (duality of linear programs). Two
+choices are solved from j = 0 upwards, each tight for every j that matters:
+
+* `tail_one_epsilon`: one epsilon, and intervals around v. For delta = 0 it is the binomial tail of randomised response.
+* `tail_curve`: the sets {w, .., r}, w = 1..v, each at an epsilon of its own: all points of the curve at once.
+
+Every choice is valid, so the least of them is, without any correction: all bound the same number P(W >= v).
+
+The bound of one epsilon is the largest win of any (epsilon, delta) mechanism: a linear program in the tests attains it.
+So the bound P[Bin >= v] + 2 m delta max_i P[v > Bin >= v - i]/i of the first paper cannot be below it, and yet is where
+v is below the mean of Bin (m = r = 3, v = 1, epsilon = 1, delta = 0.05: 0.9864, and a mechanism that wins with 0.9986).
+
+References: the game, and its tail for (epsilon, delta): T. Steinke, M. Nasr, M. Jagielski, Privacy auditing with one
+(1) training run (NeurIPS 2023), arXiv:2305.08846, Section 5 and the code of Appendix D. The recursion over {w, .., r}
+for a trade-off function: S. Mahloujifar, L. Melis, K. Chaudhuri, Auditing f-differential privacy in one run (ICML
+2025), arXiv:2410.22235; `tail_curve` takes from it which epsilon to use where, and proves its own bound. The lemma with
+sets A, and its use here, are ours.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverdict.audit.statistics.payoffs import Profile
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, PureDP
+from dpverdict.numerics.roots import float_above
+
+Array = NDArray[np.float64]
+
+EPSILONS: Final = 241
+"""Points of the claimed curve that are used, evenly spaced."""
+_PAD: Final = 1e-9
+"""Relative: sums of at most a few million positive terms, each of a few roundings."""
+_STEPS: Final = 40
+
+
+def tail(profile: Profile, *, correct: int, guesses: int, canaries: int) -> float:
+    """At least P(W >= correct) under the claim, in [0, 1].
+
+    Args:
+        profile: the claimed privacy profile, under adding or removing one record, in both orders.
+        correct: v, in 0..guesses.
+        guesses: r, in 1..canaries; exactly so many are made, whatever the output is.
+        canaries: m.
+
+    >>> from dpverdict.mechanisms.core.guarantees import PureDP
+    >>> round(tail(PureDP(0), correct=9, guesses=10, canaries=10), 6), 11 / 1024
+    (0.010742, 0.0107421875)
+    """
+    v, r, m = correct, guesses, canaries
+    if v == 0:
+        return 1.0
+    epsilons, deltas = _curve(profile)
+    positive = epsilons >= 0
+    best = min(
+        float(tail_one_epsilon(epsilons[positive], deltas[positive], v, r, m).min()),
+        tail_curve(epsilons, deltas, v, r, m),
+    )
+    return min(1.0, best * (1 + _PAD))
+
+
+def _curve(profile: Profile) -> tuple[Array, Array]:
+    """Epsilons up to where the claimed delta hardly falls any more, with their deltas, rounded up."""
+    if isinstance(profile, PureDP | ApproximateDP):
+        most = min(float_above(profile.epsilon), 600.0)  # a corner of the curve, beyond which it is flat
+    else:
+        most = 0.5
+        while most < 64 and float(np.asarray(profile.delta_upper(np.array([most])))[0]) > 1e-12:
+            most *= 1.5
+    epsilons = np.linspace(-most, most, EPSILONS) if most > 0 else np.zeros(1)
+    return epsilons, np.asarray(profile.delta_upper(epsilons), dtype=np.float64)
+
+
+def tail_one_epsilon(epsilons: Array, deltas: Array, v: int, r: int, m: int) -> Array:
+    """The bound from one point of the curve, for each point: shape (n,) to shape (n,).
+
+    With p = e^epsilon/(1 + e^epsilon) and B ~ Bin(r, p), of mass b: y = P(B >= v), and the weights mu_w of the counts,
+    the sums of nu over A containing w, rise up to v and fall from there. Equality at every j gives
+
+        w b(w) mu_w = P(B >= v) P(B < w) for w <= v,  and  P(B < v) P(B >= w) beyond,
+
+    so the largest is mu_v, and intervals around v cost it once: P(W >= v) <= P(B >= v) + m delta mu_v.
+    """
+    from scipy import special
+
+    p = special.expit(epsilons)
+    above, below = special.betainc(v, r - v + 1, p), special.betaincc(v, r - v + 1, p)
+    log_mass = special.gammaln(r + 1) - special.gammaln(v + 1) - special.gammaln(r - v + 1)
+    log_mass = log_mass + v * special.log_expit(epsilons) + (r - v) * special.log_expit(-epsilons)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        # P(B >= v)/b(v); where these underflow, the geometric series that bounds it beyond the mean.
+        ratio = (r - v) * np.exp(epsilons) / (v + 1)
+        series = np.where(ratio < 1, 1 / (1 - ratio), np.inf)
+        relative = np.where((above > 1e-250) & (log_mass > -575), above / np.exp(log_mass), series)
+        cost = np.where(deltas > 0, m * deltas * relative * below / v, 0.0)
+    cost = np.where(np.isnan(cost), np.inf, cost)
+    bounds: Array = np.minimum(above + cost * (1 + 1e-6), 1.0)
+    return bounds
+
+
+def tail_curve(epsilons: Array, deltas: Array, v: int, r: int, m: int) -> float:
+    """The bound from all points of the curve: any choice of them is valid, the best one is searched for.
+
+    For a guess t of the tail the cheapest law puts t on v, and below v as little as the curve allows; the points of the
+    curve that it touches are those to use. The guess with which the probabilities of that law sum to 1 is the tail.
+    """
+    # R <= e^epsilon L + delta, so L >= (R - delta)/e^epsilon for every point: the upper envelope of lines in R.
+    slopes, intercepts, at = _envelope(np.exp(-epsilons), -deltas * np.exp(-epsilons), epsilons)
+    breaks = [
+        (intercepts[i] - intercepts[i + 1]) / (slopes[i + 1] - slopes[i]) for i in range(len(slopes) - 1)
+    ]  # increasing
+    low, high, best = math.log(1e-100), 0.0, 1.0
+    delta_at = dict(zip(epsilons.tolist(), deltas.tolist(), strict=True))
+    for _ in range(_STEPS):
+        guess = (low + high) / 2
+        total, used = _touched(math.exp(guess), v, r, m, slopes, intercepts, breaks)
+        best = min(best, _dual([at[i] for i in used], [delta_at[at[i]] for i in used], v, r, m))
+        low, high = (low, guess) if total > r / m else (guess, high)
+        if high - low < 1e-6:
+            break
+    return best
+
+
+def _envelope(slopes: Array, intercepts: Array, names: Array) -> tuple[list[float], list[float], list[float]]:
+    """The lines of an upper envelope by increasing slope."""
+    kept: list[tuple[float, float, float]] = []
+    order = np.lexsort((intercepts, slopes))
+    for i in order.tolist():
+        a, b, name = float(slopes[i]), float(intercepts[i]), float(names[i])
+        while kept and (
+            kept[-1][0] == a
+            or (
+                len(kept) > 1
+                and (kept[-2][1] - b) * (kept[-1][0] - kept[-2][0]) <= (kept[-2][1] - kept[-1][1]) * (a - kept[-2][0])
+            )
+        ):
+            kept.pop()
+        kept.append((a, b, name))
+    return [a for a, _, _ in kept], [b for _, b, _ in kept], [name for _, _, name in kept]
+
+
+def _touched(
+    guess: float, v: int, r: int, m: int, slopes: list[float], intercepts: list[float], breaks: list[float]
+) -> tuple[float, list[int]]:
+    """R(0) + L(0) of the cheapest law with P(W >= v) = guess, and the line of each step w = 1..v."""
+    right, wrong = guess * v / m, guess * (r - v) / m
+    used = []
+    for w in range(v, 0, -1):
+        i = bisect_right(breaks, right)
+        used.append(i)
+        needed = slopes[i] * right + intercepts[i]
+        if needed > wrong:
+            right += (w - 1) / (r - w + 1) * (needed - wrong)
+            wrong = needed
+    return right + wrong, used[::-1]
+
+
+def _dual(epsilons: list[float], deltas: list[float], v: int, r: int, m: int) -> float:
+    """y + m sum nu delta for the sets {w, .., r} at the w-th epsilon, scaled so that the constraint at v is met.
+
+    With y = 1 before scaling, Lambda and E the sums of nu and of nu e^epsilon over the sets up to j: equality at j < v
+    is E_(j+1) = (1 + j Lambda_j)/(r - j), which increases in j, so every nu is positive; and v is met by the scale
+    1 + v Lambda_v - (r - v) E_v. Beyond v the left side increases.
+    """
+    lam, lost, reached, cost = 0.0, 0.0, 0.0, 0.0
+    for j in range(v):
+        needed = (1 + j * (lam + lost)) / (r - j)
+        nu = max(needed - reached, 0.0) * math.exp(-epsilons[j])
+        grown = lam + nu
+        lost += (lam - grown) + nu if lam >= nu else (nu - grown) + lam  # Neumaier: what the sum has rounded away
+        lam, reached, cost = grown, needed, cost + nu * deltas[j]
+        if not lam < 1e250:
+            return 1.0
+    scale = 1 + v * (lam + lost) - (r - v) * reached
+    # Each constraint may be missed by a few roundings of terms up to r times the scale.
+    return min(1.0, (1 + m * cost) / scale * (1 + 1e-7) + 1e-15 * (r + 1)) if scale > 0 else 1.0

@@ -1,0 +1,1 @@
+"""what is run, on what, where: trials, engines, catalogue, files."""

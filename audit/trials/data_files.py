@@ -1,0 +1,270 @@
+"""Tables of records and pairs of neighbouring datasets, read from files or from a function of the user's.
+
+Columns of numbers from files: .npy, .csv and .parquet, one number per canary or run.
+"""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from dp_accounting import NeighboringRelation
+from numpy.typing import NDArray
+
+from dpverdict.audit.trials.words import load_callable, names_a_callable
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair, adjacency_name
+
+Array = NDArray[np.float64]
+
+_DAMAGE = (OSError, ValueError, EOFError, SyntaxError, KeyError, MemoryError, zipfile.BadZipFile, zlib.error)
+"""What NumPy and zipfile raise on a damaged file."""
+
+TABLE_FORMATS = "a .csv, .npy or .npz file, or module:function"
+
+
+def read_table(source: str) -> Array:
+    """The records of a table, one per row: float64 of shape (n, d), or (n, groups, d) from .npy and .npz.
+
+    Args:
+        source: a .csv with a header of column names, a .npy, a .npz with an array ``records``, or ``module:function``
+            (``path/file.py:function``), called without arguments.
+
+    Raises:
+        InvalidValue: a file that is missing, unreadable or corrupt; entries that are not finite numbers; no records.
+    """
+    kind = Path(source).suffix.lower()
+    if names_a_callable(source):
+        return _records(_call(source), source)
+    must_be_a_file(source, "data")
+    if kind == ".csv":
+        return _records(read_csv(source, "data")[1], source)
+    if kind == ".npy":
+        array = load_array(source, "data")
+        if isinstance(array, dict):
+            raise InvalidValue("data", source, "a .npy file of one array", "name the file .npz")
+        return _records(array, source)
+    if kind == ".npz":
+        return _records(_array(_load_npz(source, "data"), "records", source, "data"), source)
+    raise InvalidValue("data", source, TABLE_FORMATS, "convert the table, one record per row")
+
+
+def read_pair(path: str, adjacency: NeighboringRelation | None = None) -> NeighbourPair:
+    """The neighbouring datasets of a .npz file with the arrays ``dataset`` and ``neighbour``.
+
+    The relation follows from the lengths, which cannot be mistaken for each other: one record less in ``neighbour`` is
+    ADD_OR_REMOVE_ONE, equal lengths are REPLACE_ONE.
+
+    Args:
+        path: the .npz file.
+        adjacency: the relation that is expected; None to take the one the lengths say.
+
+    Raises:
+        InvalidValue: an unreadable file, a missing array, datasets that are not neighbours or are equal, or neighbours
+            under another relation than the expected one.
+    """
+    must_be_a_file(path, "neighbours")
+    arrays = _load_npz(path, "neighbours")
+    dataset, neighbour = (_numbers(_array(arrays, key, path, "neighbours"), key) for key in ("dataset", "neighbour"))
+    shapes = f"arrays of shapes {dataset.shape} and {neighbour.shape}"
+    if min(dataset.ndim, neighbour.ndim) < 1 or len(dataset) - len(neighbour) not in (0, 1):
+        requirement = "two datasets of equal length, or the second one record shorter"
+        remedy = "change or remove exactly one record, and store the larger dataset as 'dataset'"
+        raise InvalidValue("neighbours", shapes, requirement, remedy)
+    found = REPLACE_ONE if len(dataset) == len(neighbour) else ADD_OR_REMOVE_ONE
+    if adjacency not in (None, found):
+        requirement = f"{adjacency_name(adjacency)} neighbours, as --adjacency says"
+        remedy = f"use --adjacency {adjacency_name(found)}, or another pair"
+        raise InvalidValue("neighbours", shapes, requirement, remedy)
+    if np.array_equal(dataset, neighbour):
+        raise InvalidValue("neighbours", shapes, "two different datasets", "change or remove one record")
+    return NeighbourPair(dataset=dataset, neighbour=neighbour, adjacency=found)
+
+
+def _call(source: str) -> object:
+    function = load_callable(source, name="data")
+    try:
+        return function()
+    except Exception as error:  # user code may raise anything
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
+        requirement = "a function that returns an array of records"
+        raise InvalidValue("data", source, requirement, f"it fails with {problem}") from error
+
+
+def must_be_a_file(path: str, name: str) -> None:
+    """Raise unless the path is one of a file."""
+    if Path(path).is_dir():
+        raise InvalidValue(name, path, "a file, not a folder", "give the path of the file itself")
+    if not Path(path).exists():
+        raise InvalidValue(name, path, "a file that exists", f"there is no {Path(path).resolve()}")
+
+
+def read_csv(path: str, name: str) -> tuple[list[str], list[list[float]]]:
+    """The column names of a .csv file, and the numbers under them.
+
+    Raises:
+        InvalidValue: an unreadable file, no header, rows of different lengths, or an entry that is not a number.
+    """
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            rows = [(reader.line_num, row) for reader in [csv.reader(file, strict=True)] for row in reader if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise unreadable(name, path, "a readable .csv file in UTF-8", error) from None
+    if not rows:
+        raise InvalidValue(name, path, "a table with a header and records", "the file is empty")
+    header = rows[0][1]
+    if all(_number(cell) is not None for cell in header):
+        requirement = "a table whose first line holds the column names"
+        raise InvalidValue(name, path, requirement, "add a header: a first record would be taken for one")
+    return header, [_csv_record(row, header, line, name) for line, row in rows[1:]]
+
+
+def _csv_record(row: list[str], header: list[str], line: int, name: str) -> list[float]:
+    if len(row) != len(header):
+        requirement = f"{len(header)} entries in line {line}, as the header has it"
+        raise InvalidValue(name, f"{len(row)} entries", requirement, "complete the row")
+    record = []
+    for column, cell in zip(header, row, strict=True):
+        number = _number(cell)
+        if number is None:
+            remedy = "encode the column as numbers, or leave it out of the table"
+            raise InvalidValue(name, cell, f"a number in line {line}, column {column}", remedy)
+        record.append(number)
+    return record
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def load_array(path: str, name: str) -> NDArray[np.generic] | dict[str, NDArray[np.generic]]:
+    """What NumPy reads from a file, without executing pickled code: an array, or the arrays of a .npz by name."""
+    try:
+        with open(path, "rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            return {key: loaded[key] for key in loaded} if isinstance(loaded, Mapping) else np.asarray(loaded)
+    except _DAMAGE as error:
+        raise unreadable(name, path, f"a readable {Path(path).suffix} file of numbers", error) from None
+
+
+def _load_npz(path: str, name: str) -> dict[str, NDArray[np.generic]]:
+    loaded = load_array(path, name)
+    if not isinstance(loaded, dict):
+        raise InvalidValue(name, path, "a .npz file with named arrays", "write it with numpy.savez")
+    return loaded
+
+
+def _array(arrays: dict[str, NDArray[np.generic]], key: str, path: str, name: str) -> NDArray[np.generic]:
+    if key not in arrays:
+        held = "it holds " + (", ".join(sorted(arrays)) or "no array")
+        raise InvalidValue(name, path, f"a .npz file with the array {key!r}", f"write it with numpy.savez; {held}")
+    return arrays[key]
+
+
+def _records(table: object, source: str) -> Array:
+    records = _numbers(table, "data")
+    if records.ndim < 2 or 0 in records.shape:
+        shape = f"array of shape {records.shape} ({source})"
+        raise InvalidValue("data", shape, "one or more records in rows, of one or more columns", "reshape the table")
+    return records
+
+
+def _numbers(table: object, name: str) -> Array:
+    """A float64 array of finite numbers."""
+    try:
+        array = np.asarray(table)
+    except (TypeError, ValueError):
+        raise InvalidValue(name, table, "an array of numbers", "give every record the same length") from None
+    if array.dtype.kind not in "biuf":
+        raise InvalidValue(name, f"array of {array.dtype}", "an array of numbers", "encode the attributes as numbers")
+    records = array.astype(np.float64)
+    finite = np.isfinite(records)
+    if not finite.all():
+        where = tuple(int(i) for i in np.argwhere(~finite)[0])
+        value = f"{records[where]} at index {where[0] if len(where) == 1 else where}"
+        raise InvalidValue(name, value, "a finite number", "remove or fill in the missing values before the audit")
+    return records
+
+
+def unreadable(name: str, path: str, requirement: str, error: Exception) -> InvalidValue:
+    """The error for a file that cannot be read, with the reason."""
+    problem = " ".join(f"{type(error).__name__}: {error}".split())
+    return InvalidValue(name, path, requirement, f"reading it fails with {problem[:120]}")
+
+
+FORMATS = "a .npy, .csv or .parquet file"
+
+
+def read_column(source: str, name: str) -> NDArray[np.generic]:
+    """The numbers of a file, in its order: shape (n,).
+
+    Args:
+        source: a .npy with one array of shape (n,) or (n, 1); a .csv with a header and one column, or a .parquet with
+            one column. A column of several is chosen by ``file.csv#column``.
+        name: of the parameter, for the error.
+
+    Raises:
+        InvalidValue: a file that is missing, unreadable or corrupt, of another format, or of more than one column; a
+            .parquet without pyarrow.
+    """
+    path, _, column = source.partition("#")
+    must_be_a_file(path, name)
+    match Path(path).suffix.lower():
+        case ".npy":
+            if column:
+                raise InvalidValue(name, source, "a file without #column", "a .npy file holds one array")
+            loaded = load_array(path, name)
+            if isinstance(loaded, dict):
+                raise InvalidValue(name, source, "a .npy file of one array", "save one array with numpy.save")
+            return _vector(loaded, source, name)
+        case ".csv":
+            header, rows = read_csv(path, name)
+            return np.array(rows, dtype=np.float64).reshape(-1, len(header))[:, _index(header, column, source, name)]
+        case ".parquet":
+            return _parquet(path, column, source, name)
+        case _:
+            raise InvalidValue(name, source, FORMATS, "convert the scores, one number per canary or run")
+
+
+def _vector(loaded: NDArray[np.generic], source: str, name: str) -> NDArray[np.generic]:
+    vector = loaded[:, 0] if loaded.ndim == 2 and loaded.shape[1] == 1 else loaded
+    if vector.ndim != 1:
+        shape = f"array of shape {loaded.shape} ({source})"
+        raise InvalidValue(name, shape, "of shape (n,)", "give one number per canary or run")
+    return vector
+
+
+def _index(header: list[str], column: str, source: str, name: str) -> int:
+    if column:
+        if header.count(column) != 1:
+            remedy = f"the columns are {', '.join(header)}"
+            raise InvalidValue(name, source, "a file with that column, once", remedy)
+        return header.index(column)
+    if len(header) != 1:
+        remedy = f"choose one of {', '.join(header)}, as {source}#{header[0]}"
+        raise InvalidValue(name, source, "a file of one column", remedy)
+    return 0
+
+
+def _parquet(path: str, column: str, source: str, name: str) -> NDArray[np.generic]:
+    try:
+        from pyarrow import ArrowException, parquet  # pyright: ignore[reportMissingImports]  # an extra
+    except ImportError:
+        remedy = "pip install 'dpverdict[parquet]', or convert the scores to .npy or .csv"
+        raise InvalidValue(name, source, "read with pyarrow installed", remedy) from None
+    try:
+        table = parquet.read_table(path)
+        header = [str(one) for one in table.column_names]
+        found = table.column(_index(header, column, source, name))
+        if found.null_count:
+            raise InvalidValue(name, source, "a column without missing values", "remove or fill them in")
+        return np.asarray(found.to_numpy())
+    except (OSError, ArrowException) as error:
+        raise unreadable(name, path, "a readable .parquet file", error) from None

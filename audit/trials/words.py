@@ -1,0 +1,186 @@
+"""Functions the user names: ``module:function`` or ``folder/file.py:function``.
+
+Values written as text on the command line: whole numbers, lists of bounds, paths of outputs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+
+from dpverdict.balls import exactly
+from dpverdict.errors import InvalidValue
+
+
+def names_a_callable(text: str) -> bool:
+    """Whether ``text`` reads ``module:function`` or ``path/file.py:function``."""
+    module, colon, name = text.rpartition(":")
+    return bool(colon and module) and name.isidentifier()
+
+
+def load_callable(text: str, *, name: str) -> Callable[..., object]:
+    """The function that ``text`` names; the current directory is searched first, as ``python -m`` does.
+
+    Args:
+        text: ``module:function`` or ``path/file.py:function``.
+        name: what the parameter is called in an error message.
+
+    Raises:
+        InvalidValue: no such file, module or function, a module that fails on import, or something not callable.
+    """
+    where, _, attribute = text.rpartition(":")
+    if not names_a_callable(text):
+        raise InvalidValue(name, text, "of the form module:function", "write for example mypkg.release:noisy_counts")
+    module = _from_file(where, text, name) if where.endswith(".py") else _from_name(where, text, name)
+    found = getattr(module, attribute, None)
+    if found is None:
+        close = get_close_matches(attribute, vars(module), n=3)
+        remedy = f"did you mean {' or '.join(close)}?" if close else f"define {attribute} in {where}"
+        raise InvalidValue(name, text, f"the name of a function in {where}", remedy)
+    if not callable(found):
+        requirement = f"a function, not {type(found).__name__}"
+        raise InvalidValue(name, text, requirement, f"give a function of that module instead of {attribute}")
+    function: Callable[..., object] = found
+    return function
+
+
+def source_files(text: str) -> list[str]:
+    """The file in which ``text`` looks for its function, and the Python files beside it, which it may import.
+
+    A module that is not a file of its own has none: it is found, or not, when it is loaded.
+    """
+    where = text.rpartition(":")[0]
+    if where.endswith(".py"):
+        file = Path(where)
+    else:
+        _search_here()
+        try:
+            found = importlib.util.find_spec(where)
+        except Exception:  # it imports the packages around the module, which may raise anything
+            return []
+        if found is None or found.origin is None:
+            return []
+        file = Path(found.origin)
+    return [str(path) for path in sorted(file.parent.glob("*.py"))] if file.is_file() else []
+
+
+def _from_name(module: str, text: str, name: str) -> ModuleType:
+    _search_here()
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
+            remedy = "check its spelling, install it, or run from the folder that holds it"
+            raise InvalidValue(name, text, "in a module that can be found", remedy) from None
+        raise _fails_on_import(error, text, name) from error
+    except Exception as error:  # user code may raise anything while it is imported
+        raise _fails_on_import(error, text, name) from error
+
+
+def _search_here() -> None:
+    """Search the current directory first, as ``python -m`` does."""
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+
+
+def _from_file(path: str, text: str, name: str) -> ModuleType:
+    file = Path(path)
+    if not file.is_file():
+        raise InvalidValue(name, text, "in a file that exists", f"check the path {path}")
+    folder = str(file.resolve().parent)
+    if folder not in sys.path:  # a script may import its neighbours, as when it is run
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise InvalidValue(name, text, "in a Python source file", "give a file that ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    former = sys.modules.get(file.stem)
+    sys.modules[file.stem] = module  # dataclasses and pickles look their module up while it is executed
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # user code may raise anything while it is imported
+        raise _fails_on_import(error, text, name) from error
+    finally:
+        if former is not None:
+            sys.modules[file.stem] = former
+    return module
+
+
+def _fails_on_import(error: Exception, text: str, name: str) -> InvalidValue:
+    problem = " ".join(f"{type(error).__name__}: {error}".split())
+    return InvalidValue(name, text, "in a module that can be imported", f"it fails with {problem}")
+
+
+def whole_number(text: str, name: str, *, at_least: int) -> int:
+    """A whole number, also in the form ``1e6``.
+
+    Raises:
+        InvalidValue: not a number, not whole, or too small.
+
+    >>> whole_number("1e6", "samples", at_least=1)
+    1000000
+    """
+    number = exactly(text, name=name)
+    if number.denominator != 1 or number < at_least:
+        raise InvalidValue(name, text, f"a whole number >= {at_least}", f"give for example {max(at_least, 100)}")
+    return int(number)
+
+
+def probability(text: str, name: str) -> float:
+    """A number strictly between 0 and 1, also in the form ``1e-6``.
+
+    Raises:
+        InvalidValue: not a number, or not strictly between 0 and 1, also as a float64.
+    """
+    number = exactly(text, name=name)
+    if not 0 < number < 1 or not 0.0 < float(number) < 1.0:
+        raise InvalidValue(name, text, "strictly between 0 and 1", "give for example 1e-6")
+    return float(number)
+
+
+def bounds(text: str) -> tuple[str, ...]:
+    """Numbers separated by commas or white space, or ``@file`` for a file that holds them.
+
+    Raises:
+        InvalidValue: a file that cannot be read, or no numbers.
+
+    >>> bounds("1, 2,0.5")
+    ('1', '2', '0.5')
+    """
+    found = text
+    if text.startswith("@"):
+        try:
+            found = Path(text[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            remedy = f"reading it fails with {type(error).__name__}"
+            raise InvalidValue("bounds", text, "a readable text file after the @", remedy) from None
+    numbers = tuple(found.replace(",", " ").split())
+    if not numbers:
+        remedy = "separate them by commas, or name a file as @bounds.txt"
+        raise InvalidValue("bounds", text, "one or more numbers", remedy)
+    for number in numbers:
+        if exactly(number, name="bounds") < 0:
+            raise InvalidValue("bounds", number, "a number >= 0", "give the sensitivity of each coordinate")
+    return numbers
+
+
+def output_file(path: Path, name: str) -> Path:
+    """A path at which a file can be written, found out before the work is done.
+
+    Raises:
+        InvalidValue: a folder, a path in a folder that does not exist, or one that must not be written.
+    """
+    if path.is_dir():
+        raise InvalidValue(name, str(path), "a file, not a folder", "add a file name")
+    if not path.parent.is_dir():
+        raise InvalidValue(name, str(path), "in a folder that exists", f"make the folder {path.parent} first")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        remedy = "choose another path, or change the permissions"
+        raise InvalidValue(name, str(path), "a path that may be written", remedy)
+    return path

@@ -1,0 +1,1 @@
+"""what every mechanism states: claim, neighbours, noise, sensitivity."""

@@ -1,0 +1,419 @@
+"""The privacy profile and the trade-off function that each guarantee implies, as float64 bounds.
+
+Every function named ``..._upper`` returns numbers that are at least the exact value at the exact arguments, every one
+named ``..._lower`` numbers that are at most it: results are moved outward by a bound on the rounding errors made.
+
+Notation: e, d are the epsilon and delta of the guarantee, m = order - 1 > 0, u = 2^-53.
+
+The guarantees a mechanism can claim, with the curves each of them implies.
+
+A guarantee holds for every pair of neighbours in both orders, (P, Q) and (Q, P). Its parameters are exact rationals:
+``GaussianDP("0.1")`` is one tenth, ``GaussianDP(0.1)`` the float nearest to it. `parse_guarantee` reads back exactly
+what ``describe()`` writes.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias, final, overload
+
+import numpy as np
+
+from dpverdict.balls import Exact, exactly
+from dpverdict.errors import InvalidValue
+from dpverdict.numerics import gaussian_floats as gaussian_profile
+from dpverdict.numerics.gaussian_floats import Floats, Pair, two_sum
+from dpverdict.numerics.roots import float_above, float_below
+from dpverdict.numerics.text import exact_text
+
+_TINY = 2e-323  # four units in the last place of the smallest numbers
+_HUGE = 1e100  # a larger epsilon is treated as this one, which is a valid bound; no product of three overflows
+_PAD = 1e-15  # a relative bound for a handful of float64 operations and one NumPy exp, expm1 or log1p
+
+
+def _up(values: Floats, pad: float | Floats = _PAD) -> Floats:
+    return np.minimum(values * (1 + pad) + _TINY, 1.0)
+
+
+def reflected_upper(epsilon: Floats, delta_at_size: Floats) -> Floats:
+    """The bound at any epsilon from the bound at its absolute value, for a symmetric neighbouring relation.
+
+    delta_PQ(-e) = 1 - exp(-e) (1 - delta_QP(e)).
+    """
+    size = np.abs(epsilon)
+    mirrored = _up(-np.expm1(-size) + np.exp(-size) * delta_at_size)
+    return np.where(epsilon >= 0, delta_at_size, mirrored)
+
+
+# Gaussian -------------------------------------------------------------------------------------------------------------
+
+
+def _mu_above(mu: Fraction) -> Pair | None:
+    """mu, or slightly more, within the range of the float64 formulas; None above it."""
+    if mu > gaussian_profile.LARGEST_MU:
+        return None
+    if mu < gaussian_profile.SMALLEST_MU:
+        return Pair.of(np.asarray(gaussian_profile.SMALLEST_MU))
+    return Pair.nearest(mu)
+
+
+def gaussian_upper(epsilon: Floats, mu: Fraction) -> Floats:
+    """Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu), rounded up; it is increasing in mu."""
+    if mu == 0:
+        return np.where(epsilon < 0, _up(-np.expm1(np.minimum(epsilon, 0.0))), 0.0)
+    pair = _mu_above(mu)
+    if pair is None:
+        return np.ones_like(epsilon)
+    return _up(gaussian_profile.delta_floats(epsilon, pair), gaussian_profile.RELATIVE_ERROR)
+
+
+def gaussian_beta_lower(alpha: Floats, mu: Fraction) -> Floats:
+    """Phi(Phi^-1(1 - alpha) - mu), rounded down; it is decreasing in mu."""
+    if mu == 0:
+        return one_minus_lower(alpha)
+    pair = _mu_above(mu)
+    if pair is None:
+        return np.where(alpha == 0, 1.0, 0.0)
+    pad = gaussian_profile.RELATIVE_ERROR
+    directly = gaussian_profile.beta_floats(alpha, pair) * (1 - pad) - _TINY
+    by_power = one_minus_lower(_up(gaussian_profile.power_floats(alpha, pair), pad))
+    return np.where(alpha == 0, 1.0, np.maximum(np.maximum(directly, by_power), 0.0))
+
+
+def one_minus_lower(values: Floats) -> Floats:
+    """1 - values, rounded down."""
+    difference, error = two_sum(np.asarray(1.0), -values)
+    return np.where(error < 0, np.nextafter(difference, -np.inf), difference)
+
+
+# pure and approximate -------------------------------------------------------------------------------------------------
+
+
+def approximate_upper(epsilon: Floats, e: Fraction, d: Fraction) -> Floats:
+    """d + (1 - d) times the profile of randomised response, (exp(e) - exp(epsilon))/(1 + exp(e)) on [-e, e], 0 above.
+
+    The dominating pair reveals everything with probability d and is randomised response otherwise.
+
+    Reference: Kairouz, Oh and Viswanath 2015, the dominating mechanism of Section 3 (arXiv:1311.0776).
+    """
+    above, slip = float_above(e), float_above(d)
+    within = _up(-np.expm1(np.minimum(np.abs(epsilon) - above, 0.0)) / (1 + math.exp(-above)))
+    response = reflected_upper(epsilon, np.where(np.abs(epsilon) >= above, 0.0, within))
+    # d + (1 - d) r is increasing in d and in r; (1 - slip) is exact or rounded by less than the padding.
+    return np.where(response == 0, slip, _up(slip + (1 - slip) * response))
+
+
+def approximate_beta_lower(alpha: Floats, e: float | Floats, d: float | Floats) -> Floats:
+    """max(0, 1 - d - exp(e) alpha, exp(-e) (1 - d - alpha)), rounded down, for e and d that the caller rounded up.
+
+    Reference: Dong, Roth and Su 2022, Proposition 2.4 (arXiv:1905.02383), from Wasserman and Zhou 2010.
+    """
+    rest = one_minus_lower(np.asarray(d))
+    with np.errstate(over="ignore", invalid="ignore"):
+        weighted = np.where(alpha > 0, np.exp(e) * alpha, 0.0)
+        steep = np.where(alpha > 0, rest - weighted - _PAD * (rest + weighted) - _TINY, rest)
+    flat = np.exp(-np.asarray(e)) * np.maximum(rest - alpha - _PAD * (rest + alpha), 0.0) * (1 - _PAD) - _TINY
+    best: Floats = np.maximum(np.maximum(steep, flat), 0.0)
+    return best
+
+
+# Renyi and zero-concentrated ------------------------------------------------------------------------------------------
+
+
+def renyi_upper(epsilon: Floats, m: Floats, divergence: Floats) -> Floats:
+    """exp(m (divergence - epsilon)) m^m / (1 + m)^(1 + m), rounded up, for epsilon >= 0.
+
+    The bound on delta(epsilon) from a Renyi divergence of order 1 + m, for any real m > 0 and epsilon.
+
+    Reference: Canonne, Kamath and Steinke 2020, Proposition 12 (arXiv:2004.00010).
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        # log of m^m / (1 + m)^(1 + m)
+        entropy = -m * np.log1p(1.0 / m) - np.log1p(m)
+        exponent = m * (divergence - epsilon) + entropy
+        error = _PAD * (m * (divergence + epsilon) - entropy)
+        return _up(np.exp(np.minimum(exponent + error, 0.0)), 4 * _PAD)
+
+
+def renyi_order_upper(epsilon: Floats, order: Fraction, divergence: Fraction) -> Floats:
+    """The smallest such bound over the orders from 1 to ``order``: the divergence is increasing in the order."""
+    if divergence == 0:  # the two laws are equal
+        return gaussian_upper(epsilon, Fraction(0))
+    size, top = np.minimum(np.abs(epsilon), _HUGE), float_above(divergence)
+    largest = float_below(order - 1)
+    with np.errstate(over="ignore", divide="ignore"):
+        best = 1.0 / np.expm1(np.maximum(top - size, 0.0))
+    m = np.clip(best, min(1e-300, largest), min(largest, _HUGE))
+    return reflected_upper(epsilon, renyi_upper(size, m, np.asarray(top)))
+
+
+def zero_concentrated_upper(epsilon: Floats, rho: Fraction) -> Floats:
+    """The least such bound over the orders 1 + m, where the divergence is (1 + m) rho; every m gives a valid one."""
+    size, top = np.minimum(np.abs(epsilon), _HUGE), float_above(rho)
+    if top == 0:  # the two laws are equal
+        return gaussian_upper(epsilon, Fraction(0))
+    if top > _HUGE:
+        return np.ones_like(epsilon)
+    # The logarithm of the bound is convex in m, with derivative (2 m + 1) rho - epsilon - log(1 + 1/m).
+    low, high = np.full(size.shape, -40.0), np.minimum(np.log(size + 1) - math.log(top) + 2, 230.0)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        m = np.exp(middle)
+        rising = (2 * m + 1) * top - size - np.log1p(1 / m) > 0
+        low, high = np.where(rising, low, middle), np.where(rising, middle, high)
+    m = np.exp(high)
+    return reflected_upper(epsilon, renyi_upper(size, m, (1 + m) * top))
+
+
+def support_lines_lower(alpha: Floats, epsilons: Floats, deltas_upper: Floats) -> Floats:
+    """The largest of the trade-off functions of (epsilon, delta) on a grid, each of which the guarantee implies."""
+    best = np.zeros_like(alpha)
+    for e, d in zip(epsilons, deltas_upper, strict=True):
+        best = np.maximum(best, approximate_beta_lower(alpha, e, d))
+    return best
+
+
+def epsilon_grid(scale: float) -> Floats:
+    """Epsilons from 0 on, of every order of magnitude around ``scale``; any grid gives a valid bound."""
+    return np.concatenate([[0.0], np.geomspace(max(scale * 1e-4, 1e-300), min(scale * 1e3 + 50.0, 1e300), 300)])
+
+
+class ImpliedCurves(ABC):
+    """The two curves of a guarantee, as bounds for every pair of neighbours."""
+
+    __slots__ = ()
+
+    @overload
+    def delta_upper(self, epsilon: float) -> float: ...
+    @overload
+    def delta_upper(self, epsilon: Floats | list[float]) -> Floats: ...
+    @final
+    def delta_upper(self, epsilon: float | Floats | list[float]) -> float | Floats:
+        """An upper bound on the privacy profile at any finite epsilon, rounded up.
+
+        Up to rounding it is the smallest that the guarantee implies; for RenyiDP and ZeroConcentratedDP, the smallest
+        that the divergence of one order implies.
+        """
+        array = np.asarray(epsilon, dtype=np.float64)
+        inside = np.isfinite(array)
+        if not inside.all():
+            remedy = "give epsilon in nats, negative values included"
+            raise InvalidValue("epsilon", float(array[~inside].flat[0]), "a finite real number", remedy)
+        return _shaped(self._delta_upper(array))
+
+    @overload
+    def beta_lower(self, alpha: float) -> float: ...
+    @overload
+    def beta_lower(self, alpha: Floats | list[float]) -> Floats: ...
+    @final
+    def beta_lower(self, alpha: float | Floats | list[float]) -> float | Floats:
+        """A lower bound on the trade-off function at levels in [0, 1], rounded down."""
+        array = np.asarray(alpha, dtype=np.float64)
+        inside = (array >= 0) & (array <= 1)
+        if not inside.all():
+            raise InvalidValue("alpha", float(array[~inside].flat[0]), "in [0, 1]", "give the level of a test")
+        return _shaped(self._beta_lower(array))
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The guarantee in one line, which `parse_guarantee` reads back exactly."""
+
+    @abstractmethod
+    def _delta_upper(self, epsilon: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _beta_lower(self, alpha: Floats) -> Floats: ...
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.describe()})"
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class GaussianDP(ImpliedCurves):
+    """mu-GDP: telling neighbours apart is at least as hard as telling N(0,1) from N(mu,1), mu >= 0.
+
+    Reference: Dong, Roth and Su 2022, Definition 2.6 (arXiv:1905.02383).
+
+    >>> GaussianDP("0.1").describe(), GaussianDP(1).beta_lower(0.05) <= 0.7404889771585559
+    ('mu=0.1', True)
+    """
+
+    mu: Fraction
+
+    def __init__(self, mu: Exact) -> None:
+        object.__setattr__(self, "mu", _at_least("mu", mu, 0))
+
+    def describe(self) -> str:
+        return f"mu={exact_text(self.mu)}"
+
+    def _delta_upper(self, epsilon: Floats) -> Floats:
+        return gaussian_upper(epsilon, self.mu)
+
+    def _beta_lower(self, alpha: Floats) -> Floats:
+        return gaussian_beta_lower(alpha, self.mu)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class PureDP(ImpliedCurves):
+    """epsilon-DP: P(S) <= exp(epsilon) Q(S) for every event, epsilon >= 0.
+
+    >>> PureDP(1).delta_upper([0.0, 1.0]).round(6).tolist()
+    [0.462117, 0.0]
+    """
+
+    epsilon: Fraction
+
+    def __init__(self, epsilon: Exact) -> None:
+        object.__setattr__(self, "epsilon", _at_least("epsilon", epsilon, 0))
+
+    def describe(self) -> str:
+        return f"eps={exact_text(self.epsilon)}"
+
+    def _delta_upper(self, epsilon: Floats) -> Floats:
+        return approximate_upper(epsilon, self.epsilon, Fraction(0))
+
+    def _beta_lower(self, alpha: Floats) -> Floats:
+        return approximate_beta_lower(alpha, float_above(self.epsilon), 0.0)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class ApproximateDP(ImpliedCurves):
+    """(epsilon, delta)-DP: P(S) <= exp(epsilon) Q(S) + delta for every event, epsilon >= 0, 0 <= delta < 1.
+
+    >>> ApproximateDP(1, "1e-6").describe()
+    'eps=1, delta=1e-06'
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, epsilon: Exact, delta: Exact) -> None:
+        object.__setattr__(self, "epsilon", _at_least("epsilon", epsilon, 0))
+        object.__setattr__(self, "delta", _at_least("delta", delta, 0))
+        if self.delta >= 1:
+            raise InvalidValue("delta", delta, "in [0, 1)", "delta = 1 promises nothing; give a small probability")
+
+    def describe(self) -> str:
+        return f"eps={exact_text(self.epsilon)}, delta={exact_text(self.delta)}"
+
+    def _delta_upper(self, epsilon: Floats) -> Floats:
+        return approximate_upper(epsilon, self.epsilon, self.delta)
+
+    def _beta_lower(self, alpha: Floats) -> Floats:
+        return approximate_beta_lower(alpha, float_above(self.epsilon), min(float_above(self.delta), 1.0))
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class ZeroConcentratedDP(ImpliedCurves):
+    """rho-zCDP: the Renyi divergence of every order a > 1 is at most a rho, rho >= 0.
+
+    Reference: Bun and Steinke 2016, Definition 1.1 (arXiv:1605.02065).
+
+    >>> ZeroConcentratedDP("0.5").describe()
+    'rho=0.5'
+    """
+
+    rho: Fraction
+
+    def __init__(self, rho: Exact) -> None:
+        object.__setattr__(self, "rho", _at_least("rho", rho, 0))
+
+    def describe(self) -> str:
+        return f"rho={exact_text(self.rho)}"
+
+    def _delta_upper(self, epsilon: Floats) -> Floats:
+        return zero_concentrated_upper(epsilon, self.rho)
+
+    def _beta_lower(self, alpha: Floats) -> Floats:
+        rho = float_above(self.rho)
+        grid = epsilon_grid(rho + rho**0.5)
+        return support_lines_lower(alpha, grid, self._delta_upper(grid))
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class RenyiDP(ImpliedCurves):
+    """(order, epsilon)-RDP: the Renyi divergence of the given order > 1 is at most epsilon >= 0.
+
+    Reference: Mironov 2017, Definition 4 (arXiv:1702.07476).
+
+    >>> RenyiDP(8, 1).describe()
+    'order=8, eps=1'
+    """
+
+    order: Fraction
+    epsilon: Fraction
+
+    def __init__(self, order: Exact, epsilon: Exact) -> None:
+        object.__setattr__(self, "order", exactly(order, name="order"))
+        object.__setattr__(self, "epsilon", _at_least("epsilon", epsilon, 0))
+        if self.order <= 1:
+            raise InvalidValue("order", order, "> 1", "give the order of a Renyi divergence")
+
+    def describe(self) -> str:
+        return f"order={exact_text(self.order)}, eps={exact_text(self.epsilon)}"
+
+    def _delta_upper(self, epsilon: Floats) -> Floats:
+        return renyi_order_upper(epsilon, self.order, self.epsilon)
+
+    def _beta_lower(self, alpha: Floats) -> Floats:
+        grid = epsilon_grid(float_above(self.epsilon) + 1.0)
+        return support_lines_lower(alpha, grid, self._delta_upper(grid))
+
+
+Guarantee: TypeAlias = GaussianDP | PureDP | ApproximateDP | ZeroConcentratedDP | RenyiDP
+"""What a mechanism can claim."""
+
+
+def parse_guarantee(text: str) -> Guarantee:
+    """The guarantee that a line of text states; decimals and fractions are taken exactly.
+
+    Args:
+        text: ``"mu=1"``, ``"eps=1"``, ``"eps=1, delta=1e-6"``, ``"rho=0.5"`` or ``"order=8, eps=1"``, in any order of
+            the parts; ``epsilon`` may be written for ``eps`` and ``alpha`` for ``order``.
+
+    Raises:
+        InvalidValue: the text has another form, or a parameter is out of its domain.
+
+    >>> parse_guarantee("epsilon=1, delta=1e-6") == ApproximateDP(1, "1e-6")
+    True
+    """
+    remedy = "write mu=1, eps=1, 'eps=1, delta=1e-6', rho=0.5 or 'order=8, eps=1'"
+    parts: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        name = {"eps": "epsilon", "alpha": "order"}.get(key.lower(), key.lower())
+        if not equals or name in parts:
+            raise InvalidValue("claim", text, "a guarantee such as mu=1", remedy)
+        parts[name] = value
+    match parts:
+        case {"mu": mu} if len(parts) == 1:
+            return GaussianDP(mu)
+        case {"rho": rho} if len(parts) == 1:
+            return ZeroConcentratedDP(rho)
+        case {"epsilon": epsilon} if len(parts) == 1:
+            return PureDP(epsilon)
+        case {"epsilon": epsilon, "delta": delta} if len(parts) == 2:
+            return ApproximateDP(epsilon, delta)
+        case {"order": order, "epsilon": epsilon} if len(parts) == 2:
+            return RenyiDP(order, epsilon)
+        case _:
+            raise InvalidValue("claim", text, "a guarantee such as mu=1", remedy)
+
+
+def _at_least(name: str, value: Exact, least: int) -> Fraction:
+    rational = exactly(value, name=name)
+    if rational < least:
+        raise InvalidValue(name, value, f">= {least}", f"give {name} as a number that is not negative")
+    return rational
+
+
+def _shaped(values: Floats) -> float | Floats:
+    return float(values) if values.ndim == 0 else values

@@ -1,0 +1,115 @@
+"""Which datasets are neighbours: the two relations of Lebeda (2024), Definition 2.1, under dp_accounting's names.
+
+A pair of neighbouring datasets: the two worlds that privacy must not tell apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from dp_accounting import NeighboringRelation
+from numpy.typing import NDArray
+
+from dpverdict.errors import InvalidValue
+
+ADD_OR_REMOVE_ONE: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
+"""One dataset is the other with one record more; the number of records differs by one."""
+
+REPLACE_ONE: NeighboringRelation = NeighboringRelation.REPLACE_ONE
+"""Both datasets have the same number of records and differ in one of them."""
+
+_NAMES = {"add-or-remove-one": ADD_OR_REMOVE_ONE, "replace-one": REPLACE_ONE}
+
+
+def parse_adjacency(text: str) -> NeighboringRelation:
+    """The neighbouring relation of a name: ``add-or-remove-one`` or ``replace-one`` (underscores and capitals too)."""
+    name = text.strip().lower().replace("_", "-")
+    if name not in _NAMES:
+        raise InvalidValue("adjacency", text, "one of " + ", ".join(_NAMES), "write the neighbouring relation in full")
+    return _NAMES[name]
+
+
+def adjacency_name(adjacency: NeighboringRelation) -> str:
+    """The name that `parse_adjacency` reads."""
+    return next(name for name, relation in _NAMES.items() if relation is adjacency)
+
+
+def check_adjacency(adjacency: object) -> NeighboringRelation:
+    """One of the two relations supported here.
+
+    Raises:
+        InvalidValue: anything else, with the remedy to write the relation in full.
+    """
+    if isinstance(adjacency, NeighboringRelation) and adjacency in _NAMES.values():
+        return adjacency
+    remedy = "write adjacency=ADD_OR_REMOVE_ONE or adjacency=REPLACE_ONE"
+    raise InvalidValue("adjacency", adjacency, "a neighbouring relation", remedy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NeighbourPair:
+    """Two datasets that differ in the records of one user.
+
+    Everywhere P is the law of the release on ``dataset`` and Q its law on ``neighbour``. Under ADD_OR_REMOVE_ONE,
+    ``dataset`` is the one with the extra record: the membership-inference game "with and without this record".
+
+    Args:
+        dataset: records along the first axis, shape (n, ...).
+        neighbour: shape (n - records_per_user, ...) under ADD_OR_REMOVE_ONE, (n, ...) under REPLACE_ONE.
+        adjacency: the neighbouring relation.
+        records_per_user: how many consecutive records one user holds; 1 is the textbook relation.
+
+    Raises:
+        InvalidValue: the two datasets are not neighbours under the relation.
+    """
+
+    dataset: NDArray[np.float64]
+    neighbour: NDArray[np.float64]
+    adjacency: NeighboringRelation
+    records_per_user: int = 1
+
+    def __post_init__(self) -> None:
+        check_adjacency(self.adjacency)
+        if self.records_per_user < 1:
+            remedy = "give the number of records of one user"
+            raise InvalidValue("records_per_user", self.records_per_user, ">= 1", remedy)
+        for name in ("dataset", "neighbour"):
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.ndim < 1:
+                raise InvalidValue(name, array, "an array with records along its first axis", "pass a NumPy array")
+        if not self._related():
+            shapes = f"shapes {self.dataset.shape} and {self.neighbour.shape}"
+            remedy = "change one record only, keep the others in order, and put the larger dataset first"
+            raise InvalidValue("neighbours", shapes, f"neighbours under {adjacency_name(self.adjacency)}", remedy)
+
+    def _related(self) -> bool:
+        n, q = len(self.dataset), self.records_per_user
+        extra = q if self.adjacency is ADD_OR_REMOVE_ONE else 0
+        if self.dataset.shape[1:] != self.neighbour.shape[1:] or len(self.neighbour) != n - extra:
+            return False
+        i = self.position()
+        rest = slice(i + q - extra, None)
+        return i + q <= n and np.array_equal(self.dataset[i + q :], self.neighbour[rest])
+
+    def position(self) -> int:
+        """The index of the first record in which the two datasets differ."""
+        n, q = len(self.dataset), self.records_per_user
+        common = min(n, len(self.neighbour))
+        entries = tuple(range(1, self.dataset.ndim))
+        same = np.all(self.dataset[:common] == self.neighbour[:common], axis=entries)
+        differing = np.flatnonzero(~same)
+        return int(differing[0]) if differing.size else max(n - q, 0)
+
+    @property
+    def record(self) -> NDArray[np.float64]:
+        """The record of ``dataset`` that is removed or replaced."""
+        record: NDArray[np.float64] = self.dataset[self.position()]
+        return record
+
+    def describe(self) -> str:
+        """One line: sizes, relation, and the record, shortened."""
+        record = np.ravel(self.record)
+        head = np.array2string(record[:8], precision=4, separator=", ", max_line_width=200)
+        shown = head if record.size <= 8 else head[:-1] + f", ...] ({record.size} values, sum {record.sum():.6g})"
+        return f"{len(self.dataset)} against {len(self.neighbour)} records, {adjacency_name(self.adjacency)}: {shown}"

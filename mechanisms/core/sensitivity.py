@@ -1,0 +1,296 @@
+"""Sensitivity spaces: the set of differences embed(X) - embed(X') over neighbouring datasets (Lebeda 2024, Def. 2.5).
+
+The map v -> v^T S^-1 v is convex, so over a polytope its supremum is attained at a vertex. Each space here knows the
+orbits of its vertices under the permutations that the noise does not see, and maximises the form over them exactly, by
+rational arithmetic and a bounded number of candidates: O(1) work whatever the dimension.
+
+Sensitivity spaces of records in a cube or a ball: one record added, removed or replaced.
+
+The sensitivity space of coordinates with bounds of their own (Poulsen 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, final, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverdict.balls import Real, ball
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.dominating_pairs import Shift
+from dpverdict.mechanisms.core.noise import DiagonalNoise, Noise, SharedNoise, maximise_over_integers, queries_only_form
+from dpverdict.numerics.exact import dot_exactly, moments
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maximum:
+    """The largest squared GDP parameter over a sensitivity space.
+
+    Attributes:
+        mu_squared: the exact supremum; None when it is infinite (some difference carries no noise), and for noise that
+            is not Gaussian.
+        records: makes (record, replacement) of a neighbouring pair that attains it; replacement is None under
+            add/remove. A function, because a record may be long.
+        description: the worst neighbour in words.
+        justification: why nothing is worse.
+        shift: for noise that is not Gaussian, the pair of laws that dominates every other; None for Gaussian noise.
+        exact: whether some neighbouring pair attains it; False where it is a bound from above only.
+        rho_upper: beside a bound, a rho such that every pair is rho-zCDP, exactly.
+        attained: beside a bound, the pair of laws that ``records`` make.
+        datasets: makes the two datasets where they are more than the one record: the streams of a counter.
+    """
+
+    mu_squared: Real | None
+    records: Callable[[], tuple[Array, Array | None]]
+    description: str
+    justification: str
+    shift: Shift | None = None
+    exact: bool = True
+    rho_upper: Fraction | None = None
+    attained: Shift | None = None
+    datasets: Callable[[], tuple[Array, Array]] | None = None
+
+
+class SensitivitySpace(Protocol):
+    """A set of differences that can be maximised over exactly."""
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """The largest squared GDP parameter over the space, with a neighbouring pair that attains it."""
+        ...
+
+    def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real | None:
+        """The exact squared GDP parameter of one neighbouring pair; None when it is infinite."""
+        ...
+
+
+@runtime_checkable
+class ShiftSpace(Protocol):
+    """A set of differences under noise that is not Gaussian."""
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """The pair of laws that dominates every other over the space, with a neighbouring pair that attains it."""
+        ...
+
+    def shift(self, noise: Noise, record: Array, replacement: Array | None = None) -> Shift | None:
+        """The pair of laws of one neighbouring pair; None when the two laws are equal."""
+        ...
+
+
+@runtime_checkable
+class StepSpace(Protocol):
+    """A set of differences that depends on when a record comes: the steps of a stream."""
+
+    def at(self, position: int) -> SensitivitySpace | ShiftSpace:
+        """The differences that the record at a position of the dataset makes, the first being 0."""
+        ...
+
+
+def unsupported(space: object, noise: object) -> InvalidValue:
+    """The error of a space asked about a noise law whose form it cannot maximise exactly."""
+    pair = f"{type(noise).__name__} over {type(space).__name__}"
+    return InvalidValue("noise", pair, "a combination whose exact maximiser is known", "give neighbour pairs instead")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cube:
+    """One record of [low, high]^d added or removed, with the count moving by one: {+-(x, 1)}.
+
+    Args:
+        dim: number of queries d.
+        low, high: the range of every entry of a record; [0, 1] unless a variant says otherwise.
+        nonzero: at most this many entries of x differ from 0 (needs low = 0); None for no such bound.
+        copies: one user holds this many records, so the space is scaled by it.
+        offset: subtracted from every entry before noise is added: 1/2 when the mechanism works on f - n/2.
+    """
+
+    dim: int
+    low: Fraction = Fraction(0)
+    high: Fraction = Fraction(1)
+    nonzero: int | None = None
+    copies: int = 1
+    offset: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise InvalidValue("high", self.high, f"> low={self.low}", "give the range of an entry")
+        if self.copies < 1:
+            raise InvalidValue("copies", self.copies, ">= 1", "give the number of records of one user")
+        if self.nonzero is not None and (self.low != 0 or not 1 <= self.nonzero <= self.dim):
+            raise InvalidValue("nonzero", self.nonzero, "from 1 to dim, with low = 0", "leave it out for no such bound")
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """Over the vertices with j entries at ``high`` and d - j at ``low``: a parabola in the integer j."""
+        if not isinstance(noise, SharedNoise):
+            raise unsupported(self, noise)
+        form, d, last = noise.form(), self.dim, self.dim if self.nonzero is None else self.nonzero
+        if form is None:
+            one = min(1, last) if noise.independent_scale == 0 else 0
+            return Maximum(
+                mu_squared=None,
+                records=lambda: (self._vertex(one), None),
+                description="any record" if noise.independent_scale else "a record with a single one",
+                justification="the covariance is singular in a direction in which neighbours differ",
+            )
+        low, high = self.low - self.offset, self.high - self.offset
+        step, gap = high - low, high**2 - low**2
+        s1, s2 = low * d, low**2 * d  # moments at j = 0; each entry moved to high adds step, and gap
+        a = form.sum_squared * step**2
+        b = form.square * gap + 2 * form.sum_squared * s1 * step + form.cross * step
+        j, value = maximise_over_integers(a, b, form.at(s1, s2, 1), last)
+        return Maximum(
+            mu_squared=Real.of(value * self.copies**2),
+            records=lambda: (self._vertex(j), None),
+            description=f"a record with {j} of {d} entries at {self.high} and the others at {self.low}"
+            + (f", held {self.copies} times by one user" if self.copies > 1 else ""),
+            justification="a convex form on a cube is largest at a vertex; it depends on a vertex only through the "
+            "number of entries at the upper end, in which it is quadratic, maximised over the integers exactly",
+        )
+
+    def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real | None:
+        """The exact squared GDP parameter of adding or removing ``record``; None when it is infinite."""
+        if not isinstance(noise, SharedNoise) or replacement is not None:
+            raise unsupported(self, noise)
+        s1, s2 = moments(record)
+        shifted = s1 - self.offset * self.dim, s2 - 2 * self.offset * s1 + self.offset**2 * self.dim
+        return _of_moments(noise, *shifted, 1, self.copies)
+
+    def _vertex(self, j: int) -> Array:
+        return np.where(np.arange(self.dim) < j, float(self.high), float(self.low))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplacementCube:
+    """One record of [0, 1]^d replaced by another, the count unchanged: {(x - x', 0)} = [-1, 1]^d x {0}."""
+
+    dim: int
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """Over the sign vectors v in {-1, 1}^d, whose form is square * d + sum_squared * (sum v)^2."""
+        if not isinstance(noise, SharedNoise):
+            raise unsupported(self, noise)
+        d, (vz, ve, _) = self.dim, noise.variances
+        # The count does not move, so only the queries' covariance matters unless eta can be read off the count:
+        # aligned signs maximise (sum v)^2, alternating signs minimise it, and the sign of its coefficient decides.
+        form = noise.form() or (queries_only_form(dim=d, vz=vz, ve=ve) if vz else None)
+        ones = d if form is not None and form.sum_squared > 0 else (d + 1) // 2
+        record = np.where(np.arange(d) < ones, 1.0, 0.0)
+        if form is None:
+            record = np.eye(1, d)[0]
+        replacement = np.zeros(d) if form is None else 1.0 - record
+        return Maximum(
+            mu_squared=self.mu_squared(noise, record, replacement),
+            records=lambda: (record, replacement),
+            description=f"a record with {int(record.sum())} ones of {d} replaced by its complement",
+            justification="a convex form on [-1, 1]^d is largest at a sign vector, where it depends on the sum alone",
+        )
+
+    def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real | None:
+        """The exact squared GDP parameter of replacing ``record`` by ``replacement``; None when it is infinite."""
+        if not isinstance(noise, SharedNoise) or replacement is None:
+            raise unsupported(self, noise)
+        (s1, s2), (r1, r2) = moments(record), moments(replacement)
+        return _of_moments(noise, s1 - r1, s2 - 2 * dot_exactly(record, replacement) + r2, 0, 1)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormBall:
+    """All differences of l2-norm at most ``radius``: one record of norm at most ``radius`` added or removed."""
+
+    dim: int
+    radius: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.radius < math.inf:
+            raise InvalidValue("radius", self.radius, "finite and > 0", "give the largest l2-norm of a record")
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """Independent noise of one scale: every point of the sphere attains radius^2 / sigma^2."""
+        record = np.zeros(self.dim)
+        record[0] = self.radius
+        return Maximum(
+            mu_squared=self.mu_squared(noise, record),
+            records=lambda: (record, None),
+            description=f"a record of l2-norm {self.radius!r}",
+            justification="the form is the squared l2-norm over sigma^2, largest on the sphere",
+        )
+
+    def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real | None:
+        """The exact squared GDP parameter ||x||^2 / sigma^2 of adding or removing ``record``."""
+        if (
+            not isinstance(noise, SharedNoise)
+            or noise.shared_scale
+            or noise.size != noise.dim
+            or replacement is not None
+        ):
+            raise unsupported(self, noise)
+        return _of_moments(noise, *moments(record), 0, 1)
+
+
+def _of_moments(noise: SharedNoise, s1: Fraction, s2: Fraction, t: int, copies: int) -> Real | None:
+    """mu^2 of ``copies`` times the difference (x, t) with moments s1, s2; None when it is infinite."""
+    d, (vz, ve, _) = noise.dim, noise.variances
+    form = noise.form()
+    if form is not None:
+        return Real.of(copies**2 * form.at(s1, s2, t))
+    if vz == 0:  # only the all-ones line carries noise
+        on_line = s2 * d == s1 * s1 and ve > 0 and noise.count_loading is None
+        return Real.of(copies**2 * s1 * s1 / (d * d * ve)) if on_line else None
+    if t != 0:
+        return None  # the count moves, and carries no noise
+    return Real.of(copies**2 * queries_only_form(dim=d, vz=vz, ve=ve).at(s1, s2, 0))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Box:
+    """One record of the box prod [-bound_j/2, bound_j/2] replaced: differences in prod [-bound_j, bound_j]."""
+
+    bounds: Array
+
+    def __post_init__(self) -> None:
+        if not (np.all(np.isfinite(self.bounds)) and np.all(self.bounds >= 0)):
+            raise InvalidValue("bounds", self.bounds, "finite and >= 0", "give one sensitivity per coordinate")
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """At the corners, which all attain sum bound_j^2 / sigma_j^2 (Poulsen 2022; any diagonal covariance)."""
+        if not isinstance(noise, DiagonalNoise):
+            raise unsupported(self, noise)
+        return Maximum(
+            mu_squared=self.mu_squared(noise, self.bounds / 2, -self.bounds / 2),
+            records=lambda: (self.bounds / 2, -self.bounds / 2),
+            description="a corner of the box replaced by the opposite corner",
+            justification="a diagonal form is increasing in every |v_j|, so every corner attains the supremum",
+        )
+
+    def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real | None:
+        """sum (x_j - x'_j)^2 / sigma_j^2: exact up to 256 distinct terms, a ball beyond; None when it is infinite."""
+        if not isinstance(noise, DiagonalNoise) or replacement is None:
+            raise unsupported(self, noise)
+        if bool(np.any((noise.scales == 0) & (record != replacement))):
+            return None
+        kept = noise.scales > 0
+        distinct = _distinct(np.stack([record[kept], replacement[kept], noise.scales[kept]]))
+        if len(distinct) <= 256:
+            exact = (n * ((Fraction(x) - Fraction(y)) / Fraction(s)) ** 2 for x, y, s, n in distinct)
+            return Real.of(sum(exact, Fraction(0)))
+        return Real(lambda: sum((n * ((ball(x) - ball(y)) / ball(s)) ** 2 for x, y, s, n in distinct), ball(0)))
+
+
+def _distinct(columns: Array) -> list[tuple[float, float, float, int]]:
+    """The distinct columns of a table of three rows, each with how often it occurs."""
+    if not columns.size:
+        return []
+    columns = columns[:, np.lexsort(columns)]
+    starts = np.flatnonzero(np.append(True, np.any(columns[:, 1:] != columns[:, :-1], axis=0)))
+    counts = np.diff(starts, append=columns.shape[1])
+    return list(zip(*columns[:, starts].tolist(), counts.tolist(), strict=True))

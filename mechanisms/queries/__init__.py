@@ -1,0 +1,1 @@
+"""sums of records, released once."""

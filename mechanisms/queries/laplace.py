@@ -1,0 +1,387 @@
+"""Sensitivity spaces of real records under independent Laplace noise: a cube, an l1 ball and an l2 ball.
+
+Three facts. (1) A log-concave law against itself moved further tells more, coordinate by coordinate, so enlarging any
+|a_j| of the shift vector a enlarges the loss. (2) Of all shift vectors with the same l1 norm, the one on a single
+coordinate dominates: a chain of moves, one coordinate at a time, has a trade-off function of at least the composition
+f(1 - g) of those of its links, and for moves of one log-concave law along one line, where half-lines are the best
+tests, this is an equality: F(F^-1(1 - alpha) - a - b). (3) Lap(1) moved by s is s-DP, hence s^2/2-zCDP.
+
+The Laplace mechanism on sums, calibrated by the l1 sensitivity, by the l2 sensitivity, or by the exact curve.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias, final
+
+import numpy as np
+from dp_accounting import NeighboringRelation
+from numpy.typing import ArrayLike
+
+from dpverdict.balls import Exact, Real, ball
+from dpverdict.checks import check_array, check_dim, check_positive
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.calibration import analytic_scale, concentrated_scale, l1_scale, theorem_scale
+from dpverdict.mechanisms.core.dominating_pairs import LaplaceShift
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
+from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, laplace_score
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, Array
+from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, adjacency_name, check_adjacency
+from dpverdict.mechanisms.core.noise import Noise
+from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.numerics.exact import dot_exactly, sum_exactly
+from dpverdict.numerics.roots import float_above
+from dpverdict.numerics.text import exact_text
+
+Norm: TypeAlias = Literal["linf", "l1", "l2"]
+NORMS: tuple[Norm, ...] = ("linf", "l1", "l2")
+_BITS = 192
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealRecords:
+    """Records of [0, radius]^d ("linf"), or of R^d with an l1 or l2 norm of at most ``radius``.
+
+    Args:
+        dim: number of queries d.
+        norm: which.
+        radius: a float64 > 0, taken at its exact value.
+        replaced: whether a record is replaced by another; otherwise one is added or removed.
+    """
+
+    dim: int
+    norm: Norm
+    radius: float
+    replaced: bool
+
+    def __post_init__(self) -> None:
+        if self.norm not in NORMS:
+            remedy = "linf for records of a cube, else the norm that is bounded"
+            raise InvalidValue("norm", self.norm, f"one of {', '.join(NORMS)}", remedy)
+        if not 2.0**-400 <= self.radius <= 2.0**400:
+            raise InvalidValue("radius", self.radius, "between 2^-400 and 2^400", "choose units of moderate size")
+
+    @property
+    def reach(self) -> Fraction:
+        """The largest norm of a difference: twice the radius between two records of a ball."""
+        return Fraction(self.radius) * (2 if self.replaced and self.norm != "linf" else 1)
+
+    def l1(self) -> Real:
+        """The largest l1 norm of a difference, exactly."""
+        match self.norm:
+            case "linf":
+                return Real.of(self.dim * self.reach)
+            case "l1":
+                return Real.of(self.reach)
+            case _:
+                return _times_root(self.reach, self.dim)
+
+    def l2(self) -> Real:
+        """The largest l2 norm of a difference, exactly."""
+        return _times_root(self.reach, self.dim) if self.norm == "linf" else Real.of(self.reach)
+
+    def l2_squared(self) -> Fraction:
+        """The square of `l2`."""
+        return self.reach**2 * (self.dim if self.norm == "linf" else 1)
+
+    def holds(self, record: Array) -> bool:
+        """Whether a record is one of these, decided exactly."""
+        if self.norm == "linf":
+            return bool(np.all((record >= 0) & (record <= self.radius)))
+        if self.norm == "l1":
+            return sum_exactly(np.abs(record)) <= Fraction(self.radius)
+        return dot_exactly(record, record) <= Fraction(self.radius) ** 2
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """The longest difference of a cube or an l1 ball; for an l2 ball a bound, with the pair of equal entries."""
+        if not isinstance(noise, LaplaceNoise):
+            raise unsupported(self, noise)
+        record = self.worst_record()
+        other = (np.zeros(self.dim) if self.norm == "linf" else -record) if self.replaced else None
+        attained = self.shift(noise, record, other)
+        if self.norm != "l2" or self.dim == 1:
+            why = (
+                "every shift is the largest at once"
+                if self.norm == "linf"
+                else "of one l1 norm, one coordinate tells most"
+            )
+            return Maximum(
+                mu_squared=None,
+                records=lambda: (record, other),
+                description=f"a record with all {self.dim} entries at {self.radius!r}"
+                if self.norm == "linf"
+                else f"a record with one entry at {self.radius!r} and no other",
+                justification=f"{why}, and the loss of log-concave noise grows with every shift",
+                shift=attained,
+            )
+        return Maximum(
+            mu_squared=None,
+            records=lambda: (record, other),
+            description=f"a record of l2 norm {self.radius!r} with {self.dim} equal entries",
+            justification="of one l1 norm, a shift on a single coordinate tells most: the loss shown is that of one of "
+            "norm sqrt(d) times the l2 radius, a bound; every pair is also zCDP by its l2 norm",
+            shift=LaplaceShift(groups=((_root_above(self.dim) * self.reach * noise.rate, 1),)),
+            exact=False,
+            rho_upper=self.reach**2 * noise.rate**2 / 2,
+            attained=attained,
+        )
+
+    def worst_record(self) -> Array:
+        """All ones times the radius; one entry at the radius; or equal entries, rounded down into the l2 ball."""
+        if self.norm == "linf":
+            return np.full(self.dim, self.radius)
+        if self.norm == "l1":
+            return np.where(np.arange(self.dim) == 0, self.radius, 0.0)
+        entry = self.radius / math.sqrt(self.dim)
+        while self.dim * Fraction(entry) ** 2 > Fraction(self.radius) ** 2:
+            entry = math.nextafter(entry, 0.0)
+        return np.full(self.dim, entry)
+
+    def shift(self, noise: Noise, record: Array, replacement: Array | None = None) -> LaplaceShift | None:
+        """The pair of laws when a record is added, removed or replaced; None where nothing moves."""
+        if not isinstance(noise, LaplaceNoise) or (replacement is None) is self.replaced:
+            raise unsupported(self, noise)
+        other = np.zeros(self.dim) if replacement is None else replacement
+        pairs = Counter(zip(record.tolist(), other.tolist(), strict=True))
+        counts: Counter[Fraction] = Counter()
+        for (x, y), count in pairs.items():
+            counts[abs(Fraction(x) - Fraction(y)) * noise.rate] += count
+        del counts[Fraction(0)]
+        return LaplaceShift(groups=tuple(sorted(counts.items()))) if counts else None
+
+
+def _times_root(factor: Fraction, dim: int) -> Real:
+    root = Real.of(dim).sqrt()
+    if root.rational is not None:
+        return Real.of(factor * root.rational)
+    return Real(lambda: ball(factor) * root.ball())
+
+
+def _root_above(dim: int) -> Fraction:
+    """sqrt(d), rounded up to 192 bits after the point; exactly, if it is whole."""
+    below = math.isqrt(dim << 2 * _BITS)
+    return Fraction(below + (below * below < dim << 2 * _BITS), 1 << _BITS)
+
+
+@final
+class LaplaceMechanism(AdditiveMechanism):
+    """f(X) + Laplace noise on every query, with f(X) = sum x_i.
+
+    The records are those of [0, radius]^d, or of R^d with an l1 or l2 norm of at most the radius. With D1 the largest
+    l1 norm of a difference, the scale D1/epsilon makes it epsilon-DP, tightly: D1 = d radius under either relation for
+    the cube; for the balls the radius, or sqrt(d) times the radius, and twice that under REPLACE_ONE. The other
+    constructors claim (epsilon, delta)-DP with less noise: `from_theorem` by Theorem 1.3, `from_concentrated` by
+    zero-concentrated DP, `with_scale` by any other argument, such as the exact curve.
+
+    The worst case is known in closed form for the cube and the l1 ball; for the l2 ball it is bounded (`RealRecords`).
+
+    Args:
+        dim: number of queries d >= 1.
+        epsilon: > 0, exact.
+        adjacency: the neighbouring relation of the claim.
+        norm: "linf" for records of the cube, "l1" or "l2" for those of a ball.
+        radius: > 0, exact; rounded up to a float64.
+        scale: of the noise, to be used in place of D1/epsilon, at its exact value; rounded up to a float64.
+
+    Attributes:
+        calibration: how the scale was found, in a few words.
+        scale: the scale of the noise; its variance is 2 scale^2.
+
+    Raises:
+        InvalidValue: an argument is out of range.
+
+    >>> from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE
+    >>> pure = LaplaceMechanism(dim=100, epsilon=1, adjacency=ADD_OR_REMOVE_ONE)
+    >>> mixed = LaplaceMechanism.from_concentrated(dim=100, epsilon=1, delta="1e-5", adjacency=ADD_OR_REMOVE_ONE)
+    >>> pure.scale, round(mixed.scale, 2), mixed.calibration
+    (100.0, 40.45, 'zero-concentrated DP, best order')
+    """
+
+    name = "laplace"
+    source = "Andersson, Pagh and Torkamani 2024, Lemma A.2"
+    noise: LaplaceNoise
+    sensitivity: RealRecords
+    dim: int
+    assumptions: tuple[str, ...]
+
+    def __init__(
+        self,
+        *,
+        dim: int,
+        epsilon: Exact,
+        adjacency: NeighboringRelation,
+        norm: Norm = "linf",
+        radius: Exact = 1,
+        scale: Exact | None = None,
+    ) -> None:
+        claim = PureDP(check_positive(epsilon, "epsilon"))
+        records = _records(dim, norm, radius, adjacency)
+        if scale is None:
+            self._set(records, l1_scale(epsilon, records.l1()), claim, adjacency, "l1 sensitivity")
+        else:
+            own = float_above(check_positive(scale, "scale"))
+            self._set(records, own, claim, adjacency, "given by the caller")
+
+    @classmethod
+    def from_theorem(
+        cls,
+        *,
+        dim: int,
+        epsilon: Exact,
+        delta: Exact,
+        adjacency: NeighboringRelation,
+        norm: Norm = "linf",
+        radius: Exact = 1,
+    ) -> LaplaceMechanism:
+        """Calibrated by Theorem 1.3: the smaller of the l1 scale and the l2 scale of Lemma 5.4."""
+        records = _records(dim, norm, radius, adjacency)
+        made = cls.__new__(cls)
+        scale = theorem_scale(epsilon, delta, records.l1(), records.l2())
+        made._set(records, scale, ApproximateDP(epsilon, delta), adjacency, "Theorem 1.3")
+        made.source = "Andersson, Pagh and Torkamani 2024, Theorem 1.3"
+        return made
+
+    @classmethod
+    def from_concentrated(
+        cls,
+        *,
+        dim: int,
+        epsilon: Exact,
+        delta: Exact,
+        adjacency: NeighboringRelation,
+        norm: Norm = "linf",
+        radius: Exact = 1,
+    ) -> LaplaceMechanism:
+        """Calibrated by D2^2/(2 scale^2)-zCDP, converted at the best order; never above `from_theorem`'s scale."""
+        records = _records(dim, norm, radius, adjacency)
+        made = cls.__new__(cls)
+        scale = concentrated_scale(epsilon, delta, records.l1(), records.l2_squared())
+        made._set(records, scale, ApproximateDP(epsilon, delta), adjacency, "zero-concentrated DP, best order")
+        made.source = "Bun and Steinke 2016, Proposition 3.3"
+        return made
+
+    @classmethod
+    def with_scale(
+        cls,
+        *,
+        dim: int,
+        scale: float,
+        claim: Guarantee,
+        adjacency: NeighboringRelation,
+        calibration: str,
+        norm: Norm = "linf",
+        radius: Exact = 1,
+    ) -> LaplaceMechanism:
+        """Noise of a given scale, with whatever claim: to be certified, not trusted."""
+        mechanism = cls.__new__(cls)
+        mechanism._set(_records(dim, norm, radius, adjacency), scale, claim, adjacency, calibration)
+        mechanism.source = "given by the caller"
+        return mechanism
+
+    def _set(
+        self, records: RealRecords, scale: float, claim: Guarantee, adjacency: NeighboringRelation, calibration: str
+    ) -> None:
+        self.dim, self.sensitivity = records.dim, records
+        self.noise = LaplaceNoise(size=self.dim, scale=scale)
+        self.claim = claim
+        self.adjacency = adjacency
+        self.calibration = calibration
+        radius = exact_text(Fraction(records.radius))
+        lies = (
+            f"lies in [0, {radius}]^d" if records.norm == "linf" else f"has an {records.norm} norm of at most {radius}"
+        )
+        self.assumptions = (f"every record {lies}", "noise and sums are real numbers, not floats")
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise."""
+        return self.noise.scale
+
+    @property
+    def variance(self) -> Fraction:
+        """The variance of a query, 2 scale^2, exactly."""
+        return self.noise.variance
+
+    @property
+    def record_shape(self) -> tuple[int, ...]:
+        """(d,)"""
+        return (self.dim,)
+
+    def check_records(self, dataset: ArrayLike) -> Array:
+        """The dataset as float64 of shape (n, d), every record in the cube or ball (decided exactly)."""
+        radius, norm = self.sensitivity.radius, self.sensitivity.norm
+        records = check_array(dataset, self.record_shape, 0.0 if norm == "linf" else -radius, radius)
+        if norm != "linf":
+            order = 1 if norm == "l1" else 2
+            for i in np.flatnonzero(np.linalg.norm(records, order, axis=1) > radius * (1 - 1e-9)).tolist():
+                if not self.sensitivity.holds(records[i]):
+                    remedy = "scale the record down (a factor 1 - 1e-15 undoes rounding), or build for a larger radius"
+                    raise InvalidValue("dataset record", f"number {i}", f"of {norm} norm at most {radius!r}", remedy)
+        return records
+
+    def statistic(self, records: Array) -> Array:
+        """f(X) = sum x_i, shape (d,)."""
+        total: Array = records.sum(axis=0)
+        return total
+
+    def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
+        """The log-likelihood ratio of P against Q at releases of shape (trials, d): the most powerful score."""
+        here, there = self.embed(pair.dataset), self.embed(pair.neighbour)
+        return lambda releases: laplace_score(releases, here, there, float(self.noise.rate))
+
+    def laplace_shifts(self, record: ArrayLike, replacement: ArrayLike | None = None) -> tuple[Fraction, ...]:
+        """How far a record moves each query, in units of the scale, exactly: |x_j|/scale, or |x_j - x'_j|/scale.
+
+        The privacy loss of the pair is that of independent Laplace variables with these shifts.
+
+        Raises:
+            InvalidValue: a record of another shape or out of range, or a replacement that does not fit the relation.
+        """
+        if (replacement is not None) != (self.adjacency is REPLACE_ONE):
+            remedy = "pass replacement= under replace-one, and leave it out under add-or-remove-one"
+            raise InvalidValue("replacement", replacement, f"consistent with {adjacency_name(self.adjacency)}", remedy)
+        one = self.check_records(np.asarray(record)[None])[0].tolist()
+        other = (
+            [0.0] * self.dim if replacement is None else self.check_records(np.asarray(replacement)[None])[0].tolist()
+        )
+        return tuple(abs(Fraction(x) - Fraction(y)) * self.noise.rate for x, y in zip(one, other, strict=True))
+
+    def worst_pair(self) -> NeighbourPair:
+        """The neighbouring pair with the largest privacy loss; for the l2 ball the one that its bound is held to."""
+        record, other = self.sensitivity.maximise(self.noise).records()
+        neighbour = record[None][:0] if other is None else other[None]
+        return NeighbourPair(dataset=record[None], neighbour=neighbour, adjacency=self.adjacency)
+
+    def variance_over_gaussian(self) -> float:
+        """What the Laplace noise costs: its variance over that of the least Gaussian noise with the same claim.
+
+        Raises:
+            InvalidValue: the claim is not (epsilon, delta)-DP with delta > 0, which no Gaussian noise would keep.
+        """
+        if not isinstance(self.claim, ApproximateDP) or self.claim.delta == 0:
+            raise InvalidValue(
+                "claim", self.claim.describe(), "(epsilon, delta)-DP", "no Gaussian noise keeps this claim"
+            )
+        gaussian = analytic_scale(self.claim.epsilon, self.claim.delta, self.sensitivity.l2())
+        return float(self.variance / Fraction(gaussian) ** 2)
+
+    def describe(self) -> dict[str, str]:
+        """Name, parameters, and the scale with the way it was found."""
+        records = {"norm": self.sensitivity.norm, "radius": repr(self.sensitivity.radius)}
+        own = {"calibration": self.calibration, "scale": repr(self.scale), "variance": exact_text(self.variance)}
+        return AdditiveMechanism.describe(self) | records | own
+
+    def __repr__(self) -> str:
+        return f"LaplaceMechanism(dim={self.dim}, claim={self.claim.describe()!r}, calibration={self.calibration!r})"
+
+
+def _records(dim: int, norm: Norm, radius: Exact, adjacency: NeighboringRelation) -> RealRecords:
+    replaced = check_adjacency(adjacency) is REPLACE_ONE
+    return RealRecords(
+        dim=check_dim(dim), norm=norm, radius=float_above(check_positive(radius, "radius")), replaced=replaced
+    )

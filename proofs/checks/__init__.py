@@ -1,0 +1,1 @@
+"""a statement, its check, its planted faults, and the means of proof."""

@@ -1,0 +1,161 @@
+"""Inequalities on whole regions: a box is covered by balls, each of which decides the inequality on its part.
+
+An infinite region becomes a finite box by a substitution (y = 1/sqrt d maps d >= 6 to 0 < y <= 0.409), or is cut
+where a proof of monotonicity takes over (`increasing_on_box`, or `dpverdict.proofs.checks.identities.positive`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from flint import arb, arb_series, ctx
+
+from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, float_down, precision
+from dpverdict.proofs.checks.outcome import Finding, Method
+
+Side = tuple[Fraction, Fraction]
+
+
+def positive_on_box(
+    name: str,
+    function: Callable[..., arb],
+    box: Mapping[str, tuple[Exact, Exact]],
+    *,
+    bits: int = 64,
+    most: int = 100_000,
+    scope: str | None = None,
+) -> Finding:
+    """function > 0 at every point of the box, ends included.
+
+    Args:
+        function: encloses the true value for balls of arguments, in the order of ``box``.
+        box: the two ends of every variable.
+        bits: working precision.
+        most: the largest number of balls; beyond it the finding is undecided.
+
+    Returns:
+        A finding with the smallest certified lower bound over the balls as margin, or with a point at which the
+        function is certainly <= 0.
+
+    >>> positive_on_box("x^2 + 1 > x", lambda x: x * x + 1 - x, {"x": (-10, 10)}).holds
+    True
+    """
+    names = list(box)
+    whole = tuple((exactly(low, name=key), exactly(high, name=key)) for key, (low, high) in box.items())
+    words = scope or ", ".join(f"{low} <= {key} <= {high}" for key, (low, high) in box.items())
+    pending, used = [whole], 0
+    least = math.inf
+    with precision(bits):
+        while pending:
+            part = pending.pop()
+            used += 1
+            value = function(*(_spanned(side) for side in part))
+            if value > 0:
+                least = min(least, float_down(value))
+                continue
+            middle = tuple((low + high) / 2 for low, high in part)
+            centre = function(*(ball(m) for m in middle))
+            if value <= 0 or centre <= 0:
+                places = ", ".join(f"{key} = {m}" for key, m in zip(names, middle, strict=True))
+                return Finding(
+                    name=name,
+                    holds=False,
+                    method=Method.BALLS,
+                    scope=words,
+                    witness=f"{places}: {Enclosure.of_ball(centre).show(9)}",
+                )
+            if used >= most:
+                return Finding(
+                    name=name, holds=None, method=Method.BALLS, scope=words, witness=f"undecided after {used} balls"
+                )
+            pending.extend(_halved(part))
+    return Finding(name=name, holds=True, method=Method.BALLS, scope=words, margin=f"{least:.6g} over {used} balls")
+
+
+def increasing_on_box(
+    name: str, function: Callable[[arb_series], arb_series], low: Exact, high: Exact, *, variable: str = "x"
+) -> Finding:
+    """function' > 0 on [low, high], by power series over balls; decreasing functions are passed with a minus sign."""
+
+    def slope(x: arb) -> arb:
+        former = ctx.cap
+        ctx.cap = 2
+        try:
+            return function(arb_series([x, arb(1)], 2))[1]
+        finally:
+            ctx.cap = former
+
+    return positive_on_box(name, slope, {variable: (low, high)})
+
+
+def smaller(name: str, left: Real, right: Real, *, scope: str) -> Finding:
+    """left < right for two numbers, at growing precision; the margin is a lower bound of right - left."""
+    return _ordered(name, left, right, scope, (-1,))
+
+
+def not_larger(name: str, left: Real, right: Real, *, scope: str) -> Finding:
+    """left <= right for two numbers, as in `smaller`."""
+    return _ordered(name, left, right, scope, (-1, 0))
+
+
+def equal(name: str, left: Real, right: Real, *, scope: str) -> Finding:
+    """left = right; only rational numbers can be shown to be equal, for others write an identity."""
+    return _ordered(name, left, right, scope, (0,))
+
+
+def _ordered(name: str, left: Real, right: Real, scope: str, allowed: tuple[int, ...]) -> Finding:
+    sign = compare(left, right)
+    holds = None if sign is None else sign in allowed
+    gap = f"{Enclosure.of(Real(lambda: right.ball() - left.ball())).lower:.6g}" if sign else "0 (equal)"
+    return Finding(
+        name=name,
+        holds=holds,
+        method=Method.EXACT if left.rational is not None and right.rational is not None else Method.BALLS,
+        scope=scope,
+        margin=gap if holds else "",
+        witness="" if holds else f"{_shown(left)} against {_shown(right)}",
+    )
+
+
+def rounds_to(name: str, value: Real, printed: str, *, scope: str) -> Finding:
+    """The decimal ``printed`` is the value, rounded to its last digit: they differ by at most half a unit of it.
+
+    >>> rounds_to("sqrt 2", Real.of(2).sqrt(), "1.41421", scope="one number").holds
+    True
+    """
+    decimals = len(printed.partition(".")[2])
+    unit = Fraction(1, 2 * 10**decimals)
+    target = exactly(printed)
+    signs = compare(Real.of(target - unit), value), compare(value, Real.of(target + unit))
+    holds = None if None in signs else all(sign is not None and sign <= 0 for sign in signs)
+    exact = value.rational is not None
+    return Finding(
+        name=name,
+        holds=holds,
+        method=Method.EXACT if exact else Method.BALLS,
+        scope=scope,
+        margin=_shown(value) if holds else "",
+        witness="" if holds else f"{printed} printed, the value is {_shown(value)}",
+    )
+
+
+def _shown(value: Real) -> str:
+    if value.rational is not None and value.rational.denominator < 10**6:
+        return str(value.rational)
+    return Enclosure.of(value).show(10)
+
+
+def _spanned(side: Side) -> arb:
+    low, high = side
+    return ball(low).union(ball(high))
+
+
+def _halved(part: tuple[Side, ...]) -> list[tuple[Side, ...]]:
+    """The box cut in two across its widest side (relative to its distance from 0 where that is large)."""
+    widths = [(high - low) / max(Fraction(1), abs(low), abs(high)) for low, high in part]
+    i = widths.index(max(widths))
+    low, high = part[i]
+    middle = (low + high) / 2
+    return [(*part[:i], (low, middle), *part[i + 1 :]), (*part[:i], (middle, high), *part[i + 1 :])]

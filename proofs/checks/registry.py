@@ -1,0 +1,215 @@
+"""The statements by paper and number, imported when they are first asked for.
+
+Is every condition of a statement guarded by a planted fault that it, and it alone, is seen to refute?
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import final
+
+from dpverdict.errors import InvalidValue
+from dpverdict.proofs.checks.outcome import Finding, Outcome
+from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Statement
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper: the module that registers its statements, its title, and where to find it."""
+
+    module: str
+    title: str
+    source: str
+
+
+PAPERS: dict[str, Paper] = {
+    "lebeda2024": Paper(
+        "dpverdict.proofs.lebeda2024", "Better Gaussian Mechanism using Correlated Noise", "Lebeda, arXiv:2408.06853"
+    ),
+    "andersson2024": Paper(
+        "dpverdict.proofs.andersson2024",
+        "Count on Your Elders: Laplace vs Gaussian Noise",
+        "Andersson, Pagh and Torkamani, arXiv:2408.07021",
+    ),
+    "ji2024": Paper(
+        "dpverdict.proofs.ji2024",
+        "Less is More: Revisiting the Gaussian Mechanism for Differential Privacy",
+        "Ji and Li, USENIX Security 2024, arXiv:2306.02256",
+    ),
+    "poulsen2022": Paper(
+        "dpverdict.proofs.poulsen2022", "The elliptical Gaussian mechanism", "Poulsen, report of 24 November 2022"
+    ),
+    "new_results": Paper("dpverdict.proofs.new_results", "Results of this project", "dpverdict"),
+}
+"""The papers of the ledger, in its order."""
+
+_LONG = {
+    "definition": "def",
+    "algorithm": "alg",
+    "lemma": "lem",
+    "proposition": "prop",
+    "theorem": "thm",
+    "corollary": "cor",
+    "figure": "fig",
+    "section": "sec",
+    "equation": "eq",
+}
+
+
+def papers() -> tuple[str, ...]:
+    """The keys of all papers: those of the ledger that are installed, then those registered by others."""
+    known = [key for key in PAPERS if importlib.util.find_spec(PAPERS[key].module) is not None]
+    return (*known, *(key for key in STATEMENTS if key not in known))
+
+
+def statements(paper: str | None = None) -> tuple[Statement, ...]:
+    """The statements of one paper, or of all, in the papers' order: that of the modules in PARTS, then of the lines.
+
+    Raises:
+        InvalidValue: no paper of that name.
+    """
+    if paper is None:
+        return tuple(found for key in papers() for found in statements(key))
+    parts: tuple[ModuleType, ...] = ()
+    if paper in PAPERS and importlib.util.find_spec(PAPERS[paper].module) is not None:
+        parts = getattr(importlib.import_module(PAPERS[paper].module), "PARTS", ())
+    if paper not in STATEMENTS:
+        raise InvalidValue("paper", paper, f"one of {', '.join(papers())}", "list them with: dpverdict prove --help")
+    order = {part.__name__: i for i, part in enumerate(parts)}  # whichever part was imported first
+    found = STATEMENTS[paper].values()
+    return tuple(sorted(found, key=lambda statement: order.get(statement.check.__module__, len(order))))
+
+
+def title(paper: str) -> str:
+    """The title of a paper with its source; the key itself for a paper registered by others."""
+    known = PAPERS.get(paper)
+    return paper if known is None else f"{known.title} ({known.source})"
+
+
+def load(paper: str) -> str:
+    """The key of a paper: itself, or that of the statements in a module or a file of the user's, which is imported.
+
+    Args:
+        paper: "lebeda2024", "package.module" or "path/file.py".
+
+    Raises:
+        InvalidValue: no such paper, module or file, or one that registers nothing.
+    """
+    if paper in papers():
+        return paper
+    remedy = f"give one of {', '.join(papers())}, or a module or a file.py with statements"
+    path = Path(paper)
+    if path.suffix == ".py":
+        spec = importlib.util.spec_from_file_location(path.stem, path) if path.is_file() else None
+    else:
+        spec = _spec(paper)
+    if spec is None or spec.loader is None:
+        raise InvalidValue("paper", paper, "a paper that is there", remedy)
+    module = sys.modules.get(spec.name) or importlib.util.module_from_spec(spec)
+    if spec.name not in sys.modules:
+        sys.modules[spec.name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[spec.name]
+            raise
+    keys = {key for key, found in STATEMENTS.items() if any(s.check.__module__ == spec.name for s in found.values())}
+    if len(keys) != 1:
+        raise InvalidValue("paper", paper, "a module that registers the statements of one paper", remedy)
+    return keys.pop()
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except (ModuleNotFoundError, ValueError):
+        return None
+
+
+def matching(paper: str | None, number: str) -> tuple[Statement, ...]:
+    """The statements called ``number``: "lem3.4", "Lemma 3.4", or "3.4" for everything numbered 3.4.
+
+    Raises:
+        InvalidValue: there is none.
+    """
+    wanted = _normal(number)
+    listed = statements(paper)
+    exact = [s for s in listed if wanted in (s.number.lower(), f"{s.paper}-{s.number}".lower())]
+    bare = re.compile(rf"[a-z]*{re.escape(wanted)}(\.[a-z].*)?")
+    found = exact or [s for s in listed if bare.fullmatch(s.number.lower())]
+    if not found:
+        near = ", ".join(s.number for s in listed[:60])
+        raise InvalidValue("statement", number, "the number of a statement", f"the numbers begin with {near}")
+    return tuple(found)
+
+
+def verify(paper: str, number: str) -> Outcome:
+    """Check one statement.
+
+    Args:
+        paper: key of the paper.
+        number: "lem3.4" or "Lemma 3.4"; the bare "3.4" is enough where only one statement is numbered so.
+
+    Raises:
+        InvalidValue: no such paper or statement, or several.
+
+    >>> verify("lebeda2024", "Lemma 3.1").standing.value
+    'holds'
+    """
+    found = matching(paper, number)
+    main = [s for s in found if re.fullmatch(r"[a-z]*([A-Z]\.)?[\d.]+", s.number)] or list(found)
+    if len(main) > 1:
+        names = ", ".join(s.number for s in main)
+        raise InvalidValue("number", number, "the number of one statement", f"write one of {names}")
+    return main[0].verify()
+
+
+def registered(paper: str, number: str) -> Statement:
+    """The statement registered under exactly these names.
+
+    Raises:
+        InvalidValue: there is none.
+    """
+    statements(paper)  # the module of a paper is imported when it is first asked for
+    found = STATEMENTS[paper].get(number)
+    if found is None:
+        raise InvalidValue("number", number, f"a statement of {paper}", "write it as the ledger does")
+    return found
+
+
+def _normal(number: str) -> str:
+    words = number.strip().lower().split()
+    return "".join(_LONG.get(word, word) for word in words)
+
+
+def planted_findings(statement: Statement) -> tuple[tuple[Plant, tuple[Finding, ...]], ...]:
+    """What the check says of every planted fault."""
+    return tuple((fault, statement.findings(fault.claim)) for fault in statement.planted)
+
+
+def missed(findings: tuple[tuple[Plant, tuple[Finding, ...]], ...]) -> tuple[str, ...]:
+    """The planted faults that do not break the condition they are registered under.
+
+    A fault may break other conditions as well; only its own counts. So a condition that is dropped from a check, or
+    that no longer decides anything, leaves its fault unrefuted.
+    """
+    return tuple(
+        f"{fault.condition}: {fault.text}"
+        for fault, found in findings
+        if not any(finding.name == fault.condition and finding.holds is False for finding in found)
+    )
+
+
+def unguarded(statement: Statement, outcome: Outcome) -> tuple[str, ...]:
+    """The conditions of a statement, in any of its readings, under which no fault is planted."""
+    findings = (*outcome.findings, *outcome.caveat_findings, *outcome.corrected_findings)
+    guarded = {fault.condition for fault in statement.planted}
+    return tuple(name for name in dict.fromkeys(finding.name for finding in findings) if name not in guarded)

@@ -1,0 +1,375 @@
+"""The hash of the source that an outcome rests on: a check, its claims, and all code of the project that they reach.
+
+Register a statement of a paper together with its check, and with faults that the check must find.
+
+A check is a function of a claim, the statement's constants and formulas, and yields one `Finding` per condition:
+
+    @statement(
+        paper="lebeda2024", number="lem3.1", kind=Kind.LEMMA, expected=Standing.HOLDS,
+        text="Algorithm 1 estimates each query with error N(0, (d + 2 sqrt d + 1)/(4 mu^2))",
+        formula=r"v_z + v_\\eta = (d + 2\\sqrt{d} + 1)/(4\\mu^2)",
+        printed=lambda d, mu: (d + 2 * sqrt(d) + 1) / (4 * mu**2),
+        planted=(Plant("variance", "4 mu for 4 mu^2", lambda d, mu: (d + 2 * sqrt(d) + 1) / (4 * mu)),),
+    )
+    def lemma_3_1(variance: Formula) -> Findings:
+        vz, ve = family_variances(d, sqrt(d), mu)
+        yield identity("variance", vz + ve, variance(d, mu))
+
+The same code then decides the claim as printed, the corrected claim, the reading that a caveat excludes, and the
+planted faults. A condition without a planted fault that breaks it is a defect, and a test looks for it: so a check
+cannot pass for want of looking, and no condition can be dropped unnoticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import linecache
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, TypeAlias, final
+
+from dpverdict.errors import DpverdictError, InvalidValue
+from dpverdict.proofs.checks.outcome import Finding, Findings, Kind, Method, Outcome, Standing, decide
+
+_OWN = "dpverdict"
+
+
+def source_sha256(*roots: object) -> str:
+    """SHA-256 of the sources of the functions and classes reachable from ``roots`` by name.
+
+    Followed are the functions, classes and modules that a function's code mentions, the variables it closes over, and
+    what data classes, tuples and mappings hold, within this package and that of the roots; libraries are not followed.
+    """
+    sources: set[tuple[str, str]] = set()
+    own = {_OWN, *(root.__module__.partition(".")[0] for root in roots if isinstance(root, FunctionType))}
+    pending = list(roots)
+    seen: set[int] = set()
+    while pending:
+        item = pending.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, FunctionType | type) and not _within(item, own):
+            continue  # of a library, also the methods that classes here have from it: they differ between Pythons
+        if isinstance(item, FunctionType | type):
+            try:
+                sources.add((f"{item.__module__}.{item.__qualname__}", _source(item)))
+            except (OSError, TypeError):  # made at run time, as a data class's own methods are
+                continue
+        elif isinstance(item, int | str | float | Fraction):
+            sources.add(("value", repr(item)))
+        pending.extend(_reached(item, own))
+    digest = hashlib.sha256()
+    for name, source in sorted(sources):
+        digest.update(name.encode() + b"\0" + source.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def _source(item: FunctionType | type) -> str:
+    """The source; of a lambda, the lines it stands on, which `inspect` cuts differently from version to version."""
+    if not isinstance(item, FunctionType) or item.__name__ != "<lambda>":
+        return inspect.getsource(item)
+    code = item.__code__
+    last = max((end for _, end, _, _ in code.co_positions() if end is not None), default=code.co_firstlineno)
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 : last]
+    return "".join(lines)
+
+
+def _reached(item: Any, own: set[str]) -> Iterator[object]:  # Any: whatever a name of the code stands for
+    if isinstance(item, FunctionType):
+        names = set(_names(item.__code__))
+        for name in sorted(names):
+            found = item.__globals__.get(name)
+            if isinstance(found, ModuleType):
+                if found.__name__.partition(".")[0] in own:
+                    yield from (getattr(found, attribute, None) for attribute in sorted(names))
+            elif _within(found, own):
+                yield found
+        yield from (cell.cell_contents for cell in item.__closure__ or ())
+        yield from item.__defaults__ or ()
+    elif isinstance(item, type):
+        for value in vars(item).values():
+            function = getattr(value, "__func__", getattr(value, "fget", value))
+            if isinstance(function, FunctionType):
+                yield function
+    elif isinstance(item, dict):
+        yield from item.values()
+    elif isinstance(item, tuple | list):
+        yield from item
+    elif hasattr(item, "__dataclass_fields__"):
+        yield type(item)
+        yield from (getattr(item, field) for field in item.__dataclass_fields__)
+
+
+def _within(found: object, own: set[str]) -> bool:
+    kind = found if isinstance(found, FunctionType | type) else type(found)
+    if kind is not found and not hasattr(found, "__dataclass_fields__"):
+        return False
+    return kind.__module__.partition(".")[0] in own
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+Formula: TypeAlias = Callable[..., Any]
+"""A formula over any field: its arguments and value may be SymPy expressions, balls, Fractions (hence Any)."""
+
+Claim: TypeAlias = Any
+"""Whatever a check takes apart: a number, a formula, a named tuple of them. Every check says its own type."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Another reading of a statement: its words, and the claim they make."""
+
+    text: str
+    claim: Claim
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """A fault on purpose: the name of the condition it must break, what was changed in words, the claim it makes."""
+
+    condition: str
+    text: str
+    claim: Claim
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A registered statement; see `statement` for the fields."""
+
+    paper: str
+    number: str
+    kind: Kind
+    text: str
+    formula: str
+    expected: Standing
+    printed: Claim
+    caveat: Reading | None
+    corrected: Reading | None
+    planted: tuple[Plant, ...]
+    assumptions: tuple[str, ...]
+    note: str
+    new: bool
+    figure: Callable[[], str] | None
+    check: Callable[[Claim], Findings]
+
+    @property
+    def label(self) -> str:
+        """The statement's name as a paper would write it: "Lemma 3.4", "Algorithm 2 (line 2)"."""
+        found = re.fullmatch(r"[a-z]+([A-Z]?\.?\d+(?:\.\d+)*)(?:\.(.+))?", self.number)
+        if found is None or self.kind in (Kind.TEXT, Kind.RESULT, Kind.REMARK):
+            return self.number
+        return f"{self.kind.value} {found[1]}" + (f" ({found[2]})" if found[2] else "")
+
+    @property
+    def location(self) -> str:
+        """Folders, file and line of the check: below the package, or the folder of a user's own file."""
+        check = inspect.unwrap(self.check)
+        path = Path(check.__code__.co_filename)
+        rooms = check.__module__.split(".")[1:-1] if check.__module__.startswith("dpverdict.") else [path.parent.name]
+        return f"{'/'.join(rooms)}/{path.name}:{check.__code__.co_firstlineno}"
+
+    @property
+    def reading(self) -> str:
+        """The check's own words: how the statement is read."""
+        return inspect.cleandoc(self.check.__doc__ or "")
+
+    @property
+    def source_sha256(self) -> str:
+        """Hash of the source of the check, its claims, and everything of the project that they reach."""
+        return source_sha256(self.check, self.printed, self.caveat, self.corrected)
+
+    def findings(self, claim: Claim) -> tuple[Finding, ...]:
+        """The conditions of any claim of this form, decided by the check."""
+        return tuple(self.check(claim))
+
+    def verify(self) -> Outcome:
+        """Decide the statement as printed, its caveat and its correction.
+
+        HOLDS: the printed claim holds and there is no caveat. HOLDS_WITH_CAVEAT: it holds, and the reading that the
+        caveat excludes is refuted. FAILS_AS_PRINTED: it is refuted, and the corrected claim holds. UNDECIDED: anything
+        else, with the reason in the note.
+        """
+        try:
+            printed = self.findings(self.printed)
+            excluded = () if self.caveat is None else self.findings(self.caveat.claim)
+            corrected = () if self.corrected is None else self.findings(self.corrected.claim)
+        except (DpverdictError, ArithmeticError) as error:
+            return self._outcome(Standing.UNDECIDED, (), (), (), f"the check gave up: {error}")
+        standing, reason = self._standing(printed, excluded, corrected)
+        return self._outcome(standing, printed, excluded, corrected, reason)
+
+    def _standing(
+        self, printed: Sequence[Finding], excluded: Sequence[Finding], corrected: Sequence[Finding]
+    ) -> tuple[Standing, str]:
+        holds, words = decide(printed), f"the condition {_first_open(printed)} is undecided"
+        if holds is None:
+            return Standing.UNDECIDED, words
+        if self.corrected is not None and decide(corrected) is not True:
+            return Standing.UNDECIDED, "the corrected statement does not hold"
+        if not holds:
+            return Standing.FAILS_AS_PRINTED, ""
+        if self.caveat is None:
+            return Standing.HOLDS, ""
+        if decide(excluded) is not False:
+            return Standing.UNDECIDED, "the reading that the caveat excludes is not refuted"
+        return Standing.HOLDS_WITH_CAVEAT, ""
+
+    def _outcome(
+        self,
+        standing: Standing,
+        printed: tuple[Finding, ...],
+        excluded: tuple[Finding, ...],
+        corrected: tuple[Finding, ...],
+        reason: str,
+    ) -> Outcome:
+        good = corrected if standing is Standing.FAILS_AS_PRINTED else printed
+        methods = sorted({f.method for f in (*printed, *corrected)}, key=list(Method).index)
+        broken = [f for f in (*printed, *excluded) if f.holds is False]
+        return Outcome(
+            paper=self.paper,
+            number=self.number,
+            label=self.label,
+            text=self.text,
+            standing=standing,
+            expected=self.expected,
+            scope="; ".join(dict.fromkeys(f.scope for f in (good or printed) if f.scope)),
+            method=" + ".join(m.value for m in methods),
+            margin="; ".join(dict.fromkeys(f.margin for f in (good or printed) if f.margin)),
+            witness="; ".join(dict.fromkeys(f.witness for f in broken if f.witness)),
+            caveat="" if self.caveat is None else self.caveat.text,
+            corrected="" if self.corrected is None else self.corrected.text,
+            assumptions=self.assumptions,
+            new=self.new,
+            findings=printed,
+            caveat_findings=excluded,
+            corrected_findings=corrected,
+            source_sha256=self.source_sha256,
+            location=self.location,
+            note=reason or self.note,
+        )
+
+
+def statement(
+    *,
+    paper: str,
+    number: str,
+    kind: Kind,
+    text: str,
+    expected: Standing,
+    printed: Claim,
+    planted: Sequence[Plant],
+    formula: str = "",
+    caveat: Reading | None = None,
+    corrected: Reading | None = None,
+    assumptions: Sequence[str] = (),
+    note: str = "",
+    new: bool = False,
+    figure: Callable[[], str] | None = None,
+) -> Callable[[Callable[[Claim], Findings]], Statement]:
+    """Register the decorated function as the check of a statement.
+
+    Args:
+        paper: key of the paper: "lebeda2024", or any word for a paper of your own.
+        number: permanent name within the paper, without spaces: "lem3.4", "lemA.2", "alg2.line2"; used in links.
+        kind: what the paper calls it.
+        text: the statement as printed, in one line.
+        expected: the standing the check is known to give; `dpverdict prove` fails when it gives another.
+        printed: the claim as printed: whatever the check takes apart, a constant, a formula, a tuple of them.
+        planted: faults the check must find, at least one for every condition.
+        formula: the statement in the LaTeX subset that Matplotlib renders, without dollar signs.
+        caveat: the reading in which the statement is false; the check must refute it.
+        corrected: what holds in place of a false statement, or makes the caveat precise; the check must confirm it.
+        assumptions: what is taken for granted: theorems quoted, conditions on the data.
+        note: why a weaker method than the best was used, where that is so.
+        new: whether the result is this project's own.
+        figure: draws an inline SVG for the page.
+
+    Raises:
+        InvalidValue: no planted fault, or a standing that the readings given cannot produce, or a number used before.
+    """
+    name = f"{paper} {number}"
+    if not planted:
+        raise InvalidValue("planted", planted, f"one or more faults for {name}", "a check that cannot fail is a defect")
+    if (expected is Standing.HOLDS_WITH_CAVEAT) != (caveat is not None):
+        raise InvalidValue("caveat", caveat, f"given iff {name} holds with one", "give the reading that is false")
+    if expected is Standing.FAILS_AS_PRINTED and corrected is None:
+        raise InvalidValue("corrected", corrected, f"given, since {name} fails", "give the statement that holds")
+
+    def register(check: Callable[[Claim], Findings]) -> Statement:
+        made = Statement(
+            paper=paper,
+            number=number,
+            kind=kind,
+            text=text,
+            formula=formula,
+            expected=expected,
+            printed=printed,
+            caveat=caveat,
+            corrected=corrected,
+            planted=tuple(planted),
+            assumptions=tuple(assumptions),
+            note=note,
+            new=new,
+            figure=figure,
+            check=check,
+        )
+        STATEMENTS.setdefault(paper, {})
+        if number in STATEMENTS[paper] and STATEMENTS[paper][number].location != made.location:
+            raise InvalidValue("number", number, f"new in {paper}", "every statement has a number of its own")
+        STATEMENTS[paper][number] = made
+        return made
+
+    return register
+
+
+STATEMENTS: dict[str, dict[str, Statement]] = {}
+
+
+def _first_open(findings: Sequence[Finding]) -> str:
+    return next((repr(f.name) for f in findings if f.holds is None), "(none was checked)")
+
+
+PAPER = "new_results"
+
+
+def result(
+    *,
+    number: str,
+    text: str,
+    printed: Claim,
+    planted: Sequence[Plant],
+    formula: str = "",
+    assumptions: Sequence[str] = (),
+    note: str = "",
+    figure: Callable[[], str] | None = None,
+) -> Callable[[Callable[[Claim], Findings]], Statement]:
+    """Register a result of this project, which holds as it is stated; the arguments are those of `statement`."""
+    return statement(
+        paper=PAPER,
+        number=number,
+        kind=Kind.RESULT,
+        expected=Standing.HOLDS,
+        text=text,
+        printed=printed,
+        planted=planted,
+        formula=formula,
+        assumptions=assumptions,
+        note=note,
+        new=True,
+        figure=figure,
+    )

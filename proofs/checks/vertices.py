@@ -1,0 +1,100 @@
+"""Exact brute force: every vertex, every integer of a range, with dense rational linear algebra.
+
+It shares no formula with `dpverdict.mechanisms`, so that a closed form can be checked against it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import TypeVar
+
+from flint import fmpq, fmpq_mat
+
+from dpverdict.proofs.checks.outcome import Finding, Method
+
+T = TypeVar("T")
+Vector = Sequence[Fraction | int]
+
+
+def binary_records(dim: int, most_ones: int | None = None) -> Iterator[tuple[int, ...]]:
+    """All of {0,1}^dim, or those with at most ``most_ones`` ones."""
+    for record in itertools.product((0, 1), repeat=dim):
+        if most_ones is None or sum(record) <= most_ones:
+            yield record
+
+
+def grid_records(dim: int, parts: int) -> Iterator[tuple[Fraction, ...]]:
+    """All of {0, 1/parts, ..., 1}^dim."""
+    yield from itertools.product([Fraction(i, parts) for i in range(parts + 1)], repeat=dim)
+
+
+def form_of(covariance: Sequence[Vector]) -> Callable[[Vector], Fraction]:
+    """v -> v^T S^-1 v, by inverting S in rationals once.
+
+    Raises:
+        ZeroDivisionError: S is singular.
+
+    >>> form_of([[2, 1], [1, 2]])((1, 1))
+    Fraction(2, 3)
+    """
+    size = len(covariance)
+    inverse = fmpq_mat(size, size, [_fmpq(x) for row in covariance for x in row]).inv()
+
+    def form(difference: Vector) -> Fraction:
+        vector = fmpq_mat(size, 1, [_fmpq(x) for x in difference])
+        value = (vector.transpose() * inverse * vector)[0, 0]
+        return Fraction(int(value.p), int(value.q))
+
+    return form
+
+
+def squared_parameter(covariance: Sequence[Vector], difference: Vector) -> Fraction | None:
+    """mu^2 = v^T S^-1 v of one difference; None for a singular S.
+
+    >>> squared_parameter([[2, 1], [1, 2]], [1, 1])
+    Fraction(2, 3)
+    """
+    try:
+        return form_of(covariance)(difference)
+    except ZeroDivisionError:
+        return None
+
+
+def shared_noise_covariance(dim: int, vz: Fraction, ve: Fraction, loading: int | None = 2) -> list[list[Fraction]]:
+    """The dense covariance of (eta + z_1, ..., eta + z_dim, loading * eta); without the last entry for None."""
+    rows = [[ve + (vz if i == k else 0) for k in range(dim)] for i in range(dim)]
+    if loading is None:
+        return rows
+    rows = [[*row, loading * ve] for row in rows]
+    return [*rows, [loading * ve] * dim + [loading * loading * ve]]
+
+
+def every(
+    name: str,
+    items: Iterable[T],
+    holds: Callable[[T], bool | None],
+    *,
+    scope: str,
+    method: Method = Method.EXACT,
+    show: Callable[[T], str] = str,
+) -> Finding:
+    """``holds`` is True of every item; the first for which it is False is the witness.
+
+    >>> every("n^2 < 50", range(8), lambda n: n * n < 50, scope="n = 0..7").holds
+    True
+    """
+    count = 0
+    for item in items:
+        count += 1
+        decided = holds(item)
+        if decided is not True:
+            return Finding(name=name, holds=decided, method=method, scope=scope, witness=show(item))
+    decided = True if count else None  # nothing was looked at
+    return Finding(name=name, holds=decided, method=method, scope=scope, margin=f"{count} cases" if count else "")
+
+
+def _fmpq(value: Fraction | int) -> fmpq:
+    rational = Fraction(value)
+    return fmpq(rational.numerator, rational.denominator)

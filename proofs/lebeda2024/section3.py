@@ -1,0 +1,414 @@
+"""Lebeda 2024, section 3: Figure 1, the error of Algorithm 1, and the embedding.
+
+Lebeda 2024, section 3: the bijection of Lemma 3.4, and the privacy of Algorithm 1.
+
+Lebeda 2024, note for practitioners: floating point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import sympy
+from flint import arb, arb_mat
+from sympy import Integer, Matrix, Rational, eye, sqrt, symbols
+
+from dpverdict.audit.statistics.proportions import proportion_lower
+from dpverdict.balls import precision
+from dpverdict.mechanisms.core.calibration import family_scales, family_variances, root
+from dpverdict.mechanisms.queries.correlated import h, h_inverse, pulled_back_covariance
+from dpverdict.proofs.checks.identities import identity, nonnegative
+from dpverdict.proofs.checks.outcome import Finding, Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
+from dpverdict.proofs.checks.vertices import binary_records, every, form_of, shared_noise_covariance
+from dpverdict.proofs.lebeda2024.notation import PAPER, C, Expr, at_vertex, d, e, mu, no_record_exceeds, r, released, x
+
+f, n = symbols("f n", real=True)
+
+
+@statement(
+    paper=PAPER,
+    number="fig1",
+    kind=Kind.FIGURE,
+    expected=Standing.HOLDS,
+    text="There are 2^d possible values for f(X') that touch the hypersphere under replacement, but only 2 such "
+    "values under add/remove for any d.",
+    formula=r"\#\{v : \|v\|^2 = d\} = 2^d\ \ \mathrm{and}\ \ 2",
+    printed=(lambda dim: 2**dim, lambda dim: 2),
+    planted=(
+        Plant("under replacement", "2 d", (lambda dim: 2 * dim, lambda dim: 2)),
+        Plant("under add/remove", "1", (lambda dim: 2**dim, lambda dim: 1)),
+    ),
+)
+def figure_1(claim: tuple[Formula, Formula]) -> Findings:
+    """Differences of norm sqrt d: all signs under replacement, all ones and all minus ones under add/remove."""
+    replaced, once = claim
+
+    def touching(dim: int) -> list[int]:
+        records = list(binary_records(dim))
+        differences = {tuple(a - b for a, b in zip(p, q, strict=True)) for p in records for q in records}
+        steps = {tuple(sign * v for v in record) for record in records for sign in (1, -1)}
+        return [sum(1 for v in values if sum(c * c for c in v) == dim) for values in (differences, steps)]
+
+    scope = "d = 1..6; a coordinate of a difference is at most 1, so all must be +-1"
+    yield every("under replacement", range(1, 7), lambda dim: touching(dim)[0] == replaced(dim), scope=scope)
+    yield every("under add/remove", range(1, 7), lambda dim: touching(dim)[1] == once(dim), scope=scope)
+
+
+@statement(
+    paper=PAPER,
+    number="lem3.1",
+    kind=Kind.LEMMA,
+    expected=Standing.HOLDS,
+    text="Algorithm 1 estimates each query with error distributed as N(0, (d + 2 sqrt d + 1)/(4 mu^2)).",
+    formula=r"v_z + v_\eta = \frac{d + 2\sqrt{d} + 1}{4\mu^2} = \left(\frac{\sqrt{d} + 1}{2\mu}\right)^2",
+    printed=lambda d, mu: (d + 2 * sqrt(d) + 1) / (4 * mu**2),
+    planted=(
+        Plant("variance of a query", "4 mu for 4 mu^2", lambda d, mu: (d + 2 * sqrt(d) + 1) / (4 * mu)),
+        Plant("squared standard deviation", "sqrt d for 2 sqrt d", lambda d, mu: (d + sqrt(d) + 1) / (4 * mu**2)),
+    ),
+)
+def lemma_3_1(variance: Formula) -> Findings:
+    """The error of a query is eta + z_i, of variance vz + ve, and its standard deviation is (sqrt d + 1)/(2 mu)."""
+    vz, ve = family_variances(d, sqrt(d), mu)
+    yield identity("variance of a query", vz + ve, variance(d, mu))
+    yield identity("squared standard deviation", variance(d, mu), ((sqrt(d) + 1) / (2 * mu)) ** 2)
+
+
+@statement(
+    paper=PAPER,
+    number="lem3.2",
+    kind=Kind.LEMMA,
+    expected=Standing.HOLDS,
+    text="The l2 sensitivity of g is Delta g = sqrt(d + C^2).",
+    formula=r"d + C^2 - \|\hat{x}\|^2 = 4\,\sum_i x_i (1 - x_i) \geq 0",
+    printed=lambda d, C: d + C**2,
+    planted=(
+        Plant("defect of a record", "d + C", lambda d, C: d + C),
+        Plant("at least every norm", "d - 1 + C^2", lambda d, C: d - 1 + C**2),
+    ),
+)
+def lemma_3_2(square: Formula) -> Findings:
+    """A coordinate 2x - 1 has the square 1 - 4x(1-x), and the last one is C: d + C^2 - |x^|^2 = 4 e, 0 iff x is
+    binary."""
+    coordinate, last = h(x, Integer(1), C)
+    constant = sympy.expand(coordinate**2 + 4 * x * (1 - x))  # 1, so the squares add up to d - 4 e
+    norm = d * constant - 4 * e + last**2
+    yield identity("defect of a record", square(d, C) - norm, 4 * e, scope="all d, C > 0, all x in [0,1]^d")
+    slack = square(r**2, C) - norm.subs(d, r**2)
+    yield nonnegative("at least every norm", slack, {r: 1, C: 0, e: 0}, scope="all d >= 1, C > 0, all x in [0,1]^d")
+
+
+@statement(
+    paper=PAPER,
+    number="lem3.3",
+    kind=Kind.LEMMA,
+    expected=Standing.HOLDS,
+    text="The mechanism that outputs g(X) + Z, Z ~ N(0, (d + C^2)/mu^2 I_(d+1)), satisfies mu-GDP.",
+    formula=r"\mu_x^2 = \mu^2\left(1 - \frac{4\sum_i x_i(1-x_i)}{d + C^2}\right)",
+    printed=lambda d, C, mu: (d + C**2) / mu**2,
+    planted=(
+        Plant("no record exceeds mu", "d/mu^2", lambda d, C, mu: d / mu**2),
+        Plant("every binary record attains mu", "2 d + C^2", lambda d, C, mu: (2 * d + C**2) / mu**2),
+    ),
+    assumptions=("Lemma 2.1",),
+)
+def lemma_3_3(variance: Formula) -> Findings:
+    """mu_x^2 = |x^|^2/sigma^2 with |x^|^2 = d + C^2 - 4 e."""
+    form = (d + C**2 - 4 * e) / variance(d, C, mu)
+    slack = sympy.cancel((1 - form / mu**2).subs(d, r**2))
+    yield nonnegative("no record exceeds mu", slack, {r: 1, C: 0, e: 0}, scope="all d >= 1, C > 0, mu > 0, all x")
+    yield identity("every binary record attains mu", form.subs(e, 0), mu**2)
+
+
+@statement(
+    paper=PAPER,
+    number="sec3.recover",
+    kind=Kind.TEXT,
+    expected=Standing.FAILS_AS_PRINTED,
+    text="Notice that f(X)_i = (g(X)_i - g(X)_(d+1)/C)/2.",
+    formula=r"f(X)_i = \left(g(X)_i + g(X)_{d+1}/C\right)/2",
+    printed=lambda g, last, C: (g - last / C) / 2,
+    corrected=Reading(
+        "f(X)_i = (g(X)_i + g(X)_(d+1)/C)/2, as in the proof of Lemma 3.4",
+        h_inverse_query := (lambda g, last, C: h_inverse(g, last, C)[0]),
+    ),
+    planted=(Plant("recovers the query", "without the division by C", lambda g, last, C: (g + last) / 2),),
+)
+def recover(formula: Formula) -> Findings:
+    """g_i = 2 f_i - n and g_(d+1) = C n: the count must be added back, not subtracted."""
+    yield identity("recovers the query", formula(*h(f, n, C), C), f)
+
+
+f, n = symbols("f n", real=True)
+
+
+class Bijection(NamedTuple):
+    """The dimension of the domain of h, its map of (f, n), and its determinant."""
+
+    domain: Formula
+    map: Formula
+    determinant: Formula
+
+
+H = Bijection(lambda d: d + 1, h, lambda d, c: 2**d * c)
+
+
+def bijection(claim: Bijection) -> Findings:
+    """h(f, n) = (2f - n 1, C n): two queries i != k and the count show every entry of the pattern, for every d.
+
+    The determinant is that of a triangular matrix; the count is the (d+1)-st output, so h acts on R^(d+1).
+    """
+    a, b = symbols("f_i f_k", real=True)
+    images = [claim.map(a, n, C)[0], claim.map(b, n, C)[0], claim.map(a, n, C)[1]]
+    matrix = Matrix(images).jacobian([a, b, n])
+    vz, ve = family_variances(d, C**2, mu)
+    covariance = Matrix([[vz + ve, ve, 2 * ve], [ve, vz + ve, 2 * ve], [2 * ve, 2 * ve, 4 * ve]])
+    every_d = "all d >= 1, C > 0, mu > 0"
+    yield identity("means agree", Matrix(claim.map(x, Integer(1), C)), Matrix([2 * x - 1, C]), scope=every_d)
+    law = matrix * covariance * matrix.T
+    yield identity("covariances agree", law, (d + C**2) / mu**2 * eye(3), scope=every_d)
+    g, last = claim.map(f, n, C)
+    back = h_inverse(g, last, C)
+    yield identity("h has an inverse", Matrix(back), Matrix([f, n]), scope=every_d)
+    yield identity(
+        "determinant",
+        Matrix([_determinant(claim.map, k) for k in range(1, 6)]),
+        Matrix([claim.determinant(k, C) for k in range(1, 6)]),
+        scope="d = 1..5; triangular for all d",
+    )
+    yield identity("as many inputs as outputs", claim.domain(d), d + 1, scope=every_d)
+
+
+@statement(
+    paper=PAPER,
+    number="lem3.4",
+    kind=Kind.LEMMA,
+    expected=Standing.HOLDS_WITH_CAVEAT,
+    text="Let M denote Algorithm 1 and M' the mechanism of Lemma 3.3 with C = d^(1/4). There exists a bijection h "
+    "such that h(M(X)) is distributed as M'(X) and h^-1(M'(X)) as M(X).",
+    formula=r"h(f, n) = (2f - n\mathbf{1},\ d^{1/4} n),\quad \det h = 2^d d^{1/4}",
+    printed=H,
+    caveat=Reading(
+        "printed as h: R^d -> R^(d+1); the releases of M have d + 1 coordinates", H._replace(domain=lambda d: d)
+    ),
+    corrected=Reading("h: R^(d+1) -> R^(d+1), for every C > 0; in its proof g(X) + 2 z_i reads g(X)_i + 2 z_i", H),
+    planted=(
+        Plant("means agree", "2f + n", H._replace(map=lambda f, n, c: (2 * f + n, c * n))),
+        Plant("covariances agree", "C^2 n", H._replace(map=lambda f, n, c: (2 * f - n, c * c * n))),
+        Plant("h has an inverse", "n forgotten", H._replace(map=lambda f, n, c: (2 * f - n, 0 * n))),
+        Plant("determinant", "2^(d+1) C", H._replace(determinant=lambda d, c: 2 ** (d + 1) * c)),
+        Plant("as many inputs as outputs", "R^(d+2)", H._replace(domain=lambda d: d + 2)),
+    ),
+)
+def lemma_3_4(claim: Bijection) -> Findings:
+    """Algorithm 1 is h^-1 of the standard Gaussian mechanism in R^(d+1): means, covariances, inverse, dimensions."""
+    yield from bijection(claim)
+
+
+@statement(
+    paper=PAPER,
+    number="lem3.4.domain",
+    kind=Kind.LEMMA,
+    expected=Standing.FAILS_AS_PRINTED,
+    text="... a bijection h: R^d -> R^(d+1) ...",
+    formula=r"h: \mathbb{R}^{d+1} \rightarrow \mathbb{R}^{d+1}",
+    printed=lambda d: d,
+    corrected=Reading("h: R^(d+1) -> R^(d+1)", lambda d: d + 1),
+    planted=(Plant("as many inputs as outputs", "R^(2d)", lambda d: 2 * d),),
+    assumptions=("no continuous bijection maps R^a onto R^b with a different from b",),
+)
+def lemma_3_4_domain(domain: Formula) -> Findings:
+    """Algorithm 1 releases d queries and the count, d + 1 numbers, as many as the embedding has."""
+    outputs = len(Matrix([f, n]))  # one query and the count
+    yield identity("as many inputs as outputs", domain(d), d + (outputs - 1), scope="all d >= 1")
+
+
+def _determinant(image: Formula, dim: int) -> Expr:
+    """The determinant of (f, n) -> image(f, n) on R^(dim + 1)."""
+    queries = symbols(f"f_1:{dim + 1}", real=True)
+    images = [image(query, n, C)[0] for query in queries] + [image(queries[0], n, C)[1]]
+    return Matrix(images).jacobian([*queries, n]).det()
+
+
+class Algorithm1(NamedTuple):
+    """vz and ve at mu and d, the loading of the count, and the standard deviation of a query."""
+
+    independent: Formula
+    shared: Formula
+    loading: int
+    deviation: Formula
+
+
+THEOREM = Algorithm1(
+    lambda d, mu: (d + sqrt(d)) / (4 * mu**2),
+    lambda d, mu: (sqrt(d) + 1) / (4 * mu**2),
+    2,
+    lambda d, mu: (sqrt(d) + 1) / (2 * mu),
+)
+
+
+@statement(
+    paper=PAPER,
+    number="thm3.1",
+    kind=Kind.THEOREM,
+    expected=Standing.HOLDS,
+    text="The mechanism that outputs f(X) + eta 1 + Z and n + 2 eta, eta ~ N(0, (sqrt d + 1)/(4 mu^2)), Z ~ N(0, (d + "
+    "sqrt d)/(4 mu^2) I), satisfies mu-GDP under add/remove; the error of each query has standard deviation (sqrt d + "
+    "1)/(2 mu).",
+    formula=r"\mu_x^2 = \mu^2\left(1 - \frac{4\sum_i x_i(1-x_i)}{d + \sqrt{d}}\right)",
+    printed=THEOREM,
+    planted=(
+        Plant(
+            "every binary record attains mu",
+            "ve with 5",
+            THEOREM._replace(shared=lambda d, mu: (sqrt(d) + 1) / (5 * mu**2)),
+        ),
+        Plant("no record exceeds mu", "n + eta", THEOREM._replace(loading=1)),
+        Plant("dense algebra agrees", "n + 3 eta", THEOREM._replace(loading=3)),
+        Plant("dense balls agree", "vz = d/4", THEOREM._replace(independent=lambda d, mu: d / (4 * mu**2))),
+        Plant("standard deviation", "sqrt(d)/(2 mu)", THEOREM._replace(deviation=lambda d, mu: sqrt(d) / (2 * mu))),
+    ),
+    assumptions=("Gaussian pairs of equal covariance are exactly mu_v-GDP apart (fact.gauss)",),
+)
+def theorem_3_1(claim: Algorithm1) -> Findings:
+    """In symbols for all d, and without the form, by dense linear algebra at all vertices, in rationals and balls."""
+    vz, ve = claim.independent(d, mu), claim.shared(d, mu)
+    form = released(vz, ve, Integer(claim.loading))
+    yield identity("every binary record attains mu", at_vertex(form), mu**2, scope="all d, mu > 0, all binary records")
+    yield no_record_exceeds("no record exceeds mu", form, mu**2)
+    yield every(
+        "dense algebra agrees",
+        (1, 4, 9),
+        lambda dim: _dense_agrees(claim, dim),
+        scope="d = 1, 4, 9, all binary records, exact rationals",
+        show=lambda dim: f"d = {dim}: some record does not attain 1",
+    )
+    yield every(
+        "dense balls agree",
+        (2, 3, 5),
+        lambda dim: _balls_agree(claim, dim),
+        scope="d = 2, 3, 5, all binary records, to 30 digits",
+        method=Method.BALLS,
+        show=lambda dim: f"d = {dim}: some record does not attain 1",
+    )
+    yield identity("standard deviation", vz + ve, claim.deviation(d, mu) ** 2)
+
+
+def _dense_agrees(claim: Algorithm1, dim: int) -> bool:
+    vz, ve = (Fraction(str(part(Integer(dim), Integer(1)))) for part in (claim.independent, claim.shared))
+    form = form_of(shared_noise_covariance(dim, vz, ve, claim.loading))
+    return all(form((*record, 1)) == 1 for record in binary_records(dim))
+
+
+def _balls_agree(claim: Algorithm1, dim: int) -> bool:
+    """v^T S^-1 v encloses 1 to 30 digits at every binary record, by solving the dense system in ball arithmetic."""
+    with precision(200):
+        vz, ve = (arb(str(part(Integer(dim), Integer(1)).evalf(70))) for part in (claim.independent, claim.shared))
+        loads = [1] * dim + [claim.loading]
+        entries = [a * b * ve + (vz if i == k < dim else 0) for i, a in enumerate(loads) for k, b in enumerate(loads)]
+        covariance = arb_mat(dim + 1, dim + 1, entries)
+        for record in binary_records(dim):
+            v = arb_mat(dim + 1, 1, [*record, 1])
+            if not abs((v.transpose() * covariance.solve(v))[0, 0] - 1) < arb(10) ** -30:
+                return False
+        return True
+
+
+ENTRIES: Mapping[str, Formula] = {
+    "query": lambda d: (d + 2 * sqrt(d) + 1) / 4,
+    "query-query": lambda d: (sqrt(d) + 1) / 4,
+    "query-count": lambda d: (sqrt(d) + 1) / 2,
+    "count": lambda d: sqrt(d) + 1,
+}
+
+
+@statement(
+    paper=PAPER,
+    number="cor3.1",
+    kind=Kind.COROLLARY,
+    expected=Standing.HOLDS,
+    text="Outputting (f(X), n) + N(0, Sigma/mu^2) satisfies mu-GDP, where Sigma has (d + 2 sqrt d + 1)/4 on the "
+    "diagonal, (sqrt d + 1)/4 off it, (sqrt d + 1)/2 against the count, and sqrt d + 1 for the count.",
+    formula=r"\Sigma = h^{-1}\,(d + \sqrt{d})\,I\,h^{-T}",
+    printed=ENTRIES,
+    planted=tuple(
+        Plant(name, "plus 1/4", {**ENTRIES, name: (lambda d, name=name: ENTRIES[name](d) + Rational(1, 4))})
+        for name in ENTRIES
+    ),
+)
+def corollary_3_1(entries: Mapping[str, Formula]) -> Findings:
+    """The covariance of h^-1 of N(0, (d + C^2) I), C^2 = sqrt d, entry by entry."""
+    pulled = pulled_back_covariance(d + sqrt(d), sqrt(sqrt(d)))
+    for name, formula in entries.items():
+        yield identity(name, pulled[name], formula(d))
+
+
+SAMPLES = 20_000
+ERROR_PROBABILITY = 1e-9
+SEED = 20240806
+
+
+class Leak(NamedTuple):
+    """Outputs near 0 on data of one record are multiples of 2^-bits; whether the form of Lemma 3.3 leaks as well."""
+
+    bits: int
+    lemma_3_3_leaks: bool
+
+
+@statement(
+    paper=PAPER,
+    number="note.float",
+    kind=Kind.REMARK,
+    expected=Standing.HOLDS_WITH_CAVEAT,
+    text="Naive implementations in floating point can break the formal guarantees, likely also Line 4 of Algorithm 1 "
+    "with its two noise samples; implementing the version of Lemma 3.3 might be preferred.",
+    formula=r"P_{n=1}(E) = 0 < P_{n=0}(E),\quad E = \{|\tilde{n}| < 1/2,\ 2^{53}\tilde{n} \notin \mathbb{Z}\}",
+    printed=Leak(53, True),
+    caveat=Reading("read as: the version of Lemma 3.3 does not leak in float64", Leak(53, False)),
+    corrected=Reading("both versions leak in float64; integers with discrete noise do not", Leak(53, True)),
+    planted=(
+        Plant("no such output on one record", "multiples of 2^-52", Leak(52, True)),
+        Plant("such outputs on no record, Algorithm 1", "multiples of 2^-1080", Leak(1080, True)),
+        Plant("such outputs on no record, Lemma 3.3", "Lemma 3.3 does not leak", Leak(53, False)),
+    ),
+    note="the positive probability is a Clopper-Pearson bound: no exact law of the float64 sampler is at hand",
+)
+def float_leak(claim: Leak) -> Findings:
+    """|1 + a| < 1/2 forces a in (-3/2, -1/2), where float64 has a spacing of 2^-53 or more, and 1 + a is exact.
+
+    So the count n + 2 eta of one record is a multiple of 2^-53 whenever it is near 0. On no record it is 2 eta itself,
+    which is not. The event then has probability 0 under one dataset only: delta(eps) >= P_0(E) for every eps.
+    """
+    spacings = [
+        Fraction(float(np.spacing(a))) for a in (0.5, 0.75, np.nextafter(1.0, 0), 1.0, 1.25, np.nextafter(1.5, 0))
+    ]
+    yield every(
+        "no such output on one record",
+        spacings,
+        lambda gap: (gap * 2**claim.bits).denominator == 1,
+        scope="every float64 a in (-3/2, -1/2), by binades",
+        show=lambda gap: f"the spacing 2^{gap.denominator.bit_length() * -1 + 1} is no multiple of 2^-{claim.bits}",
+    )
+    rng = np.random.default_rng(SEED)
+    _, shared = family_scales(4, root(4), Fraction(1))
+    algorithm_1 = 2 * (shared * rng.standard_normal(SAMPLES))
+    embedded = (np.sqrt(6.0) * rng.standard_normal(SAMPLES)) / np.sqrt(2.0)  # Z/C of C n + Z with n = 0, d = 4, C^2 = 2
+    yield _leaks("such outputs on no record, Algorithm 1", algorithm_1, claim.bits, expected=True)
+    yield _leaks("such outputs on no record, Lemma 3.3", embedded, claim.bits, expected=claim.lemma_3_3_leaks)
+
+
+def _leaks(name: str, counts: np.ndarray, bits: int, *, expected: bool) -> Finding:
+    fine = [value for value in counts[np.abs(counts) < 0.5].tolist() if (Fraction(value) * 2**bits).denominator != 1]
+    lower = float(proportion_lower(len(fine), SAMPLES, ERROR_PROBABILITY))
+    return Finding(
+        name=name,
+        holds=(lower > 0) is expected,
+        method=Method.SAMPLED,
+        scope=f"d = 4, mu = 1; {SAMPLES} releases, error probability {ERROR_PROBABILITY:g}",
+        margin=f"P_0(E) >= {lower:.3f}" if expected else "",
+        witness="" if (lower > 0) is expected else f"P_0(E) >= {lower:.3f} from {len(fine)} of {SAMPLES} releases",
+    )

@@ -1,0 +1,245 @@
+"""Lebeda 2024, section 4.1 after Lemma 4.4 and Figure 3: the optimum itself, which the paper leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import isqrt
+from typing import NamedTuple
+
+from sympy import Rational
+
+from dpverdict.balls import Real, ball, compare
+from dpverdict.mechanisms.queries.count_ellipse import ellipse_optimum, largest_optimal_k, optimum, pair_root
+from dpverdict.proofs.checks.boxes import rounds_to
+from dpverdict.proofs.checks.drawings import density_figure
+from dpverdict.proofs.checks.identities import nonnegative
+from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
+from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
+from dpverdict.proofs.checks.vertices import binary_records, every
+from dpverdict.proofs.lebeda2024.gap import algorithm_1, gap_of_pairs, gap_of_single_layers
+from dpverdict.proofs.lebeda2024.notation import PAPER, r
+from dpverdict.proofs.lebeda2024.section4_1 import no_more
+
+
+def algorithm_1_value(dim: int) -> Real:
+    """(sqrt d + 1)^2/4, the variance of a query under Algorithm 1 at mu = 1; rational for squares."""
+    root = Real.of(dim).sqrt()
+    if root.rational is not None:
+        return Real.of(algorithm_1(Fraction(dim), lambda _: root.rational))
+    return Real(lambda: algorithm_1(ball(dim), lambda k: k.sqrt()))
+
+
+@statement(
+    paper=PAPER,
+    number="opt.monotone",
+    kind=Kind.TEXT,
+    expected=Standing.HOLDS,
+    text="The variance of an optimal mechanism is non-decreasing in k.",
+    formula=r"\mathrm{OPT}(d, k) \leq \mathrm{OPT}(d, k + 1)",
+    printed=1,
+    planted=(
+        Plant("constraints are nested", "non-increasing", -1),
+        Plant("certified optima", "non-increasing", -1),
+    ),
+    note="an inclusion of sets has no formula to simplify: it holds by definition, and by enumeration here",
+)
+def optimum_is_monotone(step: int) -> Findings:
+    """A record with at most k ones has at most k + 1: what is private for k + 1 is private for k; OPT can only grow.
+
+    The optima with their certificates agree.
+    """
+    cases = [(dim, k) for dim in range(2, 9) for k in range(1, dim + 1) if 1 <= k + step <= dim]
+    yield every(
+        "constraints are nested",
+        cases,
+        lambda case: set(binary_records(*case)) <= set(binary_records(case[0], case[1] + step)),
+        scope="all d, k by definition; d <= 8 looked at",
+    )
+    cases = [(dim, k) for dim in range(2, 31) for k in range(1, dim + 1) if 1 <= k + step <= dim]
+    yield every(
+        "certified optima",
+        cases,
+        lambda case: no_more(ellipse_optimum(*case), ellipse_optimum(case[0], case[1] + step)),
+        scope="d <= 30, all k",
+    )
+
+
+class Preferred(NamedTuple):
+    """The standard mechanism's variance as a formula of k, and whether ellipses for records of k ones compete too."""
+
+    standard: Formula
+    ellipses: bool
+
+
+@statement(
+    paper=PAPER,
+    number="fig3.preferred",
+    kind=Kind.FIGURE,
+    expected=Standing.HOLDS_WITH_CAVEAT,
+    text="Their mechanism should be used for small k while our mechanism is preferred for any k > d/2.",
+    formula=r"\frac{(\sqrt{d}+1)^2}{4} \leq k\ \ \mathrm{for}\ k > d/2",
+    printed=Preferred(lambda k: k, False),
+    caveat=Reading(
+        "read as the best choice: the formula of the Count ellipse stays private and optimal up to k = khat(d), about "
+        "(d + sqrt d)/2, and is better there, by up to 0.258 at d = 1000",
+        Preferred(lambda k: k, True),
+    ),
+    corrected=Reading("better than the standard mechanism for every k > d/2, d >= 2", Preferred(lambda k: k, False)),
+    planted=(
+        Plant("standard mechanism", "variance k/2", Preferred(lambda k: k / 2, False)),
+        Plant("no ellipse is better", "all ellipses", Preferred(lambda k: k, True)),
+    ),
+)
+def preferred(claim: Preferred) -> Findings:
+    """k > d/2 means k >= (d + 1)/2, and (d + 1)/2 - (r + 1)^2/4 = (r - 1)^2/4; the ellipses by their certified
+    optima."""
+    slack = claim.standard((r**2 + 1) / 2) - algorithm_1(r**2, lambda _: r)
+    yield nonnegative("standard mechanism", slack, {r: 1}, scope="all d >= 1, all k > d/2")
+    if claim.ellipses:
+        cases = [(dim, k) for dim in (10, 100, 1000) for k in range(dim // 2 + 1, largest_optimal_k(dim) + 1)]
+        yield every(
+            "no ellipse is better",
+            cases,
+            lambda case: compare(algorithm_1_value(case[0]), optimum(*case)) != 1,
+            scope="d = 10, 100, 1000, d/2 < k <= khat",
+            show=lambda case: (
+                f"(d, k) = {case}: {algorithm_1_value(case[0]).nearest():.6f} against {optimum(*case).nearest():.6f}"
+            ),
+        )
+
+
+NUMBERS: Mapping[str, str] = {
+    "Count ellipse at k = 500": "265.80348",
+    "Algorithm 1": "266.06139",
+    "difference": "0.25791",
+    "relative at k = 1": "1.000",
+    "relative at k = 100": "0.918",
+    "relative at k = 500": "0.532",
+    "relative at k = 1000": "0.266",
+}
+
+
+@statement(
+    paper=PAPER,
+    number="fig3.data",
+    kind=Kind.FIGURE,
+    expected=Standing.HOLDS,
+    text="d = 1000: the Count ellipse at k = 500 has variance 265.80348, Algorithm 1 266.06139; the error relative to "
+    "the standard mechanism decreases in k.",
+    formula=r"h(1000, 500) = 265.80348,\quad (\sqrt{1000}+1)^2/4 = 266.06139",
+    printed=NUMBERS,
+    planted=(
+        *(
+            Plant(name, "last digit + 2", {**NUMBERS, name: value[:-1] + str((int(value[-1]) + 2) % 10)})
+            for name, value in NUMBERS.items()
+        ),
+        Plant("relative error decreases", "relative to itself", {**NUMBERS, "power": "0"}),
+    ),
+    figure=density_figure,
+)
+def figure_3_data(numbers: Mapping[str, str]) -> Findings:
+    """OPT(1000, k) with its certificate, in balls; OPT/k for every k."""
+    dim = 1000
+    ours, theirs = algorithm_1_value(dim), optimum(dim, 500)
+    values = {
+        "Count ellipse at k = 500": theirs,
+        "Algorithm 1": ours,
+        "difference": Real(lambda: ours.ball() - theirs.ball()),
+    }
+    values |= {f"relative at k = {k}": _over(optimum(dim, k), k) for k in (1, 100, 500, 1000)}
+    for name, value in values.items():
+        yield rounds_to(name, value, numbers[name], scope="d = 1000, to the digits printed")
+    power = int(numbers.get("power", "1"))
+    optima = {k: ellipse_optimum(dim, k).per_query_variance.real() for k in range(1, dim + 1, 9)}
+    yield every(
+        "relative error decreases",
+        [(k, k + 9) for k in optima if k + 9 in optima],
+        lambda pair: compare(_over(optima[pair[0]], pair[0] ** power), _over(optima[pair[1]], pair[1] ** power)) == 1,
+        scope="d = 1000, every ninth k",
+    )
+
+
+def _over(value: Real, divisor: int) -> Real:
+    return Real(lambda: value.ball() / divisor)
+
+
+class Slight(NamedTuple):
+    """The coefficient c of the bound c/d, the distance of d from squares, the d of no gain, Algorithm 1's variance."""
+
+    coefficient: Rational
+    distance: int
+    nothing_gained: Formula
+    own: Formula
+
+
+SLIGHT = Slight(Rational(1, 4), 3, lambda dim: isqrt(dim) ** 2 == dim, algorithm_1)
+
+
+@statement(
+    paper=PAPER,
+    number="sec4.slight",
+    kind=Kind.TEXT,
+    expected=Standing.HOLDS,
+    text="It is likely possible to slightly reduce the variance even for k = d if we do not care about the estimate "
+    "of n. (Decided: iff d is not a square, and by less than 1/(4d).)",
+    formula=r"0 \leq \frac{(\sqrt{d}+1)^2}{4} - \mathrm{OPT}_\infty(d) < \frac{1}{4d},\ \ = 0\ \mathrm{iff}\ d\ "
+    r"\mathrm{is\ a\ square}",
+    printed=SLIGHT,
+    planted=(
+        *(
+            Plant(f"pairs: below the bound at d = n^2 {sign} 1", "1/(5 d)", SLIGHT._replace(coefficient=Rational(1, 5)))
+            for sign in "+-"
+        ),
+        *(
+            Plant(name, "d/4 for (sqrt d + 1)^2/4", SLIGHT._replace(own=lambda dim, root: dim / 4))
+            for name in (
+                "pairs: the gap is not 0 at d = n^2 + 1",
+                "pairs: the gap is not 0 at d = n^2 - 1",
+                "trigonometric form of h",
+                "gap by the angle",
+            )
+        ),
+        Plant("single layers: below the bound", "1 for 3", SLIGHT._replace(distance=1)),
+        Plant("distance to the squares", "5 for 3", SLIGHT._replace(distance=5)),
+        Plant(
+            "nothing gained",
+            "odd squares only",
+            SLIGHT._replace(nothing_gained=lambda dim: dim % 2 and isqrt(dim) ** 2 == dim),
+        ),
+        Plant("certified optima", "1/(5 d)", SLIGHT._replace(coefficient=Rational(1, 5))),
+    ),
+    assumptions=(
+        "the optimum for k = d has one active layer, or two if d = n^2 + 1 or n^2 - 1 (certified for d <= 300 here)",
+    ),
+)
+def slight(claim: Slight) -> Findings:
+    """Two active layers: rational in t. One: by the angle between two unit vectors. Equality iff t = sqrt d."""
+    yield from gap_of_pairs(claim.coefficient, claim.own)
+    yield from gap_of_single_layers(claim.distance, claim.own)
+    yield every(
+        "nothing gained",
+        range(1, 10_001),
+        lambda dim: (
+            bool(claim.nothing_gained(dim))
+            == (pair_root(dim) is None and (2 * largest_optimal_k(dim) - dim) ** 2 == dim)
+        ),
+        scope="d <= 10000; t = sqrt d for all squares",
+    )
+    yield every(
+        "certified optima",
+        range(1, 301),
+        lambda dim: _within(dim, claim),
+        scope="d <= 300: optimum with its certificate",
+        show=lambda dim: (
+            f"d = {dim}: OPT = {optimum(dim, dim).nearest():.8f}, Algorithm 1 = {algorithm_1_value(dim).nearest():.8f}"
+        ),
+    )
+
+
+def _within(dim: int, claim: Slight) -> bool:
+    best, ours = optimum(dim, dim), algorithm_1_value(dim)
+    if claim.nothing_gained(dim):
+        return best.rational is not None and best.rational == ours.rational
+    bound = Fraction(str(claim.coefficient)) / dim
+    return compare(best, ours) == -1 and compare(ours, Real(lambda: best.ball() + ball(bound))) == -1

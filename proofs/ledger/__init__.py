@@ -1,0 +1,1 @@
+"""many outcomes and their faces."""

@@ -1,0 +1,188 @@
+"""The ledger: the outcomes of many statements, and its faces for programs and for the documentation."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from dpverdict.audit.trials.engines import ThisProcess, current_engine
+from dpverdict.audit.trials.journal import write_atomically
+from dpverdict.proofs.checks.outcome import Finding, Outcome, Standing
+from dpverdict.proofs.checks.registry import PAPERS, registered, title
+from dpverdict.proofs.checks.statement import Statement
+
+SCHEMA_VERSION = 1
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many statements are done, and how many there are."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A statement, its outcome, and how long the check took in seconds."""
+
+    statement: Statement
+    outcome: Outcome
+    seconds: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The outcomes of many statements, in order."""
+
+    entries: tuple[Entry, ...]
+
+    @property
+    def changed(self) -> tuple[Entry, ...]:
+        """The entries whose standing is not the recorded one."""
+        return tuple(entry for entry in self.entries if not entry.outcome.as_expected)
+
+    @property
+    def exit_code(self) -> int:
+        """0 if every standing is the recorded one, 1 otherwise."""
+        return 1 if self.changed else 0
+
+    @property
+    def papers(self) -> tuple[str, ...]:
+        """The papers, in order."""
+        return tuple(dict.fromkeys(entry.statement.paper for entry in self.entries))
+
+    def of(self, paper: str) -> tuple[Entry, ...]:
+        """The entries of one paper."""
+        return tuple(entry for entry in self.entries if entry.statement.paper == paper)
+
+    def summary(self) -> str:
+        """One line: how many statements stand where, and whether anything changed."""
+        counts = Counter(entry.outcome.standing for entry in self.entries)
+        parts = [f"{counts[kind]} {WORDS[kind][counts[kind] == 1]}" for kind in Standing if counts[kind]]
+        verdict = f"{len(self.changed)} CHANGED" if self.changed else "every outcome as recorded"
+        return f"{len(self.entries)} statement{'s'[: len(self.entries) != 1]}: {', '.join(parts)}; {verdict}"
+
+
+WORDS = {
+    Standing.HOLDS: ("hold", "holds"),
+    Standing.HOLDS_WITH_CAVEAT: ("hold with a caveat", "holds with a caveat"),
+    Standing.FAILS_AS_PRINTED: ("fail as printed", "fails as printed"),
+    Standing.UNDECIDED: ("undecided", "undecided"),
+}
+
+
+def make_ledger(statements: Sequence[Statement], progress: Progress | None = None) -> Ledger:
+    """Check the statements, in order, on the engine in use; those of a user's own module in this process."""
+    ours = all(statement.paper in PAPERS for statement in statements)
+    engine = current_engine() if ours else ThisProcess()
+    names = [(statement.paper, statement.number) for statement in statements]
+    entries = []
+    for statement, (outcome, seconds) in zip(statements, engine.map(_check, names), strict=True):
+        entries.append(Entry(statement=statement, outcome=outcome, seconds=seconds))
+        if progress is not None:
+            progress("statements", len(entries), len(statements))
+    return Ledger(tuple(entries))
+
+
+def _check(name: tuple[str, str]) -> tuple[Outcome, float]:
+    """The outcome of one statement, and the seconds it took."""
+    statement = registered(*name)
+    start = time.perf_counter()
+    return statement.verify(), time.perf_counter() - start
+
+
+def as_json(ledger: Ledger) -> dict[str, Any]:  # Any: the values of a JSON object
+    """The ledger as a JSON object; see ledger.schema.json. The same outcomes give the same object."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "summary": ledger.summary(),
+        "as_expected": not ledger.changed,
+        "statements": [_row(entry) for entry in ledger.entries],
+    }
+
+
+def write_json(ledger: Ledger, path: str | os.PathLike[str]) -> None:
+    """Write `as_json`, whole or not at all."""
+    write_atomically(path, json.dumps(as_json(ledger), indent=2, ensure_ascii=False) + "\n")
+
+
+def markdown(ledger: Ledger) -> str:
+    """The ledger as a Markdown page, for docs/: the same outcomes give the same text."""
+    lines = ["# Ledger of statements", "", "Generated from the checks by `python tools/ledger.py`; do not edit.", ""]
+    lines += [f"{ledger.summary()}.", ""]
+    for paper in ledger.papers:
+        lines += [
+            f"## {title(paper)}",
+            "",
+            "| statement | text | outcome | scope | method | margin or witness | source |",
+        ]
+        lines += ["|---|---|---|---|---|---|---|"]
+        lines += [_markdown_row(entry) for entry in ledger.of(paper)]
+        lines += [""]
+    return "\n".join(lines)
+
+
+def _markdown_row(entry: Entry) -> str:
+    outcome = entry.outcome
+    standing = outcome.standing.value + (" (new)" if outcome.new else "")
+    remarks = [
+        f"margin {outcome.margin}" if outcome.margin and outcome.standing is not Standing.FAILS_AS_PRINTED else "",
+        f"caveat: {outcome.caveat}" if outcome.caveat else "",
+        f"witness: {outcome.witness}" if outcome.witness else "",
+        f"holds: {outcome.corrected}" if outcome.corrected else "",
+    ]
+    cells = [
+        f'<a id="{outcome.anchor}"></a>{outcome.label}',
+        outcome.text,
+        standing,
+        outcome.scope,
+        outcome.method,
+        "; ".join(part for part in remarks if part),
+        f"`{outcome.location.partition(':')[0]}` {outcome.source_sha256[:12]}",
+    ]
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _row(entry: Entry) -> dict[str, Any]:  # Any: the values of a JSON object
+    outcome = entry.outcome
+    return {
+        "paper": outcome.paper,
+        "number": outcome.number,
+        "label": outcome.label,
+        "kind": entry.statement.kind.value,
+        "text": outcome.text,
+        "outcome": outcome.standing.name,
+        "expected": outcome.expected.name,
+        "scope": outcome.scope,
+        "method": outcome.method,
+        "margin": outcome.margin,
+        "witness": outcome.witness,
+        "new": outcome.new,
+        "caveat": outcome.caveat,
+        "corrected": outcome.corrected,
+        "assumptions": list(outcome.assumptions),
+        "note": outcome.note,
+        "findings": _findings(outcome.findings),
+        "corrected_findings": _findings(outcome.corrected_findings),
+        "planted": [{"condition": fault.condition, "text": fault.text} for fault in entry.statement.planted],
+        "anchor": outcome.anchor,
+        "location": outcome.location,
+        "source_sha256": outcome.source_sha256,
+    }
+
+
+def _findings(findings: Iterable[Finding]) -> list[dict[str, Any]]:  # Any: the values of a JSON object
+    return [
+        {
+            "name": finding.name,
+            "holds": finding.holds,
+            "method": finding.method.value,
+            "scope": finding.scope,
+            "margin": finding.margin,
+            "witness": finding.witness,
+        }
+        for finding in findings
+    ]

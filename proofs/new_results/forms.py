@@ -1,0 +1,382 @@
+"""Results of this project: the exact GDP parameter of one pair of neighbours, forms F1 to F14, in O(d) for every d.
+
+Notation as in Lebeda (2024): s1 = sum x_i and s2 = sum x_i^2 of the record x, y = x - x' of a replacement, C2 = C^2,
+B = d + C^2; a form is mu_x^2, and mu = 1 where it does not appear.
+
+How a wrong variant of Algorithm 1 is checked: for every d from its covariance, and by brute force over vertices.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from random import Random
+from typing import NamedTuple
+
+import sympy
+from sympy import Integer, Rational, Symbol, symbols
+
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.broken.mutant import Mutant
+from dpverdict.numerics.exact import Surd
+from dpverdict.proofs.checks.identities import identity, nonnegative
+from dpverdict.proofs.checks.outcome import Findings
+from dpverdict.proofs.checks.statement import Formula, Plant, Statement, result
+from dpverdict.proofs.checks.vertices import every, form_of
+from dpverdict.proofs.lebeda2024.notation import Expr, Root, mu, r
+from dpverdict.proofs.new_results.notation import block_diagonal, noise_covariance, solved_form, surd_form
+
+Values = Mapping[str, Expr]
+FIRST, SECOND, CHANGE = ("s1", "s2", 1), ("p1", "p2", -1), ("y1", "y2", 0)
+
+
+class Release(NamedTuple):
+    """What is released: the noise (vz, ve, loading) by parameters, the rows that change, and how they move.
+
+    A row is (name of sum x_i, name of sum x_i^2, change of the count); ``centred`` for x - (1/2) 1 in place of x.
+    """
+
+    noise: Callable[[Values], tuple[Expr, Expr, int | None]]
+    rows: tuple[tuple[str, str, int], ...] = (FIRST,)
+    centred: bool = False
+    groups: int = 1
+
+
+def _at(values: Values, row: tuple[str, str, int], *, centred: bool) -> tuple[Expr, Expr]:
+    s1, s2 = values[row[0]], values[row[1]]
+    sign = -1 if row[2] < 0 else 1
+    if not centred:
+        return sign * s1, s2
+    return s1 - values["d"] / 2, s2 - s1 + values["d"] / 4
+
+
+def _derived(values: Values, release: Release) -> Expr:
+    vz, ve, loading = release.noise(values)
+    return sum(
+        solved_form(values["d"], vz, ve, loading, Integer(0), _at(values, row, centred=release.centred), row[2])
+        for row in release.rows
+    )
+
+
+def _dense(case: tuple[int, int], release: Release) -> tuple[Fraction, dict[str, Fraction]]:
+    """The form of random records under a dense covariance of random rational parameters, and their moments."""
+    dim, seed = case
+    rng = Random(1000 * dim + seed)
+    values = {name: Fraction(rng.randint(1, 9), rng.randint(1, 9)) for name in PARAMETERS}
+    values["d"] = Fraction(dim)
+    vz, ve, loading = release.noise(values)
+    difference: list[Fraction] = []
+    for index in range(release.groups):
+        if index >= len(release.rows):
+            difference += [Fraction(0)] * (dim + (loading is not None))
+            continue
+        first, second, count = release.rows[index]
+        record = [Fraction(rng.randint(0, 6), 6) for _ in range(dim)]
+        if (first, second) == CHANGE[:2]:
+            record = [value - Fraction(rng.randint(0, 6), 6) for value in record]
+        values[first] = sum(record, Fraction(0))
+        values[second] = sum((value * value for value in record), Fraction(0))
+        moved = [value - Fraction(1, 2) for value in record] if release.centred else record
+        difference += [-value if count < 0 else value for value in moved]
+        difference += [] if loading is None else [Fraction(count)]
+    form = form_of(block_diagonal(noise_covariance(dim, vz, ve, loading), release.groups))
+    return form(difference), values
+
+
+PARAMETERS = ("vz", "ve", "C2", "mu", "tau2", "u", "w")
+SYMBOLS: dict[str, Symbol] = {
+    **{name: symbols(name, positive=True) for name in (*PARAMETERS, "d")},
+    **{name: symbols(name, real=True) for name in ("s1", "s2", "p1", "p2", "y1", "y2")},
+}
+
+
+def form_of_pair(number: str, text: str, formula: str, release: Release, claim: Formula, fault: Plant) -> Statement:
+    """Register one form: ``claim`` and the planted fault are formulas of the named values."""
+
+    @result(
+        number=f"leb.new.mu.{number}",
+        text=text,
+        formula=formula,
+        printed=claim,
+        planted=tuple(Plant(name, fault.text, fault.claim) for name in ("every d", "dense matrices")),
+    )
+    def check(formula_of: Formula) -> Findings:
+        """S y = v is solved from the entries of S for every d; and dense rational matrices are inverted."""
+        yield identity(
+            "every d", _derived(SYMBOLS, release), formula_of(SYMBOLS), scope="all d >= 1, all records and parameters"
+        )
+        yield every(
+            "dense matrices",
+            [(dim, seed) for dim in range(1, 9) for seed in range(3)],
+            lambda case: (lambda found: found[0] == formula_of(found[1]))(_dense(case, release)),
+            scope="d = 1..8, three random rational records and parameters each",
+            show=lambda case: f"d = {case[0]}, draw {case[1]}",
+        )
+
+    return check
+
+
+def _family(v: Values) -> tuple[Expr, Expr, int]:
+    b = v["d"] + v["C2"]
+    return b / (4 * v["mu"] ** 2), b / (4 * v["C2"] * v["mu"] ** 2), 2
+
+
+def _f1(v: Values, one: str = "s1", two: str = "s2", shared: int = 4) -> Expr:
+    return (v[two] - v[one] + v["d"] / 4) / v["vz"] + 1 / (shared * v["ve"])
+
+
+def _hidden(v: Values) -> Expr:
+    q = v["mu"] ** 2 * v["tau2"]
+    return 4 * v["mu"] ** 2 / v["d"] * (v["s2"] - v["s1"] ** 2 / v["d"] * q / (1 + q))
+
+
+def _known(v: Values) -> Expr:
+    return v["mu"] ** 2 * (1 - 4 * (v["s1"] - v["s2"]) / v["d"])
+
+
+def _estimate(v: Values) -> tuple[Expr, Expr, int]:
+    return v["d"] / (4 * v["mu"] ** 2), v["tau2"] / 4, 2
+
+
+GENERAL = Release(lambda v: (v["vz"], v["ve"], 2))
+SAME_ROW = Release(lambda v: (v["vz"], v["ve"], 2), rows=(CHANGE,), groups=3)
+
+FORMS = (
+    form_of_pair(
+        "F1",
+        "Released (f + eta 1 + z, n + 2 eta), any vz and ve: mu_x^2 = (s2 - s1 + d/4)/vz + 1/(4 ve).",
+        r"\mu_x^2 = \frac{s_2 - s_1 + d/4}{v_z} + \frac{1}{4 v_e}",
+        GENERAL,
+        _f1,
+        Plant("", "2 ve for 4 ve", lambda v: _f1(v, shared=2)),
+    ),
+    form_of_pair(
+        "F2",
+        "Released f + eta 1 + z alone, any vz and ve: mu_x^2 = (s2 - s1^2 ve/(vz + d ve))/vz.",
+        r"\mu_x^2 = \frac{1}{v_z}\left(s_2 - \frac{s_1^2 v_e}{v_z + d v_e}\right)",
+        Release(lambda v: (v["vz"], v["ve"], None)),
+        lambda v: (v["s2"] - v["s1"] ** 2 * v["ve"] / (v["vz"] + v["d"] * v["ve"])) / v["vz"],
+        Plant(
+            "", "vz + ve for vz + d ve", lambda v: (v["s2"] - v["s1"] ** 2 * v["ve"] / (v["vz"] + v["ve"])) / v["ve"]
+        ),
+    ),
+    form_of_pair(
+        "F3",
+        "The C-family with n: mu_x^2 = mu^2 (1 - 4 (s1 - s2)/(d + C^2)).",
+        r"\mu_x^2 = \mu^2\left(1 - \frac{4(s_1 - s_2)}{d + C^2}\right)",
+        Release(_family),
+        lambda v: v["mu"] ** 2 * (1 - 4 * (v["s1"] - v["s2"]) / (v["d"] + v["C2"])),
+        Plant("", "d for d + C^2", _known),
+    ),
+    form_of_pair(
+        "F4",
+        "The C-family without n: mu_x^2 = (4 mu^2/B)(s2 - s1^2/B), B = d + C^2.",
+        r"\mu_x^2 = \frac{4\mu^2}{B}\left(s_2 - \frac{s_1^2}{B}\right),\quad B = d + C^2",
+        Release(lambda v: (*_family(v)[:2], None)),
+        lambda v: 4 * v["mu"] ** 2 / (v["d"] + v["C2"]) * (v["s2"] - v["s1"] ** 2 / (v["d"] + v["C2"])),
+        Plant("", "s1^2 subtracted once", lambda v: 4 * v["mu"] ** 2 / (v["d"] + v["C2"]) * (v["s2"] - v["s1"] ** 2)),
+    ),
+    form_of_pair(
+        "F5",
+        "The standard Gaussian mechanism, variance d/mu^2: mu_x^2 = mu^2 s2/d.",
+        r"\mu_x^2 = \mu^2 s_2/d",
+        Release(lambda v: (v["d"] / v["mu"] ** 2, 0 * v["d"], None)),
+        lambda v: v["mu"] ** 2 * v["s2"] / v["d"],
+        Plant("", "s1 for s2", lambda v: v["mu"] ** 2 * (v["s1"] + 1) / v["d"]),
+    ),
+    form_of_pair(
+        "F6",
+        "Lemma 3.6 with an estimate of n that does not depend on the data: mu_x^2 = mu^2 (1 - 4 (s1 - s2)/d).",
+        r"\mu_x^2 = \mu^2\left(1 - \frac{4(s_1 - s_2)}{d}\right)",
+        Release(lambda v: (v["d"] / (4 * v["mu"] ** 2), 0 * v["d"], None), centred=True),
+        _known,
+        Plant("", "2 for 4", lambda v: v["mu"] ** 2 * (1 - 2 * (v["s1"] - v["s2"] + 1) / v["d"])),
+    ),
+    form_of_pair(
+        "F7",
+        "Lemma 3.6 with n~ = n + N(0, tau^2) released as well: mu_x^2 = F6 + 1/tau^2.",
+        r"\mu_x^2 = \mu^2\left(1 - \frac{4(s_1 - s_2)}{d}\right) + \frac{1}{\tau^2}",
+        Release(_estimate),
+        lambda v: _known(v) + 1 / v["tau2"],
+        Plant("", "without 1/tau^2", _known),
+    ),
+    form_of_pair(
+        "F8",
+        "Lemma 3.6 with the same n~, used but not released: mu_x^2 = (4 mu^2/d)(s2 - (s1^2/d) q/(1 + q)), q = mu^2 "
+        "tau^2.",
+        r"\mu_x^2 = \frac{4\mu^2}{d}\left(s_2 - \frac{s_1^2}{d}\,\frac{q}{1+q}\right),\quad q = \mu^2\tau^2",
+        Release(lambda v: (*_estimate(v)[:2], None)),
+        _hidden,
+        Plant("", "q = mu tau^2 squared", lambda v: _hidden({**v, "tau2": v["tau2"] * (v["mu"] + 1)})),
+    ),
+    form_of_pair(
+        "F9",
+        "Symmetric ellipse of precision u along the all-ones line, w across: mu_x^2 = u s1^2/d + w (s2 - s1^2/d).",
+        r"\mu_x^2 = u\,\frac{s_1^2}{d} + w\left(s_2 - \frac{s_1^2}{d}\right)",
+        Release(lambda v: (1 / v["w"], (1 / v["u"] - 1 / v["w"]) / v["d"], None)),
+        lambda v: v["u"] * v["s1"] ** 2 / v["d"] + v["w"] * (v["s2"] - v["s1"] ** 2 / v["d"]),
+        Plant("", "s1^2 for s1^2/d", lambda v: v["u"] * v["s1"] ** 2 + v["w"] * (v["s2"] - v["s1"] ** 2 / v["d"] + 1)),
+    ),
+    form_of_pair(
+        "F10",
+        "Algorithm 2, add/remove, x non-zero in one row: F1 of that row, whatever the number of rows.",
+        r"\mu_x^2 = \frac{s_2 - s_1 + d/4}{v_z} + \frac{1}{4 v_e}",
+        GENERAL._replace(groups=3),
+        _f1,
+        Plant("", "2 ve for 4 ve", lambda v: _f1(v, shared=2)),
+    ),
+    form_of_pair(
+        "F11",
+        "Algorithm 2, replacement within a row: mu^2 = ||x - x'||^2/vz.",
+        r"\mu_{x,x'}^2 = \|x - x'\|^2/v_z",
+        SAME_ROW,
+        lambda v: v["y2"] / v["vz"],
+        Plant("", "vz + ve", lambda v: v["y2"] / (v["vz"] + v["ve"])),
+    ),
+    form_of_pair(
+        "F12",
+        "Algorithm 2, replacement across rows: mu^2 = (s2 - s1 + d/4)/vz + (s2' - s1' + d/4)/vz + 1/(2 ve).",
+        r"\mu_{x,x'}^2 = \frac{s_2 - s_1 + d/4}{v_z} + \frac{s_2' - s_1' + d/4}{v_z} + \frac{1}{2 v_e}",
+        GENERAL._replace(rows=(FIRST, SECOND), groups=3),
+        lambda v: _f1(v) + _f1(v, "p1", "p2"),
+        Plant("", "1/(4 ve)", lambda v: _f1(v) + _f1(v, "p1", "p2") - 1 / (4 * v["ve"])),
+    ),
+    form_of_pair(
+        "F13",
+        "Algorithm 2, replacement, one of the records all-zero (in no row): F1 of the other.",
+        r"\mu_{x,0}^2 = \frac{s_2 - s_1 + d/4}{v_z} + \frac{1}{4 v_e}",
+        GENERAL._replace(groups=2),
+        _f1,
+        Plant("", "2 ve for 4 ve", lambda v: _f1(v, shared=2)),
+    ),
+    form_of_pair(
+        "F14",
+        "Algorithm 1 under replacement: mu^2 = ||x - x'||^2/vz, whatever ve.",
+        r"\mu_{x,x'}^2 = \|x - x'\|^2/v_z",
+        SAME_ROW._replace(groups=1),
+        lambda v: v["y2"] / v["vz"],
+        Plant("", "the sum of x - x'", lambda v: (v["y1"] ** 2 + v["y2"]) / v["vz"]),
+    ),
+)
+
+
+Variances = tuple[Expr, Expr, int | None, Expr]
+"""vz, ve, loading of the count, variance of the count's own noise."""
+
+
+class Variant(NamedTuple):
+    """A wrong variant by its parameters: variances of (d, mu, root), range of the data, copies of a record."""
+
+    variances: Callable[[Expr, Expr, Root], Variances]
+    low: Fraction = Fraction(0)
+    high: Fraction = Fraction(1)
+    copies: int = 1
+    replaced: bool = False
+    ones: int | None = 1
+    """Where the maximum is: 1 at the upper end of every entry, 0 at the lower; for replacement, 1 is opposite ends."""
+    dims: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+
+
+def correct(d: Expr, mu: Expr, root: Root) -> Variances:
+    """Algorithm 1."""
+    return (d + root(d)) / (4 * mu**2), (root(d) + 1) / (4 * mu**2), 2, 0 * mu
+
+
+def square(value: Expr) -> Expr:
+    """The square, in any field."""
+    return value * value
+
+
+def _moments(dim: Expr, share: Expr, variant: Variant) -> tuple[Expr, Expr, Expr]:
+    """s1, s2 and the change of the count, of a vertex with ``share`` of its entries at the upper end."""
+    low, high, copies = Rational(variant.low), Rational(variant.high), variant.copies
+    if variant.replaced:
+        return Symbol("y1", real=True), share * dim * (high - low) ** 2, Integer(0)
+    s1 = dim * (low * (1 - share) + high * share)
+    s2 = dim * (low**2 * (1 - share) + high**2 * share)
+    return copies * s1, copies**2 * s2, Integer(copies)
+
+
+def _at_share(dim: Expr, root: Root, share: Expr, variant: Variant) -> Expr:
+    """mu_x^2 at such a vertex, from the entries of the covariance."""
+    vz, ve, loading, own = variant.variances(dim, mu, root)
+    s1, s2, count = _moments(dim, share, variant)
+    if loading is not None and ve == 0:
+        return s2 / vz + count**2 / own
+    return solved_form(dim, vz, ve, loading, own, (s1, s2), count)
+
+
+def differences(dim: int, variant: Variant) -> Iterator[tuple[Fraction, ...]]:
+    """All differences between neighbours at vertices, the change of the count last."""
+    count = Fraction(0 if variant.replaced else variant.copies)
+    ends = (variant.low, variant.high)
+    values: Iterable[Fraction] = [variant.copies * end for end in ends]
+    if variant.replaced:
+        values = sorted({first - second for first in ends for second in ends})
+    for record in itertools.product(values, repeat=dim):
+        yield (*record, count)
+
+
+def brute_force(dim: int, variant: Variant, size: Fraction) -> Surd:
+    """max over the vertices of v^T S^-1 v, S dense with entries in Q(sqrt d)."""
+    vz, ve, loading, own = variant.variances(dim, size, Surd.root)
+    form = surd_form(noise_covariance(dim, Surd.of(1) * vz, Surd.of(1) * ve, loading, own))
+    width = dim if loading is None else dim + 1
+    best = Surd.of(0)
+    for difference in differences(dim, variant):
+        value = form(difference[:width])
+        best = value if value > best else best
+    return best
+
+
+def squared_of(mutant: Mutant) -> Formula:
+    """The closed form of a variant of the zoo.
+
+    Raises:
+        InvalidValue: its true mu is infinite.
+    """
+    if mutant.squared is None:
+        raise InvalidValue("mutant", mutant.name, "one of finite true mu", "register an infinite one on its own")
+    return mutant.squared
+
+
+def variant_of(
+    number: str, text: str, formula: str, mutant: Mutant | Formula, variant: Variant, wrong: tuple[str, Formula]
+) -> Statement:
+    """Register one variant; the claim is the true mu^2 as a formula of (d, mu, root)."""
+    claim = squared_of(mutant) if isinstance(mutant, Mutant) else mutant
+
+    @result(
+        number=f"leb.new.mut.{number}",
+        text=text,
+        formula=formula,
+        printed=claim,
+        planted=(
+            Plant("attained", *wrong),
+            Plant("all vertices", *wrong),
+            Plant("no record exceeds it", "a thousandth less", lambda d, mu, root: claim(d, mu, root) * 999 / 1000),
+        ),
+    )
+    def check(squared: Formula) -> Findings:
+        """The value at the worst vertex and at every other share of ones; and the largest over all vertices."""
+
+        def root(argument: Expr) -> Expr:
+            return r if argument == r**2 else sympy.sqrt(argument)
+
+        value = squared(r**2, mu, root)
+        worst = _at_share(r**2, root, Integer(variant.ones or 0), variant)
+        yield identity("attained", worst, value, scope="all d >= 1, all mu > 0")
+        t = Symbol("t", nonnegative=True)
+        slack = sympy.cancel(sympy.together((value - _at_share(r**2, root, 1 / (1 + t), variant)).subs(mu, 1)))
+        yield nonnegative("no record exceeds it", slack, {r: 1, t: 0}, scope="all d >= 1, every share 1/(1+t) of ones")
+        sizes = (Fraction(1), Fraction(3, 7))
+        yield every(
+            "all vertices",
+            [(dim, size) for dim in variant.dims for size in sizes],
+            lambda case: brute_force(case[0], variant, case[1]) == Surd.of(squared(*case, Surd.root)),
+            scope=f"d = {variant.dims[0]}..{variant.dims[-1]}, mu = 1 and 3/7, all vertices, in Q(sqrt d)",
+            show=lambda case: f"d = {case[0]}, mu = {case[1]}",
+        )
+
+    return check

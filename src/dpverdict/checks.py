@@ -1,0 +1,77 @@
+"""."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpverdict.balls import Exact, exactly
+from dpverdict.errors import InvalidValue
+
+Array = NDArray[np.float64]
+
+
+MOST_QUERIES = 1 << 32
+"""The largest dimension accepted: one record of it takes 32 GiB."""
+
+
+def check_array(dataset: ArrayLike, record_shape: tuple[int, ...], low: float | Array, high: float | Array) -> Array:
+    """The dataset as float64 of shape (n, *record_shape) with every entry in [low, high].
+
+    Raises:
+        InvalidValue: not numbers, another shape, NaN, or an entry out of range.
+    """
+    try:
+        given = np.asarray(dataset)
+        if given.dtype.kind not in "biuf":
+            raise TypeError
+        records = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        remedy = "encode the attributes as real numbers"
+        raise InvalidValue("dataset", dataset, "an array of real numbers", remedy) from None
+    wanted = ("n", *record_shape)
+    if records.ndim != len(wanted) or records.shape[1:] != record_shape:
+        shape = "(" + ", ".join(map(str, wanted)) + ")"
+        remedy = "give one record per row" + (" and match dim" if records.ndim == len(wanted) else "")
+        raise InvalidValue("dataset", f"array of shape {records.shape}", f"of shape {shape}", remedy)
+    if records.size and not (np.min(records - low if np.ndim(low) else records) >= (0.0 if np.ndim(low) else low)):
+        raise _out_of_range(records, low, high)
+    if records.size and not (np.max(records - high if np.ndim(high) else records) <= (0.0 if np.ndim(high) else high)):
+        raise _out_of_range(records, low, high)
+    return records
+
+
+def _out_of_range(records: Array, low: float | Array, high: float | Array) -> InvalidValue:
+    inside = (records >= low) & (records <= high)
+    value = float(records[~inside][0])
+    bounds = f"in [{low}, {high}]" if np.ndim(low) == 0 else "within its coordinate's bounds"
+    return InvalidValue("dataset entry", value, bounds, "clip the data before the release, and say so in the analysis")
+
+
+def check_dim(dim: object, name: str = "dim") -> int:
+    """A positive whole number.
+
+    Raises:
+        InvalidValue: zero, negative, or not a whole number.
+    """
+    if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
+        raise InvalidValue(
+            name, dim, "a whole number >= 1", f"give the number of {'queries' if name == 'dim' else name}"
+        )
+    if name == "dim" and dim > MOST_QUERIES:
+        raise InvalidValue(name, dim, f"at most {MOST_QUERIES}", "a record has to fit in the memory")
+    return int(dim)
+
+
+def check_positive(value: Exact, name: str) -> Fraction:
+    """An exact number > 0.
+
+    Raises:
+        InvalidValue: not a number, not finite, zero or negative.
+    """
+    exact = exactly(value, name=name)
+    if exact <= 0:
+        raise InvalidValue(name, value, "> 0", "give a positive number, for example '1' or '0.5'")
+    return exact

@@ -1,0 +1,178 @@
+"""``dpverdict audit`` and ``dpverdict replay``: one audit, and the check of what it found on fresh random numbers."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpverdict.cli.options import (
+    ERROR_PROBABILITY,
+    Dask,
+    HtmlReport,
+    Jobs,
+    JsonReport,
+    MechanismName,
+    Quiet,
+    option,
+    parameters,
+    takes_parameters,
+)
+from dpverdict.cli.session import engine_of_options, output_files, progress_bar, reader_may_leave
+
+
+@takes_parameters
+def audit(
+    context: typer.Context,
+    mechanism: MechanismName,
+    claim: Annotated[
+        str | None,
+        option("--claim", "TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit"),
+    ] = None,
+    data: Annotated[
+        str | None,
+        option("--data", "TABLE", "Records: .csv, .npy, .npz (array records) or module:function.", "Audit"),
+    ] = None,
+    record: Annotated[
+        str | None, option("--record", "INDEX", "Test this record of the table; else the most exposed.", "Audit")
+    ] = None,
+    neighbours: Annotated[
+        str | None, option("--neighbours", "FILE", "A .npz with the arrays dataset and neighbour.", "Audit")
+    ] = None,
+    samples: Annotated[
+        str | None,
+        option("--samples", "N", "Releases per dataset, 1e6 for a million; from the dimension if not given.", "Tests"),
+    ] = None,
+    error_probability: Annotated[
+        str | None,
+        option(
+            "--error-probability", "P", f"Of refuting a true claim by chance; {ERROR_PROBABILITY} if left out.", "Tests"
+        ),
+    ] = None,
+    seed: Annotated[
+        str | None, option("--seed", "N", "Of every random number; drawn fresh and reported if not given.", "Tests")
+    ] = None,
+    score: Annotated[
+        str | None, option("--score", "module:function", "Scores releases; likelihood ratio if not given.", "Tests")
+    ] = None,
+    test_delta: Annotated[
+        str | None,
+        option("--test-delta", "D", "Bound epsilon from below at this delta; else that of --claim.", "Tests"),
+    ] = None,
+    numbers: Annotated[
+        str | None,
+        option("--numbers", "real|double", "Round outputs before the test, or search their low bits too.", "Tests"),
+    ] = None,
+    search: Annotated[
+        str | None,
+        option("--search", "binary:N|unit:N", "Search the neighbours of a function, records of N entries.", "Tests"),
+    ] = None,
+    no_test: Annotated[
+        bool, typer.Option("--no-test", help="Exact evidence only: sample nothing.", rich_help_panel="Tests")
+    ] = False,
+    jobs: Jobs = None,
+    dask: Dask = None,
+    json: JsonReport = None,
+    witness: Annotated[
+        Path | None,
+        option("--witness", "FILE", "Write what refutes the claim, if anything does, for replay.", "Output"),
+    ] = None,
+    report: HtmlReport = None,
+    quiet: Quiet = False,
+) -> None:
+    """Audit a mechanism: does it keep the promise it makes?
+
+    A mechanism of known structure is certified or refuted exactly, and its releases are tested as well. Of a function
+    of your own only the releases are seen: give --neighbours and --claim; it can be refuted, but not certified.
+
+    Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 usage error.
+    """
+    outputs = output_files({"json": json, "report": report, "witness": witness})
+
+    from dpverdict.audit.runs.request import Request, carry_out
+
+    request = Request(
+        mechanism=mechanism,
+        options=parameters(context),
+        claim=claim,
+        data=data,
+        record=record,
+        neighbours=neighbours,
+        samples=samples,
+        error_probability=error_probability,
+        seed=seed,
+        score=score,
+        test_delta=test_delta,
+        numbers=numbers,
+        search=search,
+        exact_only=no_test,
+        command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
+    )
+    with engine_of_options(jobs, dask), progress_bar() as bar:
+        made = carry_out(request, bar)
+    if "json" in outputs:
+        from dpverdict.audit.reports.to_json import write_json
+
+        write_json(made, outputs["json"])
+    if "report" in outputs:
+        from dpverdict.audit.reports.html import write_html
+
+        write_html(made, outputs["report"])
+    if "witness" in outputs:
+        from dpverdict.audit.distinguishing.witness_document import write_witness
+        from dpverdict.audit.runs.request import report_witness
+
+        document = report_witness(made, request)
+        if document is not None:
+            write_witness(document, outputs["witness"])
+    if not quiet:
+        from dpverdict.audit.reports.terminal import print_report
+
+        with reader_may_leave():
+            print_report(made)
+    raise typer.Exit(made.exit_code)
+
+
+def replay(
+    witness: Annotated[
+        Path, typer.Argument(metavar="WITNESS", help="What dpverdict audit --witness wrote.", show_default=False)
+    ],
+    seed: Annotated[str | None, option("--seed", "N", "Of the releases; drawn fresh if not given.", "Tests")] = None,
+    samples: Annotated[
+        str | None, option("--samples", "N", "Fresh releases per dataset; as many as decided if not given.", "Tests")
+    ] = None,
+    error_probability: Annotated[
+        str | None, option("--error-probability", "P", "Of the test; that of the witness if left out.", "Tests")
+    ] = None,
+    neighbours: Annotated[
+        str | None, option("--neighbours", "FILE", "The .npz file, for large datasets kept as hashes.", "Tests")
+    ] = None,
+    jobs: Jobs = None,
+    dask: Dask = None,
+    quiet: Quiet = False,
+) -> None:
+    """Check a witness again on fresh random numbers: its score and its event are fixed, nothing is explored.
+
+    Exit codes: 1 refuted again, 3 not refuted this time, 2 usage error, also a damaged or foreign file.
+    """
+    from dpverdict.audit.distinguishing.witness_document import read_witness
+    from dpverdict.audit.runs.replay import replay as run_again
+    from dpverdict.audit.trials.words import probability, whole_number
+
+    document = read_witness(witness)
+    with engine_of_options(jobs, dask):
+        found = run_again(
+            document,
+            neighbours=neighbours,
+            samples=None if samples is None else whole_number(samples, "samples", at_least=2),
+            error_probability=None
+            if error_probability is None
+            else probability(error_probability, "error_probability"),
+            seed=None if seed is None else whole_number(seed, "seed", at_least=0),
+        )
+    if not quiet:
+        with reader_may_leave():
+            print(found.summary())
+    raise typer.Exit(found.exit_code)

@@ -1,0 +1,45 @@
+"""``dpverdict curve``: certified curves, and comparisons, as tables and pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpverdict.cli.options import (
+    MechanismName,
+    option,
+    parameters,
+    takes_parameters,
+)
+from dpverdict.cli.session import output_files, reader_may_leave
+
+
+@takes_parameters
+def curve(
+    context: typer.Context,
+    mechanism: MechanismName,
+    points: Annotated[str, option("--points", "N", "How many points of each curve.", "Output")] = "11",
+    csv: Annotated[Path | None, option("--csv", "FILE", "Write the numbers in full.", "Output")] = None,
+    json: Annotated[Path | None, option("--json", "FILE", "Write the numbers in full, as JSON.", "Output")] = None,
+    png: Annotated[Path | None, option("--png", "FILE", "Draw the curves.", "Output")] = None,
+    svg: Annotated[Path | None, option("--svg", "FILE", "Draw the curves, as SVG.", "Output")] = None,
+) -> None:
+    """Certified curves of the worst neighbours: the privacy profile delta(epsilon) and the trade-off beta(alpha).
+
+    Of a counter, its errors as well. In place of a mechanism: counters (Laplace trees against Gaussian factorisations,
+    and the delta below which the tree is better), ellipses (counting queries on records with at most k non-zero
+    entries, and the optimum), constants (the embedding constant C of correlated noise).
+    """
+    outputs = output_files({"csv": csv, "json": json, "png": png, "svg": svg})
+
+    from dpverdict.audit.comparisons.request import curve_faces
+    from dpverdict.audit.trials.journal import write_atomically
+    from dpverdict.audit.trials.words import whole_number
+
+    faces = curve_faces(mechanism, parameters(context), points=whole_number(points, "points", at_least=2))
+    for face, path in outputs.items():
+        write_atomically(path, faces.written[face]())
+    with reader_may_leave():
+        faces.show()

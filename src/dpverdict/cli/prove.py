@@ -1,0 +1,54 @@
+"""``dpverdict prove``: numbered statements of papers as executable checks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpverdict.cli.options import (
+    Dask,
+    Jobs,
+    option,
+)
+from dpverdict.cli.session import engine_of_options, output_files, progress_bar, reader_may_leave
+
+
+def prove(
+    paper: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PAPER",
+            help="lebeda2024, andersson2024, ji2024, poulsen2022 or new_results, or a module or file.py of your own "
+            "with @statement; all papers if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    statement: Annotated[
+        str | None, option("--statement", "NUMBER", "Such as 3.4, lem3.4 or 'Lemma 3.4'.", "Statements")
+    ] = None,
+    jobs: Jobs = None,
+    dask: Dask = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Conditions, assumptions, planted faults.", rich_help_panel="Output")
+    ] = False,
+    json: Annotated[Path | None, option("--json", "FILE", "Write the ledger as JSON.", "Output")] = None,
+    report: Annotated[Path | None, option("--report", "FILE", "Write the ledger as one HTML page.", "Output")] = None,
+) -> None:
+    """Check the numbered statements of the source papers, and print the ledger of outcomes.
+
+    A false statement that is refuted is a success of the ledger, and is shown as refuted.
+
+    Exit codes: 0 every outcome as recorded, 1 an outcome changed, 2 usage error.
+    """
+    outputs = output_files({"json": json, "report": report})
+
+    from dpverdict.proofs.ledger.faces import Proof, carry_out, show_explanations, show_table
+
+    request = Proof(paper=paper, number=statement, json=outputs.get("json"), report=outputs.get("report"))
+    with engine_of_options(jobs, dask), progress_bar() as bar:
+        ledger = carry_out(request, bar)
+    with reader_may_leave():
+        (show_explanations if explain else show_table)(ledger)
+    raise typer.Exit(ledger.exit_code)

@@ -1,0 +1,1 @@
+"""numbers: the normal law in balls and float64, exact sums, roots."""

@@ -1,0 +1,77 @@
+"""Exact numbers as text that reads well and is read back exactly."""
+
+from __future__ import annotations
+
+import contextlib
+import decimal as decimals
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+from dpverdict.balls import Enclosure
+
+_DIGITS = 1100  # every float64 has at most this many decimal digits
+_SHORT = 24
+
+
+def exact_text(value: Fraction) -> str:
+    """A rational number in decimal where that is short, else the shortest exact form; ``Fraction`` reads it back.
+
+    >>> exact_text(Fraction(1, 10)), exact_text(Fraction(1, 10**6)), exact_text(Fraction(2, 3)), exact_text(Fraction(3))
+    ('0.1', '1e-06', '2/3', '3')
+    """
+    ways = []
+    with contextlib.suppress(OverflowError):
+        ways.append(repr(float(value)).removesuffix(".0"))
+    context = decimals.Context(prec=_DIGITS, Emin=decimals.MIN_EMIN, Emax=decimals.MAX_EMAX)
+    quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    if not context.flags[decimals.Inexact]:
+        ways.append(str(quotient.normalize(context)).lower())
+    exact = sorted((way for way in ways if Fraction(way) == value), key=len)
+    return exact[0] if exact and len(exact[0]) <= _SHORT else min([*exact, str(value)], key=len)
+
+
+def short_text(value: Fraction) -> str:
+    """A rational number to six digits, as far as a float64 can hold it.
+
+    >>> short_text(Fraction(2, 3)), short_text(Fraction(10) ** 309)
+    ('0.666667', '1e+309')
+    """
+    with contextlib.suppress(OverflowError):
+        return f"{float(value):g}"
+    return exact_text(value)
+
+
+def decimal(number: Fraction, digits: int = 12) -> str:
+    """The number in decimal, rounded to nearest: for reading, not for proving.
+
+    >>> decimal(Fraction(1, 3), 4), decimal(Fraction(10) ** 400), decimal(Fraction(1, 2))
+    ('0.3333', '1e+400', '0.5')
+    """
+    return _divide(number, digits, decimals.ROUND_HALF_EVEN)
+
+
+def at_most(bound: float | Fraction, digits: int = 8) -> str:
+    """An upper bound in decimal, rounded up."""
+    return str(bound) if bound in (math.inf, -math.inf) else _divide(Fraction(bound), digits, decimals.ROUND_CEILING)
+
+
+def at_least(bound: float | Fraction, digits: int = 8) -> str:
+    """A lower bound in decimal, rounded down."""
+    return str(bound) if bound in (math.inf, -math.inf) else _divide(Fraction(bound), digits, decimals.ROUND_FLOOR)
+
+
+def _divide(number: Fraction, digits: int, rounding: str) -> str:
+    context = decimals.Context(prec=digits, rounding=rounding, Emin=decimals.MIN_EMIN, Emax=decimals.MAX_EMAX)
+    quotient = context.divide(decimals.Decimal(number.numerator), decimals.Decimal(number.denominator))
+    quotient = quotient.normalize(context)
+    return f"{quotient:f}" if -5 < quotient.adjusted() < digits else f"{quotient:e}"
+
+
+def shown(enclosure: Enclosure, digits: int = 8) -> str:
+    """The enclosure for a reader: a single number if its ends are one, else both ends rounded outward."""
+    if enclosure.lower == math.inf:
+        return "infinite"
+    if enclosure.lower == enclosure.upper:  # both are rounded outward, so the number is this float
+        return f"{enclosure.lower:.17g} exactly"
+    return enclosure.show(digits)
