@@ -15,8 +15,7 @@ from dpverdict.audit.comparisons.sheet import Panel, Series, Sheet, Style, serie
 from dpverdict.checks import check_dim
 from dpverdict.mechanisms.queries.comparison import compare, compare_constants
 from dpverdict.mechanisms.queries.count_ellipse import largest_optimal_k
-
-Array = NDArray[np.float64]
+from dpverdict.numerics.arrays import Array
 
 _DRAWN: Final = 160
 """How many bounds k, or constants C, are drawn."""

@@ -38,8 +38,8 @@ from dpverdict.audit.statistics.joint_test import (
 )
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Bound = Callable[[ArrayLike, ArrayLike], Array]
 """From a lower bound on p and an upper bound on q to a lower bound on a privacy parameter; below 0 it says nothing."""
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.audit.scores.learned import MOST_COORDINATES, scaled
 from dpverdict.audit.scores.portfolio import (
@@ -28,8 +27,8 @@ from dpverdict.audit.scores.trees import TREES, fit_tree_score
 from dpverdict.audit.statistics.payoffs import CurvePayoff, SymmetricPayoff
 from dpverdict.audit.trials.run import Progress, Sampler
 from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Sides = tuple[dict[str, Array], dict[str, Array]]
 
 EXPLORED_CURVE: Final = (0.1, 12.0)

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpverdict.audit.distinguishing.exploration import FITTED, explore, explored_trials
 from dpverdict.audit.distinguishing.result import DistinguishingTest, LedgerRow, StatisticalWitness
@@ -32,9 +32,8 @@ from dpverdict.balls import Exact, exactly
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, ImpliedCurves, PureDP
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
-
-Array = NDArray[np.float64]
 
 FEWEST_SAMPLES: Final = 50
 

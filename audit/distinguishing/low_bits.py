@@ -34,9 +34,8 @@ from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
+from dpverdict.numerics.arrays import Array, Integers
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Truth = NDArray[np.bool_]
 
 NEVER: Final = 4096

@@ -19,7 +19,7 @@ from typing import Final, Literal, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpverdict.audit.scores.portfolio import learn_scores, payoff_of_claim
 from dpverdict.audit.scores.score import fit_linear_score
@@ -29,8 +29,8 @@ from dpverdict.audit.trials.run import AnyMechanism, Sampler, generator
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, check_adjacency
+from dpverdict.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Domain = Literal["binary", "unit"]
 
 FEWEST_PER_CANDIDATE: Final = 20

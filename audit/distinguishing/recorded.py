@@ -56,8 +56,7 @@ from dpverdict.audit.trials.run import check_seed, generator
 from dpverdict.balls import Exact
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee
-
-Array = NDArray[np.float64]
+from dpverdict.numerics.arrays import Array
 
 
 def distinguish_scores(

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.mechanisms.core.guarantees import Guarantee
-
-Array = NDArray[np.float64]
+from dpverdict.numerics.arrays import Array
 
 DOUBLE_MODE: Final = (
     "double: events are sets of the float64 numbers that the mechanism returned, so a leak through their rounding "

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.events import (
     EventTest,
@@ -41,9 +40,8 @@ from dpverdict.audit.statistics.payoffs import (
     plan_divergence,
 )
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_below
-
-Array = NDArray[np.float64]
 
 
 @final

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpverdict.audit.distinguishing.fixed_size import (
     check_claim,
@@ -40,8 +40,8 @@ from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, batched
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
+from dpverdict.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Block = tuple[Array, Array]
 """Outputs on the dataset and on the neighbour, shape (n, m) each."""
 

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias, final
 
 import dp_accounting
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.base import PrivacyLoss
@@ -24,6 +23,7 @@ from dpverdict.balls import Real, float_down, refine
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ImpliedCurves, epsilon_grid, support_lines_lower
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, Mechanism
+from dpverdict.numerics.arrays import Array
 
 DpEvent: TypeAlias = Any  # dp_accounting ships no types
 
@@ -105,9 +105,6 @@ def _reciprocal_down(number: Real) -> float:
         reciprocal = Real.of(1 / number.rational)
         return float_down(refine(reciprocal.ball, bits=60))
     return float_down(refine(lambda: 1 / number.ball(), bits=60))
-
-
-Array = NDArray[np.float64]
 
 
 @final

@@ -32,7 +32,7 @@ from scipy import stats
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import family_variances
 from dpverdict.mechanisms.core.guarantees import GaussianDP
-from dpverdict.mechanisms.core.mechanism import Array, GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from dpverdict.mechanisms.core.noise import GroupedNoise
 from dpverdict.mechanisms.queries.correlated import (
@@ -44,6 +44,7 @@ from dpverdict.mechanisms.queries.correlated import (
     squared_sensitivity,
 )
 from dpverdict.mechanisms.queries.count_ellipse import CountEllipse
+from dpverdict.numerics.arrays import Array
 
 Sampler = Callable[[int, np.random.Generator], Array]
 """(trials, rng) -> array of shape (trials, m)."""

@@ -25,8 +25,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.sensitivity import StepSpace
-
-Array = NDArray[np.float64]
+from dpverdict.numerics.arrays import Array
 
 RANDOM_NEIGHBOURS: Final = 32
 """Pairs on which the sensitivity of an embedding is tried."""

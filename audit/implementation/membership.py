@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.audit.exact.worst_case import gdp_parameter, neighbour_loss, worst_case
 from dpverdict.audit.losses.base import PrivacyLoss
@@ -17,9 +16,8 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.sensitivity import StepSpace
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import shown
-
-Array = NDArray[np.float64]
 
 
 @final

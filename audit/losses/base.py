@@ -17,20 +17,10 @@ from typing import TYPE_CHECKING, final, overload
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.losses.domains import (
-    ALPHA,
-    DELTA,
-    EPSILON,
-    ORDER,
-    Floats,
-    LossTails,
-    Reals,
-    certified,
-    fast,
-    rounded,
-)
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, ORDER, LossTails, Reals, certified, fast, rounded
 from dpverdict.balls import Enclosure, Enclosures, Exact, exactly
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 
 if TYPE_CHECKING:
     from dpverdict.audit.losses.lattice.exchange import PldPair
@@ -63,36 +53,36 @@ class PrivacyLoss(ABC):
     @overload
     def delta(self, epsilon: Exact) -> float: ...
     @overload
-    def delta(self, epsilon: Reals) -> Floats: ...
+    def delta(self, epsilon: Reals) -> Array: ...
     @final
-    def delta(self, epsilon: Exact | Reals) -> float | Floats:
+    def delta(self, epsilon: Exact | Reals) -> float | Array:
         """The privacy profile: the hockey-stick divergence of P from Q at ``epsilon``."""
         return fast(epsilon, EPSILON, self._delta, self._delta_balls if self.is_certified else None)
 
     @overload
     def log_delta(self, epsilon: Exact) -> float: ...
     @overload
-    def log_delta(self, epsilon: Reals) -> Floats: ...
+    def log_delta(self, epsilon: Reals) -> Array: ...
     @final
-    def log_delta(self, epsilon: Exact | Reals) -> float | Floats:
+    def log_delta(self, epsilon: Exact | Reals) -> float | Array:
         """The natural logarithm of the profile, for values that float64 cannot hold; -inf where delta is 0."""
         return fast(epsilon, EPSILON, self._log_delta, self._log_delta_balls if self.is_certified else None)
 
     @overload
     def epsilon(self, delta: Exact) -> float: ...
     @overload
-    def epsilon(self, delta: Reals) -> Floats: ...
+    def epsilon(self, delta: Reals) -> Array: ...
     @final
-    def epsilon(self, delta: Exact | Reals) -> float | Floats:
+    def epsilon(self, delta: Exact | Reals) -> float | Array:
         """The smallest epsilon >= 0 with delta(epsilon) <= ``delta``; inf if there is none."""
         return fast(delta, DELTA, self._epsilon, self._epsilon_balls if self.is_certified else None)
 
     @overload
     def beta(self, alpha: Exact) -> float: ...
     @overload
-    def beta(self, alpha: Reals) -> Floats: ...
+    def beta(self, alpha: Reals) -> Array: ...
     @final
-    def beta(self, alpha: Exact | Reals) -> float | Floats:
+    def beta(self, alpha: Exact | Reals) -> float | Array:
         """The trade-off function: the least type II error (on P) of a test of level ``alpha`` (on Q)."""
         return fast(alpha, ALPHA, self._beta, self._beta_balls if self.is_certified else None)
 
@@ -104,9 +94,9 @@ class PrivacyLoss(ABC):
     @overload
     def renyi(self, order: Exact) -> float: ...
     @overload
-    def renyi(self, order: Reals) -> Floats: ...
+    def renyi(self, order: Reals) -> Array: ...
     @final
-    def renyi(self, order: Exact | Reals) -> float | Floats:
+    def renyi(self, order: Exact | Reals) -> float | Array:
         """The Renyi divergence of P from Q of the given order; the Kullback-Leibler divergence at order 1."""
         return fast(order, ORDER, self._renyi, self._renyi_balls)
 
@@ -164,7 +154,7 @@ class PrivacyLoss(ABC):
 
     # privacy loss distributions ---------------------------------------------------------------------------------------
 
-    def tails(self, l: Floats) -> LossTails:
+    def tails(self, l: Array) -> LossTails:
         """P[L > l], P[L <= l], Q[L > l] and Q[L <= l] in float64, at losses of shape (n,).
 
         Raises:
@@ -200,19 +190,19 @@ class PrivacyLoss(ABC):
     # what a concrete class defines: float64 arrays of any shape -------------------------------------------------------
 
     @abstractmethod
-    def _delta(self, epsilon: Floats) -> Floats: ...
+    def _delta(self, epsilon: Array) -> Array: ...
 
     @abstractmethod
-    def _log_delta(self, epsilon: Floats) -> Floats: ...
+    def _log_delta(self, epsilon: Array) -> Array: ...
 
     @abstractmethod
-    def _epsilon(self, delta: Floats) -> Floats: ...
+    def _epsilon(self, delta: Array) -> Array: ...
 
     @abstractmethod
-    def _beta(self, alpha: Floats) -> Floats: ...
+    def _beta(self, alpha: Array) -> Array: ...
 
     @abstractmethod
-    def _renyi(self, order: Floats) -> Floats: ...
+    def _renyi(self, order: Array) -> Array: ...
 
     # and balls, each exact or with at least 54 accurate bits ----------------------------------------------------------
 
@@ -246,23 +236,23 @@ class BallLoss(PrivacyLoss):
 
     # float64 ----------------------------------------------------------------------------------------------------------
 
-    def _delta(self, epsilon: Floats) -> Floats:
+    def _delta(self, epsilon: Array) -> Array:
         return rounded(self._delta_balls, epsilon)
 
     @final
-    def _log_delta(self, epsilon: Floats) -> Floats:
+    def _log_delta(self, epsilon: Array) -> Array:
         return rounded(self._log_delta_balls, epsilon)
 
     @final
-    def _epsilon(self, delta: Floats) -> Floats:
+    def _epsilon(self, delta: Array) -> Array:
         return rounded(self._epsilon_balls, delta)
 
     @final
-    def _beta(self, alpha: Floats) -> Floats:
+    def _beta(self, alpha: Array) -> Array:
         return rounded(self._beta_balls, alpha)
 
     @final
-    def _renyi(self, order: Floats) -> Floats:
+    def _renyi(self, order: Array) -> Array:
         return rounded(self._renyi_balls, order)
 
     # balls ------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from flint import arb
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
-from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, Floats, LossTails
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, LossTails
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.bounds import METHOD, CompositionLedger, LatticeBounds
 from dpverdict.audit.losses.lattice.custom import CustomLoss
@@ -23,6 +23,7 @@ from dpverdict.audit.losses.lattice.power import MAX_DEGREE, profile_ball
 from dpverdict.audit.losses.pld import PldLoss
 from dpverdict.balls import Exact, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.numerics.arrays import Array
 
 Factor: TypeAlias = PrivacyLoss | CustomLoss
 """A loss with tails."""
@@ -100,22 +101,22 @@ class BoundedLoss(PrivacyLoss):
 
     # two-sided bounds -------------------------------------------------------------------------------------------------
 
-    def delta_bounds(self, epsilons: Floats) -> tuple[Floats, Floats]:
+    def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the privacy profile, at epsilons of any shape."""
         points = EPSILON.floats(np.asarray(epsilons, dtype=np.float64))
         return self._two_sides(self._bounds.delta_lower, self._bounds.delta_upper, points)
 
-    def log_delta_bounds(self, epsilons: Floats) -> tuple[Floats, Floats]:
+    def log_delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on its logarithm; -inf where the ledger is larger than the value."""
         points = EPSILON.floats(np.asarray(epsilons, dtype=np.float64))
         return self._two_sides(self._bounds.log_delta_lower, self._bounds.log_delta_upper, points)
 
-    def epsilon_bounds(self, deltas: Floats) -> tuple[Floats, Floats]:
+    def epsilon_bounds(self, deltas: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta; inf if none is found."""
         points = DELTA.floats(np.asarray(deltas, dtype=np.float64))
         return self._two_sides(self._bounds.epsilon_lower, self._bounds.epsilon_upper, points)
 
-    def beta_bounds(self, alphas: Floats) -> tuple[Floats, Floats]:
+    def beta_bounds(self, alphas: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the trade-off function, at levels of any shape."""
         levels = ALPHA.floats(np.asarray(alphas, dtype=np.float64))
         return self._bounds.beta_lower(levels), self._bounds.beta_upper(levels)
@@ -137,15 +138,15 @@ class BoundedLoss(PrivacyLoss):
 
     @staticmethod
     def _two_sides(
-        lower: Callable[[Exact], float], upper: Callable[[Exact], float], points: Floats
-    ) -> tuple[Floats, Floats]:
+        lower: Callable[[Exact], float], upper: Callable[[Exact], float], points: Array
+    ) -> tuple[Array, Array]:
         sides = []
         for bound in (lower, upper):
             values = [bound(point) for point in points.ravel().tolist()]
             sides.append(np.array(values, dtype=np.float64).reshape(points.shape))
         return sides[0], sides[1]
 
-    def tails(self, l: Floats) -> LossTails:
+    def tails(self, l: Array) -> LossTails:
         """None: a composition has bounds.
 
         Raises:
@@ -156,19 +157,19 @@ class BoundedLoss(PrivacyLoss):
 
     # float64: the side that claims less privacy -----------------------------------------------------------------------
 
-    def _delta(self, epsilon: Floats) -> Floats:
+    def _delta(self, epsilon: Array) -> Array:
         return self.delta_bounds(epsilon)[1]
 
-    def _log_delta(self, epsilon: Floats) -> Floats:
+    def _log_delta(self, epsilon: Array) -> Array:
         return self.log_delta_bounds(epsilon)[1]
 
-    def _epsilon(self, delta: Floats) -> Floats:
+    def _epsilon(self, delta: Array) -> Array:
         return self.epsilon_bounds(delta)[1]
 
-    def _beta(self, alpha: Floats) -> Floats:
+    def _beta(self, alpha: Array) -> Array:
         return self.beta_bounds(alpha)[0]
 
-    def _renyi(self, order: Floats) -> Floats:
+    def _renyi(self, order: Array) -> Array:
         total = np.zeros_like(order)
         for factor, count in self.factors:
             total = total + count * _with_divergence(factor)._renyi(order)

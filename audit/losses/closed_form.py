@@ -19,12 +19,13 @@ from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
-from dpverdict.audit.losses.domains import Floats, LossTails, finite_losses, rounded
+from dpverdict.audit.losses.domains import LossTails, finite_losses, rounded
 from dpverdict.balls import MAX_BITS, Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.checks import check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics import gaussian as gaussian_balls
 from dpverdict.numerics import gaussian_floats as gaussian_profile
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.gaussian_floats import Pair
 from dpverdict.numerics.text import exact_text
 
@@ -106,27 +107,27 @@ class GaussianLoss(PrivacyLoss):
 
     # float64; where mu is 0 or beyond the range of the float64 formulas, by rounding the balls ------------------------
 
-    def _delta(self, epsilon: Floats) -> Floats:
+    def _delta(self, epsilon: Array) -> Array:
         if self._pair is None:
             return rounded(self._delta_balls, epsilon)
         return gaussian_profile.delta_floats(epsilon, self._pair)
 
-    def _log_delta(self, epsilon: Floats) -> Floats:
+    def _log_delta(self, epsilon: Array) -> Array:
         if self._pair is None:
             return rounded(self._log_delta_balls, epsilon)
         return gaussian_profile.log_delta_floats(epsilon, self._pair)
 
-    def _epsilon(self, delta: Floats) -> Floats:
+    def _epsilon(self, delta: Array) -> Array:
         if self._pair is None:
             return rounded(self._epsilon_balls, delta)
         return gaussian_profile.epsilon_floats(delta, self._pair)
 
-    def _beta(self, alpha: Floats) -> Floats:
+    def _beta(self, alpha: Array) -> Array:
         if self._pair is None:
             return rounded(self._beta_balls, alpha)
         return gaussian_profile.beta_floats(alpha, self._pair)
 
-    def _renyi(self, order: Floats) -> Floats:
+    def _renyi(self, order: Array) -> Array:
         return rounded(self._renyi_balls, order)
 
     # balls ------------------------------------------------------------------------------------------------------------
@@ -168,7 +169,7 @@ class GaussianLoss(PrivacyLoss):
     def _advantage_ball(self) -> arb:
         return arb(0) if self._is_zero else gaussian_balls.advantage_ball(self._mu)
 
-    def tails(self, l: Floats) -> LossTails:
+    def tails(self, l: Array) -> LossTails:
         """The four tails at losses of shape (n,), with a relative error below `gaussian_profile.TAIL_ERROR`."""
         losses = finite_losses(l)
         if self._is_zero:
@@ -242,19 +243,19 @@ class DisjointLoss(PrivacyLoss):
         """The GDP parameter, inf."""
         return np.inf
 
-    def _delta(self, epsilon: Floats) -> Floats:
+    def _delta(self, epsilon: Array) -> Array:
         return np.ones_like(epsilon)
 
-    def _log_delta(self, epsilon: Floats) -> Floats:
+    def _log_delta(self, epsilon: Array) -> Array:
         return np.zeros_like(epsilon)
 
-    def _epsilon(self, delta: Floats) -> Floats:
+    def _epsilon(self, delta: Array) -> Array:
         return np.where(delta == 1, 0.0, np.inf)
 
-    def _beta(self, alpha: Floats) -> Floats:
+    def _beta(self, alpha: Array) -> Array:
         return np.zeros_like(alpha)
 
-    def _renyi(self, order: Floats) -> Floats:
+    def _renyi(self, order: Array) -> Array:
         return np.full_like(order, np.inf)
 
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
@@ -380,7 +381,7 @@ class ResponseLoss(BallLoss):
 
     # float64 ----------------------------------------------------------------------------------------------------------
 
-    def tails(self, l: Floats) -> LossTails:
+    def tails(self, l: Array) -> LossTails:
         """The four tails at losses of shape (n,); a loss that is exactly an atom is not above itself."""
         losses = finite_losses(l)
         cuts = np.array([self._below(Fraction(x)) for x in losses.ravel().tolist()], dtype=np.int64)

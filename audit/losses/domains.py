@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from dpverdict.balls import Enclosure, Enclosures, Exact, exactly
 from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.numerics.arrays import Array
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-Floats: TypeAlias = NDArray[np.float64]
+
 Reals: TypeAlias = (
     NDArray[np.float64]
     | NDArray[np.int64]
@@ -56,7 +57,7 @@ class Domain:
             raise InvalidValue(self.name, value, self.requirement, self.remedy)
         return rational
 
-    def floats(self, values: Floats) -> Floats:
+    def floats(self, values: Array) -> Array:
         """The array, all of whose entries lie in the domain."""
         above = values >= self.lowest if self.lowest_is_inside else values > self.lowest
         inside = above & (values <= self.highest) & np.isfinite(values)
@@ -106,9 +107,9 @@ NEGLIGIBLE: Final = 1e-12
 def fast(
     value: Exact | Reals,
     domain: Domain,
-    floats: Callable[[Floats], Floats],
+    floats: Callable[[Array], Array],
     balls: Callable[[Sequence[Exact]], list[arb]] | None,
-) -> float | Floats:
+) -> float | Array:
     """A curve in float64: by the float64 formula at arguments that are floats, by rounding the ball at all others.
 
     A curve without balls has other arguments rounded instead, in the direction in which it claims less privacy.
@@ -144,7 +145,7 @@ def midpoint(ball: arb) -> float:
     return float(ball)
 
 
-def rounded(balls: Callable[[Sequence[Exact]], list[arb]], numbers: Floats) -> Floats:
+def rounded(balls: Callable[[Sequence[Exact]], list[arb]], numbers: Array) -> Array:
     """The midpoints of the balls at every number.
 
     Raises:
@@ -187,7 +188,7 @@ def _aside(rational: Fraction, domain: Domain) -> float:
     return sign * max(beside, -sys.float_info.max)  # beyond all floats, curves are constant in float64
 
 
-def _float_array(value: Reals) -> Floats | None:
+def _float_array(value: Reals) -> Array | None:
     """The array as float64, if that changes none of its entries; None for whatever else there is."""
     if not isinstance(value, np.ndarray) or not np.can_cast(value.dtype, np.float64):
         return None
@@ -224,10 +225,10 @@ class LossTails:
         InvalidValue: arrays of different shapes, or entries that are no probabilities.
     """
 
-    p_above: Floats
-    p_below: Floats
-    q_above: Floats
-    q_below: Floats
+    p_above: Array
+    p_below: Array
+    q_above: Array
+    q_below: Array
     relative_error: float
 
     def __post_init__(self) -> None:
@@ -244,11 +245,11 @@ class LossTails:
             raise InvalidValue("relative_error", self.relative_error, "in [0, 1e-3)", remedy)
 
 
-Tails: TypeAlias = Callable[[Floats], LossTails]
+Tails: TypeAlias = Callable[[Array], LossTails]
 """The method ``tails`` of a privacy loss: finite losses of shape (n,) to `LossTails` of shape (n,)."""
 
 
-def finite_losses(losses: Floats) -> Floats:
+def finite_losses(losses: Array) -> Array:
     """The losses as float64.
 
     Raises:

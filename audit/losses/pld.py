@@ -15,11 +15,12 @@ from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
-from dpverdict.audit.losses.domains import Floats, LossTails, finite_losses
+from dpverdict.audit.losses.domains import LossTails, finite_losses
 from dpverdict.audit.losses.lattice.exchange import Pld
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticeLedger, LatticePair, Side
 from dpverdict.balls import Exact, ball, exactly, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.numerics.arrays import Array
 
 _BITS = 192
 _MAX_BITS = 1 << 14
@@ -196,7 +197,7 @@ class PldLoss(BallLoss):
 
     # float64 ----------------------------------------------------------------------------------------------------------
 
-    def tails(self, l: Floats) -> LossTails:
+    def tails(self, l: Array) -> LossTails:
         """The four tails, rounded from balls; what Q has where P has nothing counts below every loss.
 
         The masses of P and of Q are taken as they are where they add up to at most 1, and their excess otherwise is
@@ -281,7 +282,7 @@ def from_pld(
         remedy = "say direction=Direction.REMOVE or Direction.ADD; the worse of the two counts"
         raise InvalidValue("direction", None, "given, as the two directions differ", remedy)
     pmf = (pld._pmf_add if direction is Direction.ADD else pld._pmf_remove).to_dense_pmf()
-    masses: Floats = np.array(pmf._probs, dtype=np.float64)
+    masses: Array = np.array(pmf._probs, dtype=np.float64)
     infinite = float(pmf._infinity_mass)
     if masses.ndim != 1 or masses.size == 0 or not (np.isfinite(masses).all() and math.isfinite(infinite)):
         raise InvalidValue("pld", pld, "made of finite masses", "build it again: it holds NaN or infinite masses")

@@ -16,12 +16,12 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dpverdict.numerics.arrays import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
 
 ROLES: Final[Mapping[str, str]] = {
     "#010201": "currentColor",

@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.reports.drawing import Line, covariance_figure, profile_figure, trade_off_figure
@@ -18,8 +17,6 @@ from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.statistics import measured_boxes, region_table
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
 from dpverdict.numerics.text import at_least, at_most, decimal, shown
-
-Array = NDArray[np.float64]
 
 FLOOR: Final = 1e-12
 """The bottom of the plot of the privacy profile."""

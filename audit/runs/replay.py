@@ -50,6 +50,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, HasLikelihoodScore
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, parse_adjacency
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
 
 MOST_PER_PAIR: Final = 5
@@ -113,7 +114,6 @@ def replay_bets(
     return Bets(pairs=done, p_value=math.exp(-best), log_wealth=wealth.log_wealth)
 
 
-Array = NDArray[np.float64]
 Named = Callable[[str], Callable[[Array], object]]
 """Finds a function that a score only names."""
 

@@ -20,14 +20,13 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse, special
 
 from dpverdict.audit.scores.score import LinearScore, Score
 from dpverdict.audit.scores.trees import TreeScore, thinned
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Design: TypeAlias = "Array | sparse.csr_array"
 
 SPLINE: Final = "learned additive spline"

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.audit.scores.learned import (
     MOST_COORDINATES,
@@ -37,9 +36,8 @@ from dpverdict.audit.statistics.payoffs import CELLS, TAU_PER_MU, CurvePayoff, P
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 from dpverdict.mechanisms.core.mechanism import HasLikelihoodRatio, HasLikelihoodScore
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
-
-Array = NDArray[np.float64]
 
 SATURATED: Final = 1 - 1e-9
 """Of epsilon: a threshold this little below it takes in the whole set where a pure mechanism's ratio is largest."""

@@ -11,13 +11,11 @@ from itertools import chain
 from typing import Final, Protocol, final, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.mechanism import HasLikelihoodRatio, HasLikelihoodScore
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
-
-Array = NDArray[np.float64]
+from dpverdict.numerics.arrays import Array
 
 LINEAR: Final = "learned linear (Fisher)"
 """The name of the scores of `fit_linear_score`."""

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-Array = NDArray[np.float64]
 
 TREES: Final = "learned boosted trees"
 """The name of the scores of `fit_tree_score`."""

@@ -30,14 +30,12 @@ from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff, SymmetricPayoff, weighted_profile_upper
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_below
-
-Array = NDArray[np.float64]
 
 PRIOR_SQUARES: Final = 10.0
 """The sum of squares before the first pair: it keeps the first bets small. It decides power alone."""

@@ -30,15 +30,13 @@ from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from dpverdict.numerics.arrays import Array, Integers
 
 FEWEST_COUNTS: Final = 50
 """The asymptotic p-value is used only if an event and its complement happened this often on both sides."""

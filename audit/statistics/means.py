@@ -27,7 +27,6 @@ from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from dpverdict.audit.statistics.betting import betting_p
@@ -39,8 +38,7 @@ from dpverdict.audit.statistics.payoffs import (
     weighted_profile_upper,
 )
 from dpverdict.mechanisms.core.guarantees import GaussianDP
-
-Array = NDArray[np.float64]
+from dpverdict.numerics.arrays import Array
 
 FEWEST_TRIALS: Final = 100
 """Per side, below which the test is not used; its size was simulated from there on."""

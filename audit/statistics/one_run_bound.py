@@ -43,13 +43,11 @@ from bisect import bisect_right
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.audit.statistics.payoffs import Profile
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, PureDP
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
-
-Array = NDArray[np.float64]
 
 EPSILONS: Final = 241
 """Points of the claimed curve that are used, evenly spaced."""

@@ -38,13 +38,11 @@ from dataclasses import dataclass
 from typing import Final, Protocol, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, RenyiDP, ZeroConcentratedDP
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
-
-Array = NDArray[np.float64]
 
 LARGEST_TAU: Final = 20.0
 CELLS: Final = 4096

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from dpverdict.audit.trials.words import load_callable, names_a_callable
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair, adjacency_name
-
-Array = NDArray[np.float64]
+from dpverdict.numerics.arrays import Array
 
 _DAMAGE = (OSError, ValueError, EOFError, SyntaxError, KeyError, MemoryError, zipfile.BadZipFile, zlib.error)
 """What NumPy and zipfile raise on a damaged file."""

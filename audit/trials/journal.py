@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import IO, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -63,8 +63,6 @@ def _umask() -> int:
     os.umask(mask)
     return mask
 
-
-Array = NDArray[np.float64]
 
 MARK: Final = b"dpverdict journal 1\n"
 """What an entry begins with; its name, its digest and its bytes follow."""

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from dpverdict.audit.trials.engines import current_engine
 from dpverdict.audit.trials.journal import current_journal
 from dpverdict.errors import InvalidValue, MechanismFailure
+from dpverdict.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 """Told how many trials are done, and how many there are to do."""
 

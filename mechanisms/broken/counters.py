@@ -30,13 +30,14 @@ from dpverdict.checks import check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import PureDP
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, Array
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
 from dpverdict.mechanisms.streams.sensitivity import LaplaceStep, vertex_score
 from dpverdict.mechanisms.streams.state import check_bits, check_stream
 from dpverdict.mechanisms.streams.tree import Digits, TreeNodes
+from dpverdict.numerics.arrays import Array
 
 LONGEST_REUSE = 512
 """The longest stream for which a combination of counts without noise is looked for."""

@@ -19,10 +19,11 @@ from dpverdict.balls import Exact, Real, ball, compare, sqrt_up
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, Array, GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
 from dpverdict.mechanisms.core.noise import GaussianNoise, GroupedNoise, Number
 from dpverdict.mechanisms.core.sensitivity import SensitivitySpace
 from dpverdict.mechanisms.queries.grouped import check_groups, grouped_sums
+from dpverdict.numerics.arrays import Array
 
 Root = Callable[[int], Number]
 Formula = Callable[[int, Number, Root], Number]

@@ -22,7 +22,7 @@ from dpverdict.mechanisms.broken.mutant import BrokenMechanism, Build, Formula, 
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from dpverdict.mechanisms.core.noise import Array, GroupedNoise, Noise, Number, SharedNoise
+from dpverdict.mechanisms.core.noise import GroupedNoise, Noise, Number, SharedNoise
 from dpverdict.mechanisms.core.sensitivity import Box, Maximum, unsupported
 from dpverdict.mechanisms.queries.count_ellipse import (
     CountEllipse,
@@ -35,6 +35,7 @@ from dpverdict.mechanisms.queries.discrete import DiscreteCorrelatedGaussian, La
 from dpverdict.mechanisms.queries.elliptical import EllipticalGaussian
 from dpverdict.mechanisms.queries.grouped import GroupedCube, NestedNoise, OptimalGroupedGaussian, part_variances
 from dpverdict.mechanisms.queries.vote_ellipse import Permutations, VoteEllipse
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import moments
 
 

@@ -25,7 +25,8 @@ import numpy as np
 from dpverdict.balls import Exact, exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics import gaussian_floats as gaussian_profile
-from dpverdict.numerics.gaussian_floats import Floats, Pair, two_sum
+from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.gaussian_floats import Pair, two_sum
 from dpverdict.numerics.roots import float_above, float_below
 from dpverdict.numerics.text import exact_text
 
@@ -34,11 +35,11 @@ _HUGE = 1e100  # a larger epsilon is treated as this one, which is a valid bound
 _PAD = 1e-15  # a relative bound for a handful of float64 operations and one NumPy exp, expm1 or log1p
 
 
-def _up(values: Floats, pad: float | Floats = _PAD) -> Floats:
+def _up(values: Array, pad: float | Array = _PAD) -> Array:
     return np.minimum(values * (1 + pad) + _TINY, 1.0)
 
 
-def reflected_upper(epsilon: Floats, delta_at_size: Floats) -> Floats:
+def reflected_upper(epsilon: Array, delta_at_size: Array) -> Array:
     """The bound at any epsilon from the bound at its absolute value, for a symmetric neighbouring relation.
 
     delta_PQ(-e) = 1 - exp(-e) (1 - delta_QP(e)).
@@ -60,7 +61,7 @@ def _mu_above(mu: Fraction) -> Pair | None:
     return Pair.nearest(mu)
 
 
-def gaussian_upper(epsilon: Floats, mu: Fraction) -> Floats:
+def gaussian_upper(epsilon: Array, mu: Fraction) -> Array:
     """Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu), rounded up; it is increasing in mu."""
     if mu == 0:
         return np.where(epsilon < 0, _up(-np.expm1(np.minimum(epsilon, 0.0))), 0.0)
@@ -70,7 +71,7 @@ def gaussian_upper(epsilon: Floats, mu: Fraction) -> Floats:
     return _up(gaussian_profile.delta_floats(epsilon, pair), gaussian_profile.RELATIVE_ERROR)
 
 
-def gaussian_beta_lower(alpha: Floats, mu: Fraction) -> Floats:
+def gaussian_beta_lower(alpha: Array, mu: Fraction) -> Array:
     """Phi(Phi^-1(1 - alpha) - mu), rounded down; it is decreasing in mu."""
     if mu == 0:
         return one_minus_lower(alpha)
@@ -83,7 +84,7 @@ def gaussian_beta_lower(alpha: Floats, mu: Fraction) -> Floats:
     return np.where(alpha == 0, 1.0, np.maximum(np.maximum(directly, by_power), 0.0))
 
 
-def one_minus_lower(values: Floats) -> Floats:
+def one_minus_lower(values: Array) -> Array:
     """1 - values, rounded down."""
     difference, error = two_sum(np.asarray(1.0), -values)
     return np.where(error < 0, np.nextafter(difference, -np.inf), difference)
@@ -92,7 +93,7 @@ def one_minus_lower(values: Floats) -> Floats:
 # pure and approximate -------------------------------------------------------------------------------------------------
 
 
-def approximate_upper(epsilon: Floats, e: Fraction, d: Fraction) -> Floats:
+def approximate_upper(epsilon: Array, e: Fraction, d: Fraction) -> Array:
     """d + (1 - d) times the profile of randomised response, (exp(e) - exp(epsilon))/(1 + exp(e)) on [-e, e], 0 above.
 
     The dominating pair reveals everything with probability d and is randomised response otherwise.
@@ -106,7 +107,7 @@ def approximate_upper(epsilon: Floats, e: Fraction, d: Fraction) -> Floats:
     return np.where(response == 0, slip, _up(slip + (1 - slip) * response))
 
 
-def approximate_beta_lower(alpha: Floats, e: float | Floats, d: float | Floats) -> Floats:
+def approximate_beta_lower(alpha: Array, e: float | Array, d: float | Array) -> Array:
     """max(0, 1 - d - exp(e) alpha, exp(-e) (1 - d - alpha)), rounded down, for e and d that the caller rounded up.
 
     Reference: Dong, Roth and Su 2022, Proposition 2.4 (arXiv:1905.02383), from Wasserman and Zhou 2010.
@@ -116,14 +117,14 @@ def approximate_beta_lower(alpha: Floats, e: float | Floats, d: float | Floats) 
         weighted = np.where(alpha > 0, np.exp(e) * alpha, 0.0)
         steep = np.where(alpha > 0, rest - weighted - _PAD * (rest + weighted) - _TINY, rest)
     flat = np.exp(-np.asarray(e)) * np.maximum(rest - alpha - _PAD * (rest + alpha), 0.0) * (1 - _PAD) - _TINY
-    best: Floats = np.maximum(np.maximum(steep, flat), 0.0)
+    best: Array = np.maximum(np.maximum(steep, flat), 0.0)
     return best
 
 
 # Renyi and zero-concentrated ------------------------------------------------------------------------------------------
 
 
-def renyi_upper(epsilon: Floats, m: Floats, divergence: Floats) -> Floats:
+def renyi_upper(epsilon: Array, m: Array, divergence: Array) -> Array:
     """exp(m (divergence - epsilon)) m^m / (1 + m)^(1 + m), rounded up, for epsilon >= 0.
 
     The bound on delta(epsilon) from a Renyi divergence of order 1 + m, for any real m > 0 and epsilon.
@@ -138,7 +139,7 @@ def renyi_upper(epsilon: Floats, m: Floats, divergence: Floats) -> Floats:
         return _up(np.exp(np.minimum(exponent + error, 0.0)), 4 * _PAD)
 
 
-def renyi_order_upper(epsilon: Floats, order: Fraction, divergence: Fraction) -> Floats:
+def renyi_order_upper(epsilon: Array, order: Fraction, divergence: Fraction) -> Array:
     """The smallest such bound over the orders from 1 to ``order``: the divergence is increasing in the order."""
     if divergence == 0:  # the two laws are equal
         return gaussian_upper(epsilon, Fraction(0))
@@ -150,7 +151,7 @@ def renyi_order_upper(epsilon: Floats, order: Fraction, divergence: Fraction) ->
     return reflected_upper(epsilon, renyi_upper(size, m, np.asarray(top)))
 
 
-def zero_concentrated_upper(epsilon: Floats, rho: Fraction) -> Floats:
+def zero_concentrated_upper(epsilon: Array, rho: Fraction) -> Array:
     """The least such bound over the orders 1 + m, where the divergence is (1 + m) rho; every m gives a valid one."""
     size, top = np.minimum(np.abs(epsilon), _HUGE), float_above(rho)
     if top == 0:  # the two laws are equal
@@ -168,7 +169,7 @@ def zero_concentrated_upper(epsilon: Floats, rho: Fraction) -> Floats:
     return reflected_upper(epsilon, renyi_upper(size, m, (1 + m) * top))
 
 
-def support_lines_lower(alpha: Floats, epsilons: Floats, deltas_upper: Floats) -> Floats:
+def support_lines_lower(alpha: Array, epsilons: Array, deltas_upper: Array) -> Array:
     """The largest of the trade-off functions of (epsilon, delta) on a grid, each of which the guarantee implies."""
     best = np.zeros_like(alpha)
     for e, d in zip(epsilons, deltas_upper, strict=True):
@@ -176,7 +177,7 @@ def support_lines_lower(alpha: Floats, epsilons: Floats, deltas_upper: Floats) -
     return best
 
 
-def epsilon_grid(scale: float) -> Floats:
+def epsilon_grid(scale: float) -> Array:
     """Epsilons from 0 on, of every order of magnitude around ``scale``; any grid gives a valid bound."""
     return np.concatenate([[0.0], np.geomspace(max(scale * 1e-4, 1e-300), min(scale * 1e3 + 50.0, 1e300), 300)])
 
@@ -189,9 +190,9 @@ class ImpliedCurves(ABC):
     @overload
     def delta_upper(self, epsilon: float) -> float: ...
     @overload
-    def delta_upper(self, epsilon: Floats | list[float]) -> Floats: ...
+    def delta_upper(self, epsilon: Array | list[float]) -> Array: ...
     @final
-    def delta_upper(self, epsilon: float | Floats | list[float]) -> float | Floats:
+    def delta_upper(self, epsilon: float | Array | list[float]) -> float | Array:
         """An upper bound on the privacy profile at any finite epsilon, rounded up.
 
         Up to rounding it is the smallest that the guarantee implies; for RenyiDP and ZeroConcentratedDP, the smallest
@@ -207,9 +208,9 @@ class ImpliedCurves(ABC):
     @overload
     def beta_lower(self, alpha: float) -> float: ...
     @overload
-    def beta_lower(self, alpha: Floats | list[float]) -> Floats: ...
+    def beta_lower(self, alpha: Array | list[float]) -> Array: ...
     @final
-    def beta_lower(self, alpha: float | Floats | list[float]) -> float | Floats:
+    def beta_lower(self, alpha: float | Array | list[float]) -> float | Array:
         """A lower bound on the trade-off function at levels in [0, 1], rounded down."""
         array = np.asarray(alpha, dtype=np.float64)
         inside = (array >= 0) & (array <= 1)
@@ -222,10 +223,10 @@ class ImpliedCurves(ABC):
         """The guarantee in one line, which `parse_guarantee` reads back exactly."""
 
     @abstractmethod
-    def _delta_upper(self, epsilon: Floats) -> Floats: ...
+    def _delta_upper(self, epsilon: Array) -> Array: ...
 
     @abstractmethod
-    def _beta_lower(self, alpha: Floats) -> Floats: ...
+    def _beta_lower(self, alpha: Array) -> Array: ...
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.describe()})"
@@ -250,10 +251,10 @@ class GaussianDP(ImpliedCurves):
     def describe(self) -> str:
         return f"mu={exact_text(self.mu)}"
 
-    def _delta_upper(self, epsilon: Floats) -> Floats:
+    def _delta_upper(self, epsilon: Array) -> Array:
         return gaussian_upper(epsilon, self.mu)
 
-    def _beta_lower(self, alpha: Floats) -> Floats:
+    def _beta_lower(self, alpha: Array) -> Array:
         return gaussian_beta_lower(alpha, self.mu)
 
 
@@ -274,10 +275,10 @@ class PureDP(ImpliedCurves):
     def describe(self) -> str:
         return f"eps={exact_text(self.epsilon)}"
 
-    def _delta_upper(self, epsilon: Floats) -> Floats:
+    def _delta_upper(self, epsilon: Array) -> Array:
         return approximate_upper(epsilon, self.epsilon, Fraction(0))
 
-    def _beta_lower(self, alpha: Floats) -> Floats:
+    def _beta_lower(self, alpha: Array) -> Array:
         return approximate_beta_lower(alpha, float_above(self.epsilon), 0.0)
 
 
@@ -302,10 +303,10 @@ class ApproximateDP(ImpliedCurves):
     def describe(self) -> str:
         return f"eps={exact_text(self.epsilon)}, delta={exact_text(self.delta)}"
 
-    def _delta_upper(self, epsilon: Floats) -> Floats:
+    def _delta_upper(self, epsilon: Array) -> Array:
         return approximate_upper(epsilon, self.epsilon, self.delta)
 
-    def _beta_lower(self, alpha: Floats) -> Floats:
+    def _beta_lower(self, alpha: Array) -> Array:
         return approximate_beta_lower(alpha, float_above(self.epsilon), min(float_above(self.delta), 1.0))
 
 
@@ -328,10 +329,10 @@ class ZeroConcentratedDP(ImpliedCurves):
     def describe(self) -> str:
         return f"rho={exact_text(self.rho)}"
 
-    def _delta_upper(self, epsilon: Floats) -> Floats:
+    def _delta_upper(self, epsilon: Array) -> Array:
         return zero_concentrated_upper(epsilon, self.rho)
 
-    def _beta_lower(self, alpha: Floats) -> Floats:
+    def _beta_lower(self, alpha: Array) -> Array:
         rho = float_above(self.rho)
         grid = epsilon_grid(rho + rho**0.5)
         return support_lines_lower(alpha, grid, self._delta_upper(grid))
@@ -360,10 +361,10 @@ class RenyiDP(ImpliedCurves):
     def describe(self) -> str:
         return f"order={exact_text(self.order)}, eps={exact_text(self.epsilon)}"
 
-    def _delta_upper(self, epsilon: Floats) -> Floats:
+    def _delta_upper(self, epsilon: Array) -> Array:
         return renyi_order_upper(epsilon, self.order, self.epsilon)
 
-    def _beta_lower(self, alpha: Floats) -> Floats:
+    def _beta_lower(self, alpha: Array) -> Array:
         grid = epsilon_grid(float_above(self.epsilon) + 1.0)
         return support_lines_lower(alpha, grid, self._delta_upper(grid))
 
@@ -415,5 +416,5 @@ def _at_least(name: str, value: Exact, least: int) -> Fraction:
     return rational
 
 
-def _shaped(values: Floats) -> float | Floats:
+def _shaped(values: Array) -> float | Array:
     return float(values) if values.ndim == 0 else values

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from dpverdict.balls import Exact, Real, ball, precision
 from dpverdict.checks import check_positive
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array, Integers
 
-Integers = NDArray[np.int64]
 Words = Callable[[int], NDArray[np.uint64]]
 """Gives n uniform 64-bit words."""
 
@@ -151,9 +151,6 @@ def _digits(rate: Fraction) -> tuple[_Digit, ...]:
         digits.append(_Digit(rate, BASE))
         rate *= BASE
     return (*digits, _Digit(rate, None))
-
-
-Array = NDArray[np.float64]
 
 
 @final

@@ -14,15 +14,14 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 from dp_accounting import NeighboringRelation
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpverdict.checks import check_dim
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
 from dpverdict.mechanisms.core.noise import GaussianNoise, Noise
 from dpverdict.mechanisms.core.sensitivity import SensitivitySpace, ShiftSpace
-
-Array = NDArray[np.float64]
+from dpverdict.numerics.arrays import Array
 
 
 @runtime_checkable

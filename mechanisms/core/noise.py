@@ -24,9 +24,9 @@ from fractions import Fraction
 from typing import Any, Protocol, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 
 # An element of any field: Fraction, flint.arb, float or sympy.Expr. No static type covers the four.
 Number = Any
@@ -91,9 +91,6 @@ def maximise_over_integers(a: Fraction, b: Fraction, c: Fraction, last: int) -> 
         candidates |= {j for j in (below, below + 1) if 0 <= j <= last}
     best = max(sorted(candidates, reverse=True), key=lambda j: a * j * j + b * j + c)
     return best, a * best * best + b * best + c
-
-
-Array = NDArray[np.float64]
 
 
 class Noise(Protocol):

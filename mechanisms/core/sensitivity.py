@@ -18,15 +18,13 @@ from fractions import Fraction
 from typing import Protocol, final, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.balls import Real, ball
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import Shift
 from dpverdict.mechanisms.core.noise import DiagonalNoise, Noise, SharedNoise, maximise_over_integers, queries_only_form
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import dot_exactly, moments
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

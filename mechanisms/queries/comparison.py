@@ -17,8 +17,7 @@ from dpverdict.balls import Exact, Real, ball
 from dpverdict.checks import check_dim, check_positive
 from dpverdict.mechanisms.core.calibration import family_variances, root
 from dpverdict.mechanisms.queries.count_ellipse import check_nonzero, optimum
-
-Array = NDArray[np.float64]
+from dpverdict.numerics.arrays import Array
 
 
 @final

@@ -27,10 +27,11 @@ from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import family_scales, root
 from dpverdict.mechanisms.core.guarantees import GaussianDP
-from dpverdict.mechanisms.core.mechanism import Array, GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, check_adjacency
 from dpverdict.mechanisms.core.noise import Number, SharedNoise
 from dpverdict.mechanisms.core.sensitivity import Cube
+from dpverdict.numerics.arrays import Array
 
 Count = Literal["released", "withheld", "estimated"]
 

@@ -32,10 +32,11 @@ from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.dominating_pairs import LatticeShift
 from dpverdict.mechanisms.core.guarantees import ZeroConcentratedDP
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, Array
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.numerics.arrays import Array
 
 UniformBelow: TypeAlias = Callable[[int], int]
 """``below(n)`` is uniform on 0..n-1, exactly and independently of the past: for example `secrets.randbelow`."""

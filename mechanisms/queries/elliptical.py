@@ -16,10 +16,11 @@ from dpverdict.balls import Exact, Real, exactly, sqrt_up
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
-from dpverdict.mechanisms.core.mechanism import Array, GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.mechanisms.core.noise import DiagonalNoise
 from dpverdict.mechanisms.core.sensitivity import Box
+from dpverdict.numerics.arrays import Array
 
 
 @final

@@ -37,10 +37,11 @@ from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import family_scales, root
 from dpverdict.mechanisms.core.guarantees import GaussianDP
-from dpverdict.mechanisms.core.mechanism import Array, GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, adjacency_name, check_adjacency
 from dpverdict.mechanisms.core.noise import GroupedNoise, Noise, SharedNoise, maximise_over_integers
 from dpverdict.mechanisms.core.sensitivity import Cube, Maximum, ReplacementCube, unsupported
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import dot_exactly, moments
 
 _LEAST = 2.0**-1074  # the smallest positive float64

@@ -29,10 +29,11 @@ from dpverdict.mechanisms.core.calibration import analytic_scale, concentrated_s
 from dpverdict.mechanisms.core.dominating_pairs import LaplaceShift
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, laplace_score
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, Array
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, adjacency_name, check_adjacency
 from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import dot_exactly, sum_exactly
 from dpverdict.numerics.roots import float_above
 from dpverdict.numerics.text import exact_text

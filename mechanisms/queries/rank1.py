@@ -19,10 +19,11 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import universal_error_bound
 from dpverdict.mechanisms.core.dominating_pairs import RandomDirectionShift
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, Array
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import dot_exactly
 
 

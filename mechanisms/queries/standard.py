@@ -11,10 +11,11 @@ from dpverdict.balls import Exact, Real, sqrt_up
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.mechanisms.core.calibration import analytic_scale, classic_scale, root
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee
-from dpverdict.mechanisms.core.mechanism import Array, GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, check_adjacency
 from dpverdict.mechanisms.core.noise import SharedNoise
 from dpverdict.mechanisms.core.sensitivity import Cube, ReplacementCube
+from dpverdict.numerics.arrays import Array
 
 
 @final

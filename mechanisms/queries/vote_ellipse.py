@@ -14,10 +14,11 @@ from dpverdict.balls import Exact, Real
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
-from dpverdict.mechanisms.core.mechanism import Array, GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.core.noise import Noise, Number, SharedNoise, queries_only_form
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import Surd, moments
 
 

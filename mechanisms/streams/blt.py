@@ -27,8 +27,8 @@ from scipy.optimize import minimize
 from dpverdict.balls import Exact, Real, ball, exactly
 from dpverdict.checks import check_dim
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.mechanism import Array
 from dpverdict.mechanisms.streams.errors import CounterError
+from dpverdict.numerics.arrays import Array
 
 LONGEST = 1 << 40
 """Beyond it the largest pole is too close to 1 for the search in float64."""

@@ -27,7 +27,7 @@ from dpverdict.mechanisms.core.guarantees import (
     parse_guarantee,
 )
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, Words, words_of
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, Array
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.streams.factorizations import BinaryTree, Honaker, SmoothBinary
 from dpverdict.mechanisms.streams.sensitivity import Column, GaussianStep, LaplaceStep, noisy_sums, times, vertex_score
@@ -41,6 +41,7 @@ from dpverdict.mechanisms.streams.state import (
     refuse_copy,
 )
 from dpverdict.mechanisms.streams.toeplitz import SquareRootToeplitz
+from dpverdict.numerics.arrays import Array
 
 Kind = Literal["binary", "honaker", "smooth-binary", "sqrt-toeplitz"]
 

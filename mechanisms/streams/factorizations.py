@@ -23,12 +23,11 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.balls import Real
-from dpverdict.mechanisms.core.mechanism import Array
 from dpverdict.mechanisms.streams.sensitivity import Column
 from dpverdict.mechanisms.streams.tree import Digits, TreeNodes, TreeStream
+from dpverdict.numerics.arrays import Array, Integers
 
 _BITS = Digits.ordinary(2)
 
@@ -185,9 +184,6 @@ class HonakerStream:
         self._estimates.append(estimate)
         self._sums.append(self._sums[-1] + estimate)
         return self._sums[-1]
-
-
-Integers = NDArray[np.int64]
 
 
 @final

@@ -21,7 +21,8 @@ from dpverdict.mechanisms.core.dominating_pairs import LaplaceShift, ResponseShi
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise, LaplaceNoise, laplace_score
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
-from dpverdict.mechanisms.core.sensitivity import Array, Maximum, unsupported
+from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.numerics.arrays import Array
 
 Column = tuple[tuple[Fraction, int], ...]
 """The distinct absolute values of the non-zero entries of R e_i, each with the number of entries that have it."""

@@ -38,7 +38,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpverdict.balls import Exact, exactly
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.mechanism import Array
+from dpverdict.numerics.arrays import Array
 
 Words = Callable[[int], NDArray[np.uint64]]
 

@@ -27,8 +27,8 @@ from scipy.signal import fftconvolve
 
 from dpverdict.balls import Real, ball
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.mechanism import Array
 from dpverdict.mechanisms.streams.sensitivity import Column
+from dpverdict.numerics.arrays import Array
 
 SHORT = 16384
 """A sum of so many terms is quicker to add up."""

@@ -41,9 +41,9 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 
 
 @final
@@ -187,10 +187,6 @@ def check_arity(arity: object) -> int:
     return int(arity)
 
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class TreeNodes:
@@ -259,7 +255,7 @@ class TreeNodes:
             yield from ((level, i // high, i % high + 1) for i in range(added))
             yield from ((level, j // a + 1, -(j % a) - 1) for j in range(subtracted))
 
-    def embed(self, streams: Floats) -> Floats:
+    def embed(self, streams: Array) -> Array:
         """The signed sums of the used vertices: shape (n, T) -> (n, size); the tree is padded with zeros."""
         prefix = np.concatenate([np.zeros((len(streams), 1)), np.cumsum(streams, axis=1)], axis=1)
         parts = []
@@ -273,27 +269,27 @@ class TreeNodes:
             sign = np.where(np.arange(added + subtracted) < added, 1.0, -1.0)
             right, left = np.minimum(ends, self.horizon), np.minimum(ends - k**level, self.horizon)
             parts.append(sign * (prefix[:, right] - prefix[:, left]))
-        sums: Floats = np.concatenate(parts, axis=1)
+        sums: Array = np.concatenate(parts, axis=1)
         return sums
 
-    def decode(self, noisy: Floats) -> Floats:
+    def decode(self, noisy: Array) -> Array:
         """L applied to every row: shape (n, size) -> (n, T), in O(T) operations a row."""
         counts = [self._counts(level) for level in range(self.height)]
         starts = np.cumsum([0, *map(sum, counts)])
-        total: Floats = np.zeros((len(noisy), 1))
+        total: Array = np.zeros((len(noisy), 1))
         for level in range(self.height - 1, -1, -1):
             added, subtracted = counts[level]
             values = noisy[:, starts[level] : starts[level] + added + subtracted]
             total = self._level(level, total, values[:, :added], values[:, added:])
         return total[:, 1:]
 
-    def _level(self, level: int, above: Floats, added: Floats, subtracted: Floats) -> Floats:
+    def _level(self, level: int, above: Array, added: Array, subtracted: Array) -> Array:
         """The sums down to a level, at r = 0 .. r_l(T), from those of the level above, at w = 0 .. r_(l+1)(T)."""
         k, a, high = self.digits.arity, self.digits.subtracted, self.digits.largest
         n, last = len(above), self.digits.cut(self.horizon, level)
         blocks = above.shape[1]
         if blocks == 1:  # one block that is not complete: only additions, however large k is
-            partial: Floats = np.cumsum(np.concatenate([above, added], axis=1), axis=1)
+            partial: Array = np.cumsum(np.concatenate([above, added], axis=1), axis=1)
             return partial
         up = np.zeros((n, blocks * high))
         up[:, : added.shape[1]] = added

@@ -17,7 +17,7 @@ from dpverdict.checks import check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import PureDP
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise, LaplaceNoise
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, Array
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.streams import tree as tree_errors
 from dpverdict.mechanisms.streams.sensitivity import LaplaceStep, vertex_score
@@ -37,6 +37,7 @@ from dpverdict.mechanisms.streams.state import (
     write_state,
 )
 from dpverdict.mechanisms.streams.tree import TreeNodes, TreeStream
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
 from dpverdict.numerics.text import exact_text
 

@@ -30,14 +30,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 from flint import arb, arb_mat
-from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal
 
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Real, ball, compare, float_down, float_up, precision
-from dpverdict.mechanisms.core.mechanism import Array
 from dpverdict.mechanisms.streams.tree import Digits, TreeNodes, TreeStream
 from dpverdict.numerics import gaussian_formulas
+from dpverdict.numerics.arrays import Array, Integers
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
 from dpverdict.proofs.checks.identities import identity
@@ -47,7 +46,7 @@ from dpverdict.proofs.checks.vertices import every
 
 PAPER = "andersson2024"
 Expr = Any  # sympy ships no types
-Integers = NDArray[np.int64]
+
 Vertex = tuple[int, int]
 """An interval of leaves, both ends included."""
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, exactly
 from dpverdict.errors import InvalidValue
-
-Array = NDArray[np.float64]
-
+from dpverdict.numerics.arrays import Array
 
 MOST_QUERIES = 1 << 32
 """The largest dimension accepted: one record of it takes 32 GiB."""

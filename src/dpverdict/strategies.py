@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 from dp_accounting import NeighboringRelation
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
@@ -35,11 +34,12 @@ from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE,
 from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
 from dpverdict.mechanisms.queries.elliptical import EllipticalGaussian
 from dpverdict.mechanisms.queries.standard import StandardGaussian
+from dpverdict.numerics.arrays import Array
 
 if TYPE_CHECKING:
     from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 
-Array = NDArray[np.float64]
+
 Kind = Literal["binary", "unit"]
 
 KINDS: Final = ("binary", "unit")

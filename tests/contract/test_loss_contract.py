@@ -21,7 +21,7 @@ from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, ResponseLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
-from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, Domain, Floats
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, Domain
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.pld import from_pld
 from dpverdict.audit.losses.spherical.isotropic import IsotropicLaplace
@@ -29,6 +29,7 @@ from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, Exact, ball, exactly, float_down, float_up, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.numerics.arrays import Array
 
 LOSSES: dict[str, PrivacyLoss] = {
     "gaussian": GaussianLoss(1),
@@ -93,7 +94,7 @@ class Between:
     def certified_advantage(self) -> Enclosure:
         return self.certified_delta(0)
 
-    def both(self, bounds: Callable[[Floats], tuple[Floats, Floats]], domain: Domain, at: Any) -> Any:
+    def both(self, bounds: Callable[[Array], tuple[Array, Array]], domain: Domain, at: Any) -> Any:
         """Every curve falls: its lower bound from the float above, its upper bound from the one below."""
         if isinstance(at, list):
             return [self.both(bounds, domain, entry) for entry in at]
@@ -390,19 +391,19 @@ class Tampered(PrivacyLoss):
     def _advantage_ball(self) -> arb:
         return self.true._advantage_ball()
 
-    def _delta(self, epsilon: Floats) -> Floats:
+    def _delta(self, epsilon: Array) -> Array:
         return self.true._delta(epsilon) * (1 + 1e-8 * (self.fault == "floats"))
 
-    def _log_delta(self, epsilon: Floats) -> Floats:
+    def _log_delta(self, epsilon: Array) -> Array:
         return self.true._log_delta(epsilon)
 
-    def _epsilon(self, delta: Floats) -> Floats:
+    def _epsilon(self, delta: Array) -> Array:
         return self.true._epsilon(delta)
 
-    def _beta(self, alpha: Floats) -> Floats:
+    def _beta(self, alpha: Array) -> Array:
         return self.true._beta(alpha)
 
-    def _renyi(self, order: Floats) -> Floats:
+    def _renyi(self, order: Array) -> Array:
         return self.true._renyi(order)
 
 

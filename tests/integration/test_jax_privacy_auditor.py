@@ -13,8 +13,8 @@ from scipy import stats
 
 from dpverdict.audit.distinguishing.recorded import distinguish_one_run, distinguish_scores
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.trials.run import Array
 from dpverdict.mechanisms import GaussianDP, PureDP
+from dpverdict.numerics.arrays import Array
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of jax and optax, about themselves
 auditing: Any = pytest.importorskip("jax_privacy.auditing", reason="jax_privacy is absent")

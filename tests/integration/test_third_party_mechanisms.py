@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
-from dpverdict.audit.trials.run import Array
 from dpverdict.mechanisms import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpverdict.numerics.arrays import Array
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries, about bounds and random states
 ERROR = 1e-7

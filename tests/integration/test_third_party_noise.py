@@ -13,8 +13,8 @@ import pytest
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.low_bits import find_float_leak
-from dpverdict.audit.trials.run import Array
 from dpverdict.mechanisms import GaussianDP
+from dpverdict.numerics.arrays import Array
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries, about themselves
 ERROR = 1e-7

@@ -20,8 +20,8 @@ from dpverdict.audit.distinguishing.neighbour_search import search_neighbours
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
-from dpverdict.audit.trials.run import Array
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, ZeroConcentratedDP, broken
+from dpverdict.numerics.arrays import Array
 
 ERROR = 1e-6
 Case = tuple[str, tuple[Any, ...]]

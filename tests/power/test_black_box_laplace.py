@@ -13,8 +13,8 @@ from scipy import stats
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.exact.exchange import ProfileClaim
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
-from dpverdict.audit.trials.run import Array
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, NeighbourPair
+from dpverdict.numerics.arrays import Array
 
 PAIR = NeighbourPair(dataset=np.ones((1, 1)), neighbour=np.ones((0, 1)), adjacency=ADD_OR_REMOVE_ONE)
 PROFILE = ProfileClaim(LaplaceLoss.equal(20, "0.2236067977499790"), name="the profile of Laplace noise of scale 1")

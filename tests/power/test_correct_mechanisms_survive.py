@@ -21,7 +21,6 @@ from dpverdict.audit.distinguishing.neighbour_search import search_neighbours
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.trials.catalogue import mechanism_classes
-from dpverdict.audit.trials.run import Array
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -43,6 +42,7 @@ from dpverdict.mechanisms import (
     VoteEllipse,
     broken,
 )
+from dpverdict.numerics.arrays import Array
 
 ERROR = 0.05
 RUNS, QUICK_RUNS = 200, 20

@@ -17,8 +17,9 @@ from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.joint_test import TwoCounts
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
-from dpverdict.audit.trials.run import Array, Sampler
+from dpverdict.audit.trials.run import Sampler
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.numerics.arrays import Array
 
 WRONGLY_DECLARED = 1e-6
 RUNS = 250

@@ -14,10 +14,11 @@ from dpverdict.audit.distinguishing.low_bits import find_float_leak
 from dpverdict.audit.distinguishing.neighbour_search import search_neighbours
 from dpverdict.audit.distinguishing.sequential import SequentialTest, distinguish_sequentially
 from dpverdict.audit.trials.journal import Journal, journalled_in
-from dpverdict.audit.trials.run import AnyMechanism, Array
+from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.numerics.arrays import Array
 
 PAIR = (np.ones((1, 1)), np.zeros((1, 1)))
 CLAIMS = [GaussianDP(1), PureDP(1), ApproximateDP(1, "0.01")]

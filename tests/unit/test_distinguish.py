@@ -14,10 +14,11 @@ from dpverdict.audit.distinguishing.events import choose_event, epsilon_bound, m
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.result import Counts, DistinguishingTest, Event, Order, Role
 from dpverdict.audit.exact.verdict import Verdict
-from dpverdict.audit.trials.run import AnyMechanism, Array, batched
+from dpverdict.audit.trials.run import AnyMechanism, batched
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
+from dpverdict.numerics.arrays import Array
 
 PAIR = NeighbourPair(dataset=np.array([[0.0], [1.0]]), neighbour=np.array([[0.0]]), adjacency=ADD_OR_REMOVE_ONE)
 

@@ -6,9 +6,10 @@ from typing import cast
 import numpy as np
 import pytest
 
-from dpverdict.audit.scores.score import Array, CallableScore, LinearScore, as_score, fit_linear_score, likelihood_ratio
+from dpverdict.audit.scores.score import CallableScore, LinearScore, as_score, fit_linear_score, likelihood_ratio
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
+from dpverdict.numerics.arrays import Array
 
 
 def fit(p: Array, q: Array, chunk: int = 97) -> LinearScore:

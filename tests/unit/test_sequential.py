@@ -9,10 +9,11 @@ import pytest
 from scipy import stats
 
 from dpverdict.audit.distinguishing.sequential import SequentialTest, distinguish_sequentially
-from dpverdict.audit.trials.run import AnyMechanism, Array, batched
+from dpverdict.audit.trials.run import AnyMechanism, batched
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
+from dpverdict.numerics.arrays import Array
 
 PAIR = NeighbourPair(dataset=np.array([[0.0], [1.0]]), neighbour=np.array([[0.0]]), adjacency=ADD_OR_REMOVE_ONE)
 

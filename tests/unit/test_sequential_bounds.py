@@ -9,9 +9,9 @@ from scipy import stats
 
 from dpverdict.audit.distinguishing.sequential import SequentialTest, distinguish_sequentially
 from dpverdict.audit.statistics import betting as sequential_bounds
-from dpverdict.audit.trials.run import Array
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpverdict.numerics.arrays import Array
 
 PAIR = (np.ones((1, 1)), np.zeros((1, 1)))
 

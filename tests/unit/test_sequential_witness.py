@@ -14,12 +14,13 @@ from dpverdict.audit import distinguish_sequentially, read_witness, replay, writ
 from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.distinguishing.witness_document import checksum, read_witness_schema
 from dpverdict.audit.exact.worst_case import worst_case
-from dpverdict.audit.trials.run import Array, batched
+from dpverdict.audit.trials.run import batched
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import LaplaceMechanism, StandardGaussian, TreeCounter
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE
+from dpverdict.numerics.arrays import Array
 
 PAIR = (np.array([[0.0], [1.0]]), np.array([[0.0]]))
 RELEASES = """

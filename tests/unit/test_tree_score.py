@@ -19,10 +19,10 @@ from dpverdict.audit.scores.learned import fit_spline_score, scaled
 from dpverdict.audit.scores.portfolio import Stacked, better_trees, learn_scores
 from dpverdict.audit.scores.score import LINEAR
 from dpverdict.audit.scores.trees import TREES, TreeScore, fit_tree_score
-from dpverdict.audit.trials.run import Array
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.numerics.arrays import Array
 
 PAIR = (np.array([[0.0], [1.0]]), np.array([[0.0]]))
 XOR = """

@@ -6,7 +6,6 @@ import pytest
 from dpverdict.audit.trials.run import (
     LARGEST_CHUNK,
     AnyMechanism,
-    Array,
     Sampler,
     batched,
     check_seed,
@@ -14,6 +13,7 @@ from dpverdict.audit.trials.run import (
     generator,
 )
 from dpverdict.errors import InvalidValue, MechanismFailure
+from dpverdict.numerics.arrays import Array
 
 DATASET = np.array([[1.0], [2.0]])
 

@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 from dpverdict.audit.losses.contour.integral import MAX_COST, Contour, ContourEngine, Way
 from dpverdict.audit.losses.contour.moments import Kind, powers
 from dpverdict.audit.losses.contour.moments import powers as _powers
-from dpverdict.audit.losses.domains import Floats
 from dpverdict.balls import Enclosures, float_up, precision
 from dpverdict.errors import PrecisionExhausted
+from dpverdict.numerics.arrays import Array
 
 _UNIT = 4 * 2.0**-53
 _CHUNK = 1 << 19  # entries of one table of phases
@@ -57,14 +57,14 @@ class FloatValues:
         log_charges: the logarithms of bounds of alias and truncation in h.
     """
 
-    logarithms: Floats
-    sums: Floats
-    factor_errors: Floats
-    sum_errors: Floats
-    log_charges: Floats
+    logarithms: Array
+    sums: Array
+    factor_errors: Array
+    sum_errors: Array
+    log_charges: Array
 
 
-def evaluate(contour: Contour, kind: Kind, points: Floats) -> FloatValues:
+def evaluate(contour: Contour, kind: Kind, points: Array) -> FloatValues:
     """h at the points, an array of shape (n,)."""
     plan = contour.plan
     lowest, highest = float(points.min()), float(points.max())
@@ -98,7 +98,7 @@ def evaluate(contour: Contour, kind: Kind, points: Floats) -> FloatValues:
     )
 
 
-def curve(engine: ContourEngine, ways: Sequence[Way], points: Floats, relative_error: float) -> Floats:
+def curve(engine: ContourEngine, ways: Sequence[Way], points: Array, relative_error: float) -> Array:
     """A curve of the engine at many points, an array of any shape: each within the relative error, or below 1e-300."""
     places, inverse = np.unique(points, return_inverse=True)
     values, errors = np.zeros(len(places)), np.full(len(places), np.inf)
@@ -121,7 +121,7 @@ def curve(engine: ContourEngine, ways: Sequence[Way], points: Floats, relative_e
     return values[inverse].reshape(points.shape)
 
 
-def _run(engine: ContourEngine, ways: Sequence[Way], places: Floats) -> tuple[Floats, Floats]:
+def _run(engine: ContourEngine, ways: Sequence[Way], places: Array) -> tuple[Array, Array]:
     ends = [float(places[0]), float(places[-1])]
     best = engine.plan(ways, ends, [engine.log_size(ways[0], end) for end in ends], _BITS, _SPARE)
     if best is None:
@@ -170,7 +170,7 @@ class TradeOffKnots:
                 return
             number *= 2
 
-    def bounds(self, alphas: Floats) -> tuple[Floats, Floats]:
+    def bounds(self, alphas: Array) -> tuple[Array, Array]:
         """Float64 numbers certainly <= and >= beta at every alpha in [0, 1]."""
         i = np.clip(np.searchsorted(self._alphas, alphas), 1, len(self._alphas) - 1)
         lower = np.maximum(self._line(i - 1, alphas), self._line(i, alphas))
@@ -187,7 +187,7 @@ class TradeOffKnots:
         middle, reach = low + part * (high - low), 0.01 * (high - low)
         return float(middle - reach), float(middle + reach)
 
-    def _line(self, i: np.ndarray[tuple[int, ...], np.dtype[np.intp]], alphas: Floats) -> Floats:
+    def _line(self, i: np.ndarray[tuple[int, ...], np.dtype[np.intp]], alphas: Array) -> Array:
         return _down(self._intercepts[i] - _up(self._slopes[i] * alphas))
 
     def _set(self, contour: Contour, number: int, last: float) -> None:
@@ -259,9 +259,9 @@ def _last_epsilon(engine: ContourEngine) -> float:
     return high
 
 
-def _down(values: Floats) -> Floats:
+def _down(values: Array) -> Array:
     return np.nextafter(values, -np.inf)
 
 
-def _up(values: Floats) -> Floats:
+def _up(values: Array) -> Array:
     return np.nextafter(values, np.inf)

@@ -18,10 +18,11 @@ from dpverdict.audit.losses.contour import floats as contour_floats
 from dpverdict.audit.losses.contour.floats import TradeOffKnots
 from dpverdict.audit.losses.contour.integral import DELTA, P_ABOVE, Q_ABOVE, ContourEngine, Way
 from dpverdict.audit.losses.contour.moments import MomentFunction
-from dpverdict.audit.losses.domains import ALPHA, Floats, LossTails, finite_losses
+from dpverdict.audit.losses.domains import ALPHA, LossTails, finite_losses
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Exact, ball, exactly, refine
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 
 RELATIVE_ERROR = 1e-11
 """Of ``delta`` at many epsilons, and of ``tails``; values below 1e-300 may be lost."""
@@ -82,7 +83,7 @@ class ComposedLoss(BallLoss):
             f"{self._knots.gap:.1g} apart."
         )
 
-    def beta_bounds(self, alphas: Floats) -> tuple[Floats, Floats]:
+    def beta_bounds(self, alphas: Array) -> tuple[Array, Array]:
         """Two-sided bounds of the trade-off function at many levels, by chords and lines at certified knots.
 
         The knots are made once, at the first call; they are about 1e-6 apart or closer. For relative accuracy at small
@@ -96,11 +97,11 @@ class ComposedLoss(BallLoss):
         """
         return self._knots.bounds(ALPHA.floats(np.asarray(alphas, dtype=np.float64)))
 
-    def tails(self, l: Floats) -> LossTails:
+    def tails(self, l: Array) -> LossTails:
         """The four tails at losses of shape (n,), with a relative error below `RELATIVE_ERROR`."""
         losses = finite_losses(l)
 
-        def curve(ways: tuple[Way, ...], points: Floats) -> Floats:
+        def curve(ways: tuple[Way, ...], points: Array) -> Array:
             return contour_floats.curve(self._engine, ways, points, RELATIVE_ERROR)
 
         return LossTails(
@@ -117,7 +118,7 @@ class ComposedLoss(BallLoss):
 
     # float64 ----------------------------------------------------------------------------------------------------------
 
-    def _delta(self, epsilon: Floats) -> Floats:
+    def _delta(self, epsilon: Array) -> Array:
         if epsilon.size < _FEW:
             return super()._delta(epsilon)
         away = np.abs(epsilon)

@@ -27,8 +27,8 @@ from typing import final
 import numpy as np
 from flint import acb, arb, fmpq
 
-from dpverdict.audit.losses.domains import Floats
 from dpverdict.balls import Real, ball
+from dpverdict.numerics.arrays import Array
 
 
 @final
@@ -61,7 +61,7 @@ class MomentFunction:
 
     # float64, which only steers ---------------------------------------------------------------------------------------
 
-    def logarithm(self, points: Floats) -> Floats:
+    def logarithm(self, points: Array) -> Array:
         """log M at real points, in float64."""
         u = np.abs(points + 0.5)
         value = self.variance.nearest() * (u * u - 0.25) / 2
@@ -206,7 +206,7 @@ class Kind(Enum):
         """The right end of the strip."""
         return self.value[2]
 
-    def log_weight(self, t: Floats) -> Floats:
+    def log_weight(self, t: Array) -> Array:
         """log of the absolute value of the weight, at real t inside the strip."""
         if self is Kind.UPPER_P:
             return -np.log(np.abs(t))
@@ -247,8 +247,8 @@ class Planner:
     def __init__(self, moments: MomentFunction) -> None:
         self._moments = moments
         self._variance = moments.variance.nearest()
-        self._grid: Floats = np.empty(0)
-        self._table: Floats = np.empty(0)
+        self._grid: Array = np.empty(0)
+        self._table: Array = np.empty(0)
 
     def log_value(self, kind: Kind, x: float) -> float:
         """An estimate of log h(x), at most 0; -inf beyond the range of float64."""
@@ -263,7 +263,7 @@ class Planner:
         saddle = self._saddle(kind, x)
         return 0.0 if saddle is None else math.sqrt(saddle[2])
 
-    def plan(self, kind: Kind, points: Floats, aims: Floats, *, spare: float = math.inf) -> Plan | None:
+    def plan(self, kind: Kind, points: Array, aims: Array, *, spare: float = math.inf) -> Plan | None:
         """The cheapest contour found for h at all the points, with log absolute errors of about ``aims``.
 
         A centre away from the saddle may save nodes, at the price of precision: by cancellation, the sum is up to
@@ -335,7 +335,7 @@ class Planner:
         curvature = max(2 * (slopes[1] - slopes[0]) / (below + above), 1e-300)
         return float(points[i]), float(exponents[i]), float(curvature)
 
-    def _with_saddle(self, kind: Kind, x: float, grid: Floats, table: Floats) -> tuple[Floats, Floats]:
+    def _with_saddle(self, kind: Kind, x: float, grid: Array, table: Array) -> tuple[Array, Array]:
         """The grid with points about the saddle, on the scale of the saddle, where the grid is too coarse for it."""
         saddle = self._saddle(kind, x)
         if saddle is None or saddle[0] ** 2 * saddle[2] < 1000:
@@ -346,7 +346,7 @@ class Planner:
         order = joined.argsort()
         return joined[order], np.concatenate([table, self._moments.logarithm(near)])[order]
 
-    def _tabulated(self, reach: float) -> tuple[Floats, Floats]:
+    def _tabulated(self, reach: float) -> tuple[Array, Array]:
         """A grid, and K on it: dense near the poles at -1 and 0, geometric away from them."""
         spread, total = self._moments.spread, float(self._moments.total)
         lowest = min(1e-3, 1e-2 / (1 + spread + spread**2 + total + reach))

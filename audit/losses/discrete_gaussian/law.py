@@ -32,17 +32,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
-from typing import TypeAlias, final
+from typing import final
 
 import numpy as np
 from flint import acb, arb, ctx
-from numpy.typing import NDArray
 
-from dpverdict.audit.losses.domains import Floats
 from dpverdict.balls import ball, precision
 from dpverdict.errors import InvalidValue
-
-Integers: TypeAlias = NDArray[np.int64]
+from dpverdict.numerics.arrays import Array, Integers
 
 _SELF_DUAL = Fraction(4, 25)  # about 1/(2 pi), where the sum and its Poisson dual converge equally fast
 
@@ -163,7 +160,7 @@ def log_moment(variance: Fraction, tilt: Fraction) -> arb:
     return ball(variance * tilt**2 / 2) + ratio.log()
 
 
-def one_sided_tails(variance: Fraction, firsts: Integers) -> Floats:
+def one_sided_tails(variance: Fraction, firsts: Integers) -> Array:
     """P[X >= k] of X ~ N_Z(0, variance) in float64 for whole numbers k >= 1, by summation of all terms above 1e-320.
 
     The sums run inward from the far end, so their relative error is about sqrt(variance) + 750 roundings.
@@ -171,7 +168,7 @@ def one_sided_tails(variance: Fraction, firsts: Integers) -> Floats:
     v = float(variance)
     masses = np.exp(-(np.arange(math.isqrt(int(1475 * v)) + 3, dtype=np.float64) ** 2) / (2 * v))
     sums = np.append(np.cumsum(masses[:0:-1])[::-1], 0.0)
-    tails: Floats = sums[np.minimum(firsts, sums.size) - 1] / (1 + 2 * sums[0])
+    tails: Array = sums[np.minimum(firsts, sums.size) - 1] / (1 + 2 * sums[0])
     return tails
 
 

@@ -13,18 +13,13 @@ from flint import arb
 from dpverdict.audit.losses.base import BallLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
-from dpverdict.audit.losses.discrete_gaussian.law import (
-    Coordinates,
-    DiscreteGaussians,
-    Integers,
-    grouped,
-    one_sided_tails,
-)
+from dpverdict.audit.losses.discrete_gaussian.law import Coordinates, DiscreteGaussians, grouped, one_sided_tails
 from dpverdict.audit.losses.discrete_gaussian.profile import LatticeProfile
-from dpverdict.audit.losses.domains import EPSILON, Floats, LossTails, finite_losses
+from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
 from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics import gaussian as gaussian_balls
+from dpverdict.numerics.arrays import Array, Integers
 
 RELATIVE_ERROR = 1e-12
 """Bound on the relative error of the float64 tails, measured; the other float64 methods round balls to nearest."""
@@ -184,7 +179,7 @@ class LatticeLoss(BallLoss):
 
     # float64 ----------------------------------------------------------------------------------------------------------
 
-    def tails(self, l: Floats) -> LossTails:
+    def tails(self, l: Array) -> LossTails:
         """The four tails at losses of shape (n,), with a relative error below `RELATIVE_ERROR`.
 
         They are those of the lattice itself: a loss that is exactly an atom is not above itself.
@@ -203,7 +198,7 @@ class LatticeLoss(BallLoss):
             p_above=p_above, p_below=p_below, q_above=q_above, q_below=q_below, relative_error=RELATIVE_ERROR
         )
 
-    def _both_sides(self, first: Integers) -> tuple[Floats, Floats]:
+    def _both_sides(self, first: Integers) -> tuple[Array, Array]:
         """P[V >= first] and P[V < first] = P[V >= 1 - first]."""
         assert self._profile is not None  # asked only of laws that differ
         size, place = np.unique(np.maximum(first, 1 - first), return_inverse=True)
@@ -250,7 +245,7 @@ class LatticeLoss(BallLoss):
         return f"LatticeLoss.from_groups([{text}{', ...' if len(self.groups) > 8 else ''}])"
 
 
-def _steps_above(law: DiscreteGaussians, losses: Floats) -> Integers:
+def _steps_above(law: DiscreteGaussians, losses: Array) -> Integers:
     """The least k with rho + h k above each loss, exactly: by fractions where float64 does not tell."""
     places = (losses - float(law.rho)) / float(law.step)
     near = np.abs(places - np.round(places)) <= 1e-14 * (1 + np.abs(places) + abs(float(law.rho / law.step)))

@@ -11,9 +11,9 @@ import numpy as np
 from flint import acb, arb
 
 from dpverdict.audit.losses.discrete_gaussian.law import Contour, DiscreteGaussians, make_contour
-from dpverdict.audit.losses.domains import Floats
 from dpverdict.balls import ball, precision
 from dpverdict.errors import PrecisionExhausted
+from dpverdict.numerics.arrays import Array
 
 _MAX_BITS = 1 << 15
 _GUARD = 40
@@ -113,7 +113,7 @@ class LatticeProfile:
             bits *= 2
         raise PrecisionExhausted("beta", _MAX_BITS, "move alpha away from 0 and 1")
 
-    def tails_float(self, firsts: Floats) -> Floats:
+    def tails_float(self, firsts: Array) -> Array:
         """P[V >= k] in float64 for an array of whole numbers k >= 1."""
         values = np.empty(firsts.shape)
         groups: dict[float, list[int]] = {}
@@ -124,7 +124,7 @@ class LatticeProfile:
             values[places] = self._tails_at(tilt, ks)
         return values
 
-    def _tails_at(self, tilt: float, ks: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
+    def _tails_at(self, tilt: float, ks: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Array:
         contour = self._contour(tilt, self._size(tilt, int(ks.max()), 1.0, 60), 64 + _GUARD)
         log_peak = self.law.log_moment_float(tilt)
         js = np.array([j for j, _, _ in contour.nodes], dtype=np.int64)

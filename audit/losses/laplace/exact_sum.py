@@ -31,11 +31,11 @@ from typing import final
 import numpy as np
 from flint import arb, arb_poly, fmpz_poly
 
-from dpverdict.audit.losses.domains import Floats
 from dpverdict.audit.losses.laplace import terms as laplace_guess
 from dpverdict.audit.losses.laplace.terms import ActiveTerms, Groups, Kernel, TermSource, rows, size_on_circle
 from dpverdict.balls import MAX_BITS, ball, precision
 from dpverdict.errors import PrecisionExhausted
+from dpverdict.numerics.arrays import Array
 
 _MOST_KEPT = 300_000  # coefficients; about 30 MB
 
@@ -119,8 +119,8 @@ class _Plan:
 
     terms: ActiveTerms
     left: ActiveTerms  # the terms with the smallest C, which are bounded
-    lowest: Floats
-    z: Floats
+    lowest: Array
+    z: Array
     length: int
     bits: int
 

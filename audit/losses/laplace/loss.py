@@ -26,11 +26,12 @@ from flint import arb
 from dpverdict.audit.losses import curves as bracketed_curves
 from dpverdict.audit.losses.base import BallLoss
 from dpverdict.audit.losses.curves import ACCURACY, beta_ball, epsilon_ball, log_delta_ball
-from dpverdict.audit.losses.domains import EPSILON, Floats, LossTails, finite_losses
+from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
 from dpverdict.audit.losses.laplace.profile import LaplaceProfile, LaplaceRoute, refined
 from dpverdict.audit.losses.laplace.terms import Groups
 from dpverdict.balls import Exact, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import exact_text
 
 RELATIVE_ERROR = 1e-13
@@ -47,17 +48,17 @@ _TINY = 1e-290
 _NOTHING = arb(2) ** -1080
 
 
-def delta(profile: LaplaceProfile, epsilon: Floats) -> Floats:
+def delta(profile: LaplaceProfile, epsilon: Array) -> Array:
     """The privacy profile at an array of any shape."""
     size, place = np.unique(np.abs(epsilon), return_inverse=True)
     values = _curve(profile, lambda x: profile.enclosed_delta(x, _BITS)[0], size)
     positive = values[place].reshape(epsilon.shape)
     below = np.minimum(epsilon, 0.0)
-    reflected: Floats = np.exp(below) * positive - np.expm1(below)
+    reflected: Array = np.exp(below) * positive - np.expm1(below)
     return np.where(epsilon < 0, reflected, positive)
 
 
-def tails_of_one(shift: Fraction, losses: Floats) -> LossTails:
+def tails_of_one(shift: Fraction, losses: Array) -> LossTails:
     """The four tails of one coordinate at losses of shape (n,), in closed form.
 
     P[L <= l] = exp((l - s)/2)/2 and Q[L > l] = exp(-(l + s)/2)/2 at -s <= l < s.
@@ -70,7 +71,7 @@ def tails_of_one(shift: Fraction, losses: Floats) -> LossTails:
     with np.errstate(under="ignore", over="ignore"):
         below, above = np.exp((losses - size) / 2) / 2, np.exp(-(losses + size) / 2) / 2
 
-    def value(at: Floats, above_it: float) -> Floats:
+    def value(at: Array, above_it: float) -> Array:
         return np.where(inside, at, np.where(low, 1.0 - above_it, above_it))
 
     return LossTails(
@@ -82,11 +83,11 @@ def tails_of_one(shift: Fraction, losses: Floats) -> LossTails:
     )
 
 
-def tails(profile: LaplaceProfile, losses: Floats) -> LossTails:
+def tails(profile: LaplaceProfile, losses: Array) -> LossTails:
     """The four tails at losses of shape (n,)."""
     size, place = np.unique(np.abs(losses), return_inverse=True)
 
-    def curve(evaluate: Evaluate) -> Floats:
+    def curve(evaluate: Evaluate) -> Array:
         return _curve(profile, evaluate, size)[place]
 
     p_above = curve(lambda x: profile.p_above(x, _BITS))
@@ -113,13 +114,13 @@ def tails(profile: LaplaceProfile, losses: Floats) -> LossTails:
     )
 
 
-def _curve(profile: LaplaceProfile, evaluate: Evaluate, points: Floats) -> Floats:
+def _curve(profile: LaplaceProfile, evaluate: Evaluate, points: Array) -> Array:
     if profile.is_smooth:
         return interpolated(evaluate, points, profile.atoms())
     return np.array([float(evaluate(Fraction(x))) for x in points.tolist()], dtype=np.float64)
 
 
-def interpolated(evaluate: Evaluate, points: Floats, atoms: Sequence[float]) -> Floats:
+def interpolated(evaluate: Evaluate, points: Array, atoms: Sequence[float]) -> Array:
     """The monotonic, positive curve at increasing points; it is analytic between the atoms, right-continuous at them.
 
     Args:
@@ -156,7 +157,7 @@ def interpolated(evaluate: Evaluate, points: Floats, atoms: Sequence[float]) -> 
     return values
 
 
-def _polynomial(evaluate: Evaluate, points: Floats) -> Floats | None:
+def _polynomial(evaluate: Evaluate, points: Array) -> Array | None:
     """The curve by one Chebyshev polynomial; None where that is not accurate.
 
     The polynomial is that of the curve divided by its value in the middle and by an exponential function.
@@ -184,18 +185,18 @@ def _polynomial(evaluate: Evaluate, points: Floats) -> Floats | None:
     where = (nodes - middle) / half
     weights = (-1.0) ** np.arange(_NODES) * np.sin(angles)
 
-    def value(at: Floats) -> Floats:
+    def value(at: Array) -> Array:
         gaps = at[:, None] - where[None, :_NODES]
         hit = gaps == 0
         terms = weights / np.where(hit, 1.0, gaps)
-        quotient: Floats = (terms @ scaled[:_NODES]) / terms.sum(axis=1)
+        quotient: Array = (terms @ scaled[:_NODES]) / terms.sum(axis=1)
         rows, columns = np.nonzero(hit)
         quotient[rows] = scaled[columns]
         return quotient
 
     if not np.all(np.abs(value(where[_NODES:]) / scaled[_NODES:] - 1.0) < _CLOSE):
         return None
-    result: Floats = size * np.exp(rate * (points - middle)) * value((points - middle) / half)
+    result: Array = size * np.exp(rate * (points - middle)) * value((points - middle) / half)
     return result if bool(np.all(result > _TINY)) else None
 
 
@@ -335,10 +336,10 @@ class LaplaceLoss(BallLoss):
 
     # float64 ----------------------------------------------------------------------------------------------------------
 
-    def _delta(self, epsilon: Floats) -> Floats:
+    def _delta(self, epsilon: Array) -> Array:
         return delta(self._profile, epsilon)
 
-    def tails(self, l: Floats) -> LossTails:
+    def tails(self, l: Array) -> LossTails:
         """The four tails at losses of shape (n,), with a relative error below `RELATIVE_ERROR`."""
         losses = finite_losses(l)
         if len(self._groups) == 1 and self._groups[0][1] == 1:

@@ -30,8 +30,8 @@ import numpy as np
 from flint import arb, fmpq, fmpz_poly
 from scipy.special import gammaln, xlogy
 
-from dpverdict.audit.losses.domains import Floats
 from dpverdict.errors import PrecisionExhausted
+from dpverdict.numerics.arrays import Array
 
 
 @final
@@ -126,10 +126,10 @@ def near(value: Fraction) -> float:
     return float(min(value, _LARGEST))
 
 
-def saddle(shifts: Floats, counts: Floats, gap: float, kernel: Kernel) -> Saddle:
+def saddle(shifts: Array, counts: Array, gap: float, kernel: Kernel) -> Saddle:
     """The saddle point of the integral of exp(K(t) - epsilon t) times the kernel, on t > 0 (t > -1/2 for Q_TAIL)."""
 
-    def exponent(log_distance: Floats) -> Floats:
+    def exponent(log_distance: Array) -> Array:
         distance = np.exp(log_distance)
         if kernel is Kernel.Q_TAIL:
             t, twice = distance - 0.5, 2.0 * distance
@@ -149,10 +149,10 @@ def saddle(shifts: Floats, counts: Floats, gap: float, kernel: Kernel) -> Saddle
     return Saddle(t=t, log_tail=min(log_tail, 0.0))
 
 
-def lower_saddle(shifts: Floats, counts: Floats, gap: float) -> Saddle:
+def lower_saddle(shifts: Array, counts: Array, gap: float) -> Saddle:
     """The same for one minus the profile, on -1 < t < 0."""
 
-    def exponent(logit: Floats) -> Floats:
+    def exponent(logit: Array) -> Array:
         t = -1.0 / (1.0 + np.exp(logit))
         twice = 2.0 * t + 1.0
         twice = np.where(np.abs(twice) < 1e-9, 1e-9, twice)
@@ -165,7 +165,7 @@ def lower_saddle(shifts: Floats, counts: Floats, gap: float) -> Saddle:
     return Saddle(t=t, log_tail=min(log_tail, 0.0))
 
 
-def _lowest(exponent: Callable[[Floats], Floats], grid: Floats) -> tuple[float, float, float]:
+def _lowest(exponent: Callable[[Array], Array], grid: Array) -> tuple[float, float, float]:
     """About where a convex function is lowest, its value there, and its second derivative."""
     with np.errstate(all="ignore"):
         for _ in range(4):
@@ -179,7 +179,7 @@ def _lowest(exponent: Callable[[Floats], Floats], grid: Floats) -> tuple[float, 
     return place, centre, (right - 2 * centre + left) / step**2
 
 
-def radii(m: int, lowest: Floats, z: Floats) -> Floats:
+def radii(m: int, lowest: Array, z: Array) -> Array:
     """About the radius at which size_on_circle(radius) exp(z / radius) is smallest."""
     drift = np.maximum(m - 2.0 * lowest, 1e-9)
     at_one = np.sqrt(z / drift)
@@ -187,22 +187,22 @@ def radii(m: int, lowest: Floats, z: Floats) -> Floats:
     return np.clip(radius, 1e-280, 0.97)
 
 
-def log_size(m: int, lowest: Floats, radius: Floats) -> Floats:
+def log_size(m: int, lowest: Array, radius: Array) -> Array:
     """About the logarithm of size_on_circle, with exponents m - C and C."""
     square = radius * radius
     at_one = (m - lowest) * np.log1p(radius) + lowest * np.log1p(-radius)
     bend = 0.5 * (m * np.log1p(square) + xlogy(m - lowest, 2 * (m - lowest) / m) + xlogy(lowest, 2 * lowest / m))
-    size: Floats = np.where((1 + square) * (m - 2 * lowest) >= 2 * radius * m, at_one, bend)
+    size: Array = np.where((1 + square) * (m - 2 * lowest) >= 2 * radius * m, at_one, bend)
     return size
 
 
-def log_binomials(m: int, lowest: Floats) -> Floats:
+def log_binomials(m: int, lowest: Array) -> Array:
     """log binom(m, C)."""
-    logarithms: Floats = gammaln(m + 1.0) - gammaln(lowest + 1.0) - gammaln(m - lowest + 1.0)
+    logarithms: Array = gammaln(m + 1.0) - gammaln(lowest + 1.0) - gammaln(m - lowest + 1.0)
     return logarithms
 
 
-def terms_needed(m: int, shift: float, z: Floats, log_target: float) -> int:
+def terms_needed(m: int, shift: float, z: Array, log_target: float) -> int:
     """How many terms to take, for equal shifts, so that all the others are below exp(log_target) altogether.
 
     Args:
@@ -220,7 +220,7 @@ def terms_needed(m: int, shift: float, z: Floats, log_target: float) -> int:
     return int(found[0]) if found.size else z.size
 
 
-def series_length(m: int, lowest: Floats, z: Floats, log_weights: Floats, log_target: float, *, first: int) -> int:
+def series_length(m: int, lowest: Array, z: Array, log_weights: Array, log_target: float, *, first: int) -> int:
     """How many coefficients of the series leave less than exp(log_target) altogether, at most m.
 
     ``first`` is tried first; 0 stands for an estimate.
@@ -239,7 +239,7 @@ def series_length(m: int, lowest: Floats, z: Floats, log_weights: Floats, log_ta
     return min(length, m)
 
 
-def tail_radii(m: int, lowest: Floats, z: Floats, length: int) -> tuple[Floats, Floats]:
+def tail_radii(m: int, lowest: Array, z: Array, length: int) -> tuple[Array, Array]:
     """Radii that make the bound on the terms from ``length`` on small, and the logarithms of these bounds."""
     best_radius = np.full(z.shape, 0.5)
     best = np.full(z.shape, np.inf)
@@ -256,7 +256,7 @@ def tail_radii(m: int, lowest: Floats, z: Floats, length: int) -> tuple[Floats, 
     return best_radius, best
 
 
-def log_majorant(m: int, lowest: Floats, z: Floats) -> Floats:
+def log_majorant(m: int, lowest: Array, z: Array) -> Array:
     """About the logarithm of the largest partial sum met when a series is evaluated."""
     radius = radii(m, lowest, z)
     with np.errstate(all="ignore"):
@@ -306,7 +306,7 @@ class ActiveTerms:
             weights.append(weights[-1] * lowest / (self.m - lowest + 1))
         return weights
 
-    def floats(self) -> tuple[Floats, Floats, Floats]:
+    def floats(self) -> tuple[Array, Array, Array]:
         """C, z and the logarithm of the weight, in float64; they bound nothing."""
         lowest = np.array(self.lowest, dtype=np.float64)
         z = np.maximum([number / self.denominator for number in self.numerators], 1e-290)

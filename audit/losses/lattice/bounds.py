@@ -20,12 +20,13 @@ from typing import final
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, TINY, Floats, Tails
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, TINY, Tails
 from dpverdict.audit.losses.lattice.discretise import TAIL_MASS, lattice_pair
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticePair, RoundedLoss, Side
 from dpverdict.audit.losses.lattice.power import ROUNDING, Parts, TiltedLaws, index_offset, tilted_power, upper_sums
 from dpverdict.balls import Exact
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import Bracket
 
 _MOST = 300.0  # of the exponents of the weights: their squares are finite
@@ -43,8 +44,8 @@ class _Tails:
 
     first: int
     scale: float
-    values: Floats
-    absolute: Floats
+    values: Array
+    absolute: Array
     relative: float
 
 
@@ -59,7 +60,7 @@ class LatticeEvent:
         self._interval = rounded[0][0].p.interval
         self._p = TiltedLaws([(laws.p, count) for laws, count in rounded])
         self._q = TiltedLaws([(laws.q, count) for laws, count in rounded])
-        self._vertices: tuple[Floats, Floats] | None = None
+        self._vertices: tuple[Array, Array] | None = None
 
     def log_delta_lower(self, epsilon: Fraction) -> float:
         """A lower bound on log delta(epsilon); -inf where the ledger is larger than the value."""
@@ -79,7 +80,7 @@ class LatticeEvent:
         logarithm = scale + math.log(best)
         return logarithm - 8 * ROUNDING * (1 + abs(logarithm) + abs(scale))
 
-    def vertices(self) -> tuple[Floats, Floats]:
+    def vertices(self) -> tuple[Array, Array]:
         """Levels alpha, increasing, and bounds above beta there; so are the chords between them, by a coin."""
         if self._vertices is None:
             p = tilted_power(self._p.parts, self._p.steering, 0.0)
@@ -137,7 +138,7 @@ def _rounded(pair: LatticePair) -> RoundedLoss:
     )
 
 
-def _with_masses(law: LatticeLaw, masses: Floats, side: Side) -> LatticeLaw:
+def _with_masses(law: LatticeLaw, masses: Array, side: Side) -> LatticeLaw:
     return LatticeLaw(interval=law.interval, lowest=law.lowest, masses=masses, infinity_mass=0.0, side=side)
 
 
@@ -234,12 +235,12 @@ class LatticeBounds:
         goal = _log_of(level, 8 * ROUNDING)
         return 0.0 if level == 1 else _root(self.log_delta_lower, goal, self._lower.highest)[0]
 
-    def beta_lower(self, alpha: Floats) -> Floats:
+    def beta_lower(self, alpha: Array) -> Array:
         """Lower bounds on the trade-off function, at levels of any shape."""
         alphas, betas, error = self._upper.vertices()
         return np.clip(np.interp(ALPHA.floats(alpha), alphas - error, betas - error), 0.0, 1.0)
 
-    def beta_upper(self, alpha: Floats) -> Floats:
+    def beta_upper(self, alpha: Array) -> Array:
         """Upper bounds on the trade-off function, at levels of any shape."""
         levels = ALPHA.floats(alpha)
         alphas, betas, error = self._lower.vertices()
@@ -281,7 +282,7 @@ class _Side:
         if len(intervals) > 1:
             raise InvalidValue("interval", str(sorted(intervals)), "the same for all losses", "use one lattice")
         self._laws = TiltedLaws(parts)
-        self._vertices: tuple[Floats, Floats, float] | None = None
+        self._vertices: tuple[Array, Array, float] | None = None
         self.infinite = math.fsum(count * law.infinity_mass for law, count in parts) * (1 + 1e-15)
         self.interval = parts[0][0].interval
         self.highest = self.interval * sum(count * (law.lowest + law.masses.size - 1) for law, count in parts)
@@ -340,7 +341,7 @@ class _Side:
         rounding += 4 * ROUNDING * theta * reach
         return law.log_moment - exponent, value, (transform, law.outside * highest * 1.01, 1.1 * rounding)
 
-    def vertices(self) -> tuple[Floats, Floats, float]:
+    def vertices(self) -> tuple[Array, Array, float]:
         """Points (Q[L > k], P[L <= k]) of the trade-off function in increasing order, and a bound on their errors.
 
         They are cumulative sums of the law under P (no tilt) and under Q (tilt -1). A chord between two of them is

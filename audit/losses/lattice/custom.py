@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, final
 
 import numpy as np
 
-from dpverdict.audit.losses.domains import EPSILON, TINY, Floats, LossTails, Tails, finite_losses
+from dpverdict.audit.losses.domains import EPSILON, TINY, LossTails, Tails, finite_losses
 from dpverdict.audit.losses.lattice.law import UNIT, lower_tails, masses_between, upper_tails
 from dpverdict.balls import Exact
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 
 if TYPE_CHECKING:
     from dpverdict.audit.losses.lattice.exchange import PldPair
 
-Distribution: TypeAlias = Callable[[Floats], Floats]
+Distribution: TypeAlias = Callable[[Array], Array]
 """A vectorised function of losses, shape (n,) to (n,)."""
 
 PROBES = 4097
@@ -33,15 +34,15 @@ _ROUNDING_OF_LOSS = 1e-12  # of a difference of two log-densities of moderate si
 class NoiseLaw(Protocol):
     """A law of one-dimensional noise with a log-concave density; every frozen law of scipy.stats has these methods."""
 
-    def cdf(self, x: Floats, /) -> Floats:
+    def cdf(self, x: Array, /) -> Array:
         """The probability of at most x, accurate where it is small."""
         ...
 
-    def sf(self, x: Floats, /) -> Floats:
+    def sf(self, x: Array, /) -> Array:
         """The probability of more than x, accurate where it is small."""
         ...
 
-    def logpdf(self, x: Floats, /) -> Floats:
+    def logpdf(self, x: Array, /) -> Array:
         """The logarithm of the density."""
         ...
 
@@ -60,7 +61,7 @@ class CustomLoss:
         self._tails = tails
         self._description = description
 
-    def tails(self, l: Floats) -> LossTails:
+    def tails(self, l: Array) -> LossTails:
         """P[L > l], P[L <= l], Q[L > l] and Q[L <= l] at losses of shape (n,)."""
         return self._tails(finite_losses(l))
 
@@ -121,7 +122,7 @@ def loss_from_cdfs(
     if not (math.isfinite(lowest) and math.isfinite(highest) and lowest < highest):
         raise InvalidValue("lowest", lowest, f"finite and below highest={highest}", "say where the loss lives")
 
-    def tails(losses: Floats) -> LossTails:
+    def tails(losses: Array) -> LossTails:
         values = [_values(function, losses) for function in (*p, *q)]
         return LossTails(
             p_above=values[0], p_below=values[1], q_above=values[2], q_below=values[3], relative_error=relative_error
@@ -162,7 +163,7 @@ def additive_noise_loss(noise: NoiseLaw, shift: float, *, relative_error: float)
         remedy = "the density is not log-concave: give the distribution functions of the loss to loss_from_cdfs"
         raise InvalidValue("noise", noise, f"such that the loss falls, also at x={grid[rising[0]]:.3g}", remedy)
 
-    def tails(losses: Floats) -> LossTails:
+    def tails(losses: Array) -> LossTails:
         x = _inverse(noise, losses, shift, grid, table)
         low, high = losses < table[-1], losses >= table[0]
         values = noise.cdf(x), noise.sf(x), noise.cdf(x - shift), noise.sf(x - shift)
@@ -182,8 +183,8 @@ def additive_noise_loss(noise: NoiseLaw, shift: float, *, relative_error: float)
     return CustomLoss(tails, f"additive noise, shift {shift!r}")
 
 
-def _loss_at(noise: NoiseLaw, x: Floats, shift: float) -> Floats:
-    loss: Floats = np.asarray(noise.logpdf(x), dtype=np.float64) - np.asarray(noise.logpdf(x - shift), dtype=np.float64)
+def _loss_at(noise: NoiseLaw, x: Array, shift: float) -> Array:
+    loss: Array = np.asarray(noise.logpdf(x), dtype=np.float64) - np.asarray(noise.logpdf(x - shift), dtype=np.float64)
     if np.isnan(loss).any():
         remedy = "the density must be positive everywhere, and its logarithm must not overflow"
         raise InvalidValue("noise", noise, "a law with a finite log-density", remedy)
@@ -202,7 +203,7 @@ def _reach(noise: NoiseLaw, shift: float) -> float:
     raise InvalidValue("noise", noise, "a law with exponential tails", remedy)
 
 
-def _inverse(noise: NoiseLaw, losses: Floats, shift: float, grid: Floats, table: Floats) -> Floats:
+def _inverse(noise: NoiseLaw, losses: Array, shift: float, grid: Array, table: Array) -> Array:
     """x(l) = sup {x : L(x) > l}, by bisection between two points of the table."""
     place = np.clip(np.searchsorted(-table, -losses, side="left"), 1, grid.size - 1)
     low, high = grid[place - 1], grid[place]
@@ -215,7 +216,7 @@ def _inverse(noise: NoiseLaw, losses: Floats, shift: float, grid: Floats, table:
     return (low + high) / 2
 
 
-def _values(function: Distribution, losses: Floats) -> Floats:
+def _values(function: Distribution, losses: Array) -> Array:
     values = np.asarray(function(losses), dtype=np.float64)
     if values.shape != losses.shape or np.isnan(values).any():
         remedy = "return one probability for every loss of an array"
@@ -223,7 +224,7 @@ def _values(function: Distribution, losses: Floats) -> Floats:
     return values
 
 
-def _check(tails: Tails, losses: Floats) -> None:
+def _check(tails: Tails, losses: Array) -> None:
     """That the four tails are those of one privacy loss, as far as the probes see."""
     t = tails(losses)
     error = t.relative_error + UNIT

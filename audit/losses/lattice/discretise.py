@@ -39,7 +39,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.losses.domains import TINY, Floats, LossTails, Tails
+from dpverdict.audit.losses.domains import TINY, LossTails, Tails
 from dpverdict.audit.losses.lattice.law import (
     UNIT,
     Cells,
@@ -54,6 +54,7 @@ from dpverdict.audit.losses.lattice.law import (
 )
 from dpverdict.balls import Exact, exactly
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 
 TAIL_MASS = 1e-30
 """Mass left outside the lattice on either side, where the lattice may be as long as that takes."""
@@ -132,7 +133,7 @@ def _range(tails: Tails, interval: float, tail_mass: float) -> tuple[int, int]:
     return int(np.floor(low / interval)) - 1, int(np.ceil(high / interval)) + 1
 
 
-def _split(tails: Tails, numbers: Floats, interval: float) -> tuple[LatticeLaw, float]:
+def _split(tails: Tails, numbers: Array, interval: float) -> tuple[LatticeLaw, float]:
     """The pessimistic law, and the mass raised to its lowest loss.
 
     The cells are cut at the floats just below the knots, and split between these; then every loss is raised to its
@@ -165,7 +166,7 @@ def _split(tails: Tails, numbers: Floats, interval: float) -> tuple[LatticeLaw, 
     return law, float(t.p_below[0])
 
 
-def _merge(tails: Tails, numbers: Floats, interval: float) -> tuple[LatticeLaw, float, float, RoundedLoss | None]:
+def _merge(tails: Tails, numbers: Array, interval: float) -> tuple[LatticeLaw, float, float, RoundedLoss | None]:
     """The optimistic law, the mass dropped below it, the mass lowered by an interval or more, and the rounded loss."""
     knots = np.nextafter(numbers * interval, np.inf)
     boundaries = middles = knots - interval / 2 + _shifts(tails, knots, interval)
@@ -216,13 +217,13 @@ def _rounded(t: LossTails, lowest: int, interval: float) -> RoundedLoss:
     )
 
 
-def _by_tails(body: Floats, tail: Floats, above: Floats, room: float) -> Floats:
+def _by_tails(body: Array, tail: Array, above: Array, room: float) -> Array:
     """The masses of the cells, by `_differences` that meet where the upper tail ``above`` falls below 1/2."""
     turn = max(int(np.searchsorted(-above, -0.5, side="right")), 1)
     return _differences(body[1:turn], tail[turn:], body[:1], room)
 
 
-def _differences(body: Floats, tail: Floats, start: Floats, room: float) -> Floats:
+def _differences(body: Array, tail: Array, start: Array, room: float) -> Array:
     """Masses from cumulative masses: ``body`` from below up to the median, ``tail`` from above beyond it.
 
     Every upper tail of the masses is at least (``room`` > 0) or at most (``room`` < 0) what it was, up to ``room``
@@ -231,11 +232,11 @@ def _differences(body: Floats, tail: Floats, start: Floats, room: float) -> Floa
     lower = np.diff(np.concatenate([start, body]))
     last = body[-1] if body.size else start[0]
     middle = 1.0 - float(last) - float(tail[0]) + room
-    masses: Floats = np.concatenate([lower, [max(middle, 0.0)], tail[:-1] - tail[1:]])
+    masses: Array = np.concatenate([lower, [max(middle, 0.0)], tail[:-1] - tail[1:]])
     return masses * (1 - 16 * UNIT) if middle < 0 and room < 0 else masses  # what is not there cannot be taken away
 
 
-def _law(interval: float, lowest: int, masses: Floats, infinite: float, side: Side) -> LatticeLaw:
+def _law(interval: float, lowest: int, masses: Array, infinite: float, side: Side) -> LatticeLaw:
     used = np.flatnonzero(masses)
     first, last = (int(used[0]), int(used[-1])) if used.size else (0, 0)
     return LatticeLaw(
@@ -247,7 +248,7 @@ def _law(interval: float, lowest: int, masses: Floats, infinite: float, side: Si
     )
 
 
-def _shifts(tails: Tails, knots: Floats, interval: float) -> Floats:
+def _shifts(tails: Tails, knots: Array, interval: float) -> Array:
     """The shifts tau of the boundaries: those with which a cell alone would have exactly the loss of its knot."""
     stride = max(1, knots.size // _SAMPLES)
     samples = np.unique(np.append(np.arange(0, knots.size, stride), knots.size - 1))
@@ -262,7 +263,7 @@ def _shifts(tails: Tails, knots: Floats, interval: float) -> Floats:
     return np.interp(knots - interval / 2, centres, shift)
 
 
-def _excess(cells: Cells, knots: Floats) -> Floats:
+def _excess(cells: Cells, knots: Array) -> Array:
     """By how much the loss of every cell certainly exceeds its knot; -inf where its masses are lost in rounding."""
     with np.errstate(all="ignore"):
         least, most = cells.p - cells.p_error, cells.q + cells.q_error
@@ -270,7 +271,7 @@ def _excess(cells: Cells, knots: Floats) -> Floats:
     return np.where((least > 0) & np.isfinite(excess) & (np.abs(knots) < _EXPONENTS), excess, -np.inf)
 
 
-def _levels(excess: Floats, knots: Floats, interval: float) -> NDArray[np.int64]:
+def _levels(excess: Array, knots: Array, interval: float) -> NDArray[np.int64]:
     """The index of the knot every cell is lowered to, -1 below the lattice.
 
     Losses of merged cells increase, so a lower bound on the loss of one cell is one for all cells above it.

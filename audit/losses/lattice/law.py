@@ -13,8 +13,9 @@ from typing import final
 
 import numpy as np
 
-from dpverdict.audit.losses.domains import TINY, Floats, LossTails, Tails
+from dpverdict.audit.losses.domains import TINY, LossTails, Tails
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 
 
 class Side(Enum):
@@ -46,7 +47,7 @@ class LatticeLaw:
 
     interval: Fraction
     lowest: int
-    masses: Floats
+    masses: Array
     infinity_mass: float
     side: Side
 
@@ -60,12 +61,12 @@ class LatticeLaw:
             raise InvalidValue("masses", "negative or NaN", "finite and >= 0", "give probabilities")
 
     @property
-    def indices(self) -> Floats:
+    def indices(self) -> Array:
         """The losses in units of the interval, as float64 (exact)."""
         return np.arange(self.lowest, self.lowest + self.masses.size, dtype=np.float64)
 
     @property
-    def losses(self) -> Floats:
+    def losses(self) -> Array:
         """The finite losses, rounded to float64."""
         return self.indices * float(self.interval)
 
@@ -143,12 +144,12 @@ UNIT = 2.0**-52
 """Twice the largest relative error of one float64 operation."""
 
 
-def upper_tails(values: Floats, relative_error: float) -> Floats:
+def upper_tails(values: Array, relative_error: float) -> Array:
     """Upper bounds on what the values stand for (see `LossTails`)."""
     return np.minimum(values * (1 + 1.01 * relative_error + UNIT) + TINY, 1.0)
 
 
-def lower_tails(values: Floats, relative_error: float) -> Floats:
+def lower_tails(values: Array, relative_error: float) -> Array:
     """Lower bounds on what the values stand for (see `LossTails`)."""
     return np.maximum(values * (1 - 1.01 * relative_error - UNIT) - TINY, 0.0)
 
@@ -158,16 +159,16 @@ def lower_tails(values: Floats, relative_error: float) -> Floats:
 class Masses:
     """P- and Q-masses of cells; the true ones differ by at most the errors."""
 
-    p: Floats
-    q: Floats
-    p_error: Floats
-    q_error: Floats
+    p: Array
+    q: Array
+    p_error: Array
+    q_error: Array
 
 
 def masses_between(t: LossTails, shape: tuple[int, ...] | None = None) -> Masses:
     """The masses of the cells between neighbouring losses, or between the two rows when a ``shape`` (2, n) is given."""
 
-    def between(above: Floats, below: Floats) -> tuple[Floats, Floats]:
+    def between(above: Array, below: Array) -> tuple[Array, Array]:
         if shape is None:
             a0, a1, b0, b1 = above[:-1], above[1:], below[:-1], below[1:]
         else:
@@ -179,7 +180,7 @@ def masses_between(t: LossTails, shape: tuple[int, ...] | None = None) -> Masses
     return Masses(p=p, q=q, p_error=p_error, q_error=q_error)
 
 
-def _difference(a0: Floats, a1: Floats, b0: Floats, b1: Floats, relative_error: float) -> tuple[Floats, Floats]:
+def _difference(a0: Array, a1: Array, b0: Array, b1: Array, relative_error: float) -> tuple[Array, Array]:
     """The mass of (l0, l1], from the side where the tails are small, and a bound on its error."""
     upper = a0 < b1
     mass = np.maximum(np.where(upper, a0 - a1, b1 - b0), 0.0)
@@ -192,19 +193,19 @@ class Cells:
     """The cells (b_0, b_1], ..., (b_n, infinity) of given boundaries, some of which may be moved."""
 
     __slots__ = ("_boundaries", "_tails", "p", "p_error", "q", "q_error", "tails")
-    p: Floats
-    p_error: Floats
-    q: Floats
-    q_error: Floats
+    p: Array
+    p_error: Array
+    q: Array
+    q_error: Array
     tails: LossTails
 
-    def __init__(self, tails: Tails, boundaries: Floats) -> None:
+    def __init__(self, tails: Tails, boundaries: Array) -> None:
         self._tails = tails
         self._boundaries = boundaries
         self.tails = tails(boundaries)
         self._compute()
 
-    def move(self, boundaries: Floats) -> None:
+    def move(self, boundaries: Array) -> None:
         """Replace the boundaries; the tails are computed again only where they changed."""
         changed = boundaries != self._boundaries
         fresh = self._tails(boundaries[changed])

@@ -35,10 +35,11 @@ from flint import arb, arb_poly
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from dpverdict.audit.losses.domains import EPSILON, Floats
+from dpverdict.audit.losses.domains import EPSILON
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticePair
 from dpverdict.balls import Enclosure, Exact, ball, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.numerics.arrays import Array
 
 Parts: TypeAlias = Sequence[tuple[LatticeLaw, int]]
 """Laws on one lattice, each with the number of times it is composed."""
@@ -74,7 +75,7 @@ class TiltedLaw:
 
     step: float
     first: int
-    masses: Floats
+    masses: Array
     log_moment: float
     spread: float
     mean: float
@@ -126,13 +127,13 @@ class Steering:
         return step
 
 
-def _thinned(law: LatticeLaw) -> tuple[Floats, Floats]:
+def _thinned(law: LatticeLaw) -> tuple[Array, Array]:
     group = -(-law.masses.size // _STEERING)
     if group == 1:
         return law.indices, np.maximum(law.masses, 1e-320)
     starts = np.arange(0, law.masses.size, group)
     indices = (law.lowest + starts + (group - 1) / 2).astype(np.float64)
-    masses: Floats = np.maximum(np.add.reduceat(law.masses, starts), 1e-320)
+    masses: Array = np.maximum(np.add.reduceat(law.masses, starts), 1e-320)
     return indices, masses
 
 
@@ -190,7 +191,7 @@ def _on_window(
     )
 
 
-def _tilted(law: LatticeLaw, step: float) -> tuple[Floats, float, float]:
+def _tilted(law: LatticeLaw, step: float) -> tuple[Array, float, float]:
     """The masses times exp(step (i - peak)), the peak, and a bound on their relative error."""
     positive = law.masses > 0
     indices = law.indices
@@ -214,11 +215,11 @@ def _log_moment(parts: Parts, step: float) -> tuple[float, float]:
     return math.fsum(total), relative
 
 
-def _power(parts: Parts, step: float, size: int) -> tuple[Floats, float]:
+def _power(parts: Parts, step: float, size: int) -> tuple[Array, float]:
     """The circular convolution power of the tilted laws, and a bound on the l2 norm of its error."""
     entry = (FFT_CONSTANT * max(math.log2(size), 1.0) + 4.0) * ROUNDING * 1.01
     product: Spectrum | None = None
-    moduli: list[tuple[Floats, int]] = []
+    moduli: list[tuple[Array, int]] = []
     for law, count in parts:
         weights, _, _ = _tilted(law, step)
         weights /= weights.sum()
@@ -237,13 +238,13 @@ def _power(parts: Parts, step: float, size: int) -> tuple[Floats, float]:
     return irfft(product, size), error
 
 
-def _folded(weights: Floats, size: int) -> Floats:
+def _folded(weights: Array, size: int) -> Array:
     """The weights wrapped around a circle of ``size`` points."""
     if weights.size <= size:
         return np.concatenate([weights, np.zeros(size - weights.size)])
     rows = -(-weights.size // size)
     padded = np.concatenate([weights, np.zeros(rows * size - weights.size)])
-    folded: Floats = padded.reshape(rows, size).sum(axis=0)
+    folded: Array = padded.reshape(rows, size).sum(axis=0)
     return folded
 
 
@@ -293,7 +294,7 @@ class TiltedLaws:
         return law
 
 
-def upper_sums(law: TiltedLaw, first: int, last: int) -> tuple[Floats, float]:
+def upper_sums(law: TiltedLaw, first: int, last: int) -> tuple[Array, float]:
     """The masses at and above every index from ``first`` to ``last``, and a bound on their errors."""
     total = math.exp(law.log_moment)
     sums = np.append(np.cumsum(law.masses[::-1])[::-1], 0.0) * total

@@ -28,11 +28,11 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit.losses.curves import Curve
-from dpverdict.audit.losses.domains import Floats
 from dpverdict.audit.losses.lattice.discretise import MAX_KNOTS, TAIL_MASS
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticeLedger, LatticePair, Side
 from dpverdict.balls import Real, ball, float_down, float_up, precision
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import as_fraction
 
 
@@ -45,7 +45,7 @@ class Atom(NamedTuple):
     q: arb
 
 
-def on_lattice(atoms: list[Atom], step: Fraction) -> Floats:
+def on_lattice(atoms: list[Atom], step: Fraction) -> Array:
     """The masses under P of a law on the multiples of ``step`` that is dominated by the atoms.
 
     An atom whose loss log(p/q) is between two multiples is joined by the share s of a neighbour that brings its loss to

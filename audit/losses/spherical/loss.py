@@ -28,7 +28,7 @@ from dpverdict.audit.losses import curves as smooth_trade_off
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.curves import ACCURACY, Curve, epsilon_ball, log_delta_ball
-from dpverdict.audit.losses.domains import EPSILON, Floats, LossTails, finite_losses
+from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
 from dpverdict.audit.losses.laplace.loss import interpolated
 from dpverdict.audit.losses.lattice.law import LatticePair
 from dpverdict.audit.losses.spherical.integral import SphericalProfile
@@ -36,6 +36,7 @@ from dpverdict.audit.losses.spherical.lattice import symmetric_lattice
 from dpverdict.audit.losses.spherical.law import RadialLaw, TailIntegral
 from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import exact_text
 
 CELLS: Final = 256
@@ -325,7 +326,7 @@ class SphericalLoss(BallLoss):
 
     # float64 ----------------------------------------------------------------------------------------------------------
 
-    def _delta(self, epsilon: Floats) -> Floats:
+    def _delta(self, epsilon: Array) -> Array:
         profile = self._profile
         if profile is None:
             return super()._delta(epsilon)
@@ -334,10 +335,10 @@ class SphericalLoss(BallLoss):
         positive = np.zeros(epsilon.shape)
         positive[counts] = interpolated(lambda x: profile.delta(x, _BITS_SPHERICAL), size, ())[place]
         below = np.minimum(epsilon, 0.0)
-        reflected: Floats = np.exp(below) * positive - np.expm1(below)
+        reflected: Array = np.exp(below) * positive - np.expm1(below)
         return np.where(epsilon < 0, reflected, positive)
 
-    def tails(self, l: Floats) -> LossTails:
+    def tails(self, l: Array) -> LossTails:
         """The four tails at losses of shape (n,): rounded balls, one by one, so certainly within `RELATIVE_ERROR`."""
         losses, profile = finite_losses(l), self._profile
         if profile is None:

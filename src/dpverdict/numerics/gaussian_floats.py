@@ -39,7 +39,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self, TypeAlias, final, overload
+from typing import Self, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,27 +49,26 @@ from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics import gaussian as gaussian_balls
 from dpverdict.numerics import gaussian_formulas
-
-Floats: TypeAlias = NDArray[np.float64]
+from dpverdict.numerics.arrays import Array
 
 _SPLITTER = 134217729.0  # 2^27 + 1
 _LARGE = 1e150  # products of parts may overflow beyond it; the tail of a normal law at 1e150 is 0 in float64
 
 
-def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """The rounded sum and its rounding error, exactly."""
     total = a + b
     virtual = total - a
     return total, (a - (total - virtual)) + (b - virtual)
 
 
-def _split(a: Floats) -> tuple[Floats, Floats]:
+def _split(a: Array) -> tuple[Array, Array]:
     scaled = _SPLITTER * a
     high = scaled - (scaled - a)
     return high, a - high
 
 
-def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     """The rounded product and its rounding error, exactly if nothing over- or underflows."""
     product = a * b
     a_high, a_low = _split(a)
@@ -77,7 +76,7 @@ def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def two_square(a: Floats) -> tuple[Floats, Floats]:
+def two_square(a: Array) -> tuple[Array, Array]:
     """The rounded square and its rounding error, exactly if nothing over- or underflows."""
     square = a * a
     high, low = _split(a)
@@ -91,12 +90,12 @@ class Pair:
     The parts are arrays that broadcast together. A quotient is clipped at 1e200 in absolute value.
     """
 
-    high: Floats
-    low: Floats
+    high: Array
+    low: Array
 
     @classmethod
-    def of(cls, value: Floats) -> Self:
-        """Floats, exactly."""
+    def of(cls, value: Array) -> Self:
+        """Array, exactly."""
         return cls(value, _ZERO)
 
     @classmethod
@@ -122,7 +121,7 @@ class Pair:
         return type(self)(np.clip(quotient, -1e200, 1e200), low)
 
 
-_ZERO: Floats = np.zeros(())
+_ZERO: Array = np.zeros(())
 
 
 _SQRT_HALF = math.sqrt(0.5)
@@ -138,13 +137,13 @@ class Scaled:
     """The numbers exp(exponent.high + exponent.low) * factor."""
 
     exponent: Pair
-    factor: Floats
+    factor: Array
 
-    def value(self) -> Floats:
+    def value(self) -> Array:
         """The numbers as float64."""
         return np.exp(self.exponent.high) * self.factor * (1.0 + self.exponent.low)
 
-    def log(self) -> Floats:
+    def log(self) -> Array:
         """Their natural logarithms, finite unless the exponent is infinite or the factor 0 with exponent 0."""
         floor = np.where(self.exponent.high < 0, _SMALLEST, 0.0)  # a factor underflows only far below its exponent
         return self.exponent.high + (np.log(np.maximum(self.factor, floor)) + self.exponent.low)
@@ -220,7 +219,7 @@ def _log_bell(t: Pair) -> Pair:
     return Pair(-0.5 * square, np.where(np.abs(t.high) < 1e150, low, 0.0))
 
 
-def _points(centre: Pair, half: Pair) -> tuple[Pair, Pair, Floats]:
+def _points(centre: Pair, half: Pair) -> tuple[Pair, Pair, Array]:
     """The centre, the point t = centre - half to 106 bits, and y = (centre + half)/sqrt 2 to 53 bits."""
     return centre, centre - half, (centre.high + half.high) * _SQRT_HALF
 
@@ -249,7 +248,7 @@ def _gap(centre: Pair, half: Pair) -> Scaled:
     return Scaled(exponent, factor)
 
 
-def _narrow(a: Floats, b: Floats) -> Floats:
+def _narrow(a: Array, b: Array) -> Array:
     """(erfcx(a - b) - erfcx(a + b))/2 by the odd derivatives E_j of erfcx at a, up to b^9, without exp(2ab - b^2).
 
     Reads E_0 = erfcx, E_1 = 2 a E_0 - 2/sqrt(pi), E_(j+2) = 2 (j+1) E_j + 2 a E_(j+1).
@@ -257,7 +256,7 @@ def _narrow(a: Floats, b: Floats) -> Floats:
     even = erfcx(a)
     odd = 2.0 * a * even - 2.0 / math.sqrt(math.pi)
     power = b.copy()
-    total: Floats = power * odd
+    total: Array = power * odd
     for j in (1, 3, 5, 7):
         even = 2.0 * j * even + 2.0 * a * odd
         odd = 2.0 * (j + 1) * odd + 2.0 * a * even
@@ -266,7 +265,7 @@ def _narrow(a: Floats, b: Floats) -> Floats:
     return -total
 
 
-def _far(x: Floats, y: Floats, b: Floats) -> Floats:
+def _far(x: Array, y: Array, b: Array) -> Array:
     """(erfcx(x) - erfcx(y))/2 by the asymptotic series, where y - x = 2 b.
 
     erfcx(x) sqrt(pi) = sum over k of (-1)^k (2k-1)!! / 2^k u^(2k+1), u = 1/x; with v = 1/y the differences
@@ -282,7 +281,7 @@ def _far(x: Floats, y: Floats, b: Floats) -> Floats:
         growth = growth * (v * v)
         coefficient *= -(2 * k - 1) / 2
         total = total + coefficient * difference
-    scaled: Floats = b * u * v * total / math.sqrt(math.pi)
+    scaled: Array = b * u * v * total / math.sqrt(math.pi)
     return scaled
 
 
@@ -298,24 +297,24 @@ SMALLEST_MU, LARGEST_MU = 1e-290, 1e15
 """Between them nothing over- or underflows that matters."""
 
 
-def delta_floats(epsilon: Floats, mu: Pair) -> Floats:
+def delta_floats(epsilon: Array, mu: Pair) -> Array:
     """The privacy profile, at finite epsilon and mu > 0."""
     # Far from 0 squares overflow and densities underflow, to the limits 0 and 1 that are right there.
     with np.errstate(all="ignore"):
-        values: Floats = np.minimum(gaussian_formulas.delta(_KIND, Pair.of(epsilon), mu).value(), 1.0)
+        values: Array = np.minimum(gaussian_formulas.delta(_KIND, Pair.of(epsilon), mu).value(), 1.0)
     return values
 
 
-def log_delta_floats(epsilon: Floats, mu: Pair) -> Floats:
+def log_delta_floats(epsilon: Array, mu: Pair) -> Array:
     """The natural logarithm of the profile, at finite epsilon and mu > 0; from 1 - delta where delta is above 1/2."""
     with np.errstate(all="ignore"):
         profile = gaussian_formulas.delta(_KIND, Pair.of(epsilon), mu)
         complement = gaussian_formulas.delta_complement(_KIND, Pair.of(epsilon), mu).value()
-        values: Floats = np.where(complement < 0.5, np.log1p(-complement), profile.log())
+        values: Array = np.where(complement < 0.5, np.log1p(-complement), profile.log())
     return values
 
 
-def beta_floats(alpha: Floats, mu: Pair) -> Floats:
+def beta_floats(alpha: Array, mu: Pair) -> Array:
     """The trade-off function, at 0 <= alpha <= 1 and mu > 0."""
     inside = (alpha > 0) & (alpha < 1)
     with np.errstate(all="ignore"):
@@ -323,7 +322,7 @@ def beta_floats(alpha: Floats, mu: Pair) -> Floats:
     return np.where(inside, values, 1.0 - alpha)
 
 
-def power_floats(alpha: Floats, mu: Pair) -> Floats:
+def power_floats(alpha: Array, mu: Pair) -> Array:
     """1 - beta(alpha), at 0 <= alpha <= 1 and mu > 0."""
     inside = (alpha > 0) & (alpha < 1)
     with np.errstate(all="ignore"):
@@ -331,12 +330,12 @@ def power_floats(alpha: Floats, mu: Pair) -> Floats:
     return np.where(inside, values, alpha)
 
 
-def advantage_floats(mu: Pair) -> Floats:
+def advantage_floats(mu: Pair) -> Array:
     """The total variation distance delta(0), for mu > 0."""
     return gaussian_formulas.advantage(_KIND, mu).value()
 
 
-def tails_floats(epsilon: Floats, mu: Pair) -> tuple[Floats, Floats, Floats, Floats]:
+def tails_floats(epsilon: Array, mu: Pair) -> tuple[Array, Array, Array, Array]:
     """P[L > epsilon], P[L <= epsilon], Q[L > epsilon], Q[L <= epsilon], at finite epsilon and mu > 0."""
     with np.errstate(all="ignore"):
         centre, half = Pair.of(epsilon) / mu, _KIND.halve(mu)
@@ -345,7 +344,7 @@ def tails_floats(epsilon: Floats, mu: Pair) -> tuple[Floats, Floats, Floats, Flo
     return p_above, p_below, q_above, q_below
 
 
-def epsilon_floats(delta: Floats, mu: Pair) -> Floats:
+def epsilon_floats(delta: Array, mu: Pair) -> Array:
     """The smallest epsilon >= 0 with delta(epsilon) <= delta, at 0 <= delta <= 1 and mu > 0; inf at delta = 0.
 
     Newton's method on log delta, or on log(1 - delta) where delta is above 1/2: both are concave in epsilon, so it
@@ -368,7 +367,7 @@ def _rational(high: np.float64, low: np.float64) -> Fraction:
     return Fraction(float(high)) + Fraction(float(low))
 
 
-def _newton(delta: Floats, mu: Pair) -> tuple[Floats, NDArray[np.bool_]]:
+def _newton(delta: Array, mu: Pair) -> tuple[Array, NDArray[np.bool_]]:
     """The roots for 0 < delta < 1 (one-dimensional), and which of them are well conditioned."""
     above = delta > 0.5
     goal = np.where(above, np.log1p(-delta), np.log(delta))
@@ -395,8 +394,8 @@ def _newton(delta: Floats, mu: Pair) -> tuple[Floats, NDArray[np.bool_]]:
 @overload
 def delta(epsilon: float, mu: float) -> float: ...
 @overload
-def delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Floats: ...
-def delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Floats:
+def delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Array: ...
+def delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Array:
     """The privacy profile Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu), at any finite epsilon.
 
     Raises:
@@ -413,8 +412,8 @@ def delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Floats:
 @overload
 def log_delta(epsilon: float, mu: float) -> float: ...
 @overload
-def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Floats: ...
-def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Floats:
+def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Array: ...
+def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Array:
     """The natural logarithm of `delta`, also where delta is far below the range of float64.
 
     >>> round(log_delta(1000.0, 1.0), 6)
@@ -426,8 +425,8 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Floats:
 @overload
 def epsilon(delta: float, mu: float) -> float: ...
 @overload
-def epsilon(delta: ArrayLike, mu: ArrayLike) -> float | Floats: ...
-def epsilon(delta: ArrayLike, mu: ArrayLike) -> float | Floats:
+def epsilon(delta: ArrayLike, mu: ArrayLike) -> float | Array: ...
+def epsilon(delta: ArrayLike, mu: ArrayLike) -> float | Array:
     """The smallest epsilon >= 0 at which the profile is at most delta; inf at delta = 0.
 
     >>> round(epsilon(1e-5, 1.0), 13)
@@ -439,8 +438,8 @@ def epsilon(delta: ArrayLike, mu: ArrayLike) -> float | Floats:
 @overload
 def beta(alpha: float, mu: float) -> float: ...
 @overload
-def beta(alpha: ArrayLike, mu: ArrayLike) -> float | Floats: ...
-def beta(alpha: ArrayLike, mu: ArrayLike) -> float | Floats:
+def beta(alpha: ArrayLike, mu: ArrayLike) -> float | Array: ...
+def beta(alpha: ArrayLike, mu: ArrayLike) -> float | Array:
     """The trade-off function Phi(Phi^-1(1 - alpha) - mu): the least type II error of a test of level alpha.
 
     Reference: Dong, Roth and Su 2022, equation (6) (arXiv:1905.02383).
@@ -454,8 +453,8 @@ def beta(alpha: ArrayLike, mu: ArrayLike) -> float | Floats:
 @overload
 def power(alpha: float, mu: float) -> float: ...
 @overload
-def power(alpha: ArrayLike, mu: ArrayLike) -> float | Floats: ...
-def power(alpha: ArrayLike, mu: ArrayLike) -> float | Floats:
+def power(alpha: ArrayLike, mu: ArrayLike) -> float | Array: ...
+def power(alpha: ArrayLike, mu: ArrayLike) -> float | Array:
     """1 - beta(alpha), accurate where beta rounds to 1."""
     return _curve(power_floats, _probability("alpha", alpha), mu)
 
@@ -463,13 +462,13 @@ def power(alpha: ArrayLike, mu: ArrayLike) -> float | Floats:
 @overload
 def advantage(mu: float) -> float: ...
 @overload
-def advantage(mu: ArrayLike) -> float | Floats: ...
-def advantage(mu: ArrayLike) -> float | Floats:
+def advantage(mu: ArrayLike) -> float | Array: ...
+def advantage(mu: ArrayLike) -> float | Array:
     """The total variation distance delta(0) = 2 Phi(mu/2) - 1."""
     return _curve(lambda _, pair: advantage_floats(pair), np.zeros(()), mu)
 
 
-def _curve(curve: Callable[[Floats, Pair], Floats], argument: Floats, mu: ArrayLike) -> float | Floats:
+def _curve(curve: Callable[[Array, Pair], Array], argument: Array, mu: ArrayLike) -> float | Array:
     parameter = np.asarray(mu, dtype=np.float64)
     outside = ~((parameter >= SMALLEST_MU) & (parameter <= LARGEST_MU))
     if outside.any():
@@ -479,14 +478,14 @@ def _curve(curve: Callable[[Floats, Pair], Floats], argument: Floats, mu: ArrayL
     return float(values) if values.ndim == 0 else values
 
 
-def _finite(name: str, values: ArrayLike) -> Floats:
+def _finite(name: str, values: ArrayLike) -> Array:
     array = np.asarray(values, dtype=np.float64)
     if not np.isfinite(array).all():
         raise InvalidValue(name, float(array[~np.isfinite(array)].flat[0]), "finite", f"give {name} as finite numbers")
     return array
 
 
-def _probability(name: str, values: ArrayLike) -> Floats:
+def _probability(name: str, values: ArrayLike) -> Array:
     array = np.asarray(values, dtype=np.float64)
     outside = ~((array >= 0) & (array <= 1))
     if outside.any():
