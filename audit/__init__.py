@@ -44,6 +44,7 @@ from dpverdict.audit.losses.closed_form import ResponseLoss as ResponseLoss
 from dpverdict.audit.losses.composition import compose as compose
 from dpverdict.audit.losses.composition import explain_composition as explain_composition
 from dpverdict.audit.losses.contour.loss import ComposedLoss as ComposedLoss
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss as DiscreteGaussianLoss
 from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss as LatticeLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss as LaplaceLoss
 from dpverdict.audit.losses.lattice.custom import CustomLoss as CustomLoss

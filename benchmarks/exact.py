@@ -27,7 +27,7 @@ from scipy.stats import logistic
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose
-from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.laplace.profile import LaplaceProfile
 from dpverdict.audit.losses.lattice.bounds import compose_on_lattice
@@ -107,7 +107,7 @@ def composed_of_all(rows: Rows) -> None:
     many = LaplaceLoss(np.random.default_rng(7).uniform(0.005, 0.05, 100).tolist())
     ours, (lower, upper) = pld.timed(lambda: BoundedLoss([(many, 1)]).delta_bounds(np.array([0.5])), 3)
     rows.alone("100 different Laplace shifts", "lattice", ours, f"both sides, gap {(upper / lower - 1)[0]:.0e}")
-    discrete = [LatticeLoss(100, 10, 1), LatticeLoss(99, 10, 1)]
+    discrete = [DiscreteGaussianLoss(100, 10, 1), DiscreteGaussianLoss(99, 10, 1)]
     ours, enclosure = pld.timed(lambda: compose(*discrete).certified_delta(1), 3)
     rows.alone("201 discrete Gaussians", "certified", ours, _width(enclosure))
 

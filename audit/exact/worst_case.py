@@ -25,8 +25,8 @@ from dpverdict.audit.losses.discrete_gaussian import law as lattice_gaussian
 from dpverdict.audit.losses.discrete_gaussian import loss as lattice_loss
 from dpverdict.audit.losses.discrete_gaussian import profile as lattice_profile
 from dpverdict.audit.losses.discrete_gaussian.law import Coordinates, DiscreteGaussians
-from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
-from dpverdict.audit.losses.discrete_gaussian.profile import LatticeProfile
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
+from dpverdict.audit.losses.discrete_gaussian.profile import DiscreteGaussianProfile
 from dpverdict.audit.losses.laplace import contour as laplace_contour
 from dpverdict.audit.losses.laplace import exact_sum as laplace_sum
 from dpverdict.audit.losses.laplace import loss as laplace_loss
@@ -80,7 +80,7 @@ def loss_of_shift(shift: Shift) -> PrivacyLoss:
         case RandomDirectionShift():
             return SphericalLoss(shift.dim, RandomDirectionGaussian(shift.scale), Real.of(shift.squared_length).sqrt())
         case LatticeShift():
-            return LatticeLoss.from_groups(shift.groups)
+            return DiscreteGaussianLoss.from_groups(shift.groups)
         case LaplaceShift():
             return LaplaceLoss.grouped(shift.groups)
         case ResponseShift():
@@ -219,9 +219,9 @@ def engine_of(shift: Shift) -> tuple[ModuleType, ...]:
             return (shift_module, profile_curves, response_loss)
 
 
-def _lattice(shift: LatticeShift) -> LatticeProfile:
+def _lattice(shift: LatticeShift) -> DiscreteGaussianProfile:
     coordinates = (Coordinates(variance, moved, count) for variance, moved, count in shift.groups)
-    return LatticeProfile(DiscreteGaussians(tuple(sorted(coordinates))))
+    return DiscreteGaussianProfile(DiscreteGaussians(tuple(sorted(coordinates))))
 
 
 def _law(shift: RandomDirectionShift) -> RandomDirectionGaussian:

@@ -12,7 +12,7 @@ from flint import arb
 
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
-from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, LossTails
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.bounds import METHOD, CompositionLedger, LatticeBounds
@@ -234,7 +234,7 @@ def _parts(factors: Sequence[tuple[Factor, int]]) -> list[tuple[Factor, int]]:
     """The factors, vectors by their coordinates: these have short laws, whose tails cost next to nothing."""
     parts: list[tuple[Factor, int]] = []
     for factor, count in factors:
-        if isinstance(factor, LaplaceLoss | LatticeLoss) and factor.groups:
+        if isinstance(factor, LaplaceLoss | DiscreteGaussianLoss) and factor.groups:
             parts += [(coordinate, number * count) for coordinate, number in factor.coordinates()]
         else:
             parts.append((factor, count))

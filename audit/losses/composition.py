@@ -11,7 +11,7 @@ from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.bounded import BoundedLoss, Factor
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.contour.loss import ComposedLoss
-from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.custom import CustomLoss
 from dpverdict.balls import Real
@@ -29,8 +29,8 @@ def compose(*losses: Factor) -> PrivacyLoss:
     * Gaussian losses only: the Gaussian loss with mu^2 = sum mu_i^2.
     * Laplace losses only: one Laplace loss with all shifts.
     * Both: a `ComposedLoss`, by certified contour integration.
-    * Lattice losses only: one `LatticeLoss`, the discrete Gaussians of all of them, while their common lattice is not
-      much finer than `dpverdict.audit.losses.discrete_gaussian.loss.FINEST`.
+    * Discrete Gaussian losses only: one `DiscreteGaussianLoss` of all coordinates, while its support is not much finer
+      than `dpverdict.audit.losses.discrete_gaussian.loss.FINEST`.
     * Anything else that has tails: a `BoundedLoss`, between two laws on one lattice. Its curves are two-sided bounds in
       float64 with an error ledger; the results above are exact, and never bounds.
     * With any `DisjointLoss`: the `DisjointLoss`. Trivial losses (mu = 0, no shift) drop out; of no loss at all, the
@@ -71,9 +71,9 @@ def explain_composition(loss: PrivacyLoss) -> str:
         return f"{loss!r}. Route: closed form; certified values have a relative width below 2^-52."
     if isinstance(loss, DisjointLoss):
         return f"{loss!r}. Route: closed form; the values are exact."
-    if isinstance(loss, LatticeLoss):
+    if isinstance(loss, DiscreteGaussianLoss):
         return (
-            f"{loss!r}. Route: sums over the lattice of losses, of step {float(loss.step):.3g}; aliases and rounding "
+            f"{loss!r}. Route: sums over the support of the loss, of step {float(loss.step):.3g}; aliases and rounding "
             "are inside the balls. Certified values have a relative width below 2^-52."
         )
     if isinstance(loss, LaplaceLoss):
@@ -90,13 +90,13 @@ def explain_composition(loss: PrivacyLoss) -> str:
 class _Factors:
     """The factors of a composition, sorted by kind."""
 
-    __slots__ = ("_disjoint", "_lattices", "_others", "_shifts", "_squares")
+    __slots__ = ("_discrete", "_disjoint", "_others", "_shifts", "_squares")
 
     def __init__(self) -> None:
         self._squares: list[Real] = []
         self._shifts: Counter[Fraction] = Counter()
         self._others: list[Factor] = []
-        self._lattices: list[LatticeLoss] = []
+        self._discrete: list[DiscreteGaussianLoss] = []
         self._disjoint = False
 
     def add(self, loss: object) -> None:
@@ -111,8 +111,8 @@ class _Factors:
             self._squares.append(loss.mu_squared)
         elif isinstance(loss, LaplaceLoss):
             self._shifts.update(dict(loss.groups))
-        elif isinstance(loss, LatticeLoss):
-            self._add_lattice(loss)
+        elif isinstance(loss, DiscreteGaussianLoss):
+            self._add_discrete(loss)
         elif isinstance(loss, DisjointLoss):
             self._disjoint = True
         elif isinstance(loss, PrivacyLoss | CustomLoss):
@@ -120,14 +120,14 @@ class _Factors:
         else:
             raise InvalidValue("losses", loss, "privacy losses", "give each loss as an argument: compose(*losses)")
 
-    def _add_lattice(self, loss: LatticeLoss) -> None:
-        """Into the first of the lattice losses with which it has a lattice."""
-        for i, held in enumerate(self._lattices):
+    def _add_discrete(self, loss: DiscreteGaussianLoss) -> None:
+        """Into the first of those with which it has a product."""
+        for i, held in enumerate(self._discrete):
             product = held.times(loss)
             if product is not None:
-                self._lattices[i] = product
+                self._discrete[i] = product
                 return
-        self._lattices.append(loss)
+        self._discrete.append(loss)
 
     def composed(self) -> PrivacyLoss:
         if self._disjoint:
@@ -135,7 +135,7 @@ class _Factors:
         gaussian = GaussianLoss.from_squared(_sum(self._squares))
         laplace = LaplaceLoss(list(self._shifts.elements())) if self._shifts else None
         has_gaussian = gaussian.mu_squared.rational != 0
-        others = [*(loss for loss in self._lattices if loss.groups), *self._others]
+        others = [*(loss for loss in self._discrete if loss.groups), *self._others]
         if others:
             parts: list[Factor] = [gaussian] if has_gaussian else []
             parts += [] if laplace is None or not laplace.groups else [laplace]

@@ -16,7 +16,7 @@ import sympy
 from flint import arb
 from sympy import Integer, Symbol
 
-from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.statistics.proportions import proportion_lower
 from dpverdict.balls import Enclosure, Real, ball, precision
 from dpverdict.mechanisms.core.calibration import family_scales, family_variances, root
@@ -296,7 +296,7 @@ def profile(claim: Loss) -> Findings:
 
 def _agree(case: tuple[int, Fraction, Fraction, Fraction], signs: tuple[int, ...], loss: Formula) -> bool:
     dim, size, m2, epsilon = case
-    exact = LatticeLoss.from_rho(dim, size, m2 / 2).certified_delta(epsilon)
+    exact = DiscreteGaussianLoss.from_rho(dim, size, m2 / 2).certified_delta(epsilon)
     found = Enclosure.of_ball(direct_delta(dim, size, m2, epsilon, signs, loss))
     return abs(exact.lower - found.upper) < 1e-15 and abs(exact.upper - found.lower) < 1e-15
 
@@ -319,7 +319,7 @@ def _agree(case: tuple[int, Fraction, Fraction, Fraction], signs: tuple[int, ...
 def not_gaussian(claim: Mapping[str, str]) -> Findings:
     """Two enclosures of the same number, and the closed form of the Gaussian profile."""
     level = Fraction(claim["epsilon"])
-    found = LatticeLoss(1, 1, mu=1).certified_delta(level)
+    found = DiscreteGaussianLoss(1, 1, mu=1).certified_delta(level)
     gaussian = Real(lambda: gaussian_balls.delta_ball(Real.of(level), Real.of(1)))
     scope = f"d = 1, mu = 1, s = 1, eps = {claim['epsilon']}"
     yield has_digits("discrete", found, claim["discrete"], scope=scope)

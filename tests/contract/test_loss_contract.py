@@ -20,7 +20,7 @@ from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, ResponseLoss
 from dpverdict.audit.losses.composition import compose
-from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, Domain
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.pld import from_pld
@@ -46,10 +46,10 @@ LOSSES: dict[str, PrivacyLoss] = {
     "random direction": SphericalLoss(5, RandomDirectionGaussian(5)),
     "isotropic laplace": SphericalLoss(3, IsotropicLaplace(1)),
     "distribution": from_pld(GaussianLoss(1).to_pld(0.05).pessimistic),
-    "lattice": LatticeLoss(1, 1, 1),
-    "lattice, narrow": LatticeLoss.product([1], ["1/10"]),
-    "lattice, none": LatticeLoss(1, 1, 0),
-    "lattices": compose(LatticeLoss(1, 1, 1), LatticeLoss.product([2], [3])),
+    "lattice": DiscreteGaussianLoss(1, 1, 1),
+    "lattice, narrow": DiscreteGaussianLoss.product([1], ["1/10"]),
+    "lattice, none": DiscreteGaussianLoss(1, 1, 0),
+    "lattices": compose(DiscreteGaussianLoss(1, 1, 1), DiscreteGaussianLoss.product([2], [3])),
 }
 TRIVIAL = ("equal laws", "laplace, none", "lattice, none")
 SYMMETRIC = [name for name in LOSSES if name not in ("disjoint", "distribution")]
@@ -108,8 +108,8 @@ class Between:
 
 
 BOUNDED = {
-    "bounded": Between(compose(GaussianLoss("0.5"), LatticeLoss(1, 1, 1))),
-    "bounded, atoms": Between(compose(LaplaceLoss(["0.5", "1/3"]), LatticeLoss.product([1], [3]))),
+    "bounded": Between(compose(GaussianLoss("0.5"), DiscreteGaussianLoss(1, 1, 1))),
+    "bounded, atoms": Between(compose(LaplaceLoss(["0.5", "1/3"]), DiscreteGaussianLoss.product([1], [3]))),
     "distributions": Between(compose(*[from_pld(GaussianLoss(1).to_pld(0.05).pessimistic)] * 2)),
 }
 EVERY: dict[str, Any] = {**LOSSES, **BOUNDED}

@@ -14,8 +14,7 @@ from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.pld import from_pld
-from dpverdict.audit.losses.spherical import lattice as spherical_lattice
-from dpverdict.audit.losses.spherical import lattice as spherical_merge
+from dpverdict.audit.losses.spherical import discretise
 from dpverdict.audit.losses.spherical.integral import SphericalProfile
 from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian, IsotropicLaplace
 from dpverdict.audit.losses.spherical.loss import SphericalLoss
@@ -55,7 +54,7 @@ def bounds_the_profile(loss, step=STEP):
 
 @pytest.fixture
 def few_knots(monkeypatch):
-    monkeypatch.setattr(spherical_lattice, "CELLS", FEW)
+    monkeypatch.setattr(discretise, "CELLS", FEW)
 
 
 @pytest.mark.usefixtures("few_knots")
@@ -78,7 +77,7 @@ def test_the_knots_of_a_user_bound_the_profile_closely(dim, law):
 @SLOW
 @pytest.mark.usefixtures("few_knots")
 def test_the_isotropic_gaussian_bounds_its_closed_form_alone_and_composed(monkeypatch):
-    monkeypatch.setattr(spherical_lattice, "TAIL_MASS", 1e-9)  # far tails are the slow ones
+    monkeypatch.setattr(discretise, "TAIL_MASS", 1e-9)  # far tails are the slow ones
     spherical, plain = SphericalLoss(3, IsotropicGaussian(1)), GaussianLoss(1)
     pair = spherical.to_pld(STEP)
     composed = compose(spherical, plain)
@@ -107,10 +106,10 @@ def test_a_wrong_tail_is_caught(monkeypatch, factor):
 @pytest.mark.usefixtures("few_knots")
 def test_a_far_tail_that_is_dropped_is_caught(monkeypatch):
     """Planted: the mass beyond the last knot, which a law cut at a loss of about 9 needs, forgotten."""
-    split = spherical_lattice._split
-    monkeypatch.setattr(spherical_lattice, "TAIL_MASS", 1e-4)
+    split = discretise._split
+    monkeypatch.setattr(discretise, "TAIL_MASS", 1e-4)
     monkeypatch.setattr(
-        spherical_lattice,
+        discretise,
         "_split",
         lambda cells, step, beyond_p, beyond_q: split(cells, step, 0 * beyond_p, beyond_q),
     )
@@ -121,7 +120,7 @@ def test_a_far_tail_that_is_dropped_is_caught(monkeypatch):
 @pytest.mark.usefixtures("few_knots")
 def test_a_loss_raised_for_nothing_is_caught(monkeypatch):
     """Planted: merged outcomes are moved up to the lattice without the share of a neighbour that pays for it."""
-    monkeypatch.setattr(spherical_merge, "_join", lambda joint, to, of, share: None)
+    monkeypatch.setattr(discretise, "_join", lambda joint, to, of, share: None)
     with pytest.raises(AssertionError):
         bounds_the_profile(SphericalLoss(3, RandomDirectionGaussian(2)))
 
@@ -129,14 +128,14 @@ def test_a_loss_raised_for_nothing_is_caught(monkeypatch):
 def test_merged_outcomes_move_to_the_nearer_multiple_and_lose_no_mass():
     """By hand, multiples of 1: a loss above the nearer one takes a share of what is below, else of what is above."""
     atoms = [
-        spherical_merge.Atom(0, 1, arb("0.2"), arb("0.1")),
-        spherical_merge.Atom(1, 2, arb("0.6"), arb("0.2")),
+        discretise.Atom(0, 1, arb("0.2"), arb("0.1")),
+        discretise.Atom(1, 2, arb("0.6"), arb("0.2")),
     ]
-    masses = spherical_merge.on_lattice(atoms, Fraction(1))
+    masses = discretise.on_lattice(atoms, Fraction(1))
     assert (0.1 * math.e - 0.2) / (0.6 - 0.2 * math.e) > 1  # the first, log 2, asks too much of log 3: lowered to 0
     share = (0.6 - 0.2 * math.e) / (0.1 * math.e - 0.2)  # of the first, now at 0, for the second
     assert masses == pytest.approx([0.2 * (1 - share), 0.6 + 0.2 * share, 0.0])
-    atoms[1] = spherical_merge.Atom(1, 3, arb("0.7"), arb("0.05"))
-    masses = spherical_merge.on_lattice(atoms, Fraction(1))
+    atoms[1] = discretise.Atom(1, 3, arb("0.7"), arb("0.05"))
+    masses = discretise.on_lattice(atoms, Fraction(1))
     share = (0.1 * math.e - 0.2) / (0.7 - 0.05 * math.e)
     assert masses == pytest.approx([0.0, 0.2 + 0.7 * share, 0.7 * (1 - share), 0.0])

@@ -13,7 +13,7 @@ from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.composition import compose
-from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.pld import from_pld
 from dpverdict.balls import Real, at_most
@@ -138,11 +138,11 @@ def test_a_composition_is_the_composition_of_the_events():
     thrice = BoundedLoss([(GaussianLoss("0.5"), 3)])
     assert loss_event(thrice) == dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(2.0), 3)
     with pytest.raises(InvalidValue, match="pessimistic"):
-        loss_event(compose(LatticeLoss(1, 1, 1), GaussianLoss(1)))
+        loss_event(compose(DiscreteGaussianLoss(1, 1, 1), GaussianLoss(1)))
 
 
 def test_a_loss_without_an_event_composes_by_its_pessimistic_distribution():
-    lattice = LatticeLoss(2, "3/2", "0.5")
+    lattice = DiscreteGaussianLoss(2, "3/2", "0.5")
     with pytest.raises(InvalidValue, match="pessimistic"):
         loss_event(lattice)
     own = privacy_loss_distribution.from_gaussian_mechanism(2.0, value_discretization_interval=1e-3)

@@ -15,7 +15,7 @@ from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.bounds import compose_on_lattice
-from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 
 if sys.argv[1] == "greedy":
     ballast = np.ones(1 << 27)
@@ -28,7 +28,7 @@ compose(GaussianLoss("0.5"), many).certified_delta(1)
 compose_on_lattice([(GaussianLoss("0.1").tails, 100)], 1e-4).beta_upper(alphas)
 GaussianLoss(1).to_pld(1e-4)
 LaplaceLoss.equal(10_000, "0.0024").certified_delta(1)
-compose(LatticeLoss(20, 4, 1), LatticeLoss(21, 4, 1)).certified_delta(1)
+compose(DiscreteGaussianLoss(20, 4, 1), DiscreteGaussianLoss(21, 4, 1)).certified_delta(1)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 

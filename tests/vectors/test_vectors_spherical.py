@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, Real, ball
@@ -56,7 +56,9 @@ def test_the_true_privacy_of_the_published_mechanism_is_enclosed(params, case):
 
 @pytest.mark.parametrize(("params", "case"), named(cases("disc_gauss_profile")))
 def test_the_discrete_profile_is_enclosed(params, case):
-    assert_encloses(LatticeLoss(params["d"], params["s"], params["mu"]).certified_delta(params["epsilon"]), case)
+    assert_encloses(
+        DiscreteGaussianLoss(params["d"], params["s"], params["mu"]).certified_delta(params["epsilon"]), case
+    )
 
 
 def test_a_wrong_radial_exponent_is_noticed():

@@ -1,4 +1,4 @@
-"""Products of discrete Gaussians moved by integers: the law of their privacy loss, exactly.
+"""Products of discrete Gaussians moved by integers: the exact law of their privacy loss, and sums over its support.
 
 N_Z(0, v) has probabilities proportional to exp(-x^2/(2v)) on the integers. Moved by the integer a, the loss of one
 coordinate under P is a^2/(2v) + (a/v) X with X ~ N_Z(0, v); under Q it is the negative of that. The losses of
@@ -6,11 +6,10 @@ independent coordinates add up to
 
     L = rho + h V,     V = sum k_i X_i,     rho = sum a_i^2/(2 v_i),     k_i = (a_i/v_i)/h,
 
-with h such that the k_i are whole numbers without a common divisor.
+with h such that the k_i are whole numbers without a common divisor: the support of the loss is rho + h Z.
 
-Sums over the lattice of a loss as contour sums: exact up to an aliasing error that is bounded and added to the ball.
-
-With M(z) = E exp(zV), coefficients c_i in [0, 1] and C(z) = sum over i >= 0 of c_i exp(-i z), for any tilt > 0 and N
+Sums over the support are contour sums, exact up to an aliasing error that is bounded and added to the ball. With
+M(z) = E exp(zV), coefficients c_i in [0, 1] and C(z) = sum over i >= 0 of c_i exp(-i z), for any tilt > 0 and N
 
     sum over i >= 0 of c_i P[V = k + i] = (1/N) sum over j < N of M(z_j) exp(-k z_j) C(z_j) - aliases,
 
@@ -73,7 +72,7 @@ class DiscreteGaussians:
 
     @cached_property
     def step(self) -> Fraction:
-        """h, the step of the lattice of losses."""
+        """h, the step of the support of the loss."""
         return reduce(_common_divisor, (g.slope for g in self.groups))
 
     @cached_property
@@ -242,7 +241,7 @@ _FEW = 8
 @final
 @dataclass(frozen=True, slots=True)
 class Contour:
-    """The moments of V on one contour, which serve every lattice sum with a saddle point near the tilt.
+    """The moments of V on one contour, which serve every sum over the support with a saddle point near the tilt.
 
     Attributes:
         tilt: an exact dyadic number > 0.
@@ -283,7 +282,7 @@ def make_contour(law: DiscreteGaussians, tilt: float, size: int, bits: int) -> C
     """The contour with N = ``size`` (even) nodes at the tilt, at a working precision of ``bits``.
 
     Raises:
-        InvalidValue: the lattice is so fine that the contour has too many nodes that are not negligible.
+        InvalidValue: the support is so fine that the contour has too many nodes that are not negligible.
     """
     with precision(bits):
         exact_tilt = arb(tilt)
@@ -308,7 +307,7 @@ def _select(law: DiscreteGaussians, size: int, bits: int) -> tuple[list[int], ar
             looked += 1
             if looked + len(kept) > MOST_NODES:
                 remedy = "use parameters with small denominators (rounding s costs no privacy), or a milder epsilon"
-                raise InvalidValue("lattice of losses", f"step {law.step}", "coarser", remedy)
+                raise InvalidValue("support of the loss", f"step {law.step}", "coarser", remedy)
             bound = 2 * arb(high - low + 1) / size * _decay(law, size, low, high)
             if bound < negligible * (high - low + 1) / size:
                 omitted += bound

@@ -14,7 +14,7 @@ from dpverdict.audit.losses.base import BallLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.discrete_gaussian.law import Coordinates, DiscreteGaussians, grouped, one_sided_tails
-from dpverdict.audit.losses.discrete_gaussian.profile import LatticeProfile
+from dpverdict.audit.losses.discrete_gaussian.profile import DiscreteGaussianProfile
 from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
 from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue
@@ -26,13 +26,13 @@ RELATIVE_ERROR = 1e-12
 
 
 FINEST = 20_000
-"""Losses on different lattices are merged into one while the standard deviation has at most so many steps: 0.2 s."""
+"""Losses of different steps are merged into one while the standard deviation has at most so many steps: 0.2 s."""
 
 _SUMMED = 10**6  # the variance up to which the tails of one coordinate are summed directly
 
 
 @final
-class LatticeLoss(BallLoss):
+class DiscreteGaussianLoss(BallLoss):
     """The privacy loss of the integers g_i = 2 f_i - n + N_Z(0, (d + s)/mu^2), N = n + N_Z(0, (d + s)/(s mu^2)).
 
     N_Z(0, v) is the discrete Gaussian, P(x) proportional to exp(-x^2/(2v)) on the integers. One record of {0,1}^d more
@@ -45,7 +45,7 @@ class LatticeLoss(BallLoss):
     The release is mu^2/2-zCDP for every s, but it is not mu-GDP: its profile exceeds that of N(0,1) against N(mu,1) at
     some epsilon (`certified_gaussian_ratio`). P against Q and Q against P have the same curves.
 
-    All curves are sums over the lattice of losses in ball arithmetic, what is left out being charged; ms each. The
+    All curves are sums over the support of the loss in ball arithmetic, what is left out being charged; ms each. The
     cost grows with the denominator of s.
 
     Args:
@@ -54,18 +54,18 @@ class LatticeLoss(BallLoss):
         mu: sqrt(2 rho) >= 0, exact; at 0 the noise is infinite and the two laws are the same.
 
     Raises:
-        InvalidValue: a parameter out of range, or a lattice of losses that is too fine.
+        InvalidValue: a parameter out of range, or a support of the loss that is too fine.
 
     Reference: Canonne, Kamath and Steinke 2020 (arXiv:2004.00010) for N_Z and its zCDP; Lebeda 2024, Lemma 3.3, for the
         embedding.
 
-    >>> loss = LatticeLoss(1, 1, mu=1)
+    >>> loss = DiscreteGaussianLoss(1, 1, mu=1)
     >>> loss.certified_delta("2.8")
     Enclosure([0.0030716629063913857, 0.0030716629063913862])
     >>> from dpverdict.audit.losses.closed_form import GaussianLoss
     >>> GaussianLoss(1).certified_delta("2.8")
     Enclosure([0.0027743707595540628, 0.0027743707595540633])
-    >>> LatticeLoss(100, 10, mu=1).epsilon("1e-5")
+    >>> DiscreteGaussianLoss(100, 10, mu=1).epsilon("1e-5")
     4.377195516962623
     """
 
@@ -76,20 +76,20 @@ class LatticeLoss(BallLoss):
         self._set(_embedding(size, own, _not_negative(mu, "mu") ** 2))
 
     @classmethod
-    def from_rho(cls, dim: int, s: Exact, rho: Exact) -> LatticeLoss:
+    def from_rho(cls, dim: int, s: Exact, rho: Exact) -> DiscreteGaussianLoss:
         """The loss of the same release with mu^2 = 2 rho, given by its zCDP parameter rho >= 0, exact."""
         size, own = _whole(dim, "dim"), _positive(s, "s")
         return cls._of(_embedding(size, own, 2 * _not_negative(rho, "rho")))
 
     @classmethod
-    def product(cls, shifts: Sequence[int], variances: Sequence[Exact]) -> LatticeLoss:
+    def product(cls, shifts: Sequence[int], variances: Sequence[Exact]) -> DiscreteGaussianLoss:
         """The loss of independent N_Z(0, variances[i]), each moved by the integer shifts[i].
 
         Args:
             shifts: integers, of either sign; coordinates with 0 do not count.
             variances: rational numbers > 0, exact.
 
-        >>> LatticeLoss.product([1, 1], [2, 2]).delta(0) == LatticeLoss(1, 1, mu=1).delta(0)
+        >>> DiscreteGaussianLoss.product([1, 1], [2, 2]).delta(0) == DiscreteGaussianLoss(1, 1, mu=1).delta(0)
         True
         """
         if len(shifts) != len(variances):
@@ -98,7 +98,7 @@ class LatticeLoss(BallLoss):
         return cls.from_groups([(v, a, 1) for a, v in zip(shifts, variances, strict=True)])
 
     @classmethod
-    def from_groups(cls, groups: Sequence[tuple[Exact, int, int]]) -> LatticeLoss:
+    def from_groups(cls, groups: Sequence[tuple[Exact, int, int]]) -> DiscreteGaussianLoss:
         """The loss of a product given as (variance, integer shift, number of such coordinates)."""
         return cls._of(
             grouped(
@@ -110,13 +110,13 @@ class LatticeLoss(BallLoss):
         )
 
     @classmethod
-    def _of(cls, groups: tuple[Coordinates, ...]) -> LatticeLoss:
+    def _of(cls, groups: tuple[Coordinates, ...]) -> DiscreteGaussianLoss:
         loss = cls.__new__(cls)
         loss._set(groups)
         return loss
 
     def _set(self, groups: tuple[Coordinates, ...]) -> None:
-        self._profile = LatticeProfile(DiscreteGaussians(groups)) if groups else None
+        self._profile = DiscreteGaussianProfile(DiscreteGaussians(groups)) if groups else None
 
     @property
     def groups(self) -> tuple[Coordinates, ...]:
@@ -130,24 +130,26 @@ class LatticeLoss(BallLoss):
 
     @property
     def step(self) -> Fraction:
-        """The step h of the lattice rho + h Z of losses, exactly; 0 if the two laws are the same."""
+        """The step h of the support rho + h Z of the loss, exactly; 0 if the two laws are the same."""
         return Fraction(0) if self._profile is None else self._profile.law.step
 
-    def times(self, other: LatticeLoss) -> LatticeLoss | None:
-        """The composition with another one, exactly; None if their common lattice is much finer than `FINEST`.
+    def times(self, other: DiscreteGaussianLoss) -> DiscreteGaussianLoss | None:
+        """The composition with another one, exactly; None if the support of the sum is much finer than `FINEST`.
 
-        The product of moved discrete Gaussians is one of them: the groups of both. Its lattice has as its step the
+        The product of moved discrete Gaussians is one of them: the groups of both. The step of its support is the
         largest number of which both steps are multiples.
         """
-        loss = LatticeLoss._of(grouped([(g.variance, g.shift, g.count) for g in (*self.groups, *other.groups)]))
+        loss = DiscreteGaussianLoss._of(
+            grouped([(g.variance, g.shift, g.count) for g in (*self.groups, *other.groups)])
+        )
         profile = loss._profile
         if profile is None or loss.step == self.step == other.step or profile.law.variance <= FINEST**2:
             return loss
         return None
 
-    def coordinates(self) -> list[tuple[LatticeLoss, int]]:
+    def coordinates(self) -> list[tuple[DiscreteGaussianLoss, int]]:
         """The loss of one coordinate of every group, with the number of such coordinates."""
-        return [(LatticeLoss.from_groups([(g.variance, g.shift, 1)]), g.count) for g in self.groups]
+        return [(DiscreteGaussianLoss.from_groups([(g.variance, g.shift, 1)]), g.count) for g in self.groups]
 
     def zcdp(self) -> float:
         """The zero-concentrated privacy parameter rho, to the nearest float64."""
@@ -158,7 +160,7 @@ class LatticeLoss(BallLoss):
 
         Above 1 the continuous formula is no bound for this release.
 
-        >>> LatticeLoss(1, 1, mu=1).certified_gaussian_ratio("2.8").lower > 1.107
+        >>> DiscreteGaussianLoss(1, 1, mu=1).certified_gaussian_ratio("2.8").lower > 1.107
         True
         """
         if self._profile is None:
@@ -182,7 +184,7 @@ class LatticeLoss(BallLoss):
     def tails(self, l: Array) -> LossTails:
         """The four tails at losses of shape (n,), with a relative error below `RELATIVE_ERROR`.
 
-        They are those of the lattice itself: a loss that is exactly an atom is not above itself.
+        They are exact about atoms: a loss that is exactly an atom is not above itself.
         """
         losses = finite_losses(l)
         if self._profile is None:
@@ -243,6 +245,10 @@ class LatticeLoss(BallLoss):
     def __repr__(self) -> str:
         text = ", ".join(f"({g.variance}, {g.shift}, {g.count})" for g in self.groups[:8])
         return f"LatticeLoss.from_groups([{text}{', ...' if len(self.groups) > 8 else ''}])"
+
+
+LatticeLoss = DiscreteGaussianLoss
+"""The name of earlier versions."""
 
 
 def _steps_above(law: DiscreteGaussians, losses: Array) -> Integers:

@@ -26,7 +26,7 @@ Coefficients = Callable[[acb], acb]
 
 
 @final
-class LatticeProfile:
+class DiscreteGaussianProfile:
     """Curves of the loss rho + h V. Every method gives at least ``bits`` accurate bits, or an exact ball.
 
     V is symmetric, and reflecting every coordinate at the middle of its two centres exchanges P and Q and negates L.
@@ -182,7 +182,7 @@ class LatticeProfile:
             if value.rel_accuracy_bits() >= bits:
                 return value
             goal *= 2
-        raise PrecisionExhausted("a lattice sum", _MAX_BITS, "the parameters are too extreme")
+        raise PrecisionExhausted("a sum over the support of the loss", _MAX_BITS, "the parameters are too extreme")
 
     def _contour(self, tilt: float, size: int, bits: int) -> Contour:
         rounded = 64 * -(-bits // 64)

@@ -31,8 +31,8 @@ from dpverdict.audit.losses.curves import ACCURACY, Curve, epsilon_ball, log_del
 from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
 from dpverdict.audit.losses.laplace.loss import interpolated
 from dpverdict.audit.losses.lattice.law import LatticePair
+from dpverdict.audit.losses.spherical.discretise import symmetric_lattice
 from dpverdict.audit.losses.spherical.integral import SphericalProfile
-from dpverdict.audit.losses.spherical.lattice import symmetric_lattice
 from dpverdict.audit.losses.spherical.law import RadialLaw, TailIntegral
 from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -362,7 +362,7 @@ class SphericalLoss(BallLoss):
         )
 
     def lattice(self, interval: float) -> LatticePair:
-        """Two laws on the multiples of ``interval`` that bracket this loss for certain: see `spherical_lattice`."""
+        """Two laws on the multiples of ``interval`` that bracket this loss for certain: see `symmetric_lattice`."""
         if self._profile is None:
             return PrivacyLoss.lattice(self, interval)
         assert self._unit_law is not None  # as the profile

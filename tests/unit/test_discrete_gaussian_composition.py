@@ -1,4 +1,4 @@
-"""Compositions of discrete Gaussian losses: exact on a common lattice, between bounds elsewhere."""
+"""Compositions of discrete Gaussian losses: exact while the support is coarse, between bounds elsewhere."""
 
 import json
 from fractions import Fraction
@@ -11,10 +11,10 @@ from flint import arb, arb_poly
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.composition import compose, explain_composition
-from dpverdict.audit.losses.discrete_gaussian import loss as lattice_loss
+from dpverdict.audit.losses.discrete_gaussian import loss as loss_module
 from dpverdict.audit.losses.discrete_gaussian.law import Coordinates, DiscreteGaussians, one_sided_tails
-from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
-from dpverdict.audit.losses.discrete_gaussian.profile import LatticeProfile
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
+from dpverdict.audit.losses.discrete_gaussian.profile import DiscreteGaussianProfile
 from dpverdict.audit.losses.domains import TINY
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import ball, exactly, precision
@@ -27,7 +27,9 @@ def one_by_one(params):
     """The correlated count release, composed of its d + 1 coordinates."""
     d, s, mu = params["d"], exactly(params["s"]), exactly(params["mu"])
     variance = (d + s) / mu**2
-    return compose(*[LatticeLoss.product([1], [variance])] * d, LatticeLoss.product([-1], [variance / s]))
+    return compose(
+        *[DiscreteGaussianLoss.product([1], [variance])] * d, DiscreteGaussianLoss.product([-1], [variance / s])
+    )
 
 
 def encloses(loss, case):
@@ -39,13 +41,13 @@ def encloses(loss, case):
 @pytest.mark.parametrize("case", SMALL, ids=lambda case: "-".join(map(str, case["params"].values())))
 def test_the_coordinates_of_a_release_compose_to_it(case):
     loss = one_by_one(case["params"])
-    assert isinstance(loss, LatticeLoss)
+    assert isinstance(loss, DiscreteGaussianLoss)
     assert encloses(loss, case)
 
 
 def test_a_coordinate_too_many_is_noticed():
     case = SMALL[1]
-    assert not encloses(compose(one_by_one(case["params"]), LatticeLoss.product([1], [1000])), case)
+    assert not encloses(compose(one_by_one(case["params"]), DiscreteGaussianLoss.product([1], [1000])), case)
 
 
 def direct(coordinates, epsilon):
@@ -73,9 +75,9 @@ def direct(coordinates, epsilon):
 
 @pytest.mark.parametrize("epsilon", ["-1", "0", "7/6", "4"])
 def test_a_common_lattice_gives_the_sum_over_all_outputs(epsilon):
-    first, second = LatticeLoss.product([1, 1], [2, 2]), LatticeLoss.product([1, 2], [3, 3])
+    first, second = DiscreteGaussianLoss.product([1, 1], [2, 2]), DiscreteGaussianLoss.product([1, 2], [3, 3])
     loss = compose(first, second, first)
-    assert isinstance(loss, LatticeLoss)
+    assert isinstance(loss, DiscreteGaussianLoss)
     assert loss.step == Fraction(1, 6)
     assert loss.rho == 2 * first.rho + second.rho
     coordinates = [(Fraction(2), 1)] * 4 + [(Fraction(3), 1), (Fraction(3), 2)]
@@ -87,7 +89,7 @@ def test_a_common_lattice_gives_the_sum_over_all_outputs(epsilon):
 
 
 def test_renyi_divergences_add():
-    losses = [LatticeLoss(3, 2, 1), LatticeLoss(2, 2, "0.5")]
+    losses = [DiscreteGaussianLoss(3, 2, 1), DiscreteGaussianLoss(2, 2, "0.5")]
     both = compose(*losses)
     for order in ("0.5", 2, "3.7"):
         parts = [loss.certified_renyi(order) for loss in losses]
@@ -97,11 +99,11 @@ def test_renyi_divergences_add():
 
 
 def test_lattices_that_have_none_in_common_are_bracketed(monkeypatch):
-    first, second = LatticeLoss(2, "3/2", 1), LatticeLoss(3, 2, 1)
+    first, second = DiscreteGaussianLoss(2, "3/2", 1), DiscreteGaussianLoss(3, 2, 1)
     truth = compose(first, second)
-    monkeypatch.setattr(lattice_loss, "FINEST", 3)
+    monkeypatch.setattr(loss_module, "FINEST", 3)
     loss = compose(first, second, GaussianLoss(0), LaplaceLoss([0]))
-    assert isinstance(truth, LatticeLoss)
+    assert isinstance(truth, DiscreteGaussianLoss)
     assert isinstance(loss, BoundedLoss)
     text = explain_composition(loss)
     assert "error ledger" in text
@@ -120,23 +122,23 @@ def test_lattices_that_have_none_in_common_are_bracketed(monkeypatch):
 
 
 def test_lattice_losses_compose_with_everything():
-    lattice = LatticeLoss(1, 1, 1)
+    lattice = DiscreteGaussianLoss(1, 1, 1)
     loss = compose(lattice, GaussianLoss("0.5"), LaplaceLoss(["0.3"]), lattice)
     assert isinstance(loss, BoundedLoss)
     assert len(loss.factors) == 3
     lower, upper = loss.delta_bounds(np.array([0.0]))
     assert compose(lattice, lattice).certified_delta(0).lower < lower < upper < lower * (1 + 1e-5)
     assert isinstance(compose(loss, DisjointLoss()), DisjointLoss)
-    assert isinstance(compose(lattice, GaussianLoss(0)), LatticeLoss)
-    assert compose(LatticeLoss(3, 1, 0), GaussianLoss(1)).delta(1) == GaussianLoss(1).delta(1)
+    assert isinstance(compose(lattice, GaussianLoss(0)), DiscreteGaussianLoss)
+    assert compose(DiscreteGaussianLoss(3, 1, 0), GaussianLoss(1)).delta(1) == GaussianLoss(1).delta(1)
     assert "step 0.5" in explain_composition(lattice)
 
 
 @pytest.mark.parametrize("variance", [Fraction(1, 1000), Fraction(1, 20), Fraction(2), Fraction(331, 3)])
 def test_the_tails_of_one_coordinate_are_as_accurate_as_they_say(variance):
-    profile = LatticeProfile(DiscreteGaussians((Coordinates(variance, 1, 1),)))
+    profile = DiscreteGaussianProfile(DiscreteGaussians((Coordinates(variance, 1, 1),)))
     firsts = np.unique(np.array([1, 2, 5, *(int(z * float(variance) ** 0.5) + 1 for z in (1, 6, 20, 37, 60))]))
     for first, value in zip(firsts.tolist(), one_sided_tails(variance, firsts).tolist(), strict=True):
         with precision(80):
             truth = profile.tail(first, 60)
-            assert abs(arb(value) - truth) <= truth * arb(lattice_loss.RELATIVE_ERROR) + arb(TINY)
+            assert abs(arb(value) - truth) <= truth * arb(loss_module.RELATIVE_ERROR) + arb(TINY)

@@ -13,11 +13,10 @@ from flint import arb, arb_poly
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpverdict.audit.losses.discrete_gaussian import law as lattice_contour
-from dpverdict.audit.losses.discrete_gaussian import law as lattice_gaussian
+from dpverdict.audit.losses.discrete_gaussian import law
 from dpverdict.audit.losses.discrete_gaussian.law import Contour
-from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss
-from dpverdict.audit.losses.discrete_gaussian.profile import LatticeProfile
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
+from dpverdict.audit.losses.discrete_gaussian.profile import DiscreteGaussianProfile
 from dpverdict.balls import ball, precision
 
 EXAMPLES = settings(max_examples=25, deadline=None)
@@ -88,7 +87,7 @@ def direct_beta(pairs, alpha):
 
 
 def loss_of(pairs):
-    return LatticeLoss.product([shift for _, shift in pairs], [variance for variance, _ in pairs])
+    return DiscreteGaussianLoss.product([shift for _, shift in pairs], [variance for variance, _ in pairs])
 
 
 def check_delta(pairs, epsilon):
@@ -181,7 +180,7 @@ def by_polynomials(dim, s, mu, epsilon):
 @pytest.mark.parametrize(("dim", "s", "mu", "epsilon"), [(10, "3", "1", "2"), (7, "5/2", "1.5", "0.5")])
 def test_many_coordinates_agree_with_powers_of_a_polynomial(dim, s, mu, epsilon):
     value = by_polynomials(dim, Fraction(s), Fraction(mu), Fraction(epsilon))
-    enclosure = LatticeLoss(dim, s, mu).certified_delta(epsilon)
+    enclosure = DiscreteGaussianLoss(dim, s, mu).certified_delta(epsilon)
     with precision(260):
         assert not value < arb(enclosure.lower)
         assert not value > arb(enclosure.upper)
@@ -200,20 +199,20 @@ def test_aliases_left_uncharged_are_caught(monkeypatch):
         return original(self, first, coefficients, further).mid()
 
     monkeypatch.setattr(Contour, "sum", uncharged)
-    monkeypatch.setattr(LatticeProfile, "_size", lambda *_: 8)
+    monkeypatch.setattr(DiscreteGaussianProfile, "_size", lambda *_: 8)
     with pytest.raises(AssertionError):
         check_delta(FAULTY, Fraction(1))
 
 
 def test_nodes_left_out_uncharged_are_caught(monkeypatch):
-    original = lattice_contour._select
-    monkeypatch.setattr(lattice_contour, "_select", lambda law, size, _bits: (original(law, size, 8)[0], arb(0)))
+    original = law._select
+    monkeypatch.setattr(law, "_select", lambda of, size, _bits: (original(of, size, 8)[0], arb(0)))
     with pytest.raises(AssertionError):
         check_delta([(Fraction(3), 1)], Fraction(1))
 
 
 def test_the_continuous_moment_is_caught(monkeypatch):
-    monkeypatch.setattr(lattice_gaussian, "_dual", lambda *_: arb(1))
+    monkeypatch.setattr(law, "_dual", lambda *_: arb(1))
     with pytest.raises(AssertionError):
         check_delta([(Fraction(1, 2), 1)], Fraction(1))
 
@@ -221,11 +220,11 @@ def test_the_continuous_moment_is_caught(monkeypatch):
 def test_a_standard_deviation_taken_for_a_variance_is_caught():
     with mpmath.workdps(DIGITS):
         truth = exact(direct_delta([(Fraction(4), 1)], Fraction(1)))
-    assert not LatticeLoss.product([1], [2]).certified_delta(1).contains(truth)
+    assert not DiscreteGaussianLoss.product([1], [2]).certified_delta(1).contains(truth)
 
 
 def test_s_in_place_of_its_root_is_caught():
     with mpmath.workdps(DIGITS):
         truth = exact(direct_delta([(Fraction(3), 1), (Fraction(3, 2), 1)], Fraction(1)))
-    assert LatticeLoss(1, 2, 1).certified_delta(1).contains(truth)
-    assert not LatticeLoss(1, 4, 1).certified_delta(1).contains(truth)
+    assert DiscreteGaussianLoss(1, 2, 1).certified_delta(1).contains(truth)
+    assert not DiscreteGaussianLoss(1, 4, 1).certified_delta(1).contains(truth)
