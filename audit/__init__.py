@@ -1,4 +1,4 @@
-"""Exact curves, worst neighbours, distinguishing tests, verdicts and reports."""
+"""What is true of a mechanism: exact curves, worst neighbours, distinguishing tests, verdicts and reports."""
 
 if __name__ != "dpverdict.audit":
     raise ImportError(
@@ -51,6 +51,8 @@ from dpverdict.audit.losses.lattice.custom import CustomLoss as CustomLoss
 from dpverdict.audit.losses.lattice.custom import additive_noise_loss as additive_noise_loss
 from dpverdict.audit.losses.lattice.custom import loss_from_cdfs as loss_from_cdfs
 from dpverdict.audit.losses.lattice.exchange import to_pld as to_pld
+from dpverdict.audit.losses.pld import Direction as Direction
+from dpverdict.audit.losses.pld import NegativeMass as NegativeMass
 from dpverdict.audit.losses.pld import from_pld as from_pld
 from dpverdict.audit.losses.spherical.events import apollonius_event as apollonius_event
 from dpverdict.audit.losses.spherical.events import ball_event as ball_event
@@ -67,3 +69,59 @@ from dpverdict.audit.runs.replay import Replay as Replay
 from dpverdict.audit.runs.replay import replay as replay
 from dpverdict.audit.runs.request import report_witness as report_witness
 from dpverdict.balls import Enclosure as Enclosure
+
+__all__ = [
+    # what is known exactly: the worst pair, the decision, and its evidence
+    "certify",
+    "worst_case",
+    "neighbour_loss",
+    "Verdict",
+    "Status",
+    "Certificate",
+    "Witness",
+    "WorstCase",
+    # the privacy loss of one pair: its curves, certified and in float64, and their composition
+    "PrivacyLoss",
+    "GaussianLoss",
+    "LaplaceLoss",
+    "LatticeLoss",
+    "SphericalLoss",
+    "compose",
+    "additive_noise_loss",
+    "loss_from_cdfs",
+    "Enclosure",
+    # exchange with dp_accounting
+    "to_pld",
+    "from_pld",
+    "Direction",
+    "NegativeMass",
+    "dp_event",
+    "loss_event",
+    # what releases show: distinguishing tests, and the search for what to test
+    "distinguish",
+    "distinguish_sequentially",
+    "distinguish_scores",
+    "distinguish_one_run",
+    "search_neighbours",
+    "find_float_leak",
+    "DistinguishingTest",
+    "SequentialTest",
+    # what a look inside an implementation shows
+    "check_embedding",
+    "grey_box_checks",
+    # an audit from request to report
+    "audit_mechanism",
+    "audit_callable",
+    "Sampling",
+    "Report",
+    # witnesses, and their check on fresh releases
+    "read_witness",
+    "write_witness",
+    "report_witness",
+    "replay",
+]
+"""What the pages use; every other name imported above can be imported from here as well."""
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
