@@ -13,7 +13,7 @@ from dpverdict.audit.reports.report import Report
 
 Reports = dict[str, Report]
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"' style='x"
-tools = runpy.run_path(str(Path(__file__).parents[1] / "browser.py"))
+tools = runpy.run_path(str(Path(__file__).parents[3] / "browser.py"))
 
 
 def words(html: str) -> str:
@@ -84,7 +84,7 @@ def test_a_card_needs_no_style_sheet(reports: Reports) -> None:
 
 @pytest.mark.skipif(tools["CHROMIUM"] is None, reason="chromium is not installed")
 def test_a_browser_shows_every_card_in_light_and_dark_and_on_a_phone(reports: Reports, tmp_path: Path) -> None:
-    checks = runpy.run_path(str(Path(__file__).with_name("test_report_browser.py")))
+    checks = runpy.run_path(str(Path(__file__).with_name("test_html_browser.py")))
     page = tmp_path / "notebook.html"
     with tools["Browser"](tmp_path / "profile") as browser:
         for dark, ground, ink in ((False, "#fff", "#111"), (True, "#111", "#ddd")):

@@ -20,7 +20,7 @@ from dpverdict.mechanisms.queries.vote_ellipse import VoteEllipse, vote_eigenval
 
 ERROR = 1e-9
 N = 40_000
-oracle = runpy.run_path(str(Path(__file__).parents[1] / "exact_covariance.py"))
+oracle = runpy.run_path(str(Path(__file__).parents[3] / "exact_covariance.py"))
 
 
 @pytest.mark.parametrize("d", range(2, 6))

@@ -19,7 +19,7 @@ from dpverdict.proofs import statements
 from dpverdict.proofs.ledger.faces import render_html as render_ledger
 from dpverdict.proofs.ledger.ledger import Ledger, make_ledger
 
-tools = runpy.run_path(str(Path(__file__).parents[1] / "browser.py"))
+tools = runpy.run_path(str(Path(__file__).parents[3] / "browser.py"))
 Browser = Any  # of tools, which are loaded by path
 KINDS = ["CERTIFIED", "REFUTED", "INCONCLUSIVE", "black box, refuted", "plan", "ledger"]
 PAPER = 718  # pixels between the margins of an A4 sheet, as Chromium prints it

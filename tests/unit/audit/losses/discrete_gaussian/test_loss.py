@@ -19,7 +19,7 @@ from dpverdict.audit.losses.domains import TINY
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import ball, exactly, precision
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors/disc_gauss_profile.json").read_text(encoding="utf-8"))
+VECTORS = json.loads((Path(__file__).parents[4] / "vectors/disc_gauss_profile.json").read_text(encoding="utf-8"))
 SMALL = [case for case in VECTORS["cases"] if case["params"]["d"] <= 10]
 
 

@@ -27,7 +27,7 @@ OTHERS = [DiagonalNoise(scales=np.array([0.5, 3.0, 1e-3])), FirstEtaNoise(dim=3,
 REGULAR: list[Noise] = [*SHARED, *GROUPED, *OTHERS]
 
 
-oracle = runpy.run_path(str(Path(__file__).parents[1] / "exact_covariance.py"))
+oracle = runpy.run_path(str(Path(__file__).parents[3] / "exact_covariance.py"))
 covariance_of_the_sampler: Callable[[Noise], list[list[Fraction]]] = oracle["covariance_of_the_sampler"]
 as_matrix = oracle["as_matrix"]
 

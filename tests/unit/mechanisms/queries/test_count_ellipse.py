@@ -26,7 +26,7 @@ from dpverdict.mechanisms.queries.count_ellipse import CountEllipse, largest_opt
 
 ERROR = 1e-9
 N = 40_000
-oracle = runpy.run_path(str(Path(__file__).parents[1] / "exact_covariance.py"))
+oracle = runpy.run_path(str(Path(__file__).parents[3] / "exact_covariance.py"))
 
 
 def squared(loss: object) -> Fraction:

@@ -24,7 +24,7 @@ NUMBERS = ("poster.line1", "lem3.1", "lem3.4", "lem3.6", "fig2", "alg2.replaceme
 SCHEMA = json.loads(
     resources.files("dpverdict.proofs.ledger").joinpath("ledger.schema.json").read_text(encoding="utf-8")
 )
-EXAMPLE = Path(__file__).parents[2] / "examples" / "statement_of_another_paper.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "statement_of_another_paper.py"
 
 
 @pytest.fixture(scope="module")
