@@ -14,8 +14,10 @@ from typing import Final, Literal, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverdict.cards import card
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.text import at_least
 
 DOUBLE_MODE: Final = (
     "double: events are sets of the float64 numbers that the mechanism returned, so a leak through their rounding "
@@ -40,6 +42,22 @@ def grid_of(mode: str) -> float:
     """The grid that `mode_of` put into words; 0 for float64 numbers as they are."""
     found = re.search("multiple of ([^ ]+)", mode)
     return 0.0 if found is None else float(found[1])
+
+
+def status_of_test(*, refuted: bool) -> str:
+    """The name of the status that a test leads to: it can refute, never certify."""
+    return "REFUTED" if refuted else "INCONCLUSIVE"
+
+
+def answer_of_test(claim: Guarantee, error_probability: float, *, refuted: bool) -> str:
+    """What a test says of the claim, in a sentence."""
+    if refuted:
+        return (
+            f"The claim {claim.describe()} is false, unless a test with error probability {error_probability:g} erred."
+        )
+    return (
+        f"Nothing against {claim.describe()} was found in the samples; a test can refute a claim, but never certify it."
+    )
 
 
 class Order(enum.Enum):
@@ -265,11 +283,29 @@ class DistinguishingTest:
             f"score: {self.score}"
         )
 
+    @property
+    def answer(self) -> str:
+        """One sentence: what the test says of the claim."""
+        return answer_of_test(self.claim, self.error_probability, refuted=self.refuted)
+
+    def key_facts(self) -> dict[str, str]:
+        """The bounds, by name."""
+        said = f"from {self.samples} samples, error probability {self.error_probability:g}"
+        found = {f"Lower bound of mu {said}": f"at least {at_least(self.mu_lower, 5)}"}
+        if self.epsilon_lower is not None and self.delta is not None:
+            epsilon = f"at least {at_least(self.epsilon_lower, 5)} at delta = {self.delta:.6g}"
+            return {f"Lower bound of epsilon {said}": epsilon} | found
+        return found
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from dpverdict.audit.reports.html import card
-
-        return card(self)
+        return card(
+            status=status_of_test(refuted=self.refuted),
+            name=self.mechanism,
+            claim=self.claim.describe(),
+            answer=self.answer,
+            evidence={"statistical": self.key_facts()},
+        )
 
     def to_dict(self) -> dict[str, object]:
         """The result as JSON-ready data: no NaN; an infinite threshold is the string "inf" or "-inf"."""

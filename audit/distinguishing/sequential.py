@@ -31,12 +31,13 @@ from dpverdict.audit.distinguishing.fixed_size import (
     checked_samples,
     samplers,
 )
-from dpverdict.audit.distinguishing.result import DOUBLE_MODE, mode_of
+from dpverdict.audit.distinguishing.result import DOUBLE_MODE, answer_of_test, mode_of, status_of_test
 from dpverdict.audit.distinguishing.witness_document import evidence_of, sequential_document
 from dpverdict.audit.scores.portfolio import claimed_score, learn_scores, payoff_of_claim, tuned
 from dpverdict.audit.scores.score import Score, as_score
 from dpverdict.audit.statistics.betting import BoundGrid, Mixture, bettor
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, batched
+from dpverdict.cards import card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
@@ -201,9 +202,25 @@ class SequentialTest:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from dpverdict.audit.reports.html import card
+        return card(
+            status=status_of_test(refuted=self.refuted),
+            name=self.mechanism,
+            claim=self.claim.describe(),
+            answer=self.answer,
+            evidence={"statistical": self.key_facts()},
+        )
 
-        return card(self)
+    @property
+    def answer(self) -> str:
+        """One sentence: what the test says of the claim."""
+        return answer_of_test(self.claim, self.error_probability, refuted=self.refuted)
+
+    def key_facts(self) -> dict[str, str]:
+        """How many pairs it took, by name."""
+        said = f"error probability {self.error_probability:g}"
+        if self.stopped_at is not None:
+            return {f"Pairs of releases until the claim fell, {said}": str(self.stopped_at)}
+        return {f"Pairs of releases with nothing against the claim, {said}": str(self.samples)}
 
     def summary(self) -> str:
         """One line: outcome, claim, error probability, wealth, pairs."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import NoReturn, final
 
 from dpverdict.balls import Enclosure
+from dpverdict.cards import card
 from dpverdict.errors import NotCertified
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
+from dpverdict.numerics.text import shown
 
 
 class Status(enum.Enum):
@@ -114,8 +116,43 @@ class Verdict:
             detail = self.witness.statement
         return f"{self.status.name}: {self.mechanism} claims {self.claim.describe()}: {detail}"
 
+    @property
+    def answer(self) -> str:
+        """One sentence: why the status is what it is."""
+        if self.certificate is not None:
+            return f"Certified by {self.certificate.method}: {_sentence(self.certificate.statement)}"
+        if self.witness is not None:
+            return f"The claim {self.claim.describe()} is false: {_sentence(self.witness.statement)}"
+        return f"Neither shown nor refuted: {_sentence(str(self.reason))}"
+
+    def key_facts(self) -> dict[str, str]:
+        """What was found, by name: numbers rounded away from the claim's favour, in words; empty if undecided."""
+        if self.certificate is not None:
+            return {
+                "attained": shown(self.certificate.value),
+                "allowed": shown(self.certificate.bound),
+                "worst neighbours": self.certificate.worst_case,
+                "assumed": "; ".join(self.certificate.assumptions),
+            }
+        if self.witness is not None:
+            return {
+                "neighbours": self.witness.difference,
+                "event": self.witness.event,
+                "its probability": shown(self.witness.probability),
+                "on the neighbour": shown(self.witness.neighbour_probability),
+            }
+        return {}
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from dpverdict.audit.reports.html import card
+        return card(
+            status=self.status.name,
+            name=self.mechanism,
+            claim=self.claim.describe(),
+            answer=self.answer,
+            evidence={"exact": self.key_facts()},
+        )
 
-        return card(self)
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else text + "."

@@ -1,7 +1,8 @@
 """One audit, one object: the claim, the exact evidence, the statistical evidence, and what it takes to run it again.
 
-A `Report` has three faces: `report_terminal.print_report`, `report_json.write_json` and `report_html.write_html`. All
-three say the same; none computes a bound of its own, and none puts exact and statistical evidence in one table.
+A `Report` has three faces: `terminal.print_report`, `to_json.write_json` and `html.write_html`. All three say the
+same; none computes a bound of its own, and
+none puts exact and statistical evidence in one table.
 """
 
 from __future__ import annotations
@@ -10,20 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from dpverdict.audit.distinguishing.low_bits import FloatLeak
 from dpverdict.audit.distinguishing.result import DistinguishingTest
+from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.exact.verdict import Status, Verdict
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
 from dpverdict.audit.implementation.embedding import EmbeddingCheck
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
+from dpverdict.cards import card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
-from dpverdict.numerics.text import at_least
-
-if TYPE_CHECKING:
-    from dpverdict.audit.distinguishing.sequential import SequentialTest
+from dpverdict.numerics.text import at_least, shown
 
 EXIT_CODES: Final[Mapping[Status, int]] = {Status.CERTIFIED: 0, Status.REFUTED: 1, Status.INCONCLUSIVE: 3}
 """What the command line returns to the shell; 2 is a usage error."""
@@ -161,24 +161,35 @@ class Report:
         """One sentence: why the status is what it is."""
         if self.disagreement is not None:
             return self.disagreement
-        verdict, claim = self.verdict, self.claim.describe()
-        if verdict is not None and verdict.certificate is not None:
-            return f"Certified by {verdict.certificate.method}: {_sentence(verdict.certificate.statement)}"
-        if verdict is not None and verdict.witness is not None:
-            return f"The claim {claim} is false: {_sentence(verdict.witness.statement)}"
-        test = next((one for one in (self.test, self.sequential) if one is not None and one.refuted), None)
-        if test is not None:
-            return f"The claim {claim} is false, unless a test with error probability {test.error_probability:g} erred."
-        if verdict is not None and verdict.reason is not None:
-            return f"Neither shown nor refuted: {_sentence(verdict.reason)}"
-        return f"Nothing against {claim} was found in the samples; a test can refute a claim, but never certify it."
+        tests = [one for one in (self.test, self.sequential) if one is not None]
+        refuting = [one for one in tests if one.refuted]
+        if self.verdict is not None and (self.verdict.status is not Status.INCONCLUSIVE or not refuting):
+            return self.verdict.answer
+        return (refuting or tests)[0].answer
+
+    def key_facts(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The numbers to read first, by name: the exact parameter, and the bounds from samples."""
+        exact: dict[str, str] = {}
+        mu = None if self.worst is None else gdp_parameter(self.worst.loss)
+        if self.worst is not None and mu is not None:
+            name = "Exact mu of the worst neighbours" if self.worst.exact else "Mu of any neighbours, at most"
+            exact[name] = shown(mu, 10)
+        statistical: dict[str, str] = {}
+        for test in (self.test, self.sequential):
+            if test is not None:
+                statistical |= test.key_facts()
+        return exact, statistical
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from dpverdict.audit.reports.html import card
-
-        return card(self)
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith(".") else text + "."
+        exact, statistical = self.key_facts()
+        return card(
+            status=self.status.name,
+            name=self.name,
+            claim=self.claim.describe(),
+            answer=self.answer,
+            evidence={
+                "exact": exact | (self.verdict.key_facts() if self.verdict is not None else {}),
+                "statistical": statistical,
+            },
+        )

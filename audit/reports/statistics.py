@@ -6,15 +6,13 @@ The part of a report about a sequential test: how many pairs it took, and what w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from dpverdict.audit.distinguishing.result import DistinguishingTest, Event, LedgerRow, Order, Role, StatisticalWitness
+from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.reports.drawing import Box
 from dpverdict.audit.reports.parts import Evidence, Section, Table, facts
 from dpverdict.numerics.text import at_least, at_most
-
-if TYPE_CHECKING:
-    from dpverdict.audit.distinguishing.sequential import SequentialTest
 
 
 @final
@@ -100,17 +98,6 @@ def statistics_section(test: DistinguishingTest, agreement: str | None) -> Secti
         text=text,
         tables=tuple(tables),
     )
-
-
-def statistical_tiles(test: DistinguishingTest) -> dict[str, str]:
-    """The numbers to read first, by name."""
-    said = f"from {test.samples} samples, error probability {test.error_probability:g}"
-    tiles = {f"Lower bound of mu {said}": f"at least {at_least(test.mu_lower, 5)}"}
-    if test.epsilon_lower is not None and test.delta is not None:
-        tiles = {
-            f"Lower bound of epsilon {said}": f"at least {at_least(test.epsilon_lower, 5)} at delta = {test.delta:.6g}"
-        } | tiles
-    return tiles
 
 
 def measured_boxes(test: DistinguishingTest) -> list[Box]:
@@ -228,14 +215,6 @@ def sequential_section(test: SequentialTest) -> Section:
         text=text,
         tables=tuple(tables),
     )
-
-
-def sequential_tiles(test: SequentialTest) -> dict[str, str]:
-    """The numbers to read first, by name."""
-    said = f"error probability {test.error_probability:g}"
-    if test.stopped_at is not None:
-        return {f"Pairs of releases until the claim fell, {said}": str(test.stopped_at)}
-    return {f"Pairs of releases with nothing against the claim, {said}": str(test.samples)}
 
 
 def _bounds(test: SequentialTest) -> dict[str, str]:

@@ -21,9 +21,7 @@ FACES = {"dpverdict", *(f"dpverdict.{name}" for name in FOLDERS), "dpverdict.mec
 """Rooms whose ``__init__`` says more than its sentence: the public names, and the list of the zoo."""
 
 LAYERS = {
-    "dpverdict": (
-        "errors cards balls numerics checks mechanisms audit proofs selftest testing strategies pytest_plugin cli"
-    ),
+    "dpverdict": ("errors cards balls numerics checks mechanisms audit proofs testing strategies pytest_plugin cli"),
     "dpverdict.mechanisms": "core queries streams broken",
     "dpverdict.audit": "losses trials statistics scores exact distinguishing implementation reports runs comparisons",
     "dpverdict.audit.losses": (
@@ -154,12 +152,11 @@ def not_one_sentence(root: Path) -> list[str]:
     return found
 
 
-@pytest.mark.xfail(reason="results reach up to the reports for their cards, and the papers list their parts")
+@pytest.mark.xfail(reason="the papers list their parts")
 def test_every_module_imports_only_what_is_below_it() -> None:
     assert violations(ROOT) == []
 
 
-@pytest.mark.xfail(reason="results reach up to the reports for their cards, and the papers list their parts")
 def test_no_circle_is_drawn() -> None:
     assert circles(ROOT) == []
 
@@ -168,7 +165,7 @@ def test_no_room_is_crowded() -> None:
     assert crowded(ROOT) == []
 
 
-@pytest.mark.xfail(reason="results reach up to the reports for their cards, and the papers list their parts")
+@pytest.mark.xfail(reason="the papers list their parts")
 def test_a_room_is_one_sentence() -> None:
     assert not_one_sentence(ROOT) == []
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from dpverdict import selftest
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.cli import selftest
 from dpverdict.cli.application import main
 from dpverdict.mechanisms.broken import by_name
 from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian

@@ -16,10 +16,11 @@ import typer
 from dpverdict import __version__
 from dpverdict.cli.audit import audit, replay
 from dpverdict.cli.curve import curve
-from dpverdict.cli.listing import list_mechanisms, selftest
+from dpverdict.cli.listing import list_mechanisms
 from dpverdict.cli.prove import prove
 from dpverdict.cli.run import run
 from dpverdict.cli.scores import scores
+from dpverdict.cli.selftest import selftest
 from dpverdict.errors import DpverdictError
 
 USAGE_ERROR: Final = 2

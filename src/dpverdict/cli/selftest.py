@@ -10,6 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
+import typer
+
+from dpverdict.cli.session import reader_may_leave
+
 ERROR_PROBABILITY: Final = 1e-9
 SAMPLES: Final = 5_000
 SEED: Final = 20250131
@@ -41,13 +45,30 @@ def checks() -> tuple[SelfCheck, ...]:
     )
 
 
-def carry_out() -> Iterator[tuple[SelfCheck, bool, str]]:
+def self_checks() -> Iterator[tuple[SelfCheck, bool, str]]:
     """Run the checks one by one: the check, whether it passed, and what it found."""
     for check in checks():
         try:
             yield check, True, check.run()
         except Exception as error:  # whatever is wrong with an installation must be reported, not raised
             yield check, False, " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def selftest() -> None:
+    """Check in seconds that this installation finds what it must find, and nothing where nothing is.
+
+    Exit codes: 0 every check passed, 1 one did not.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    console, failed = Console(highlight=False), 0
+    with reader_may_leave():
+        for check, passed, found in self_checks():
+            failed += not passed
+            mark = Text("ok    ", style="green") if passed else Text("FAILED", style="bold red")
+            console.print(Text.assemble(mark, f" {check.name}: {found}"))
+    raise typer.Exit(1 if failed else 0)
 
 
 def _must(condition: bool, problem: str) -> None:
