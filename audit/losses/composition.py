@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import final
 
@@ -54,8 +54,8 @@ def compose(*losses: Factor) -> PrivacyLoss:
     Enclosure([0.072646224343138124, 0.072646224343138139])
     """
     factors = _Factors()
-    for loss in losses:
-        factors.add(loss)
+    for loss, count in _counted((loss, 1) for loss in losses):
+        factors.add(loss, count)
     return factors.composed()
 
 
@@ -88,35 +88,34 @@ def explain_composition(loss: PrivacyLoss) -> str:
 
 @final
 class _Factors:
-    """The factors of a composition, sorted by kind."""
+    """The factors of a composition with the number of times each occurs, sorted by kind."""
 
     __slots__ = ("_discrete", "_disjoint", "_others", "_shifts", "_squares")
 
     def __init__(self) -> None:
-        self._squares: list[Real] = []
+        self._squares: list[tuple[Real, int]] = []
         self._shifts: Counter[Fraction] = Counter()
-        self._others: list[Factor] = []
+        self._others: list[tuple[Factor, int]] = []
         self._discrete: list[DiscreteGaussianLoss] = []
         self._disjoint = False
 
-    def add(self, loss: object) -> None:
+    def add(self, loss: object, count: int) -> None:
         if isinstance(loss, ComposedLoss):
-            self.add(loss.gaussian)
-            self.add(loss.laplace)
+            self.add(loss.gaussian, count)
+            self.add(loss.laplace, count)
         elif isinstance(loss, BoundedLoss):
-            for factor, count in loss.factors:
-                for _ in range(count):
-                    self.add(factor)
+            for factor, times in loss.factors:
+                self.add(factor, times * count)
         elif isinstance(loss, GaussianLoss):
-            self._squares.append(loss.mu_squared)
+            self._squares.append((loss.mu_squared, count))
         elif isinstance(loss, LaplaceLoss):
-            self._shifts.update(dict(loss.groups))
+            self._shifts.update({shift: times * count for shift, times in loss.groups})
         elif isinstance(loss, DiscreteGaussianLoss):
-            self._add_discrete(loss)
+            self._add_discrete(loss.power(count))
         elif isinstance(loss, DisjointLoss):
             self._disjoint = True
         elif isinstance(loss, PrivacyLoss | CustomLoss):
-            self._others.append(loss)
+            self._others.append((loss, count))
         else:
             raise InvalidValue("losses", loss, "privacy losses", "give each loss as an argument: compose(*losses)")
 
@@ -133,33 +132,39 @@ class _Factors:
         if self._disjoint:
             return DisjointLoss()
         gaussian = GaussianLoss.from_squared(_sum(self._squares))
-        laplace = LaplaceLoss(list(self._shifts.elements())) if self._shifts else None
+        laplace = LaplaceLoss.grouped(self._shifts.items()) if self._shifts else None
         has_gaussian = gaussian.mu_squared.rational != 0
-        others = [*(loss for loss in self._discrete if loss.groups), *self._others]
+        others = [*((loss, 1) for loss in self._discrete if loss.groups), *self._others]
         if others:
-            parts: list[Factor] = [gaussian] if has_gaussian else []
-            parts += [] if laplace is None or not laplace.groups else [laplace]
+            parts: list[tuple[Factor, int]] = [(gaussian, 1)] if has_gaussian else []
+            parts += [] if laplace is None or not laplace.groups else [(laplace, 1)]
             return _by_loss_distribution([*parts, *others])
         if laplace is None:
             return gaussian
         return ComposedLoss(gaussian, laplace) if has_gaussian else laplace
 
 
-def _by_loss_distribution(factors: Sequence[Factor]) -> PrivacyLoss:
-    """The composition of factors that have no route of their own: equal ones counted, by identity."""
-    if len(factors) == 1 and isinstance(factors[0], PrivacyLoss):
-        return factors[0]
+def _counted(factors: Iterable[tuple[Factor, int]]) -> list[tuple[Factor, int]]:
+    """The factors in order, each once, with the number of times it occurs: equal means the same object."""
     counts: dict[int, tuple[Factor, int]] = {}
-    for factor in factors:
-        counts[id(factor)] = factor, counts.get(id(factor), (factor, 0))[1] + 1
-    return BoundedLoss(list(counts.values()))
+    for factor, count in factors:
+        counts[id(factor)] = factor, counts.get(id(factor), (factor, 0))[1] + count
+    return list(counts.values())
 
 
-def _sum(squares: Sequence[Real]) -> Real:
-    """The sum, exact if every term is rational."""
-    rational = sum((square.rational for square in squares if square.rational is not None), Fraction(0))
-    irrational = [square for square in squares if square.rational is None]
+def _by_loss_distribution(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
+    """The composition of factors that have no route of their own."""
+    counted = _counted(factors)
+    if len(counted) == 1 and counted[0][1] == 1 and isinstance(counted[0][0], PrivacyLoss):
+        return counted[0][0]
+    return BoundedLoss(counted)
+
+
+def _sum(squares: Sequence[tuple[Real, int]]) -> Real:
+    """The sum of the squares, each taken so many times; exact if every term is rational."""
+    rational = sum((square.rational * n for square, n in squares if square.rational is not None), Fraction(0))
+    irrational = [(square, n) for square, n in squares if square.rational is None]
     if not irrational:
         return Real.of(rational)
     known = Real.of(rational)
-    return Real(lambda: sum((square.ball() for square in irrational), start=known.ball()))
+    return Real(lambda: sum((square.ball() * n for square, n in irrational), start=known.ball()))

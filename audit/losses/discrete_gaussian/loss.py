@@ -147,6 +147,14 @@ class DiscreteGaussianLoss(BallLoss):
             return loss
         return None
 
+    def power(self, count: int) -> DiscreteGaussianLoss:
+        """The composition of so many copies of this loss, exactly."""
+        return (
+            self
+            if count == 1
+            else DiscreteGaussianLoss._of(grouped([(g.variance, g.shift, g.count * count) for g in self.groups]))
+        )
+
     def coordinates(self) -> list[tuple[DiscreteGaussianLoss, int]]:
         """The loss of one coordinate of every group, with the number of such coordinates."""
         return [(DiscreteGaussianLoss.from_groups([(g.variance, g.shift, 1)]), g.count) for g in self.groups]
