@@ -46,12 +46,12 @@ LOSSES: dict[str, PrivacyLoss] = {
     "random direction": SphericalLoss(5, RandomDirectionGaussian(5)),
     "isotropic laplace": SphericalLoss(3, IsotropicLaplace(1)),
     "distribution": from_pld(GaussianLoss(1).to_pld(0.05).pessimistic),
-    "lattice": DiscreteGaussianLoss(1, 1, 1),
-    "lattice, narrow": DiscreteGaussianLoss.product([1], ["1/10"]),
-    "lattice, none": DiscreteGaussianLoss(1, 1, 0),
-    "lattices": compose(DiscreteGaussianLoss(1, 1, 1), DiscreteGaussianLoss.product([2], [3])),
+    "discrete": DiscreteGaussianLoss(1, 1, 1),
+    "discrete, narrow": DiscreteGaussianLoss.product([1], ["1/10"]),
+    "discrete, none": DiscreteGaussianLoss(1, 1, 0),
+    "discretes": compose(DiscreteGaussianLoss(1, 1, 1), DiscreteGaussianLoss.product([2], [3])),
 }
-TRIVIAL = ("equal laws", "laplace, none", "lattice, none")
+TRIVIAL = ("equal laws", "laplace, none", "discrete, none")
 SYMMETRIC = [name for name in LOSSES if name not in ("disjoint", "distribution")]
 WITH_TAILS = [name for name in LOSSES if name not in ("disjoint", "distribution", *TRIVIAL)]
 EPSILONS: list[Exact] = ["-5", "-1", "-0.3", 0, "1e-9", "0.2", "0.5", "0.9", "1.4", "3"]

@@ -252,7 +252,7 @@ class DiscreteGaussianLoss(BallLoss):
 
     def __repr__(self) -> str:
         text = ", ".join(f"({g.variance}, {g.shift}, {g.count})" for g in self.groups[:8])
-        return f"LatticeLoss.from_groups([{text}{', ...' if len(self.groups) > 8 else ''}])"
+        return f"DiscreteGaussianLoss.from_groups([{text}{', ...' if len(self.groups) > 8 else ''}])"
 
 
 LatticeLoss = DiscreteGaussianLoss
