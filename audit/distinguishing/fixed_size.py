@@ -143,7 +143,7 @@ def distinguish(
         samples=total,
         explored=explored,
         seed=p.seed,
-        grid=grid,
+        grid=p.grid,
     )
 
 

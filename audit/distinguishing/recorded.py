@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -34,7 +33,6 @@ from dpverdict.audit.distinguishing.fixed_size import FEWEST_SAMPLES, check_clai
 from dpverdict.audit.distinguishing.result import (
     COMPATIBLE,
     CONTRADICTS,
-    RECORDED_MODE,
     CurveRegion,
     DistinguishingTest,
     LedgerRow,
@@ -132,7 +130,7 @@ def distinguish_scores(
             inequality=inequality(row, claim),
         )
 
-    found = conclude(
+    return conclude(
         plan,
         decide_rows(plan, confirming),
         exploring=exploring,
@@ -143,8 +141,8 @@ def distinguish_scores(
         samples=total,
         explored=explored,
         seed=seed,
+        grid=None,
     )
-    return replace(found, mode=RECORDED_MODE)
 
 
 def checked_scores(values: ArrayLike, name: str, *, fewest: int = FEWEST_SAMPLES) -> Array:
@@ -285,7 +283,7 @@ def distinguish_one_run(
             beta_upper=empty,
             error_probability=error,
         ),
-        mode=RECORDED_MODE,
+        grid=None,
     )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import enum
 import math
-import re
 from dataclasses import dataclass, field
 from typing import Final, Literal, NoReturn, final
 
@@ -23,25 +22,24 @@ DOUBLE_MODE: Final = (
     "double: events are sets of the float64 numbers that the mechanism returned, so a leak through their rounding "
     "counts; nothing was searched for in their low bits"
 )
-
-
 RECORDED_MODE: Final = "recorded: the scores are those that were given; no mechanism was run"
 
 CONTRADICTS: Final = "contradicts the claim"
 COMPATIBLE: Final = "does not contradict the claim"
 
 
-def mode_of(grid: float) -> str:
-    """What an output is, in words: a float64 number, or a real number, of which only a rounded value is looked at."""
-    if not grid:
+def mode_of(grid: float | None) -> str:
+    """What an output is, in words.
+
+    Args:
+        grid: to whose multiples outputs were rounded before anything looked at them; 0 for the float64 numbers as they
+            are; None for scores that were recorded elsewhere.
+    """
+    if grid is None:
+        return RECORDED_MODE
+    if grid == 0:
         return DOUBLE_MODE
     return f"real: every output was rounded to a multiple of {grid!r} before anything looked at it"
-
-
-def grid_of(mode: str) -> float:
-    """The grid that `mode_of` put into words; 0 for float64 numbers as they are."""
-    found = re.search("multiple of ([^ ]+)", mode)
-    return 0.0 if found is None else float(found[1])
 
 
 def status_of_test(*, refuted: bool) -> str:
@@ -234,7 +232,8 @@ class DistinguishingTest:
         witness: present if and only if the claim is refuted.
         ledger: one row per statement; the shares of the rows of the test sum to ``error_probability``, rounded down.
         region: where the trade-off function lies.
-        mode: what an output is.
+        grid: to whose multiples outputs were rounded before anything looked at them; 0 for the float64 numbers as they
+            are; None for scores that were recorded elsewhere: no mechanism was run.
     """
 
     refuted: bool
@@ -252,7 +251,7 @@ class DistinguishingTest:
     witness: StatisticalWitness | None
     ledger: tuple[LedgerRow, ...]
     region: CurveRegion
-    mode: str = DOUBLE_MODE
+    grid: float | None = 0.0
 
     def __post_init__(self) -> None:
         if self.refuted != (self.witness is not None):
@@ -266,7 +265,12 @@ class DistinguishingTest:
     @property
     def recorded(self) -> bool:
         """Whether it is about scores that were recorded elsewhere: no mechanism was run."""
-        return self.mode == RECORDED_MODE
+        return self.grid is None
+
+    @property
+    def mode(self) -> str:
+        """What an output is, in words."""
+        return mode_of(self.grid)
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a DistinguishingTest can refute, never certify; read test.refuted")

@@ -26,7 +26,6 @@ from dpverdict.audit.distinguishing.result import (
     LedgerRow,
     Role,
     StatisticalWitness,
-    mode_of,
 )
 from dpverdict.audit.scores.portfolio import payoff_of_claim
 from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
@@ -281,7 +280,7 @@ def conclude(
     samples: int,
     explored: int,
     seed: int,
-    grid: float = 0.0,
+    grid: float | None,
 ) -> DistinguishingTest:
     """The result of an audit whose rows are decided.
 
@@ -296,7 +295,7 @@ def conclude(
         samples: per dataset, everything included.
         explored: of those, the ones that were explored.
         seed: of every random number.
-        grid: to which outputs were rounded.
+        grid: to which outputs were rounded, see `DistinguishingTest`.
     """
     broken = [row for row in rows if row.is_contradiction]
     # An event is easier to check than a mean, so it is shown if one suffices.
@@ -323,7 +322,7 @@ def conclude(
         witness=None if chosen is None else witness(chosen),
         ledger=(*rows, region_row(region)),
         region=region,
-        mode=mode_of(grid),
+        grid=grid,
     )
 
 

@@ -31,7 +31,7 @@ from dpverdict.audit.distinguishing.fixed_size import (
     checked_samples,
     samplers,
 )
-from dpverdict.audit.distinguishing.result import DOUBLE_MODE, answer_of_test, mode_of, status_of_test
+from dpverdict.audit.distinguishing.result import answer_of_test, mode_of, status_of_test
 from dpverdict.audit.distinguishing.witness_document import evidence_of, sequential_document
 from dpverdict.audit.scores.portfolio import claimed_score, learn_scores, payoff_of_claim, tuned
 from dpverdict.audit.scores.score import Score, as_score
@@ -148,7 +148,8 @@ class SequentialTest:
         witness: the document of the refutation, see `sequential_witness`, for `write_witness` and `replay`; None if not
             refuted.
         state: give it to the next call to go on; JSON-ready.
-        mode: what an output is.
+        grid: to whose multiples outputs were rounded before anything looked at them; 0 for the float64 numbers as they
+            are.
         mu_lower: exceeds the true mu with at most the error probability, however often one looks; 0 says nothing; None
             unless the claim is one of mu-GDP. A test ends when its claim is refuted, so it is seldom far above it.
         epsilon_lower: the same of epsilon at the delta of the claim; None unless that is pure or approximate DP.
@@ -167,7 +168,7 @@ class SequentialTest:
     p_value: float
     witness: dict[str, Any] | None
     state: dict[str, object]
-    mode: str = DOUBLE_MODE
+    grid: float = 0.0
     mu_lower: float | None = None
     epsilon_lower: float | None = None
 
@@ -175,6 +176,11 @@ class SequentialTest:
     def kind(self) -> Literal["statistical"]:
         """The kind of this evidence."""
         return "statistical"
+
+    @property
+    def mode(self) -> str:
+        """What an output is, in words."""
+        return mode_of(self.grid)
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a SequentialTest can refute, never certify; read test.refuted")
@@ -322,7 +328,6 @@ def distinguish_sequentially(
         p=p,
         q=q,
         claim=claim,
-        mode=mode_of(grid),
         level=error,
         bounds={"mu_lower": bounds["mu"], "epsilon_lower": bounds["epsilon"], "delta": checked_delta(None, claim)},
         samples=done,
@@ -341,7 +346,7 @@ def distinguish_sequentially(
         e_value=mixture.e_value,
         p_value=min(1.0, mixture.p_value),
         witness=witness,
-        mode=mode_of(grid),
+        grid=p.grid,
         mu_lower=bounds["mu"],
         epsilon_lower=bounds["epsilon"],
         state={

@@ -30,6 +30,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverdict.audit.distinguishing.result import mode_of
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.betting import Mixture
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
@@ -207,7 +208,6 @@ def sequential_document(
     p: Sampler,
     q: Sampler,
     claim: Guarantee,
-    mode: str,
     level: float,
     bounds: Mapping[str, float | None],
     samples: int,
@@ -223,7 +223,6 @@ def sequential_document(
         p: the mechanism on the dataset.
         q: on the neighbour.
         claim: what fell.
-        mode: what an output is, in words.
         level: the error probability.
         bounds: the lower bounds, by name.
         samples: pairs in all.
@@ -244,7 +243,7 @@ def sequential_document(
             "source_sha256": source,
         },
         "datasets": {"dataset": dataset_fields(p.dataset), "neighbour": dataset_fields(q.dataset)},
-        "mode": mode,
+        "mode": mode_of(p.grid),
         "grid": p.grid,
         "kind": KIND,
         "evidence": kept,

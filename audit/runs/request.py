@@ -16,7 +16,7 @@ from dp_accounting import NeighboringRelation
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.neighbour_search import Domain, NeighbourSearch, search_neighbours
-from dpverdict.audit.distinguishing.result import DistinguishingTest, grid_of
+from dpverdict.audit.distinguishing.result import DistinguishingTest
 from dpverdict.audit.distinguishing.witness_document import (
     FORMAT,
     VERSION,
@@ -320,7 +320,7 @@ def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
         },
         "datasets": {name: dataset_fields(data) for name, data in zip(("dataset", "neighbour"), pair, strict=True)},
         "mode": "float64, bit for bit" if kind == "low bits" else "" if test is None else test.mode,
-        "grid": 0.0 if test is None or kind == "low bits" else grid_of(test.mode),
+        "grid": 0.0 if test is None or test.grid is None or kind == "low bits" else test.grid,
         "kind": kind,
         "evidence": dict(evidence),
         "score": test.witness.score if test is not None and test.witness is not None else None,

@@ -33,6 +33,7 @@ def test_a_leak_in_the_low_bits_counts_for_doubles_and_not_for_reals() -> None:
         for grid in (0.0, GRID)
     ]
     assert [test.refuted for test in found] == [True, False]
+    assert [test.grid for test in found] == [0.0, GRID]
     assert found[0].mode == DOUBLE_MODE
     assert repr(GRID) in found[1].mode
     assert found[1].mode.startswith("real")
@@ -42,6 +43,7 @@ def test_the_sequential_test_says_which_too() -> None:
     test = distinguish_sequentially(
         leaky, PAIR, PureDP(1), error_probability=1e-9, most_samples=500, seed=1, grid=GRID, score=low_bits
     )
+    assert test.grid == GRID
     assert test.mode.startswith("real")
     assert not test.refuted
     with pytest.raises(InvalidValue):  # the state is of a test of rounded outputs
