@@ -19,17 +19,16 @@ from scipy import special
 from dpverdict.audit.distinguishing.result import (
     COMPATIBLE,
     CONTRADICTS,
-    Counts,
     CurveRegion,
     Event,
     LedgerRow,
-    Order,
     Role,
 )
 from dpverdict.audit.statistics.joint_test import (
     EXACT_UP_TO,
+    Counts,
     Method,
-    TwoCounts,
+    Order,
     default_method,
     epsilon_lower,
     joint_p,
@@ -158,11 +157,9 @@ def promised_by(
 ) -> float:
     """The bound that one event promises, as `choose_event` reckons it."""
     z = -float(special.ndtri(error_probability / 2))
-    counts = count(event, dataset_scores, neighbour_scores)
-    hits, of = (counts.dataset_count, counts.neighbour_count), (counts.dataset_trials, counts.neighbour_trials)
-    first, second = (0, 1) if event.order is Order.DATASET_FIRST else (1, 0)
-    p = _wilson(_wilson(np.array(hits[first] / of[first]), of[first], -quantity.caution), trials, -z)
-    q = _wilson(_wilson(np.array(hits[second] / of[second]), of[second], quantity.caution), trials, z)
+    first, first_trials, second, second_trials = count(event, dataset_scores, neighbour_scores).four
+    p = _wilson(_wilson(np.array(first / first_trials), first_trials, -quantity.caution), trials, -z)
+    q = _wilson(_wilson(np.array(second / second_trials), second_trials, quantity.caution), trials, z)
     return float(quantity.promise(p, q))
 
 
@@ -178,17 +175,12 @@ def _cuts(above: Array, below: Array, pooled: Array) -> NDArray[np.int64]:
 
 
 def count(event: Event, dataset_scores: Array, neighbour_scores: Array) -> Counts:
-    """How often the event happened on each dataset."""
-    hits = [
-        s >= event.threshold if event.order is Order.DATASET_FIRST else s <= event.threshold
-        for s in (dataset_scores, neighbour_scores)
-    ]
-    return Counts(
-        dataset_count=int(np.count_nonzero(hits[0])),
-        dataset_trials=len(dataset_scores),
-        neighbour_count=int(np.count_nonzero(hits[1])),
-        neighbour_trials=len(neighbour_scores),
-    )
+    """How often the event happened on each dataset, that of the law under which it is likely first."""
+    if event.order is Order.DATASET_FIRST:
+        hits = [int(np.count_nonzero(scores >= event.threshold)) for scores in (dataset_scores, neighbour_scores)]
+        return Counts(hits[0], len(dataset_scores), hits[1], len(neighbour_scores), event.order)
+    hits = [int(np.count_nonzero(scores <= event.threshold)) for scores in (neighbour_scores, dataset_scores)]
+    return Counts(hits[0], len(neighbour_scores), hits[1], len(dataset_scores), event.order)
 
 
 def region_thresholds(dataset_scores: Array, neighbour_scores: Array) -> Array:
@@ -277,7 +269,7 @@ class EventTest:
         self, mu: Fraction, dataset_scores: Array, neighbour_scores: Array, trials: int, share: float
     ) -> bool:
         """Whether, going by explored scores, a bound at that share reaches `MOST` of the way from mu to the truth."""
-        counts = _in_order(self.event, count(self.event, dataset_scores, neighbour_scores))
+        counts = count(self.event, dataset_scores, neighbour_scores)
         above, below = counts.first / counts.first_trials, counts.second / counts.second_trials
         if not (0 < below < 1 and 0 < above < 1):
             return False
@@ -298,19 +290,18 @@ class EventTest:
             beyond: the share of another row that has refuted the claim, to be used again for larger mu; 0 for none.
         """
         counts = count(self.event, dataset_scores, neighbour_scores)
-        two = _in_order(self.event, counts)
-        method = default_method(two)
-        if self.share < SMALLEST_ASYMPTOTIC and EXACT_UP_TO < two.first_trials <= EXACT_IF_RARE_UP_TO:
+        method = default_method(counts)
+        if self.share < SMALLEST_ASYMPTOTIC and EXACT_UP_TO < counts.first_trials <= EXACT_IF_RARE_UP_TO:
             method = Method.EXACT
         at: float | None
         if self.epsilon is not None:
             spent = max(self.share, beyond)
-            bounding = method if spent == self.share else default_method(two)
-            bound = mu_lower(two, epsilon=self.epsilon, level=spent, method=bounding)
+            bounding = method if spent == self.share else default_method(counts)
+            bound = mu_lower(counts, epsilon=self.epsilon, level=spent, method=bounding)
             at, allowed, what = self.epsilon, float(claim.delta_upper(self.epsilon)), "mu_lower"
         else:
             assert self.delta is not None
-            bound = epsilon_lower(two, delta=self.delta, level=self.share, method=method)
+            bound = epsilon_lower(counts, delta=self.delta, level=self.share, method=method)
             at, allowed, what = (
                 _claimed_epsilon(claim, self.delta),
                 self.delta,
@@ -320,7 +311,7 @@ class EventTest:
         # nested.
         p = 1.0
         if at is not None and allowed < 1:
-            p = joint_p(two, epsilon=at, delta=allowed, level=self.share, method=method)
+            p = joint_p(counts, epsilon=at, delta=allowed, level=self.share, method=method)
         first, second = ("P", "Q") if self.event.order is Order.DATASET_FIRST else ("Q", "P")
         event = self.event.describe()
         return LedgerRow(
@@ -361,8 +352,8 @@ def plan_mu(dataset_scores: Array, neighbour_scores: Array, *, trials: int, shar
         for one in (event, middle)
     )
     chosen = middle if plain > 0 and most <= CLEARLY * plain else event
-    two = _in_order(chosen, count(chosen, dataset_scores, neighbour_scores))
-    p, q = (two.first + 0.5) / (two.first_trials + 1), (two.second + 0.5) / (two.second_trials + 1)
+    counts = count(chosen, dataset_scores, neighbour_scores)
+    p, q = (counts.first + 0.5) / (counts.first_trials + 1), (counts.second + 0.5) / (counts.second_trials + 1)
     line = touching_epsilon(p, q)
     if chosen == middle and abs(line) < STRAIGHT:
         line = 0.0
@@ -391,8 +382,3 @@ def _claimed_epsilon(claim: Guarantee, delta: float) -> float | None:
         middle = (low + high) / 2
         low, high = (low, middle) if claim.delta_upper(middle) <= delta else (middle, high)
     return high
-
-
-def _in_order(event: Event, counts: Counts) -> TwoCounts:
-    two = TwoCounts(counts.dataset_count, counts.dataset_trials, counts.neighbour_count, counts.neighbour_trials)
-    return two if event.order is Order.DATASET_FIRST else two.swapped

@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpverdict.audit.distinguishing.fixed_size import check_claim, checked_error, checked_samples, samplers
-from dpverdict.audit.distinguishing.result import Order
-from dpverdict.audit.statistics.joint_test import TwoCounts, epsilon_lower, joint_p
+from dpverdict.audit.statistics.joint_test import Counts, Order, epsilon_lower, joint_p
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import InvalidValue
@@ -239,7 +238,7 @@ class FloatLeak:
     delta: float
     event: Finite | None
     order: Order
-    counts: TwoCounts | None
+    counts: Counts | None
     tested_at: float
     samples: int
     seed: int
@@ -346,10 +345,10 @@ def _candidates(learned: tuple[Array, Array], centres: tuple[float, ...]) -> Ite
             yield from ((event, order) for event in found)
 
 
-def _counts(event: Finite, order: Order, outputs: tuple[Array, Array]) -> TwoCounts:
+def _counts(event: Finite, order: Order, outputs: tuple[Array, Array]) -> Counts:
     first, second = outputs if order is Order.DATASET_FIRST else outputs[::-1]
     found = [int(event.contains(side).sum()) for side in (first, second)]
-    return TwoCounts(found[0], len(first), found[1], len(second))
+    return Counts(found[0], len(first), found[1], len(second), order)
 
 
 def _chosen(

@@ -13,6 +13,7 @@ from typing import Final, Literal, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverdict.audit.statistics.joint_test import Counts, Order
 from dpverdict.cards import card
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.numerics.arrays import Array
@@ -58,13 +59,6 @@ def answer_of_test(claim: Guarantee, error_probability: float, *, refuted: bool)
     )
 
 
-class Order(enum.Enum):
-    """Which law the event is likely under; a claim about a neighbouring relation covers both orders."""
-
-    DATASET_FIRST = "dataset against neighbour"
-    NEIGHBOUR_FIRST = "neighbour against dataset"
-
-
 class Role(enum.Enum):
     """What a row of the ledger is for."""
 
@@ -83,17 +77,6 @@ class Event:
     def describe(self) -> str:
         """The event in one line."""
         return f"score {'>=' if self.order is Order.DATASET_FIRST else '<='} {self.threshold!r}"
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """How often an event happened, and in how many trials, on each dataset."""
-
-    dataset_count: int
-    dataset_trials: int
-    neighbour_count: int
-    neighbour_trials: int
 
 
 @final
@@ -176,7 +159,8 @@ class CurveRegion:
     """Where the trade-off function lies: with alpha = Q(score >= t) and beta = P(score < t), for K thresholds at once.
 
     Every (alpha, beta) lies in its rectangle, all K together, except with ``error_probability``. The trade-off function
-    of the pair is convex and no test does better, so it lies below `beta_upper_at` everywhere.
+    of the pair is convex and no test does better, so it lies below the lower convex hull of (0, 1), (1, 0) and the
+    outer corners (alpha_upper, beta_upper).
 
     Attributes:
         thresholds, alpha_lower, alpha_upper, beta_lower, beta_upper: shape (K,).
@@ -189,25 +173,6 @@ class CurveRegion:
     beta_lower: Array
     beta_upper: Array
     error_probability: float
-
-    def beta_upper_at(self, alpha: Array) -> Array:
-        """An upper confidence band on the whole trade-off function, at levels in [0, 1]: shape (n,) to (n,).
-
-        The lower convex hull of (0, 1), (1, 0) and the outer corners (alpha_upper, beta_upper) of the rectangles, for
-        all alpha at once with ``error_probability``; moved up by a few units in the last place.
-        """
-        corners = sorted(
-            {(0.0, 1.0), (1.0, 0.0), *zip(self.alpha_upper.tolist(), self.beta_upper.tolist(), strict=True)}
-        )
-        hull: list[tuple[float, float]] = []
-        for x, y in corners:
-            while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (x - hull[-2][0]) >= (y - hull[-2][1]) * (
-                hull[-1][0] - hull[-2][0]
-            ):
-                hull.pop()
-            hull.append((x, y))
-        band: Array = np.interp(alpha, [x for x, _ in hull], [y for _, y in hull])
-        return np.minimum(band + 1e-15, 1.0)
 
 
 @final
@@ -359,10 +324,10 @@ def _row(row: LedgerRow) -> dict[str, object]:
         "threshold": event and _number(event.threshold),
         "method": row.method,
         "error_share": row.error_share,
-        "dataset_count": counts and counts.dataset_count,
-        "dataset_trials": counts and counts.dataset_trials,
-        "neighbour_count": counts and counts.neighbour_count,
-        "neighbour_trials": counts and counts.neighbour_trials,
+        "dataset_count": counts and counts.of_dataset[0],
+        "dataset_trials": counts and counts.of_dataset[1],
+        "neighbour_count": counts and counts.of_neighbour[0],
+        "neighbour_trials": counts and counts.of_neighbour[1],
         "probability_lower": row.probability_lower,
         "probability_upper": row.probability_upper,
         "bound": row.bound,

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dpverdict.audit.distinguishing.low_bits import FloatLeak
-from dpverdict.audit.distinguishing.result import Order
 from dpverdict.audit.exact.verdict import Certificate, Witness
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
 from dpverdict.audit.implementation.embedding import EmbeddingCheck, Finding
@@ -19,6 +18,7 @@ from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.reports.parts import Evidence, Section, Table, facts, stated_deltas, stated_profile
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.statistics import sequential_section, statistics_section
+from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.numerics.text import at_least, at_most, decimal, shown
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
-from dpverdict.audit.distinguishing.result import DistinguishingTest, Event, LedgerRow, Order, Role, StatisticalWitness
+from dpverdict.audit.distinguishing.result import DistinguishingTest, Event, LedgerRow, Role, StatisticalWitness
 from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.reports.drawing import Box
 from dpverdict.audit.reports.parts import Evidence, Section, Table, facts
+from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.numerics.text import at_least, at_most
 
 
@@ -141,8 +142,8 @@ def _ledger_row(row: LedgerRow) -> tuple[str, ...]:
     if row.event is not None:
         tested = f"score {_comparison(row.event)} {row.event.threshold:.6g} ({row.score})"
     if row.counts is not None:
-        dataset = f"{row.counts.dataset_count} of {row.counts.dataset_trials}"
-        neighbour = f"{row.counts.neighbour_count} of {row.counts.neighbour_trials}"
+        dataset = "{} of {}".format(*row.counts.of_dataset)
+        neighbour = "{} of {}".format(*row.counts.of_neighbour)
     if row.payoff is not None:
         tested = f"{row.payoff['kind']} payoff ({row.score})"
         dataset, neighbour = f"mean {row.payoff['dataset_mean']:.6g}", f"mean {row.payoff['neighbour_mean']:.6g}"
@@ -169,8 +170,8 @@ def _witness_table(witness: StatisticalWitness, words: Words) -> Table:
     if row.counts is not None:
         counts = row.counts
         first, second = words.sides
-        named[first] = f"{counts.dataset_count} times in {counts.dataset_trials} {words.drawn}"
-        named[second] = f"{counts.neighbour_count} times in {counts.neighbour_trials} {words.drawn}"
+        named[first] = "{} times in {} {}".format(*counts.of_dataset, words.drawn)
+        named[second] = "{} times in {} {}".format(*counts.of_neighbour, words.drawn)
     if row.payoff is not None:
         named["payoff"] = ", ".join(f"{name} {_short(value)}" for name, value in row.payoff.items())
     named["decided on trials"] = row.confirmed

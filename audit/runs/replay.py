@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from dpverdict.audit.distinguishing.events import count
 from dpverdict.audit.distinguishing.fixed_size import checked_error, samplers
 from dpverdict.audit.distinguishing.low_bits import Finite, LowBits, Multiples, Values
-from dpverdict.audit.distinguishing.result import Event, Order
+from dpverdict.audit.distinguishing.result import Event
 from dpverdict.audit.distinguishing.sequential import next_end
 from dpverdict.audit.distinguishing.witness_document import KIND as SEQUENTIAL
 from dpverdict.audit.distinguishing.witness_document import UNSTATED, array_hash, source_hash
@@ -39,7 +39,7 @@ from dpverdict.audit.scores.learned import ChainedScore, SplineScore
 from dpverdict.audit.scores.score import CallableScore, LinearScore, Score
 from dpverdict.audit.scores.trees import TreeScore
 from dpverdict.audit.statistics.betting import bettor
-from dpverdict.audit.statistics.joint_test import TwoCounts, joint_p
+from dpverdict.audit.statistics.joint_test import Counts, Order, joint_p
 from dpverdict.audit.statistics.means import payoff_test
 from dpverdict.audit.statistics.payoffs import CurvePayoff, DivergencePayoff, Payoff, SymmetricPayoff, divergence_upper
 from dpverdict.audit.trials.catalogue import find
@@ -324,7 +324,7 @@ def _replay(
         if kind == "event":
             chosen = Event(order=Order(evidence["order"]), threshold=float(evidence["threshold"]))
             counts = count(chosen, x, y)
-            hits = [counts.dataset_count, counts.neighbour_count]
+            hits = [counts.of_dataset[0], counts.of_neighbour[0]]
             p_value = _event_p(claim, chosen.order, hits, trials, float(evidence["epsilon"]), level)
             found = f"{chosen.describe()} in {hits[0]} and {hits[1]} releases"
         elif kind == "payoff":
@@ -352,7 +352,7 @@ def _event_p(claim: Guarantee, order: Order, hits: list[int], trials: int, epsil
     allowed = float(claim.delta_upper(np.array(epsilon)))
     if allowed >= 1:
         return 1.0
-    return joint_p(TwoCounts(first, trials, second, trials), epsilon=epsilon, delta=allowed, level=level)
+    return joint_p(Counts(first, trials, second, trials), epsilon=epsilon, delta=allowed, level=level)
 
 
 def _payoff(claim: Guarantee, data: Mapping[str, Any]) -> Payoff:

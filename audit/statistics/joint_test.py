@@ -65,10 +65,19 @@ class Method(enum.Enum):
     CLOPPER_PEARSON = "two Clopper-Pearson bounds, half the level each"
 
 
+class Order(enum.Enum):
+    """Which law the event is likely under; a claim about a neighbouring relation covers both orders."""
+
+    DATASET_FIRST = "dataset against neighbour"
+    NEIGHBOUR_FIRST = "neighbour against dataset"
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class TwoCounts:
+class Counts:
     """Counts of one event: ``first`` of ``first_trials`` under P, ``second`` of ``second_trials`` under Q.
+
+    ``order`` says which of the two laws is that of the dataset: P, if it comes first.
 
     Raises:
         InvalidValue: a count that is not a whole number between 0 and its trials, or no trials.
@@ -78,6 +87,7 @@ class TwoCounts:
     first_trials: int
     second: int
     second_trials: int
+    order: Order = Order.DATASET_FIRST
 
     def __post_init__(self) -> None:
         for name, k, n in (("first", self.first, self.first_trials), ("second", self.second, self.second_trials)):
@@ -91,16 +101,14 @@ class TwoCounts:
         return self.first, self.first_trials, self.second, self.second_trials
 
     @property
-    def complement_swapped(self) -> TwoCounts:
-        """The complement of the event with the two laws exchanged: the other half of a symmetric claim."""
-        return TwoCounts(
-            self.second_trials - self.second, self.second_trials, self.first_trials - self.first, self.first_trials
-        )
+    def of_dataset(self) -> tuple[int, int]:
+        """How often the event happened on the dataset, and in how many trials."""
+        return self.four[:2] if self.order is Order.DATASET_FIRST else self.four[2:]
 
     @property
-    def swapped(self) -> TwoCounts:
-        """The same event with the two laws exchanged."""
-        return TwoCounts(self.second, self.second_trials, self.first, self.first_trials)
+    def of_neighbour(self) -> tuple[int, int]:
+        """The same of the neighbour."""
+        return self.four[2:] if self.order is Order.DATASET_FIRST else self.four[:2]
 
 
 def signed_root(
@@ -152,14 +160,14 @@ def _times_log(count: Array, ratio: Array) -> Array:
     return np.where(count > 0, count * np.log(np.where(count > 0, ratio, 1.0)), 0.0)
 
 
-def default_method(counts: TwoCounts) -> Method:
+def default_method(counts: Counts) -> Method:
     """Exact if a count of the event or of its complement is below 50, or a side has at most 10000 trials."""
     fewest = min(counts.first, counts.first_trials - counts.first, counts.second, counts.second_trials - counts.second)
     small = fewest < FEWEST_COUNTS or min(counts.first_trials, counts.second_trials) <= EXACT_UP_TO
     return Method.EXACT if small else Method.ASYMPTOTIC
 
 
-def joint_p(counts: TwoCounts, *, epsilon: float, delta: float, level: float, method: Method | None = None) -> float:
+def joint_p(counts: Counts, *, epsilon: float, delta: float, level: float, method: Method | None = None) -> float:
     """A p-value for H0: p - e^epsilon q <= delta.
 
     Args:
@@ -187,7 +195,7 @@ def joint_p(counts: TwoCounts, *, epsilon: float, delta: float, level: float, me
             return _clopper_pearson_p(counts, epsilon, delta)
 
 
-def exact_p(counts: TwoCounts, epsilon: float, delta: float, gamma: float, level: float) -> float:
+def exact_p(counts: Counts, epsilon: float, delta: float, gamma: float, level: float) -> float:
     """sup of P(z >= observed z) over q in a Clopper-Pearson interval of confidence 1 - gamma and p <= delta + e^eps q.
 
     Plus gamma. Because z increases in K_P and decreases in K_Q, the extreme tables are {K_P >= m(K_Q)} with m not
@@ -341,7 +349,7 @@ def _smallest_extreme(j: Integers, n_p: int, n_q: int, epsilon: float, delta: fl
     return search(j, found[before] - 1, found[after], guess)
 
 
-def _clopper_pearson_p(counts: TwoCounts, epsilon: float, delta: float) -> float:
+def _clopper_pearson_p(counts: Counts, epsilon: float, delta: float) -> float:
     """The smallest level at which p_lower - e^epsilon q_upper > delta, rounded up by at most 1e-6 of itself."""
 
     def rejected(level: float) -> bool:
@@ -369,7 +377,7 @@ _MARGIN: Final = 5e-3
 """In units of z: how far beyond the expected solution the next p-value is asked, to enclose it."""
 
 
-def epsilon_lower(counts: TwoCounts, *, delta: float, level: float, method: Method | None = None) -> float:
+def epsilon_lower(counts: Counts, *, delta: float, level: float, method: Method | None = None) -> float:
     """Exceeds the smallest epsilon with p <= e^epsilon q + delta with probability at most ``level``; 0 says nothing.
 
     Args:
@@ -394,7 +402,7 @@ def epsilon_lower(counts: TwoCounts, *, delta: float, level: float, method: Meth
     )
 
 
-def delta_lower(counts: TwoCounts, *, epsilon: float, level: float, method: Method | None = None) -> float:
+def delta_lower(counts: Counts, *, epsilon: float, level: float, method: Method | None = None) -> float:
     """Exceeds the smallest delta with p <= e^epsilon q + delta with probability at most ``level``; 0 says nothing."""
     p, q = counts.first / counts.first_trials, counts.second / counts.second_trials
     most = min(p - math.exp(epsilon) * q, 1 - 2.0**-53)
@@ -409,7 +417,7 @@ def delta_lower(counts: TwoCounts, *, epsilon: float, level: float, method: Meth
     )
 
 
-def mu_lower(counts: TwoCounts, *, epsilon: float, level: float, method: Method | None = None) -> float:
+def mu_lower(counts: Counts, *, epsilon: float, level: float, method: Method | None = None) -> float:
     """Exceeds the smallest mu for which both laws are mu-GDP with probability at most ``level``; 0 says nothing.
 
     mu-GDP implies (epsilon, delta_G(mu, epsilon))-DP at every epsilon; the bound is the largest mu for which that is

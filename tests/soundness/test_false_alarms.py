@@ -15,7 +15,7 @@ from scipy import stats
 from dpverdict.audit.distinguishing import events as event_rows
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.scores.score import Score
-from dpverdict.audit.statistics.joint_test import TwoCounts
+from dpverdict.audit.statistics.joint_test import Counts
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.audit.trials.run import Sampler
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
@@ -157,7 +157,7 @@ def test_choosing_the_threshold_on_the_confirming_trials_is_caught(seed: int) ->
 
 
 def test_frequencies_in_place_of_a_test_are_caught(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    def frequency(counts: TwoCounts, *, epsilon: float, delta: float, **_: object) -> float:
+    def frequency(counts: Counts, *, epsilon: float, delta: float, **_: object) -> float:
         p, q = counts.first / counts.first_trials, counts.second / counts.second_trials
         return float(p - np.exp(epsilon) * q <= delta)
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit.statistics.joint_test import Method, TwoCounts, delta_lower, epsilon_lower, joint_p, signed_root
+from dpverdict.audit.statistics.joint_test import Counts, Method, delta_lower, epsilon_lower, joint_p, signed_root
 
 LEVEL = 0.05
 GRID = [(1.0, 0.127), (1.0, 0.0), (3.0, 1e-5), (0.1, 1e-5), (0.0, 0.383), (-0.5, 0.2)]
 
 
-def critical_counts(n: int, most: int, rejected: Callable[[TwoCounts], bool]) -> np.ndarray:
+def critical_counts(n: int, most: int, rejected: Callable[[Counts], bool]) -> np.ndarray:
     """For each K_Q in 0..most the smallest K_P that is rejected; n + 1 if none is. Rejection is monotone in K_P.
 
     It is found in steps of 1, 2, 4, .. from that of the K_Q before, which is seldom far, and then by halving.
@@ -27,7 +27,7 @@ def critical_counts(n: int, most: int, rejected: Callable[[TwoCounts], bool]) ->
         low, high, step = -1, n + 1, 1
         at = min(found[-1] if found else n // 2, n)
         while high - low > 1:
-            if rejected(TwoCounts(at, n, k_q, n)):
+            if rejected(Counts(at, n, k_q, n)):
                 high = at
             else:
                 low = at
@@ -56,7 +56,7 @@ def size(n: int, epsilon: float, delta: float, critical: np.ndarray) -> float:
 @pytest.mark.parametrize(("epsilon", "delta"), GRID)
 @pytest.mark.parametrize("n", [12, 20])
 def test_the_exact_test_keeps_its_level(n: int, epsilon: float, delta: float) -> None:
-    def rejected(counts: TwoCounts) -> bool:
+    def rejected(counts: Counts) -> bool:
         return joint_p(counts, epsilon=epsilon, delta=delta, level=LEVEL) <= LEVEL
 
     assert size(n, epsilon, delta, critical_counts(n, n, rejected)) <= LEVEL
@@ -64,7 +64,7 @@ def test_the_exact_test_keeps_its_level(n: int, epsilon: float, delta: float) ->
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(3.0, 1e-5), pytest.param(1.0, 0.0, marks=pytest.mark.slow)])
 def test_the_exact_test_keeps_its_level_where_the_expected_count_is_near_two(epsilon: float, delta: float) -> None:
-    def rejected(counts: TwoCounts) -> bool:
+    def rejected(counts: Counts) -> bool:
         return joint_p(counts, epsilon=epsilon, delta=delta, level=LEVEL) <= LEVEL
 
     assert size(1000, epsilon, delta, critical_counts(1000, 9, rejected)) <= LEVEL
@@ -75,7 +75,7 @@ def test_the_exact_test_keeps_its_level_where_the_expected_count_is_near_two(eps
 @pytest.mark.parametrize("n", [100, 200])
 @pytest.mark.parametrize("level", [0.05, 1e-3, 1e-6])
 def test_the_exact_test_keeps_every_level_on_larger_tables(n: int, epsilon: float, delta: float, level: float) -> None:
-    def rejected(counts: TwoCounts) -> bool:
+    def rejected(counts: Counts) -> bool:
         return joint_p(counts, epsilon=epsilon, delta=delta, level=level) <= level
 
     assert size(n, epsilon, delta, critical_counts(n, n, rejected)) <= level
@@ -83,7 +83,7 @@ def test_the_exact_test_keeps_every_level_on_larger_tables(n: int, epsilon: floa
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.127), (3.0, 1e-5)])
 def test_two_clopper_pearson_bounds_keep_the_level_and_waste_it(epsilon: float, delta: float) -> None:
-    def rejected(counts: TwoCounts) -> bool:
+    def rejected(counts: Counts) -> bool:
         return joint_p(counts, epsilon=epsilon, delta=delta, level=LEVEL, method=Method.CLOPPER_PEARSON) <= LEVEL
 
     assert size(20, epsilon, delta, critical_counts(20, 20, rejected)) <= LEVEL / 2
@@ -97,7 +97,7 @@ def test_the_asymptotic_test_is_caught_where_counts_are_small() -> None:
     assert size(1000, 3.0, 1e-5, critical) == pytest.approx(0.161, abs=2e-3)
     for count in (0, 3, 49):
         p = [
-            joint_p(TwoCounts(300, 1000, count, 1000), epsilon=3.0, delta=1e-5, level=LEVEL, method=method)
+            joint_p(Counts(300, 1000, count, 1000), epsilon=3.0, delta=1e-5, level=LEVEL, method=method)
             for method in (None, Method.EXACT)
         ]
         assert p[0] == p[1]
@@ -108,7 +108,7 @@ def test_the_bounds_exceed_the_truth_no_more_often_than_stated(epsilon: float, d
     """By enumeration: the laws are exactly at (epsilon, delta); the bounds are computed on every table."""
     n = 5
     k = np.arange(n + 1)
-    tables = [TwoCounts(int(a), n, int(b), n) for a in k for b in k]
+    tables = [Counts(int(a), n, int(b), n) for a in k for b in k]
     wrong_epsilon = np.array([epsilon_lower(c, delta=delta, level=LEVEL) > epsilon for c in tables]).reshape(n + 1, -1)
     wrong_delta = np.array([delta_lower(c, epsilon=epsilon, level=LEVEL) > delta for c in tables]).reshape(n + 1, -1)
     for q in np.linspace(0.01, (1 - delta) * math.exp(-epsilon), 25):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.distinguishing.events import EventTest, choose_event, mu_quantity, plan_mu, promised_by
-from dpverdict.audit.distinguishing.result import Event, Order
+from dpverdict.audit.distinguishing.result import Event
+from dpverdict.audit.statistics.joint_test import Order
 
 
 def gaussian(mu: float, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

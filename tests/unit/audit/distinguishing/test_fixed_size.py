@@ -12,8 +12,9 @@ import pytest
 
 from dpverdict.audit.distinguishing.events import choose_event, epsilon_bound, mu_bound, mu_quantity
 from dpverdict.audit.distinguishing.fixed_size import distinguish
-from dpverdict.audit.distinguishing.result import Counts, DistinguishingTest, Event, Order, Role
+from dpverdict.audit.distinguishing.result import CurveRegion, DistinguishingTest, Event, Role
 from dpverdict.audit.exact.verdict import Verdict
+from dpverdict.audit.statistics.joint_test import Counts, Order
 from dpverdict.audit.trials.run import AnyMechanism, batched
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
@@ -109,7 +110,8 @@ def test_an_event_of_either_order_is_found(swap: bool) -> None:
     event, counts = found(test)
     assert event.order is (Order.NEIGHBOUR_FIRST if swap else Order.DATASET_FIRST)
     # The event is the 9 and at most a few of the largest other values that exploration did not see on both sides.
-    assert (counts.dataset_count if swap else counts.neighbour_count) < 0.02 * counts.dataset_trials
+    assert counts.second < 0.02 * counts.second_trials
+    assert counts.second == (counts.of_dataset if swap else counts.of_neighbour)[0]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,7 @@ def test_outputs_without_overlap_are_refuted_with_finite_numbers(
     assert math.isfinite(test.mu_lower)
     assert test.epsilon_lower is not None
     assert math.isfinite(test.epsilon_lower)
-    assert {counts.dataset_count, counts.neighbour_count} == {0, 2000 - test.explored}
+    assert {counts.first, counts.second} == {0, 2000 - test.explored}
 
 
 def test_a_deterministic_release_that_ignores_the_data_is_not_refuted() -> None:
@@ -178,7 +180,7 @@ def test_the_ledger_spends_the_error_probability_and_no_more(claim: Guarantee, d
     for row in test.ledger[:-1]:
         assert (row.counts is None) == (row.payoff is not None)
         if row.counts is not None:
-            assert row.counts.dataset_trials == row.counts.neighbour_trials == test.samples - test.explored
+            assert row.counts.first_trials == row.counts.second_trials == test.samples - test.explored
 
 
 def test_a_known_score_decides_on_all_trials_and_a_learned_one_on_fresh_ones() -> None:
@@ -217,15 +219,30 @@ def test_the_p_value_is_where_the_decision_turns() -> None:
     assert run(samples=1500, error_probability=min(test.p_value * 1.001, 0.99)).p_value > 0
 
 
+def band_of(region: CurveRegion, alpha: Array) -> Array:
+    """The lower convex hull of (0, 1), (1, 0) and the outer corners of the rectangles, up a few units in the last
+    place: an upper band on the whole trade-off function, which is convex and below every corner."""
+    corners = zip(region.alpha_upper.tolist(), region.beta_upper.tolist(), strict=True)
+    hull: list[tuple[float, float]] = []
+    for x, y in sorted({(0.0, 1.0), (1.0, 0.0), *corners}):
+        while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (x - hull[-2][0]) >= (y - hull[-2][1]) * (
+            hull[-1][0] - hull[-2][0]
+        ):
+            hull.pop()
+        hull.append((x, y))
+    band: Array = np.interp(alpha, [x for x, _ in hull], [y for _, y in hull])
+    return np.minimum(band + 1e-15, 1.0)
+
+
 def test_the_band_is_above_the_true_curve_convex_and_below_every_corner() -> None:
     region = run(gaussian(1), samples=5000, error_probability=1e-6, score=lambda y: y[:, 0]).region
     alpha = np.linspace(0, 1, 201)
-    band = region.beta_upper_at(alpha)
+    band = band_of(region, alpha)
     true = np.array([float(mpmath.ncdf(-mpmath.sqrt(2) * mpmath.erfinv(2 * a - 1) - 1)) for a in alpha[1:-1]])
     assert (band[1:-1] >= true).all()
     assert (band <= 1 - alpha + 1e-12).all()
     assert (np.diff(band, 2) >= -1e-12).all()
-    assert (region.beta_upper_at(region.alpha_upper) <= region.beta_upper + 1e-12).all()
+    assert (band_of(region, region.alpha_upper) <= region.beta_upper + 1e-12).all()
     assert (1 - alpha - band).max() > 0.25
 
 

@@ -21,7 +21,7 @@ from dpverdict.audit.distinguishing.low_bits import (
     lowest_bits,
     value_sets,
 )
-from dpverdict.audit.distinguishing.result import Order
+from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee, PureDP
 from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian

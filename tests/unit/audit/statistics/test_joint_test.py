@@ -9,8 +9,8 @@ import pytest
 from scipy import optimize, special, stats
 
 from dpverdict.audit.statistics.joint_test import (
+    Counts,
     Method,
-    TwoCounts,
     default_method,
     delta_lower,
     epsilon_lower,
@@ -71,14 +71,14 @@ def test_exact_p_values_do_not_fall_in_epsilon_delta_or_the_second_count(delta: 
     n, epsilons = 7, np.linspace(0, 2.5, 11)
     for a in range(n + 1):
         for b in range(n + 1):
-            p = [joint_p(TwoCounts(a, n, b, n), epsilon=e, delta=delta, level=0.05) for e in epsilons]
+            p = [joint_p(Counts(a, n, b, n), epsilon=e, delta=delta, level=0.05) for e in epsilons]
             rejected = np.array(p) <= 0.05
             assert not (np.diff(rejected.astype(int)) > 0).any()
 
 
 def test_the_exact_p_value_is_no_smaller_than_the_probability_at_every_q_of_the_interval() -> None:
     n, epsilon, delta = 60, 1.0, 0.05
-    counts = TwoCounts(33, n, 8, n)
+    counts = Counts(33, n, 8, n)
     p = exact_p(counts, epsilon, delta, 1e-4, 0.25)
     k = np.arange(n + 1)
     z = signed_root(k[:, None], n, k[None, :], n, epsilon, delta)
@@ -91,21 +91,21 @@ def test_the_exact_p_value_is_no_smaller_than_the_probability_at_every_q_of_the_
 
 
 def test_small_counts_are_tested_exactly_and_large_ones_are_not() -> None:
-    assert default_method(TwoCounts(6000, 20_000, 49, 20_000)) is Method.EXACT
-    assert default_method(TwoCounts(19_960, 20_000, 500, 20_000)) is Method.EXACT
-    assert default_method(TwoCounts(6000, 10_000, 500, 20_000)) is Method.EXACT
-    assert default_method(TwoCounts(6000, 20_000, 500, 20_000)) is Method.ASYMPTOTIC
+    assert default_method(Counts(6000, 20_000, 49, 20_000)) is Method.EXACT
+    assert default_method(Counts(19_960, 20_000, 500, 20_000)) is Method.EXACT
+    assert default_method(Counts(6000, 10_000, 500, 20_000)) is Method.EXACT
+    assert default_method(Counts(6000, 20_000, 500, 20_000)) is Method.ASYMPTOTIC
 
 
 def test_the_three_methods_agree_where_they_should() -> None:
-    counts = TwoCounts(4300, 10_000, 1290, 10_000)
+    counts = Counts(4300, 10_000, 1290, 10_000)
     p = {m: joint_p(counts, epsilon=1.0, delta=0.05, level=0.003, method=m) for m in Method}
     assert p[Method.ASYMPTOTIC] < p[Method.EXACT] < 1.4 * p[Method.ASYMPTOTIC] + 1e-4
     assert p[Method.CLOPPER_PEARSON] > 3 * p[Method.EXACT]
 
 
 def test_clopper_pearson_is_where_its_two_bounds_meet() -> None:
-    counts = TwoCounts(60, 100, 10, 100)
+    counts = Counts(60, 100, 10, 100)
     p = joint_p(counts, epsilon=1.0, delta=0.1, level=0.05, method=Method.CLOPPER_PEARSON)
     lower, upper = stats.beta.ppf(p / 2, 60, 41), stats.beta.ppf(1 - p / 2, 11, 90)
     assert lower - math.e * upper == pytest.approx(0.1, abs=1e-5)
@@ -113,7 +113,7 @@ def test_clopper_pearson_is_where_its_two_bounds_meet() -> None:
 
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (50, 0), (1000, 0), (1000, 1000), (1, 999), (1000, 999)])
 def test_bounds_are_finite_at_every_extreme_count(first: int, second: int) -> None:
-    counts = TwoCounts(first, 1000, second, 1000)
+    counts = Counts(first, 1000, second, 1000)
     for level in (0.05, 1e-6):
         found = (
             epsilon_lower(counts, delta=0.01, level=level),
@@ -125,7 +125,7 @@ def test_bounds_are_finite_at_every_extreme_count(first: int, second: int) -> No
 
 
 def test_a_bound_is_rejected_and_a_little_more_is_not() -> None:
-    counts = TwoCounts(420, 1000, 100, 1000)
+    counts = Counts(420, 1000, 100, 1000)
     epsilon = epsilon_lower(counts, delta=0.05, level=0.05)
     assert joint_p(counts, epsilon=epsilon, delta=0.05, level=0.05) <= 0.05
     assert joint_p(counts, epsilon=epsilon + 2e-3, delta=0.05, level=0.05) > 0.05
@@ -135,7 +135,7 @@ def test_a_bound_is_rejected_and_a_little_more_is_not() -> None:
 
 
 def test_the_bound_on_mu_solves_the_profile() -> None:
-    counts = TwoCounts(700, 1000, 310, 1000)
+    counts = Counts(700, 1000, 310, 1000)
     for epsilon in (0.0, 0.4):
         delta, mu = delta_lower(counts, epsilon=epsilon, level=0.05), mu_lower(counts, epsilon=epsilon, level=0.05)
         found = mpmath.ncdf(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
@@ -158,7 +158,7 @@ def test_the_joint_test_needs_half_the_trials_of_two_bounds() -> None:
         low, high = 100, 20_000
         while high > low * 1.02:
             n = (low + high) // 2
-            counts = TwoCounts(round(p * n), n, round((1 - p) * n), n)
+            counts = Counts(round(p * n), n, round((1 - p) * n), n)
             rejected = joint_p(counts, epsilon=0.0, delta=0.38292492254802624, level=0.05, method=method) <= 0.05
             low, high = (low, n) if rejected else (n, high)
         return high
@@ -181,4 +181,4 @@ def test_the_joint_test_needs_half_the_trials_of_two_bounds() -> None:
 )
 def test_bad_input_is_refused_by_name(arguments: Any, change: dict[str, Any], name: str) -> None:
     with pytest.raises(InvalidValue, match=f"^{name}="):
-        joint_p(TwoCounts(*arguments), **({"epsilon": 1.0, "delta": 0.1, "level": 0.05} | change))
+        joint_p(Counts(*arguments), **({"epsilon": 1.0, "delta": 0.1, "level": 0.05} | change))
