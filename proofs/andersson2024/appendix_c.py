@@ -24,7 +24,7 @@ from dpverdict.mechanisms.streams.errors import laplace_constant
 from dpverdict.mechanisms.streams.tree import Digits, unit_mean_squared_error
 from dpverdict.mechanisms.streams.tree import best_arity as best_arity_of
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
-from dpverdict.proofs.andersson2024.appendix import x, y
+from dpverdict.proofs.andersson2024.appendix_a import x, y
 from dpverdict.proofs.andersson2024.brute_force import (
     DELTAS,
     OFFSET,

@@ -1,55 +1,31 @@
-"""The statements by paper and number, imported when they are first asked for.
+"""The statements by paper and number, found by walking the rooms of the papers when they are first asked for.
 
-Is every condition of a statement guarded by a planted fault that it, and it alone, is seen to refute?
+A paper is a room beside ``checks`` and ``ledger``: its key is the name of the folder, its title the one sentence of its
+``__init__``, and its statements are those that the files of the room register. The order is that of the tree: papers by
+name, this project's own results last; in a paper files by name, where numbers count as numbers and appendices come
+after the sections; in a file the lines. So a paper is added by adding a folder.
+
+For every statement it can also be asked whether each of its conditions is guarded: whether a fault is planted under it,
+and whether the check is seen to find that fault.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import pkgutil
 import re
 import sys
-from dataclasses import dataclass
+from functools import cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
-from typing import final
 
 from dpverdict.errors import InvalidValue
 from dpverdict.proofs.checks.outcome import Finding, Outcome
-from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Statement
+from dpverdict.proofs.checks.statement import RESULTS, STATEMENTS, Plant, Statement
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class Paper:
-    """A paper: the module that registers its statements, its title, and where to find it."""
-
-    module: str
-    title: str
-    source: str
-
-
-PAPERS: dict[str, Paper] = {
-    "lebeda2024": Paper(
-        "dpverdict.proofs.lebeda2024", "Better Gaussian Mechanism using Correlated Noise", "Lebeda, arXiv:2408.06853"
-    ),
-    "andersson2024": Paper(
-        "dpverdict.proofs.andersson2024",
-        "Count on Your Elders: Laplace vs Gaussian Noise",
-        "Andersson, Pagh and Torkamani, arXiv:2408.07021",
-    ),
-    "ji2024": Paper(
-        "dpverdict.proofs.ji2024",
-        "Less is More: Revisiting the Gaussian Mechanism for Differential Privacy",
-        "Ji and Li, USENIX Security 2024, arXiv:2306.02256",
-    ),
-    "poulsen2022": Paper(
-        "dpverdict.proofs.poulsen2022", "The elliptical Gaussian mechanism", "Poulsen, report of 24 November 2022"
-    ),
-    "new_results": Paper("dpverdict.proofs.new_results", "Results of this project", "dpverdict"),
-}
-"""The papers of the ledger, in its order."""
+_PROOFS = __name__.rpartition(".checks.")[0]
+_TOOLS = frozenset({"checks", "ledger"})
 
 _LONG = {
     "definition": "def",
@@ -64,34 +40,52 @@ _LONG = {
 }
 
 
+@cache
+def rooms() -> tuple[str, ...]:
+    """The keys of the papers of the ledger, in its order."""
+    found = {module.name for module in pkgutil.iter_modules([str(Path(__file__).parents[1])]) if module.ispkg} - _TOOLS
+    return tuple(sorted(found, key=lambda name: (name == RESULTS, name)))
+
+
 def papers() -> tuple[str, ...]:
-    """The keys of all papers: those of the ledger that are installed, then those registered by others."""
-    known = [key for key in PAPERS if importlib.util.find_spec(PAPERS[key].module) is not None]
-    return (*known, *(key for key in STATEMENTS if key not in known))
+    """The keys of all papers: those of the ledger, then those registered by others."""
+    return (*rooms(), *(key for key in STATEMENTS if key not in rooms()))
+
+
+@cache
+def _import_room(paper: str) -> None:
+    """Import every file of a paper's room, at any depth, so that its statements are registered."""
+    room = importlib.import_module(f"{_PROOFS}.{paper}")
+    for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+        importlib.import_module(module.name)
 
 
 def statements(paper: str | None = None) -> tuple[Statement, ...]:
-    """The statements of one paper, or of all, in the papers' order: that of the modules in PARTS, then of the lines.
+    """The statements of one paper, or of all, in the order of the ledger; those of a user's own module in its order.
 
     Raises:
         InvalidValue: no paper of that name.
     """
     if paper is None:
         return tuple(found for key in papers() for found in statements(key))
-    parts: tuple[ModuleType, ...] = ()
-    if paper in PAPERS and importlib.util.find_spec(PAPERS[paper].module) is not None:
-        parts = getattr(importlib.import_module(PAPERS[paper].module), "PARTS", ())
+    if paper in rooms():
+        _import_room(paper)
     if paper not in STATEMENTS:
         raise InvalidValue("paper", paper, f"one of {', '.join(papers())}", "list them with: dpverdict prove --help")
-    order = {part.__name__: i for i, part in enumerate(parts)}  # whichever part was imported first
-    found = STATEMENTS[paper].values()
-    return tuple(sorted(found, key=lambda statement: order.get(statement.check.__module__, len(order))))
+    return tuple(sorted(STATEMENTS[paper].values(), key=_place))  # in a file they were registered line by line
+
+
+def _place(statement: Statement) -> list[tuple[bool, list[str | int]]]:
+    """Where the file of a statement stands: "section3" < "section3_1" < "section12" < "appendix_a"."""
+    parts = statement.check.__module__.split(".")
+    words = [[int(word) if word.isdigit() else word for word in re.split(r"(\d+)", part)] for part in parts]
+    return [(part.startswith("appendix"), key) for part, key in zip(parts, words, strict=True)]
 
 
 def title(paper: str) -> str:
     """The title of a paper with its source; the key itself for a paper registered by others."""
-    known = PAPERS.get(paper)
-    return paper if known is None else f"{known.title} ({known.source})"
+    sentence = importlib.import_module(f"{_PROOFS}.{paper}").__doc__ if paper in rooms() else None
+    return paper if sentence is None else " ".join(sentence.split()).removesuffix(".")
 
 
 def load(paper: str) -> str:

@@ -344,7 +344,8 @@ def _first_open(findings: Sequence[Finding]) -> str:
     return next((repr(f.name) for f in findings if f.holds is None), "(none was checked)")
 
 
-PAPER = "new_results"
+RESULTS = "new_results"
+"""The key of this project's own results, which stand after the papers."""
 
 
 def result(
@@ -360,7 +361,7 @@ def result(
 ) -> Callable[[Callable[[Claim], Findings]], Statement]:
     """Register a result of this project, which holds as it is stated; the arguments are those of `statement`."""
     return statement(
-        paper=PAPER,
+        paper=RESULTS,
         number=number,
         kind=Kind.RESULT,
         expected=Standing.HOLDS,

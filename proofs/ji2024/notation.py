@@ -1,7 +1,13 @@
 """The formulas of Ji and Li (2024) as printed, in symbols and in balls, and the grid on which the claim is decided.
 
-Lengths are in units of the l2-sensitivity Delta. M is the dimension, sigma^2 = 2/(epsilon psi) the printed variance of
-the radial Gaussian z' = sigma z, and n = sigma z v the noise, v uniform on the unit sphere of R^M.
+The text checked is the abstract, as supplied; the proof is not in it, and what is said of it is a reconstruction from
+the constants. The mechanism is called R1SMG. Lengths are in units of the l2-sensitivity Delta; M is the dimension,
+sigma^2 = sigma_* = C_R = 2/(epsilon psi) the printed variance of the radial Gaussian z' = sigma z, z ~ N(0, 1), and
+n = sigma z v the noise, v uniform on the unit sphere of R^M; r and rho are the distances of the output to f(X) and
+f(X'), and L is the privacy loss.
+
+The claim is false in every dimension from 4 on (claim.M4; by hand at M = 100: claim.M100) and true in dimension 3
+(claim.M3 on the grid, claim.M3.all for all epsilon and delta).
 """
 
 from __future__ import annotations

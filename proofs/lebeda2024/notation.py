@@ -1,4 +1,8 @@
-"""Symbols and forms shared by the checks of Lebeda (2024): everything for all d at once, in r = sqrt d.
+"""Notation of the checks of Lebeda (2024): symbols and forms for all d at once, in r = sqrt d.
+
+The texts checked are the paper and the poster of the same title, as supplied, misprints included. There are d queries;
+r = sqrt d, vz and ve are the variances of z_i and eta, C is the constant of the embedding, B = d + C^2 and A = B/C^2;
+mu = 1 where it does not appear.
 
 A record x enters only through s1 = sum x_i and s2 = sum x_i^2; e = s1 - s2 = sum x_i (1 - x_i) >= 0 is 0 exactly for
 binary records, and j is their number of ones. Where sqrt d and sqrt(d + 1) both occur, d = ((s - 1/s)/2)^2 makes

@@ -13,7 +13,7 @@ from typing import Any, final
 from dpverdict.audit.trials.engines import ThisProcess, current_engine
 from dpverdict.audit.trials.journal import write_atomically
 from dpverdict.proofs.checks.outcome import Finding, Outcome, Standing
-from dpverdict.proofs.checks.registry import PAPERS, registered, title
+from dpverdict.proofs.checks.registry import registered, rooms, title
 from dpverdict.proofs.checks.statement import Statement
 
 SCHEMA_VERSION = 1
@@ -76,7 +76,7 @@ WORDS = {
 
 def make_ledger(statements: Sequence[Statement], progress: Progress | None = None) -> Ledger:
     """Check the statements, in order, on the engine in use; those of a user's own module in this process."""
-    ours = all(statement.paper in PAPERS for statement in statements)
+    ours = all(statement.paper in rooms() for statement in statements)
     engine = current_engine() if ours else ThisProcess()
     names = [(statement.paper, statement.number) for statement in statements]
     entries = []

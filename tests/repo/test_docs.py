@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from dpverdict.cli.application import app
-from dpverdict.proofs.checks.registry import PAPERS
+from dpverdict.proofs.checks.registry import rooms
 from dpverdict.proofs.checks.statement import STATEMENTS
 
 ROOT = Path(__file__).parents[2]
@@ -141,7 +141,7 @@ def test_the_python_examples_of_a_page_are_real(page: Path) -> None:
     try:
         assert doctest.testfile(str(page), module_relative=False).failed == 0
     finally:  # the statements of the paper in the examples are for no other test
-        for paper in STATEMENTS.keys() - PAPERS.keys():
+        for paper in STATEMENTS.keys() - set(rooms()):
             del STATEMENTS[paper]
 
 

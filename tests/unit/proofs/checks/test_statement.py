@@ -1,6 +1,11 @@
 """The framework of statements: standings, readings, hashes, numbers."""
 
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from sympy import Symbol
@@ -10,6 +15,8 @@ from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.outcome import Finding, Findings, Kind, Method, Standing, decide
 from dpverdict.proofs.checks.registry import load, matching, papers, statements, verify
 from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Reading, Statement, source_sha256, statement
+
+ROOT = Path(__file__).parents[4]
 
 x = Symbol("x")
 FAULT = (Plant("value", "5", 5),)
@@ -142,8 +149,44 @@ def test_statements_are_found_by_number_name_and_digits(paper: str) -> None:
 
 
 def test_the_papers_are_listed() -> None:
-    assert papers()[0] == "lebeda2024"
+    assert papers() == ("andersson2024", "ji2024", "lebeda2024", "poulsen2022", "new_results")
     assert len(statements("lebeda2024")) >= 48
+
+
+FIFTH = '''
+from dpverdict.proofs import Kind, Plant, Standing, equal, statement
+from dpverdict.balls import Real
+
+@statement(paper="bun2016", number="{number}", kind=Kind.PROPOSITION, expected=Standing.HOLDS, text="one is one",
+           printed=1, planted=(Plant("one", "two", 2),))
+def check(claim):
+    """It is."""
+    yield equal("one", Real.of(claim), Real.of(1), scope="one number")
+'''
+
+
+def test_a_fifth_paper_is_a_folder(tmp_path: Path) -> None:
+    """In a copy of the product, one new folder puts a paper into the ledger, in the order of its files."""
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    room = tmp_path / "src/dpverdict/proofs/bun2016"
+    room.mkdir()
+    (room / "__init__.py").write_text('"""Concentrated Differential Privacy\n(Bun and Steinke)."""\n')
+    for number, name in {"propA.1": "appendix_a", "prop12": "section12", "prop3.1": "section3_1"}.items():
+        (room / f"{name}.py").write_text(FIFTH.format(number=number))
+    asked = (
+        "from dpverdict.proofs.checks.registry import papers, statements, title, verify\n"
+        "print(papers()[1], title('bun2016'), *(s.number for s in statements('bun2016')), sep='; ')\n"
+        "print(verify('bun2016', 'Proposition 12').standing.value)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == (
+        "bun2016; Concentrated Differential Privacy (Bun and Steinke); prop3.1; prop12; propA.1\nholds\n"
+    ), done.stderr
 
 
 def helper() -> int:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from dpverdict.balls import ball, precision
-from dpverdict.proofs.andersson2024.baselines import is_factorization
 from dpverdict.proofs.andersson2024.brute_force import (
     OFFSET,
     ORDINARY,
@@ -24,6 +23,7 @@ from dpverdict.proofs.andersson2024.brute_force import (
     sizes_in_time,
     vertices_of,
 )
+from dpverdict.proofs.andersson2024.section1_3_baselines import is_factorization
 from dpverdict.proofs.andersson2024.section3 import matches_project, sums_to_prefix
 from dpverdict.proofs.checks.outcome import Method, Standing
 from dpverdict.proofs.checks.registry import statements, verify

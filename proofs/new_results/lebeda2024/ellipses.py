@@ -20,8 +20,8 @@ from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import binary_records, every, form_of
 from dpverdict.proofs.lebeda2024.notation import Expr, d
-from dpverdict.proofs.new_results.mutants_special import not_beyond
-from dpverdict.proofs.new_results.notation import noise_covariance, surd_form
+from dpverdict.proofs.new_results.lebeda2024.mutants_special import not_beyond
+from dpverdict.proofs.new_results.lebeda2024.notation import noise_covariance, surd_form
 
 
 class TraceBound(NamedTuple):

@@ -25,7 +25,7 @@ from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula, Plant, Statement, result
 from dpverdict.proofs.checks.vertices import every, form_of
 from dpverdict.proofs.lebeda2024.notation import Expr, Root, mu, r
-from dpverdict.proofs.new_results.notation import block_diagonal, noise_covariance, solved_form, surd_form
+from dpverdict.proofs.new_results.lebeda2024.notation import block_diagonal, noise_covariance, solved_form, surd_form
 
 Values = Mapping[str, Expr]
 FIRST, SECOND, CHANGE = ("s1", "s2", 1), ("p1", "p2", -1), ("y1", "y2", 0)

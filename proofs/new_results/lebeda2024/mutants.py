@@ -20,8 +20,8 @@ from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import every
 from dpverdict.proofs.lebeda2024.notation import r
-from dpverdict.proofs.new_results.forms import Variant, correct, square, variant_of
-from dpverdict.proofs.new_results.notation import surd_form
+from dpverdict.proofs.new_results.lebeda2024.forms import Variant, correct, square, variant_of
+from dpverdict.proofs.new_results.lebeda2024.notation import surd_form
 
 VARIANTS = (
     variant_of(

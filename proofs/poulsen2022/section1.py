@@ -1,6 +1,10 @@
-"""Poulsen 2022, sections 1 and 3: neighbours, sensitivity, (epsilon, delta)-DP, and the box of the problem setup.
+"""Poulsen 2022, sections 1 and 2: neighbours, sensitivity, (epsilon, delta)-DP; the Gaussian mechanism and Theorem 1.
 
-Poulsen 2022, section 2: the Gaussian mechanism, and Theorem 1, its classic scale for epsilon in (0, 1).
+The report is of 24 November 2022, on the elliptical Gaussian mechanism of Pagh and Lebeda. The text supplied ends after
+the problem setup: definitions, the Gaussian mechanism with its classic scale for epsilon in (0, 1), and the box of
+records. The mechanism itself is not printed; it is restored from the setup, and its properties are checked in
+`dpverdict.proofs.poulsen2022.section3`. Notation: Delta_j is the sensitivity of coordinate j, S = sum Delta_j, s the
+standard deviation of the scalar mechanism at sensitivity 1, w a difference f(X) - f(X'), mu(w)^2 = sum w_j^2/sigma_j^2.
 """
 
 from __future__ import annotations

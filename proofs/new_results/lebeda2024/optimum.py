@@ -33,8 +33,8 @@ from dpverdict.proofs.lebeda2024.gap import (
     odd_gap,
 )
 from dpverdict.proofs.lebeda2024.notation import S_AT_1, Expr, s
-from dpverdict.proofs.new_results.mutants_special import not_beyond
-from dpverdict.proofs.new_results.notation import noise_covariance, surd_form
+from dpverdict.proofs.new_results.lebeda2024.mutants_special import not_beyond
+from dpverdict.proofs.new_results.lebeda2024.notation import noise_covariance, surd_form
 
 
 class Pair(NamedTuple):

@@ -27,7 +27,7 @@ from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.outcome import Findings, Method
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import every
-from dpverdict.proofs.ji2024.r1smg import Cell, published_scale, true_loss
+from dpverdict.proofs.new_results.ji2024.r1smg import Cell, published_scale, true_loss
 
 DIMS = (3, 4, 5, 10, 30, 100, 1000, 10_000)
 EPSILONS = ("0.1", "0.5", "1", "2", "10")

@@ -1,6 +1,6 @@
-"""Poulsen 2022, section 3: the elliptical Gaussian mechanism, restored; its box, its privacy, its worst neighbours.
+"""Poulsen 2022, section 3: the elliptical Gaussian mechanism, restored from the problem setup.
 
-Poulsen 2022, section 3: the elliptical Gaussian mechanism has the least total variance, and by how much it gains.
+Its box, its privacy and its worst neighbours; that it has the least total variance, and by how much it gains.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dpverdict.proofs.checks.identities import identity, nonnegative
 from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
 from dpverdict.proofs.checks.statement import Formula, Plant, statement
 from dpverdict.proofs.checks.vertices import every, form_of
-from dpverdict.proofs.poulsen2022.gaussian import PAPER
+from dpverdict.proofs.poulsen2022.section1 import PAPER
 
 Numbers = Sequence[Fraction]
 

@@ -20,8 +20,8 @@ from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import every, squared_parameter
 from dpverdict.proofs.lebeda2024.notation import S_AT_1, Expr, Root, d, j, r, s, two_roots
-from dpverdict.proofs.new_results.forms import Variant, brute_force, correct, squared_of
-from dpverdict.proofs.new_results.notation import block_diagonal, noise_covariance, solved_form, surd_form
+from dpverdict.proofs.new_results.lebeda2024.forms import Variant, brute_force, correct, squared_of
+from dpverdict.proofs.new_results.lebeda2024.notation import block_diagonal, noise_covariance, solved_form, surd_form
 
 DIMS = range(1, 7)
 
