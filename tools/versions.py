@@ -30,7 +30,7 @@ REDUCED = (  # every module, and what uses most of the dependencies
     *("tests/unit/audit/reports/test_drawing.py", "tests/unit/cli/test_application_errors.py", "tests/vectors"),
 )
 NOT_OLDEST = ("--ignore=tests/repo/test_types.py",)  # types are checked against the newest versions, in .ci/run
-EXTRA = "test"
+EXTRA = "dev"
 PIP = "pip>=24"  # the test of the wheel installs with it
 
 
@@ -69,7 +69,7 @@ def not_reached(bounds: dict[str, str], installed: dict[str, str]) -> Iterator[s
 
 
 def environment(path: str, house: Path, at: Path, *, oldest: bool) -> dict[str, str]:
-    """Make a virtual environment with the package and its test extra; the installed versions by name."""
+    """Make a virtual environment with the package and all that its tests need; the installed versions by name."""
     resolution = "lowest-direct" if oldest else "highest"
     binary = ["--only-binary", ":all:", *(word for name in WITHOUT_WHEEL for word in ("--no-binary", name))]
     subprocess.run([*UV, "venv", "-q", "--python", path, at], check=True)

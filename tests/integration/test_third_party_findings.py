@@ -1,6 +1,6 @@
 """The defects of examples/third_party_findings.py show in the versions that have them; their witnesses are whole.
 
-What is not installed is skipped: ``diffprivlib`` of the test extra is here; the others are not.
+What is not installed is skipped: ``diffprivlib`` of the extra ``dev`` is here; the others are not.
 A finding fails with the probability that its audit misses, below 1e-9 each: by the counts in the witnesses, the
 releases of a budget are more than ten times what the joint test needs at this error probability.
 """

@@ -8,7 +8,7 @@ VERSIONS = runpy.run_path(str(ROOT / "tools/versions.py"))
 
 
 def test_every_dependency_has_a_lower_bound() -> None:
-    bounds = VERSIONS["lower_bounds"]("test")
+    bounds = VERSIONS["lower_bounds"]("dev")
     assert {"numpy", "scipy", "python-flint", "distributed", "scikit-learn", "pytest"} <= set(bounds)
     assert None not in bounds.values()
 
@@ -24,3 +24,8 @@ def test_every_supported_python_is_named() -> None:
     """The oldest is the one that the wheel asks for."""
     named = [line.rpartition(" ")[2] for line in VERSIONS["_project"]()["classifiers"] if " :: 3." in line]
     assert f">={named[0]}" == VERSIONS["_project"]()["requires-python"]
+
+
+def test_the_extra_for_the_suites_of_users_brings_only_what_the_plugin_and_the_strategies_import() -> None:
+    extras = VERSIONS["_project"]()["optional-dependencies"]
+    assert {line.partition(">=")[0] for line in extras["test"]} == {"pytest", "hypothesis"}
