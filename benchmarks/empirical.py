@@ -1,6 +1,6 @@
 """Statistical audits against the published auditors, side by side: the same mechanism, the same number of releases.
 
-    python benchmarks/empirical.py --summary                       the README's block, in about five minutes
+    python benchmarks/empirical.py --summary                       the block of docs/benchmarks.md, in about five minutes
     python benchmarks/empirical.py [--parts n80,bound,wall,nulls,floats,sequential] [--cases G1x.9,C_half] [--runs 200]
 
 Every number of samples comes from at least ``--runs`` audits at each of four sizes (half as many of a peer); ``+-`` is
@@ -39,7 +39,7 @@ SUMMARY = (
     *("G1 x .95, known", "G1 x .9, known", "G1 x .8, known", "L1 x .9, known", "L1 x .8, known"),
     *("G1 x .9", "G1 x .8", "L1 x .9", "L1 x .8", "C_half"),
 )
-"""The rows of the README; the others take much longer."""
+"""The rows of docs/benchmarks.md; the others take much longer."""
 CONSOLE = Console(width=100)
 
 
@@ -217,7 +217,7 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--cases", default="")
     parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--summary", action="store_true", help="the parts and the cases of the README")
+    parser.add_argument("--summary", action="store_true", help="the parts and the cases of docs/benchmarks.md")
     chosen = parser.parse_args()
     if chosen.summary:
         chosen.parts = "n80,bound,wall,floats"

@@ -1,4 +1,4 @@
-"""Make the pictures of the README: the terminal output as SVG, the report as a PNG taken in headless Chromium.
+"""Make the pictures of the pages: the terminal output as SVG, the report as a PNG taken in headless Chromium.
 
 Usage: python tools/pictures.py
 """

@@ -1,6 +1,7 @@
 """The README's commands are the ones the gate runs."""
 
 import doctest
+import re
 import runpy
 import subprocess
 import sys
@@ -56,3 +57,23 @@ def test_the_python_session_of_the_readme_is_real() -> None:
     outcome = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
     assert outcome.attempted > 5
     assert outcome.failed == 0
+
+
+def unmeasured(readme: str, page: str) -> list[str]:
+    """The numbers in the paragraph of ratios of a README that are in no measured block of a page."""
+    paragraph = re.findall(r"^<!-- ratios: docs/benchmarks\.md -->\n(.+?)\n\n", readme, re.MULTILINE | re.DOTALL)
+    measured = re.findall(r"^<!-- benchmark: .+? -->\n```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(paragraph) == 1
+    shown = set(re.findall(r"[\d.,%]+", re.sub(r"(?<=\d)[ ,](?=\d)", "", " ".join(measured))))
+    found = re.findall(r"\d[\d.%]*\d%?|\d%?", re.sub(r"(?<=\d)[ ,](?=\d)", "", paragraph[0]))
+    return [number for number in found if number not in shown]
+
+
+def test_the_ratios_of_the_readme_are_measured() -> None:
+    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/benchmarks.md"))
+    assert unmeasured(readme, page) == []
+    assert unmeasured(readme.replace("24.3 times", "25.3 times"), page) == ["25.3"]
+
+
+def test_the_readme_can_be_read_at_one_sitting() -> None:
+    assert (ROOT / "README.md").read_text(encoding="utf-8").count("\n") <= 120
