@@ -1,6 +1,6 @@
 """Statistical audits against the published auditors, side by side: the same mechanism, the same number of releases.
 
-    python benchmarks/empirical.py --summary                       the block of docs/benchmarks.md, in about five minutes
+    python benchmarks/empirical.py --summary                       the block of docs/benchmarks.md, in some five minutes
     python benchmarks/empirical.py [--parts n80,bound,wall,nulls,floats,sequential] [--cases G1x.9,C_half] [--runs 200]
 
 Every number of samples comes from at least ``--runs`` audits at each of four sizes (half as many of a peer); ``+-`` is
