@@ -35,7 +35,8 @@ from dpverdict.mechanisms.core.neighbours import NeighbourPair
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
 
-FEWEST_SAMPLES: Final = 50
+FEWEST_TRIALS: Final = 50
+"""Per dataset, of any test."""
 
 
 def distinguish(
@@ -188,9 +189,9 @@ def checked_samples(samples: int) -> int:
         checked = 0 if isinstance(samples, bool) else operator.index(samples)
     except TypeError:
         checked = 0
-    if checked < FEWEST_SAMPLES:
+    if checked < FEWEST_TRIALS:
         remedy = "run more trials per dataset; a thousand is a start"
-        raise InvalidValue("samples", samples, f"a whole number >= {FEWEST_SAMPLES}", remedy)
+        raise InvalidValue("samples", samples, f"a whole number >= {FEWEST_TRIALS}", remedy)
     return checked
 
 

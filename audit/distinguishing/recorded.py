@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dpverdict.audit.distinguishing.exploration import FITTED, choose_scores, explored_trials
-from dpverdict.audit.distinguishing.fixed_size import FEWEST_SAMPLES, check_claim, checked_delta, checked_error
+from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS, check_claim, checked_delta, checked_error
 from dpverdict.audit.distinguishing.result import (
     COMPATIBLE,
     CONTRADICTS,
@@ -145,7 +145,7 @@ def distinguish_scores(
     )
 
 
-def checked_scores(values: ArrayLike, name: str, *, fewest: int = FEWEST_SAMPLES) -> Array:
+def checked_scores(values: ArrayLike, name: str, *, fewest: int = FEWEST_TRIALS) -> Array:
     """Finite numbers in one dimension, as float64.
 
     Args:

@@ -15,7 +15,7 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.distinguishing.fixed_size import FEWEST_SAMPLES as FEWEST_OF_A_TEST
+from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.low_bits import FloatLeak, find_float_leak
 from dpverdict.audit.distinguishing.result import DistinguishingTest
@@ -35,7 +35,7 @@ from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMecha
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
 
 NORMALS_PER_SIDE: Final = 20_000_000
-FEWEST_SAMPLES: Final = 1_000
+FEWEST_DEFAULT_SAMPLES: Final = 1_000
 FEWEST_FOR_LAWS: Final = 100
 """The two-sample test of the embedding needs this many."""
 MOST_SAMPLES: Final = 100_000
@@ -89,7 +89,7 @@ def default_samples(outputs: int) -> int:
     >>> default_samples(2), default_samples(1001), default_samples(10**6)
     (100000, 19980, 1000)
     """
-    return max(FEWEST_SAMPLES, min(MOST_SAMPLES, NORMALS_PER_SIDE // outputs))
+    return max(FEWEST_DEFAULT_SAMPLES, min(MOST_SAMPLES, NORMALS_PER_SIDE // outputs))
 
 
 def audit_mechanism(
@@ -305,7 +305,7 @@ def audit_sequentially(
         MechanismFailure: it raises, or returns something that is not an array of numbers of one shape.
     """
     pairs = int(FIRST_SHARE * sampling.samples)
-    alone = pairs < FEWEST_OF_A_TEST  # too few releases for two tests
+    alone = pairs < FEWEST_TRIALS  # too few releases for two tests
     error = sampling.error_probability
     test = distinguish_sequentially(
         mechanism,

@@ -40,7 +40,7 @@ from dpverdict.audit.statistics.payoffs import (
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.numerics.arrays import Array
 
-FEWEST_TRIALS: Final = 100
+FEWEST_FOR_MEANS: Final = 100
 """Per side, below which the test is not used; its size was simulated from there on."""
 LARGEST_SKEWNESS: Final = 0.15
 """Of the mean: beyond it the expansion is not relied on. At 0.15 the size at level 5 % was 5.2 %, at 0.3 6.5 %."""
@@ -164,7 +164,7 @@ def _decided(
 ) -> PayoffResult:
     """The test from the moments of both sides; the payoffs themselves are made only where it must be by betting."""
     found = mean_test(of_x, of_y, payoff.allowed)
-    enough = of_x.trials >= FEWEST_TRIALS and share >= SMALLEST_LEVEL
+    enough = of_x.trials >= FEWEST_FOR_MEANS and share >= SMALLEST_LEVEL
     if enough and often and abs(found.skewness) <= LARGEST_SKEWNESS:
         method, p = ASYMPTOTIC, found.p_value
     else:
