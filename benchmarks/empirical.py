@@ -163,7 +163,7 @@ def part_floats(chosen: argparse.Namespace) -> None:
             start = time.perf_counter()
             bounds = [
                 find_float_leak(
-                    naive, PAIR, PureDP(1), error_probability=ERROR, samples=samples, seed=seed
+                    naive, PAIR, PureDP(1), error_probability=ERROR, samples=samples, seed=seed, delta=0.0
                 ).epsilon_lower
                 for seed in range(min(chosen.runs, 10))
             ]

@@ -261,15 +261,12 @@ def audit(finding: Finding, seed: int) -> tuple[bool, float | None]:
     from dpverdict.audit import distinguish, find_float_leak
     from dpverdict.mechanisms import parse_guarantee
 
-    test = (distinguish if finding.numbers == "real" else find_float_leak)(
-        finding.mechanism,
-        finding.pair(),
-        parse_guarantee(finding.claim),
-        error_probability=ERROR_PROBABILITY,
-        samples=finding.samples,
-        seed=seed,
-    )
-    return test.refuted, test.epsilon_lower
+    what = finding.mechanism, finding.pair(), parse_guarantee(finding.claim)
+    if finding.numbers == "real":
+        test = distinguish(*what, error_probability=ERROR_PROBABILITY, samples=finding.samples, seed=seed)
+        return test.refuted, test.epsilon_lower
+    leak = find_float_leak(*what, error_probability=ERROR_PROBABILITY, samples=finding.samples, seed=seed, delta=0.0)
+    return leak.refuted, leak.epsilon_lower
 
 
 def main(arguments: list[str]) -> int:

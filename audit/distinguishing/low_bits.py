@@ -271,7 +271,7 @@ def find_float_leak(
     error_probability: float,
     samples: int,
     seed: int,
-    delta: float = 0.0,
+    delta: float,
     centres: Sequence[float] = (),
 ) -> FloatLeak:
     """Search the low bits of the outputs for what tells two datasets apart, and test the claim on it.
@@ -283,7 +283,7 @@ def find_float_leak(
         error_probability: with which a claim that holds may be refuted.
         samples: trials per dataset, exploration included; at least 50.
         seed: of every random number.
-        delta: in [0, 1), at which epsilon is bounded.
+        delta: in [0, 1), at which epsilon is bounded; 0 for pure privacy.
         centres: values near which rounding may betray the data, such as the true answers; 0 and the rounded medians
             of the outputs are always looked at.
 

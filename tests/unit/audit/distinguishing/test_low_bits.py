@@ -75,7 +75,7 @@ def test_the_lowest_bit_and_the_exponent_are_exact(x: float) -> None:
     ],
 )
 def test_known_leaks_are_found_with_a_thousand_samples(mechanism: object, claim: Guarantee, found: type) -> None:
-    leak = find_float_leak(mechanism, PAIR, claim, error_probability=ALARM, samples=1000, seed=1)  # type: ignore[arg-type]
+    leak = find_float_leak(mechanism, PAIR, claim, error_probability=ALARM, samples=1000, seed=1, delta=0.0)  # type: ignore[arg-type]
     assert leak.refuted
     assert isinstance(leak.event, found)
     assert leak.epsilon_lower > 2
@@ -83,7 +83,7 @@ def test_known_leaks_are_found_with_a_thousand_samples(mechanism: object, claim:
 
 def test_the_hand_derived_event_is_found() -> None:
     """f = 1: in (-1/2, 1/2) only multiples of 2^-53; f = 0: finer bits there with probability 0.27."""
-    leak = find_float_leak(laplace, PAIR, PureDP(1), error_probability=0.05, samples=4000, seed=2)
+    leak = find_float_leak(laplace, PAIR, PureDP(1), error_probability=0.05, samples=4000, seed=2, delta=0.0)
     assert leak.order is Order.NEIGHBOUR_FIRST
     assert isinstance(leak.event, LowBits)
     assert leak.event.bit <= -54
@@ -98,7 +98,7 @@ def test_a_leak_of_one_coordinate_among_many_is_found() -> None:
         outputs[:, 7] = dataset.sum() + rng.laplace(size=trials)
         return outputs
 
-    leak = find_float_leak(many, PAIR, PureDP(1), error_probability=ALARM, samples=2000, seed=1)
+    leak = find_float_leak(many, PAIR, PureDP(1), error_probability=ALARM, samples=2000, seed=1, delta=0.0)
     assert leak.refuted
     assert isinstance(leak.event, LowBits)
     assert leak.event.coordinate == 7
@@ -107,7 +107,7 @@ def test_a_leak_of_one_coordinate_among_many_is_found() -> None:
 def test_algorithm_1_in_float64_leaks() -> None:
     mechanism = CorrelatedGaussian(dim=3, mu=1)
     pair = (np.ones((1, 3)), np.zeros((0, 3)))
-    leak = find_float_leak(mechanism, pair, mechanism.claim, error_probability=ALARM, samples=4000, seed=1)
+    leak = find_float_leak(mechanism, pair, mechanism.claim, error_probability=ALARM, samples=4000, seed=1, delta=0.0)
     assert leak.refuted
 
 
@@ -116,7 +116,9 @@ def test_rounded_outputs_are_refuted_no_more_often_than_stated(seed: int, runs: 
     """Each run has error probability 5 %; so many alarms have probability below 1e-6 together."""
     level = 0.05
     alarms = sum(
-        find_float_leak(rounded, PAIR, PureDP(1), error_probability=level, samples=400, seed=seed + i).refuted
+        find_float_leak(
+            rounded, PAIR, PureDP(1), error_probability=level, samples=400, seed=seed + i, delta=0.0
+        ).refuted
         for i in range(runs)
     )
     assert stats.binom.sf(alarms - 1, runs, level) > 1e-6
@@ -138,7 +140,7 @@ def test_an_honest_grid_is_no_leak() -> None:
     def counts(dataset: Array, rng: np.random.Generator, trials: int) -> object:
         return dataset.sum() + rng.geometric(0.5, size=(trials, 1)) - rng.geometric(0.5, size=(trials, 1))
 
-    leak = find_float_leak(counts, PAIR, PureDP(1), error_probability=ALARM, samples=2000, seed=1)
+    leak = find_float_leak(counts, PAIR, PureDP(1), error_probability=ALARM, samples=2000, seed=1, delta=0.0)
     assert not leak.refuted
     constant = np.ones((20, 1))
     assert grid_sets(constant, 0) == []
@@ -148,10 +150,10 @@ def test_arguments_out_of_range() -> None:
     with pytest.raises(InvalidValue, match="delta"):
         find_float_leak(laplace, PAIR, PureDP(1), error_probability=0.1, samples=100, seed=1, delta=1.0)
     with pytest.raises(InvalidValue, match="samples"):
-        find_float_leak(laplace, PAIR, PureDP(1), error_probability=0.1, samples=10, seed=1)
+        find_float_leak(laplace, PAIR, PureDP(1), error_probability=0.1, samples=10, seed=1, delta=0.0)
 
 
 def test_what_is_described_can_be_written_as_json() -> None:
 
-    leak = find_float_leak(few_values, PAIR, PureDP(1), error_probability=ALARM, samples=300, seed=1)
+    leak = find_float_leak(few_values, PAIR, PureDP(1), error_probability=ALARM, samples=300, seed=1, delta=0.0)
     assert json.loads(json.dumps(leak.describe(), allow_nan=False))["numbers"] == "float64, bit for bit"
