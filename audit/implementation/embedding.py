@@ -1,12 +1,4 @@
-"""A two-sample test of whether two samplers of multivariate normal vectors have the same law.
-
-Two normal laws are equal iff all their linear statistics have the same mean and variance. A few linear statistics are
-compared by Student's t (means) and Fisher's F (variances), whose laws are exact when both samplers are normal with
-equal parameters, and by the Kolmogorov-Smirnov distance, which notices a law that is not normal and has the
-distribution-free bound P(D > t) <= e exp(-n t^2) for two samples of n >= 4 each (Wei and Dudley 2012, Theorem 1). The
-level is divided evenly among all tests (Bonferroni), so the declared error probability is an upper bound.
-
-Is the mechanism h^-1 of the standard Gaussian mechanism in R^(d+1)? (Lebeda 2024, Lemma 3.4, checked four ways)
+"""Is the mechanism h^-1 of the standard Gaussian mechanism in R^(d+1)? (Lebeda 2024, Lemma 3.4, checked four ways)
 
 1. Symbolically, for all d: h is invertible, and carries the records and the covariance of Algorithm 1 into those of the
    standard mechanism.
@@ -15,21 +7,19 @@ Is the mechanism h^-1 of the standard Gaussian mechanism in R^(d+1)? (Lebeda 202
 3. By round trips of h on random rational vectors.
 4. By a two-sample test between the mechanism and an independent sampler that goes through the embedding.
 
-A variant that breaks the bijection, or the scale, fails.
+The first three are exact findings, the fourth is statistical and has a type of its own. A variant that breaks the
+bijection, or the scale, fails.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NoReturn, final
+from typing import Final, NoReturn, final
 
 import numpy as np
-from scipy import stats
 
-from dpverdict.errors import InvalidValue
+from dpverdict.audit.statistics.same_law import Projection, SameLaw, same_normal_law
 from dpverdict.mechanisms.core.calibration import family_variances
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
@@ -46,103 +36,16 @@ from dpverdict.mechanisms.queries.correlated import (
 from dpverdict.mechanisms.queries.count_ellipse import CountEllipse
 from dpverdict.numerics.arrays import Array
 
-Sampler = Callable[[int, np.random.Generator], Array]
-"""(trials, rng) -> array of shape (trials, m)."""
-Projection = Callable[[Array], Array]
-"""Array of shape (trials, m) -> array of shape (trials,), linear."""
-
-_CHUNK = 1 << 21  # numbers held at once
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SameLaw:
-    """The outcome: ``rejected`` with at most the declared probability when the laws are equal.
-
-    Attributes:
-        rejected: whether some test rejected at its share of the error probability.
-        p_value: the smallest p-value times the number of tests, at most 1.
-        where: the statistic and the test that gave it.
-        tests: the number of tests.
-    """
-
-    rejected: bool
-    p_value: float
-    where: str
-    tests: int
-
-
-def same_normal_law(
-    first: Sampler,
-    second: Sampler,
-    projections: Mapping[str, Projection],
-    *,
-    samples: int,
-    error_probability: float,
-    seed: int,
-) -> SameLaw:
-    """Test whether two samplers have the same law, from ``samples`` fresh vectors of each.
-
-    Raises:
-        InvalidValue: fewer than 100 samples, or an error probability outside (0, 1).
-    """
-    if samples < 100:
-        raise InvalidValue("samples", samples, "at least 100", "ask for more samples")
-    if not 0.0 < error_probability < 1.0:
-        raise InvalidValue("error_probability", error_probability, "strictly between 0 and 1", "for example 1e-6")
-    left = _statistics(first, projections, samples, np.random.default_rng([seed, 2]))
-    right = _statistics(second, projections, samples, np.random.default_rng([seed, 3]))
-    p_values: dict[str, float] = {}
-    for name, x, y in zip(projections, left, right, strict=True):
-        p_values[f"{name}: means"] = _equal_means(x, y)
-        p_values[f"{name}: variances"] = _variance_ratio(x, y)
-        distance = float(stats.ks_2samp(x, y, method="asymp").statistic)
-        p_values[f"{name}: distribution"] = min(1.0, math.exp(1.0 - samples * distance**2))
-    where = min(p_values, key=lambda name: p_values[name])
-    adjusted = min(1.0, p_values[where] * len(p_values))
-    return SameLaw(rejected=adjusted <= error_probability, p_value=adjusted, where=where, tests=len(p_values))
-
-
-def _equal_means(x: Array, y: Array) -> float:
-    """The two-sided p-value of Student's t test; 1 if a sample is constant, which its variance shows already."""
-    scale = 1.0 + float(np.max(np.abs(x))) + float(np.max(np.abs(y)))
-    if min(np.ptp(x), np.ptp(y)) < 1e-9 * scale:
-        return 1.0
-    return float(stats.ttest_ind(x, y).pvalue)
-
-
-def _variance_ratio(x: Array, y: Array) -> float:
-    """The two-sided p-value of Fisher's F test; 0 if exactly one of the two is constant."""
-    a, b = float(np.var(x, ddof=1)), float(np.var(y, ddof=1))
-    if a == 0.0 or b == 0.0:
-        return 1.0 if a == b else 0.0
-    law = stats.f(len(x) - 1, len(y) - 1)
-    return min(1.0, 2.0 * float(min(law.cdf(a / b), law.sf(a / b))))
-
-
-def _statistics(
-    sampler: Sampler, projections: Mapping[str, Projection], samples: int, rng: np.random.Generator
-) -> list[Array]:
-    """One array of ``samples`` values per projection, drawn in chunks so that memory stays bounded."""
-    size = sampler(1, rng).shape[1]
-    chunk = max(1, _CHUNK // size)
-    parts: list[list[Array]] = [[] for _ in projections]
-    for start in range(0, samples, chunk):
-        vectors = sampler(min(chunk, samples - start), rng)
-        for kept, project in zip(parts, projections.values(), strict=True):
-            kept.append(project(vectors))
-    return [np.concatenate(kept) for kept in parts]
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that was checked.
+class EmbeddingFinding:
+    """One thing that was checked exactly.
 
     Attributes:
         name: what was checked, in a few words.
         holds: whether it holds.
-        method: "symbolic", "exact rational arithmetic" or "two-sample test".
+        method: "symbolic" or "exact rational arithmetic".
         detail: the numbers, in one line.
     """
 
@@ -152,30 +55,65 @@ class Finding:
     detail: str
 
 
+TWO_SAMPLES: Final = "two samplers, one law"
+"""The name of the statistical check."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingTest:
+    """The two-sample test between the mechanism and a sampler that goes through the embedding: statistical evidence.
+
+    Attributes:
+        law: what the test says.
+        error_probability: with which it rejects two equal laws, at most.
+        samples: releases drawn from each sampler.
+        seed: the seed they were drawn with.
+    """
+
+    law: SameLaw
+    error_probability: float
+    samples: int
+    seed: int
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the two laws differ, unless the test erred."""
+        return self.law.rejected
+
+    @property
+    def detail(self) -> str:
+        """The numbers, in one line."""
+        law = self.law
+        return f"p-value {law.p_value:.3g} ({law.where}) over {law.tests} tests, {self.samples} releases each"
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingCheck:
     """Whether a mechanism is h^-1 of the standard Gaussian mechanism in R^(d+1).
 
     Attributes:
-        findings: what was checked, in order; the last is statistical, the others are exact.
-        error_probability: the probability that the two-sample test rejects two equal laws.
-        samples: releases drawn from each sampler for that test.
-        seed: the seed they were drawn with.
+        findings: what was checked exactly, in order.
+        sampled: the statistical test.
     """
 
-    findings: tuple[Finding, ...]
-    error_probability: float
-    samples: int
-    seed: int
+    findings: tuple[EmbeddingFinding, ...]
+    sampled: EmbeddingTest
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The names of the checks that failed, the statistical one last."""
+        exact = tuple(finding.name for finding in self.findings if not finding.holds)
+        return (*exact, TWO_SAMPLES) if self.sampled.rejected else exact
 
     @property
     def holds(self) -> bool:
-        """Whether every finding holds."""
-        return all(finding.holds for finding in self.findings)
+        """Whether every exact finding holds and the statistical test does not reject."""
+        return not self.failures
 
     def __bool__(self) -> NoReturn:
-        raise TypeError("compare check.holds, or read check.findings")
+        raise TypeError("compare check.holds, or read check.findings and check.sampled")
 
 
 def embedding_applies(mechanism: GaussianMechanism) -> bool:
@@ -199,13 +137,10 @@ def check_embedding(
     Requires: ``embedding_applies(mechanism)``.
     """
     findings = (*_symbolic(), *_exact(mechanism), _round_trip(mechanism.dim, seed))
-    statistical = _two_samplers(mechanism, samples, error_probability, seed)
-    return EmbeddingCheck(
-        findings=(*findings, statistical), error_probability=error_probability, samples=samples, seed=seed
-    )
+    return EmbeddingCheck(findings=findings, sampled=_two_samplers(mechanism, samples, error_probability, seed))
 
 
-def _symbolic() -> tuple[Finding, ...]:
+def _symbolic() -> tuple[EmbeddingFinding, ...]:
     """For all d: any two queries i != j and the count span the whole pattern, so 3 x 3 matrices decide for every d."""
     import sympy  # slow to import, and needed here only
 
@@ -222,14 +157,16 @@ def _symbolic() -> tuple[Finding, ...]:
     entries = {"query": vz + ve, "query-query": ve, "query-count": 2 * ve, "count": 4 * ve}
     same = all(sympy.simplify(pulled[name] - entries[name]) == 0 for name in entries)
     return (
-        Finding(name="h has an inverse", holds=bool(invertible), method="symbolic", detail="h^-1(h(f, n)) = (f, n)"),
-        Finding(
+        EmbeddingFinding(
+            name="h has an inverse", holds=bool(invertible), method="symbolic", detail="h^-1(h(f, n)) = (f, n)"
+        ),
+        EmbeddingFinding(
             name="means agree",
             holds=embedded == [0, 0],
             method="symbolic",
             detail="h carries a record (x, 1) into (2x - 1, C), so sums into sums",
         ),
-        Finding(
+        EmbeddingFinding(
             name="covariances agree for all d",
             holds=residue == sympy.zeros(3, 3) and same,
             method="symbolic",
@@ -238,7 +175,7 @@ def _symbolic() -> tuple[Finding, ...]:
     )
 
 
-def _exact(mechanism: GaussianMechanism) -> tuple[Finding, ...]:
+def _exact(mechanism: GaussianMechanism) -> tuple[EmbeddingFinding, ...]:
     """h S h^T from the distinct entries of S, in rationals; then sigma^2 against the claim."""
     entries = mechanism.noise.covariance()
     query, shared, cross, count = (
@@ -251,7 +188,7 @@ def _exact(mechanism: GaussianMechanism) -> tuple[Finding, ...]:
     isotropic = between == 0 and mixed == 0 and not stray and count > 0
     detail = f"variance of 2f_i - n: {float(own):.12g}; its covariances: {float(between):.3g}, {float(mixed):.3g}"
     findings = [
-        Finding(
+        EmbeddingFinding(
             name="covariances agree for this mechanism",
             holds=isotropic,
             method="exact rational arithmetic",
@@ -268,7 +205,9 @@ def _exact(mechanism: GaussianMechanism) -> tuple[Finding, ...]:
         )
     else:
         holds, detail = False, "the noise is not isotropic in the embedding, so it has no single sigma"
-    scale = Finding(name="sigma meets the claim", holds=holds, method="exact rational arithmetic", detail=detail)
+    scale = EmbeddingFinding(
+        name="sigma meets the claim", holds=holds, method="exact rational arithmetic", detail=detail
+    )
     return (*findings, scale)
 
 
@@ -279,13 +218,13 @@ def _squared_sensitivity(mechanism: GaussianMechanism, c_squared: Fraction) -> F
     return Fraction(squared_sensitivity(mechanism.dim, c_squared, mechanism.adjacency))
 
 
-def _round_trip(dim: int, seed: int) -> Finding:
+def _round_trip(dim: int, seed: int) -> EmbeddingFinding:
     rng = np.random.default_rng([seed, 1])
     numbers = [Fraction(int(k), 1024) for k in rng.integers(-(2**40), 2**40, size=min(dim, 1000) + 1)]
     c = Fraction(int(rng.integers(1, 2**30)), 2**20)
     queries, count = numbers[:-1], numbers[-1]
     backs = [h_inverse(*h(f, count, c), c) == (f, count) for f in queries]
-    return Finding(
+    return EmbeddingFinding(
         name="round trip",
         holds=all(backs),
         method="exact rational arithmetic",
@@ -293,7 +232,7 @@ def _round_trip(dim: int, seed: int) -> Finding:
     )
 
 
-def _two_samplers(mechanism: GaussianMechanism, samples: int, error_probability: float, seed: int) -> Finding:
+def _two_samplers(mechanism: GaussianMechanism, samples: int, error_probability: float, seed: int) -> EmbeddingTest:
     assert isinstance(mechanism.claim, GaussianDP)  # embedding_applies
     constant = mechanism.embedding_constant if isinstance(mechanism, CorrelatedGaussian) else None
     grouped = isinstance(mechanism.noise, GroupedNoise)
@@ -314,7 +253,7 @@ def _two_samplers(mechanism: GaussianMechanism, samples: int, error_probability:
         rows = [second.release_many(row[: 2 if j == 0 else 0], trials, rng) for j in range(groups)]
         return np.concatenate(rows, axis=1)
 
-    result = same_normal_law(
+    law = same_normal_law(
         direct,
         through_embedding,
         _projections(mechanism.dim, groups),
@@ -322,12 +261,7 @@ def _two_samplers(mechanism: GaussianMechanism, samples: int, error_probability:
         error_probability=error_probability,
         seed=seed,
     )
-    return Finding(
-        name="two samplers, one law",
-        holds=not result.rejected,
-        method="two-sample test",
-        detail=f"p-value {result.p_value:.3g} ({result.where}) over {result.tests} tests, {samples} releases each",
-    )
+    return EmbeddingTest(law=law, error_probability=error_probability, samples=samples, seed=seed)
 
 
 def _projections(dim: int, groups: int) -> dict[str, Projection]:

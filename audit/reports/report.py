@@ -93,7 +93,7 @@ class Report:
         """The sentence to read first when two kinds of evidence contradict each other; None when they do not."""
         status = None if self.verdict is None else self.verdict.status
         if status is not Status.REFUTED and self.embedding is not None and not self.embedding.holds:
-            failed = ", ".join(finding.name for finding in self.embedding.findings if not finding.holds)
+            failed = ", ".join(self.embedding.failures)
             found = "Nothing exact refutes" if status is None else f"The exact audit says {status.name} of"
             return (
                 f"{found} {self.claim.describe()}, but the embedding check fails ({failed}): the mechanism that runs "

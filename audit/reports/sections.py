@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dpverdict.audit.distinguishing.low_bits import FloatLeak
 from dpverdict.audit.exact.verdict import Certificate, Witness
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
-from dpverdict.audit.implementation.embedding import EmbeddingCheck, Finding
+from dpverdict.audit.implementation.embedding import TWO_SAMPLES, EmbeddingCheck
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.reports.parts import Evidence, Section, Table, facts, stated_deltas, stated_profile
 from dpverdict.audit.reports.report import Report
@@ -60,15 +60,6 @@ def leak_section(leak: FloatLeak) -> Section:
     return Section(
         anchor="low-bits", title="Low bits", evidence=Evidence.STATISTICAL, text=text, tables=(facts(named),)
     )
-
-
-STATISTICAL_METHOD = "two-sample test"
-"""The method of a finding of an embedding check that rests on samples; every other method is exact."""
-
-
-def is_statistical(finding: Finding) -> bool:
-    """Whether a finding of an embedding check rests on samples."""
-    return finding.method == STATISTICAL_METHOD
 
 
 def all_assumptions(report: Report) -> tuple[str, ...]:
@@ -201,32 +192,26 @@ def _embedding(check: EmbeddingCheck) -> Iterator[Section]:
     about = (
         "Whether the mechanism that runs is h^-1 of the standard Gaussian mechanism in d + 1 dimensions (Lebeda 2024)."
     )
-    exact = [finding for finding in check.findings if not is_statistical(finding)]
-    sampled = [finding for finding in check.findings if is_statistical(finding)]
-    if exact:
-        yield Section(
-            anchor="embedding",
-            title="Embedding",
-            evidence=Evidence.EXACT,
-            text=(about,),
-            tables=(_findings(exact),),
-        )
-    if sampled:
-        trials = (
-            f"{check.samples} samples, seed {check.seed}; all of these tests together raise a false alarm with a "
-            f"probability of at most {check.error_probability:g}."
-        )
-        yield Section(
-            anchor="embedding-samples",
-            title="Embedding, on samples",
-            evidence=Evidence.STATISTICAL,
-            text=(about, trials) if not exact else (trials,),
-            tables=(_findings(sampled),),
-        )
+    exact = [(one.name, one.holds, one.method, one.detail) for one in check.findings]
+    yield Section(
+        anchor="embedding", title="Embedding", evidence=Evidence.EXACT, text=(about,), tables=(_findings(exact),)
+    )
+    test = check.sampled
+    trials = (
+        f"{test.samples} samples, seed {test.seed}; all of these tests together raise a false alarm with a probability "
+        f"of at most {test.error_probability:g}."
+    )
+    yield Section(
+        anchor="embedding-samples",
+        title="Embedding, on samples",
+        evidence=Evidence.STATISTICAL,
+        text=(trials,),
+        tables=(_findings([(TWO_SAMPLES, not test.rejected, "two-sample test", test.detail)]),),
+    )
 
 
-def _findings(findings: list[Finding]) -> Table:
-    rows = tuple((f.name, "holds" if f.holds else "FAILS", f.method, f.detail) for f in findings)
+def _findings(found: list[tuple[str, bool, str, str]]) -> Table:
+    rows = tuple((name, "holds" if holds else "FAILS", method, detail) for name, holds, method, detail in found)
     return Table(header=("what was checked", "finding", "method", "detail"), rows=rows)
 
 

@@ -16,10 +16,10 @@ from typing import Final
 from dpverdict.audit.distinguishing.witness_document import strict_json
 from dpverdict.audit.exact.verdict import Certificate, Verdict, Witness
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
-from dpverdict.audit.implementation.embedding import EmbeddingCheck
+from dpverdict.audit.implementation.embedding import TWO_SAMPLES
 from dpverdict.audit.reports.parts import stated_deltas, stated_profile, stated_trade_off
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.reports.sections import all_assumptions, is_statistical
+from dpverdict.audit.reports.sections import all_assumptions
 from dpverdict.audit.trials.journal import write_atomically
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.guarantees import Guarantee
@@ -84,7 +84,7 @@ def _exact(report: Report) -> object:
     """All exact evidence; null for a black box."""
     if report.verdict is None and report.worst is None:
         return None
-    worst, findings = report.worst, _findings(report.embedding, sampled=False)
+    worst, found = report.worst, () if report.embedding is None else report.embedding.findings
     return {
         "verdict": None if report.verdict is None else _verdict(report.verdict),
         "worst_case": None if worst is None else _worst(worst),
@@ -92,20 +92,23 @@ def _exact(report: Report) -> object:
         "epsilon_at_delta": None if worst is None else _epsilons(worst, report.claim),
         "trade_off": None if worst is None else _trade_off(worst, report.claim),
         "covariance": None if report.covariance is None else {n: _rational(v) for n, v in report.covariance.items()},
-        "embedding": findings,
+        "embedding": [
+            {"name": one.name, "holds": one.holds, "method": one.method, "detail": one.detail} for one in found
+        ],
     }
 
 
 def _statistical(report: Report) -> object:
     """All statistical evidence; null if nothing was sampled."""
-    check, findings = report.embedding, _findings(report.embedding, sampled=True)
     embedding: object = None
-    if check is not None and findings:
+    if report.embedding is not None:
+        found = report.embedding.sampled
+        finding = {"name": TWO_SAMPLES, "holds": not found.rejected, "method": "two-sample test"}
         embedding = {
-            "findings": findings,
-            "samples": check.samples,
-            "error_probability": check.error_probability,
-            "seed": check.seed,
+            "findings": [{**finding, "detail": found.detail}],
+            "samples": found.samples,
+            "error_probability": found.error_probability,
+            "seed": found.seed,
         }
     sequential = None if report.sequential is None else report.sequential.to_dict()
     if report.test is None and embedding is None and report.leak is None and sequential is None:
@@ -201,15 +204,6 @@ def _pair(pair: NeighbourPair) -> dict[str, object]:
         "dataset": pair.dataset.tolist() if small else None,
         "neighbour": pair.neighbour.tolist() if small else None,
     }
-
-
-def _findings(check: EmbeddingCheck | None, *, sampled: bool) -> list[object]:
-    found = () if check is None else check.findings
-    return [
-        {"name": finding.name, "holds": finding.holds, "method": finding.method, "detail": finding.detail}
-        for finding in found
-        if is_statistical(finding) == sampled
-    ]
 
 
 def _enclosure(enclosure: Enclosure) -> dict[str, object]:

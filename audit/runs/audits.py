@@ -15,8 +15,7 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS
-from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS, distinguish
 from dpverdict.audit.distinguishing.low_bits import FloatLeak, find_float_leak
 from dpverdict.audit.distinguishing.result import DistinguishingTest
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially

@@ -12,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpverdict.audit.implementation.embedding import check_embedding, same_normal_law
+from dpverdict.audit.implementation.embedding import check_embedding
+from dpverdict.audit.statistics.same_law import same_normal_law
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, CorrelatedGaussian, GroupedGaussian
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
@@ -38,7 +39,7 @@ def rejections(mechanism: GaussianMechanism, runs: int, samples: int, seed: int)
     checks = (
         check_embedding(mechanism, samples=samples, error_probability=NOMINAL, seed=seed + i) for i in range(runs)
     )
-    return sum(not check.findings[-1].holds for check in checks)
+    return sum(check.sampled.rejected for check in checks)
 
 
 def normal_runs(runs: int, samples: int, seed: int, scale: float = 1.0) -> int:

@@ -8,10 +8,11 @@ import pytest
 from dpverdict.audit.distinguishing.result import DistinguishingTest
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.implementation.embedding import EmbeddingCheck, Finding
+from dpverdict.audit.implementation.embedding import EmbeddingCheck, EmbeddingFinding, EmbeddingTest
 from dpverdict.audit.reports.parts import Evidence
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
+from dpverdict.audit.statistics.same_law import SameLaw
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 
@@ -25,9 +26,11 @@ def refuting(reports: Reports, report: Report) -> DistinguishingTest:
     return dataclasses.replace(other, claim=report.claim)
 
 
-def failing(method: str) -> EmbeddingCheck:
-    finding = Finding(name="bijection", holds=False, method=method, detail="no")
-    return EmbeddingCheck(findings=(finding,), error_probability=1e-6, samples=100, seed=1)
+def embedding(*, exact: bool, sampled: bool) -> EmbeddingCheck:
+    finding = EmbeddingFinding(name="bijection", holds=exact, method="exact rational arithmetic", detail="a number")
+    law = SameLaw(rejected=not sampled, p_value=0.5 if sampled else 1e-9, where="count: means", tests=1)
+    test = EmbeddingTest(law=law, error_probability=1e-6, samples=100, seed=1)
+    return EmbeddingCheck(findings=(finding,), sampled=test)
 
 
 @pytest.mark.parametrize(
@@ -65,17 +68,21 @@ def test_an_undecided_claim_that_the_releases_contradict_is_refuted(reports: Rep
     assert "unless a test with error probability" in report.answer
 
 
-@pytest.mark.parametrize("method", ["exact rational arithmetic", "two-sample test"])
+@pytest.mark.parametrize(
+    ("exact", "sampled", "name"), [(False, True, "bijection"), (True, False, "two samplers, one law")]
+)
 @pytest.mark.parametrize("kind", ["CERTIFIED", "INCONCLUSIVE", "black box"])
-def test_a_failing_embedding_check_withdraws_the_certificate(reports: Reports, kind: str, method: str) -> None:
-    report = dataclasses.replace(reports[kind], embedding=failing(method))
+def test_a_failing_embedding_check_withdraws_the_certificate(
+    reports: Reports, kind: str, exact: bool, sampled: bool, name: str
+) -> None:
+    report = dataclasses.replace(reports[kind], embedding=embedding(exact=exact, sampled=sampled))
     assert report.status is Status.INCONCLUSIVE
     assert report.disagreement is not None
-    assert "embedding check fails (bijection)" in report.disagreement
+    assert f"embedding check fails ({name})" in report.disagreement
 
 
 def test_a_failing_embedding_check_agrees_with_a_refuted_claim(reports: Reports) -> None:
-    report = dataclasses.replace(reports["REFUTED"], embedding=failing("two-sample test"))
+    report = dataclasses.replace(reports["REFUTED"], embedding=embedding(exact=True, sampled=False))
     assert (report.status, report.disagreement) == (Status.REFUTED, None)
 
 
