@@ -1,9 +1,8 @@
-"""The parts a report is made of: sections of text and tables, each with the kind of evidence it holds.
+"""What a report is made of: sections of text and tables, and the certified numbers that every face states.
 
-The certified numbers that every face of a report shows, computed in one place.
-
-A report states a privacy profile and a trade-off function at round levels, plus the levels of the claim itself. Each
-number is an enclosure; the claim beside it is what the claim allows, on its own side.
+A section says what kind of evidence it holds. A report states a privacy profile and a trade-off function at round
+levels, and at the levels of the claim itself. Each number is an enclosure; beside it stands what the claim allows, on
+its own side.
 """
 
 from __future__ import annotations
@@ -54,6 +53,8 @@ class Section:
         evidence: what it rests on.
         text: paragraphs.
         tables: tables, in order.
+        values: the same as JSON values, which the JSON face adds under the name of the section; None where that face
+            says it elsewhere, by its kind of evidence.
     """
 
     anchor: str
@@ -61,6 +62,7 @@ class Section:
     evidence: Evidence
     text: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
+    values: object = None
 
 
 def facts(named: Mapping[str, str], *, caption: str = "") -> Table:

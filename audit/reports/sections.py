@@ -1,137 +1,48 @@
-"""What a report says of the implementation: facts that need no statistics, and the low bits of the outputs.
+"""What a report says, section by section: the words, tables and values that the terminal, the page and the JSON share.
 
-What a report says, section by section, in words and tables: the text that the terminal and the page share.
-
-A section is exact, statistical or neither, and says so; a table belongs to one section. That is how exact and
-statistical evidence stay apart in every face.
+To add a section, write a function here from the report to its sections and name it in `SECTIONS`; nothing else
+changes. A section is exact, statistical or neither, and says so; a table belongs to one section. That is how exact and
+statistical evidence stay apart in every face. The statistical sections are in `statistics`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Final
 
-from dpverdict.audit.distinguishing.low_bits import FloatLeak
 from dpverdict.audit.exact.verdict import Certificate, Witness
-from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
-from dpverdict.audit.implementation.embedding import TWO_SAMPLES, EmbeddingCheck
-from dpverdict.audit.implementation.grey_box import GreyBoxFinding
+from dpverdict.audit.exact.worst_case import gdp_parameter
+from dpverdict.audit.implementation.embedding import TWO_SAMPLES
 from dpverdict.audit.reports.parts import Evidence, Section, Table, facts, stated_deltas, stated_profile
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.statistics import sequential_section, statistics_section
 from dpverdict.audit.statistics.joint_test import Order
-from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.numerics.text import at_least, at_most, decimal, shown
 
 WORDS: dict[bool | None, str] = {True: "holds", False: "FAILS", None: "not checked"}
 
 
-def implementation_section(findings: Sequence[GreyBoxFinding]) -> Section:
-    """The checks of `grey_box`, one row each."""
-    rows = tuple((found.name, WORDS[found.holds], found.seen) for found in findings)
-    text = ["What a few runs with known random numbers show of the code. No check here refutes or certifies a claim."]
-    failed = [found for found in findings if found.holds is False and found.breaks_privacy]
-    if failed:
-        text.append(f"No claim survives this: {'; '.join(found.seen for found in failed)}.")
-    table = Table(header=("check", "result", "seen"), rows=rows)
-    return Section(
-        anchor="implementation", title="Implementation", evidence=Evidence.NONE, text=tuple(text), tables=(table,)
-    )
-
-
-def leak_section(leak: FloatLeak) -> Section:
-    """What the search through the low bits found, with its error probability."""
-    named = {
-        "result": "the claim is refuted for float64 outputs" if leak.refuted else "no leak of the kinds looked for",
-        "p-value": f"{leak.p_value:.3g}",
-        "error probability": f"{leak.error_probability:g}",
-        "epsilon": f"at least {at_least(leak.epsilon_lower, 6)} at delta = {leak.delta:.6g}",
-    }
-    if leak.event is not None and leak.counts is not None:
-        first, trials, second, others = leak.counts.four
-        sides = ("dataset", "neighbour")
-        likely, unlikely = sides if leak.order is Order.DATASET_FIRST else sides[::-1]
-        named["outputs"] = str(leak.event.describe()["in words"])
-        named["counts"] = f"{first} of {trials} on the {likely}, {second} of {others} on the {unlikely}, fresh trials"
-    named |= {"samples": f"{leak.samples} per dataset, a quarter of them to find the set", "seed": str(leak.seed)}
-    text = (
-        "The float64 outputs, bit for bit, searched for sets that only one of the two datasets produces. A claim about "
-        "real numbers is not touched by this; rounding the release to a coarse grid is the remedy.",
-    )
-    return Section(
-        anchor="low-bits", title="Low bits", evidence=Evidence.STATISTICAL, text=text, tables=(facts(named),)
-    )
-
-
-def all_assumptions(report: Report) -> tuple[str, ...]:
-    """What is taken for granted anywhere in the report, each assumption once."""
-    verdict = report.verdict
-    certified = () if verdict is None or verdict.certificate is None else verdict.certificate.assumptions
-    return tuple(dict.fromkeys((*report.assumptions, *certified)))
-
-
 def sections(report: Report) -> tuple[Section, ...]:
     """Every section of the report that has something to say, in reading order."""
-    return tuple(_sections(report))
+    return tuple(section for part in SECTIONS for section in part(report))
 
 
-def _sections(report: Report) -> Iterator[Section]:
-    yield _subject(report)
-    yield from exact_sections(report)
-    if report.embedding is not None:
-        yield from _embedding(report.embedding)
-    if report.test is not None:
-        yield statistics_section(report.test, report.agreement)
-    if report.sequential is not None:
-        yield sequential_section(report.sequential)
-    if report.leak is not None:
-        yield leak_section(report.leak)
-    if report.implementation:
-        yield implementation_section(report.implementation)
-    if report.membership:
-        table = facts(report.membership)
-        yield Section(anchor="membership", title="Membership of one record", evidence=Evidence.EXACT, tables=(table,))
-    assumptions = all_assumptions(report)
-    if assumptions:
-        rows = tuple((f"{i}", text) for i, text in enumerate(assumptions, 1))
-        yield Section(anchor="assumptions", title="Assumptions", evidence=Evidence.NONE, tables=(Table(rows=rows),))
-    yield _reproduction(report)
+def section_values(report: Report) -> dict[str, object]:
+    """The JSON values of the sections that bring their own, by the name of the section."""
+    found = (section for part in SECTIONS if part not in _EVIDENCE for section in part(report))
+    return {section.anchor: section.values for section in found if section.values is not None}
 
 
-def _subject(report: Report) -> Section:
+def _subject(report: Report) -> Iterator[Section]:
     named = {"mechanism": report.name, **report.parameters, "claim": report.claim.describe()}
-    return Section(anchor="subject", title="What was audited", evidence=Evidence.NONE, tables=(facts(named),))
+    yield Section(anchor="subject", title="What was audited", evidence=Evidence.NONE, tables=(facts(named),))
 
 
-def exact_sections(report: Report) -> Iterator[Section]:
-    """The worst neighbour, the certificate or witness, the numbers, and the covariance of the noise."""
-    if report.worst is not None:
-        yield _worst(report.worst)
-    if report.verdict is not None:
-        if report.verdict.certificate is not None:
-            yield _certificate(report.verdict.certificate)
-        if report.verdict.witness is not None:
-            yield _witness(report.verdict.witness)
-        if report.verdict.reason is not None:
-            yield Section(
-                anchor="reason", title="What is undecided", evidence=Evidence.EXACT, text=(report.verdict.reason,)
-            )
-    if report.worst is not None:
-        yield _numbers(report.worst, report.claim)
-    if report.covariance:
-        yield Section(
-            anchor="covariance",
-            title="Covariance of the noise",
-            evidence=Evidence.EXACT,
-            tables=(
-                Table(
-                    header=("entry", "value (rounded)"),
-                    rows=tuple((name, decimal(value)) for name, value in report.covariance.items()),
-                ),
-            ),
-        )
-
-
-def _worst(worst: WorstCase) -> Section:
+def _worst(report: Report) -> Iterator[Section]:
+    worst = report.worst
+    if worst is None:
+        return
     named = {
         "worst neighbours": worst.description,
         "an example": worst.pair.describe(),
@@ -140,27 +51,20 @@ def _worst(worst: WorstCase) -> Section:
     mu = gdp_parameter(worst.loss)
     if mu is not None:
         named["exact GDP mu" if worst.exact else "GDP mu, at most"] = shown(mu, 17)
-    return Section(anchor="worst", title="Worst neighbours", evidence=Evidence.EXACT, tables=(facts(named),))
+    yield Section(anchor="worst", title="Worst neighbours", evidence=Evidence.EXACT, tables=(facts(named),))
 
 
-def _numbers(worst: WorstCase, claim: Guarantee) -> Section:
-    loss = worst.loss
-    text: tuple[str, ...] = ()
-    if not worst.exact:
-        text = ("These curves are of a pair of laws that dominates every pair of neighbours: bounds from above.",)
-    profile = Table(
-        caption="Privacy profile: the hockey-stick divergence delta at epsilon",
-        header=("epsilon", "delta, certified", "delta, claimed at most"),
-        rows=tuple((decimal(e), shown(exact), at_most(claimed)) for e, exact, claimed in stated_profile(loss, claim)),
-    )
-    inverse = Table(
-        caption="The smallest epsilon for a delta",
-        header=("delta", "epsilon, certified"),
-        rows=tuple((decimal(delta), shown(loss.certified_epsilon(delta))) for delta in stated_deltas(claim)),
-    )
-    return Section(
-        anchor="numbers", title="Exact privacy", evidence=Evidence.EXACT, text=text, tables=(profile, inverse)
-    )
+def _verdict(report: Report) -> Iterator[Section]:
+    """The certificate, the witness, or what is undecided."""
+    verdict = report.verdict
+    if verdict is None:
+        return
+    if verdict.certificate is not None:
+        yield _certificate(verdict.certificate)
+    if verdict.witness is not None:
+        yield _witness(verdict.witness)
+    if verdict.reason is not None:
+        yield Section(anchor="reason", title="What is undecided", evidence=Evidence.EXACT, text=(verdict.reason,))
 
 
 def _certificate(certificate: Certificate) -> Section:
@@ -188,7 +92,43 @@ def _witness(witness: Witness) -> Section:
     return Section(anchor="witness", title="Witness", evidence=Evidence.EXACT, text=text, tables=(facts(named),))
 
 
-def _embedding(check: EmbeddingCheck) -> Iterator[Section]:
+def _numbers(report: Report) -> Iterator[Section]:
+    if report.worst is None:
+        return
+    loss, claim = report.worst.loss, report.claim
+    text: tuple[str, ...] = ()
+    if not report.worst.exact:
+        text = ("These curves are of a pair of laws that dominates every pair of neighbours: bounds from above.",)
+    profile = Table(
+        caption="Privacy profile: the hockey-stick divergence delta at epsilon",
+        header=("epsilon", "delta, certified", "delta, claimed at most"),
+        rows=tuple((decimal(e), shown(exact), at_most(claimed)) for e, exact, claimed in stated_profile(loss, claim)),
+    )
+    inverse = Table(
+        caption="The smallest epsilon for a delta",
+        header=("delta", "epsilon, certified"),
+        rows=tuple((decimal(delta), shown(loss.certified_epsilon(delta))) for delta in stated_deltas(claim)),
+    )
+    yield Section(
+        anchor="numbers", title="Exact privacy", evidence=Evidence.EXACT, text=text, tables=(profile, inverse)
+    )
+
+
+def _covariance(report: Report) -> Iterator[Section]:
+    if report.covariance:
+        rows = tuple((name, decimal(value)) for name, value in report.covariance.items())
+        yield Section(
+            anchor="covariance",
+            title="Covariance of the noise",
+            evidence=Evidence.EXACT,
+            tables=(Table(header=("entry", "value (rounded)"), rows=rows),),
+        )
+
+
+def _embedding(report: Report) -> Iterator[Section]:
+    check = report.embedding
+    if check is None:
+        return
     about = (
         "Whether the mechanism that runs is h^-1 of the standard Gaussian mechanism in d + 1 dimensions (Lebeda 2024)."
     )
@@ -215,10 +155,117 @@ def _findings(found: list[tuple[str, bool, str, str]]) -> Table:
     return Table(header=("what was checked", "finding", "method", "detail"), rows=rows)
 
 
-def _reproduction(report: Report) -> Section:
+def _statistics(report: Report) -> Iterator[Section]:
+    if report.test is not None:
+        yield statistics_section(report.test, report.agreement)
+    if report.sequential is not None:
+        yield sequential_section(report.sequential)
+
+
+def _low_bits(report: Report) -> Iterator[Section]:
+    """What the search through the low bits found, with its error probability."""
+    leak = report.leak
+    if leak is None:
+        return
+    named = {
+        "result": "the claim is refuted for float64 outputs" if leak.refuted else "no leak of the kinds looked for",
+        "p-value": f"{leak.p_value:.3g}",
+        "error probability": f"{leak.error_probability:g}",
+        "epsilon": f"at least {at_least(leak.epsilon_lower, 6)} at delta = {leak.delta:.6g}",
+    }
+    if leak.event is not None and leak.counts is not None:
+        first, trials, second, others = leak.counts.four
+        sides = ("dataset", "neighbour")
+        likely, unlikely = sides if leak.order is Order.DATASET_FIRST else sides[::-1]
+        named["outputs"] = str(leak.event.describe()["in words"])
+        named["counts"] = f"{first} of {trials} on the {likely}, {second} of {others} on the {unlikely}, fresh trials"
+    named |= {"samples": f"{leak.samples} per dataset, a quarter of them to find the set", "seed": str(leak.seed)}
+    text = (
+        "The float64 outputs, bit for bit, searched for sets that only one of the two datasets produces. A claim about "
+        "real numbers is not touched by this; rounding the release to a coarse grid is the remedy.",
+    )
+    yield Section(anchor="low-bits", title="Low bits", evidence=Evidence.STATISTICAL, text=text, tables=(facts(named),))
+
+
+def _implementation(report: Report) -> Iterator[Section]:
+    """The checks of `grey_box`, one row each."""
+    findings = report.implementation
+    if not findings:
+        return
+    rows = tuple((found.name, WORDS[found.holds], found.seen) for found in findings)
+    text = ["What a few runs with known random numbers show of the code. No check here refutes or certifies a claim."]
+    failed = [found for found in findings if found.holds is False and found.breaks_privacy]
+    if failed:
+        text.append(f"No claim survives this: {'; '.join(found.seen for found in failed)}.")
+    yield Section(
+        anchor="implementation",
+        title="Implementation",
+        evidence=Evidence.NONE,
+        text=tuple(text),
+        tables=(Table(header=("check", "result", "seen"), rows=rows),),
+        values=[dataclasses.asdict(found) for found in findings],
+    )
+
+
+def _membership(report: Report) -> Iterator[Section]:
+    if report.membership:
+        yield Section(
+            anchor="membership",
+            title="Membership of one record",
+            evidence=Evidence.EXACT,
+            tables=(facts(report.membership),),
+            values=dict(report.membership),
+        )
+
+
+def _assumptions(report: Report) -> Iterator[Section]:
+    """What is taken for granted anywhere in the report, each assumption once."""
+    certificate = None if report.verdict is None else report.verdict.certificate
+    certified = () if certificate is None else certificate.assumptions
+    assumptions = tuple(dict.fromkeys((*report.assumptions, *certified)))
+    if assumptions:
+        rows = tuple((f"{i}", text) for i, text in enumerate(assumptions, 1))
+        yield Section(
+            anchor="assumptions",
+            title="Assumptions",
+            evidence=Evidence.NONE,
+            tables=(Table(rows=rows),),
+            values=list(assumptions),
+        )
+
+
+def _reproduction(report: Report) -> Iterator[Section]:
     named = {} if report.command is None else {"command": report.command}
     named["seed"] = "none: nothing was sampled" if report.seed is None else str(report.seed)
     if report.versions:
         named["versions"] = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     named["created"] = report.created.strftime("%Y-%m-%d %H:%M:%S UTC")
-    return Section(anchor="reproduction", title="Reproduction", evidence=Evidence.NONE, tables=(facts(named),))
+    yield Section(
+        anchor="reproduction",
+        title="Reproduction",
+        evidence=Evidence.NONE,
+        tables=(facts(named),),
+        values={"command": report.command, "seed": report.seed, "versions": dict(report.versions)},
+    )
+
+
+_EVIDENCE: Final[tuple[Callable[[Report], Iterator[Section]], ...]] = (
+    _worst,
+    _verdict,
+    _numbers,
+    _covariance,
+    _embedding,
+    _statistics,
+    _low_bits,
+)
+"""Their values stand in the JSON under "exact" and "statistical", see `to_json`."""
+
+SECTIONS: Final[tuple[Callable[[Report], Iterator[Section]], ...]] = (
+    _subject,
+    *_EVIDENCE,
+    _implementation,
+    _membership,
+    _assumptions,
+    _reproduction,
+)
+"""In reading order; each gives what it has to say of a report."""

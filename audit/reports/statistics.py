@@ -1,12 +1,10 @@
-"""The statistical part of a report: samples, bounds with their error probability, and the ledger of what they cost.
-
-The part of a report about a sequential test: how many pairs it took, and what won.
-"""
+"""The statistical part of a report: the two tests of releases, their bounds, and the ledger of what those cost."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 from dpverdict.audit.distinguishing.result import DistinguishingTest, Event, LedgerRow, Role, StatisticalWitness
 from dpverdict.audit.distinguishing.sequential import SequentialTest
@@ -62,43 +60,79 @@ RECORDED: Final = Words(
 
 def statistics_section(test: DistinguishingTest, agreement: str | None) -> Section:
     """What the samples say, what the bounds cost, and how it stands to the exact audit (in a sentence of its own)."""
-    outcome = "refuted" if test.refuted else "not refuted"
-    named = {
-        "claim": f"{test.claim.describe()}: {outcome}",
-        "error probability": f"at most {test.error_probability:g}, for the refutation and the bounds below together",
-        "p-value": f"at most {at_most(test.p_value, 4)}",
-        "GDP mu": f"at least {at_least(test.mu_lower, 6)}",
-    }
-    if test.epsilon_lower is not None and test.delta is not None:
-        named["epsilon"] = f"at least {at_least(test.epsilon_lower, 6)} at delta = {test.delta:.6g}"
-    if measured_boxes(test):
+    words = RECORDED if test.recorded else RELEASED
+    boxes, outcome = measured_boxes(test), "refuted" if test.refuted else "not refuted"
+    named = _outcome(test, outcome, "for the refutation and the bounds below together")
+    named |= _bounds(test, "" if test.delta is None else f"delta = {test.delta:.6g}")
+    if boxes:
         named["rectangles"] = (
-            f"{len(measured_boxes(test))} of the trade-off plot, with an error probability of their own, at most "
+            f"{len(boxes)} of the trade-off plot, with an error probability of their own, at most "
             f"{test.region.error_probability:g}; never used to refute"
         )
-    words = RECORDED if test.recorded else RELEASED
     named |= {
         "samples": f"{test.samples} {words.per_side} ({test.explored} of them learned scores and chose events)",
         "score": test.score,
         words.numbers: test.mode,
         "seed": str(test.seed),
     }
+    tables = [facts(named), _ledger_table(test, words)]
+    if test.witness is not None:
+        tables.insert(1, _witness_table(test.witness, words))
     text = (
         f"Lower bounds found {words.origin}. They can refute the claim, with the stated error probability; they never "
-        "certify it.",
-        *(() if agreement is None else (agreement,)),
+        "certify it."
     )
-    tables = [facts(named)]
-    if test.witness is not None:
-        tables.append(_witness_table(test.witness, words))
-    tables.append(_ledger_table(test, words))
     return Section(
         anchor="statistics",
         title="Statistical evidence",
         evidence=Evidence.STATISTICAL,
-        text=text,
+        text=(text,) if agreement is None else (text, agreement),
         tables=tuple(tables),
     )
+
+
+def sequential_section(test: SequentialTest) -> Section:
+    """What the pairs say, the bettors, and, of a refuted claim, the one that won."""
+    outcome = "not refuted" if test.stopped_at is None else f"refuted after {test.stopped_at} pairs of releases"
+    named = _outcome(test, outcome, "however often one looks")
+    named["wealth"] = f"{test.e_value:.4g}; it starts at 1, and does not grow in the mean if the claim holds"
+    named |= _bounds(test, "the delta of the claim")
+    named |= {
+        "pairs": f"{test.samples}, of which {test.bet_on} were bet on; the others learned scores",
+        RELEASED.numbers: test.mode,
+        "seed": str(test.seed),
+    }
+    scores = tuple((name, f"{weight:.4g}") for name, weight in test.scores.items())
+    bettors = Table(
+        caption="Bettors: the weighted mean of their wealths counts", header=("score", "weight"), rows=scores
+    )
+    winner = () if test.witness is None else (_winner(test.witness),)
+    text = (
+        f"Found {RELEASED.origin}, pair by pair, up to the pair at which the claim fell. Such a test can refute the "
+        "claim, with the stated error probability; it never certifies it."
+    )
+    return Section(
+        anchor="sequential",
+        title="Statistical evidence, pair by pair",
+        evidence=Evidence.STATISTICAL,
+        text=(text,),
+        tables=(facts(named), *winner, bettors),
+    )
+
+
+def _outcome(test: DistinguishingTest | SequentialTest, outcome: str, error: str) -> dict[str, str]:
+    return {
+        "claim": f"{test.claim.describe()}: {outcome}",
+        "error probability": f"at most {test.error_probability:g}, {error}",
+        "p-value": f"at most {at_most(test.p_value, 4)}",
+    }
+
+
+def _bounds(test: DistinguishingTest | SequentialTest, delta: str) -> dict[str, str]:
+    named = {} if test.mu_lower is None else {"GDP mu": f"at least {at_least(test.mu_lower, 6)}"}
+    if test.epsilon_lower is not None:
+        named["epsilon"] = f"at least {at_least(test.epsilon_lower, 6)} at {delta}"
+    return named
 
 
 def measured_boxes(test: DistinguishingTest) -> list[Box]:
@@ -185,58 +219,14 @@ def _short(value: object) -> str:
     return text if len(text) <= 120 else text[:100] + f"... ({len(text)} characters; complete in the JSON)"
 
 
-def sequential_section(test: SequentialTest) -> Section:
-    """What the pairs say, the bettors, and, of a refuted claim, the one that won."""
-    outcome = "not refuted" if test.stopped_at is None else f"refuted after {test.stopped_at} pairs of releases"
-    named = {
-        "claim": f"{test.claim.describe()}: {outcome}",
-        "error probability": f"at most {test.error_probability:g}, however often one looks",
-        "p-value": f"at most {at_most(test.p_value, 4)}",
-        "wealth": f"{test.e_value:.4g}; it starts at 1, and does not grow in the mean if the claim holds",
-        **_bounds(test),
-        "pairs": f"{test.samples}, of which {test.bet_on} were bet on; the others learned scores",
-        RELEASED.numbers: test.mode,
-        "seed": str(test.seed),
-    }
-    text = (
-        f"Found {RELEASED.origin}, pair by pair, up to the pair at which the claim fell. Such a test can refute the "
-        "claim, with the stated error probability; it never certifies it.",
-    )
-    tables = [facts(named)]
-    if test.witness is not None:
-        tables.append(_witness(test))
-    scores = tuple((name, f"{weight:.4g}") for name, weight in test.scores.items())
-    tables.append(
-        Table(caption="Bettors: the weighted mean of their wealths counts", header=("score", "weight"), rows=scores)
-    )
-    return Section(
-        anchor="sequential",
-        title="Statistical evidence, pair by pair",
-        evidence=Evidence.STATISTICAL,
-        text=text,
-        tables=tuple(tables),
-    )
-
-
-def _bounds(test: SequentialTest) -> dict[str, str]:
-    named = {} if test.mu_lower is None else {"GDP mu": f"at least {at_least(test.mu_lower, 6)}"}
-    if test.epsilon_lower is not None:
-        named["epsilon"] = f"at least {at_least(test.epsilon_lower, 6)} at the delta of the claim"
-    return named
-
-
-def _witness(test: SequentialTest) -> Table:
+def _winner(witness: Mapping[str, Any]) -> Table:
     """Which score won, and on what: the document holds the rest."""
-    assert test.witness is not None  # where it is asked for
-    evidence, score = test.witness["evidence"], test.witness["score"]
+    evidence, score = witness["evidence"], witness["score"]
+    name = score.get("name", score.get("kind")) if isinstance(score, dict) else score
     named = {
-        "witness": f"the score {_score_name(score)}, betting on pairs of releases",
+        "witness": f"the score {name}, betting on pairs of releases",
         "the claim implies": str(evidence["implied"]),
         "stake": f"{evidence['stake']:.4g} of the wealth for each unit of the payoff",
         "to see it again": "write_witness(test.witness, path), then dpverdict replay path: on fresh random numbers",
     }
     return facts(named)
-
-
-def _score_name(score: object) -> str:
-    return str(score.get("name", score.get("kind"))) if isinstance(score, dict) else str(score)

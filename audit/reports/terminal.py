@@ -1,7 +1,4 @@
-"""The terminal face of a report: the answer first, then the evidence, at any width, with or without colour.
-
-The one look of a table in the terminal.
-"""
+"""The terminal face of a report: the answer first, then the evidence, at any width, with or without colour."""
 
 from __future__ import annotations
 

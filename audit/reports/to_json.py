@@ -19,7 +19,7 @@ from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
 from dpverdict.audit.implementation.embedding import TWO_SAMPLES
 from dpverdict.audit.reports.parts import stated_deltas, stated_profile, stated_trade_off
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.reports.sections import all_assumptions
+from dpverdict.audit.reports.sections import section_values
 from dpverdict.audit.trials.journal import write_atomically
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.guarantees import Guarantee
@@ -56,7 +56,7 @@ def read_schema() -> dict[str, object]:
 
 def report_fields(report: Report) -> dict[str, object]:
     """The report as JSON values."""
-    return {
+    fields: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
         "created": report.created.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "mechanism": {"name": report.name, "parameters": dict(report.parameters)},
@@ -67,11 +67,11 @@ def report_fields(report: Report) -> dict[str, object]:
         "disagreement": report.disagreement,
         "exact": _exact(report),
         "statistical": _statistical(report),
-        "membership": None if report.membership is None else dict(report.membership),
-        "implementation": [dataclasses.asdict(finding) for finding in report.implementation],
-        "assumptions": list(all_assumptions(report)),
-        "reproduction": {"command": report.command, "seed": report.seed, "versions": dict(report.versions)},
+        "membership": None,
+        "implementation": [],
+        "assumptions": [],
     }
+    return fields | section_values(report)
 
 
 def _claim(claim: Guarantee) -> dict[str, object]:
