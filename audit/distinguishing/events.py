@@ -38,6 +38,7 @@ from dpverdict.audit.statistics.joint_test import (
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.roots import bisected, doubled
 
 Bound = Callable[[ArrayLike, ArrayLike], Array]
 """From a lower bound on p and an upper bound on q to a lower bound on a privacy parameter; below 0 it says nothing."""
@@ -371,14 +372,11 @@ def plan_epsilon(
 
 def _claimed_epsilon(claim: Guarantee, delta: float) -> float | None:
     """An epsilon >= 0 at which the claim allows at most ``delta``, nearly the least one; None beyond 600."""
-    low, high = 0.0, 1.0
-    if claim.delta_upper(low) <= delta:
-        return low
-    while claim.delta_upper(high) > delta:
-        low, high = high, 2 * high
-        if high > 600:
-            return None
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if claim.delta_upper(middle) <= delta else (middle, high)
-    return high
+
+    def too_small(epsilon: float) -> bool:
+        return bool(claim.delta_upper(epsilon) > delta)
+
+    if not too_small(0.0):
+        return 0.0
+    low, high = doubled(too_small, 0.0, 1.0, most=600)
+    return None if high > 600 else bisected(too_small, low, high, steps=60)[1]

@@ -13,7 +13,6 @@ others guard against what the leading one cannot see: another score, and events 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
@@ -29,6 +28,7 @@ from dpverdict.audit.scores.score import Score, as_score
 from dpverdict.audit.statistics.error_budget import TrialRange
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler
 from dpverdict.balls import Exact, exactly
+from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, ImpliedCurves, PureDP
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
@@ -185,14 +185,8 @@ def check_claim(claim: object) -> None:
 
 def checked_samples(samples: int) -> int:
     """A whole number of at least 50."""
-    try:
-        checked = 0 if isinstance(samples, bool) else operator.index(samples)
-    except TypeError:
-        checked = 0
-    if checked < FEWEST_TRIALS:
-        remedy = "run more trials per dataset; a thousand is a start"
-        raise InvalidValue("samples", samples, f"a whole number >= {FEWEST_TRIALS}", remedy)
-    return checked
+    remedy = "run more trials per dataset; a thousand is a start"
+    return check_whole(samples, "samples", least=FEWEST_TRIALS, remedy=remedy)
 
 
 def checked_delta(delta: Exact | None, claim: Guarantee) -> float | None:

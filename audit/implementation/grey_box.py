@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpverdict.audit.exact.worst_case import worst_case
-from dpverdict.audit.trials.run import AnyMechanism, BatchedMechanism, check_seed, with_batches
+from dpverdict.audit.trials.run import AnyMechanism, BatchedMechanism, with_batches
+from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair

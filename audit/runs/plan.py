@@ -59,9 +59,9 @@ from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY, Bar, Request
 from dpverdict.audit.runs.scores import ScoresRequest, audit_scores
 from dpverdict.audit.trials.catalogue import option
 from dpverdict.audit.trials.journal import Journal, hold, journalled_in
-from dpverdict.audit.trials.run import check_seed
 from dpverdict.audit.trials.words import names_a_callable, probability, source_files, whole_number
 from dpverdict.balls import exactly
+from dpverdict.checks import check_seed
 from dpverdict.errors import DpverdictError, InvalidValue
 
 TESTS_PER_AUDIT: Final = 2

@@ -44,8 +44,9 @@ from dpverdict.audit.statistics.means import payoff_test
 from dpverdict.audit.statistics.payoffs import CurvePayoff, DivergencePayoff, Payoff, SymmetricPayoff, divergence_upper
 from dpverdict.audit.trials.catalogue import find
 from dpverdict.audit.trials.data_files import read_pair
-from dpverdict.audit.trials.run import AnyMechanism, Sampler, check_seed
+from dpverdict.audit.trials.run import AnyMechanism, Sampler
 from dpverdict.audit.trials.words import load_callable
+from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, HasLikelihoodScore

@@ -9,8 +9,8 @@ is thresholded at epsilon or paid out without recalibration. Three families, by 
 * boosted trees (`tree_score`): for interactions; they need scikit-learn.
 
 A score must not be learned from the outputs it is then tested on. To pool the counts of folds, each scored by a model
-that was trained on the others, is not valid: the event of each fold depends on the data of the others. `twice_the_mean`
-of the p-values of the folds is, and so is the mean of their e-values.
+that was trained on the others, is not valid: the event of each fold depends on the data of the others. Twice the mean
+of the p-values of the folds is (Rueschendorf 1982; Vovk and Wang 2020, Table 1), and so is the mean of their e-values.
 """
 
 from __future__ import annotations
@@ -193,11 +193,6 @@ def fit_logistic(design: Design, labels: Array, *, penalty: float = PENALTY) -> 
         if gain <= 1e-7 * (1 + abs(value)):
             break
     return float(beta[0]), beta[1:]
-
-
-def twice_the_mean(p_values: Array) -> float:
-    """A p-value from those of folds that depend on each other (Rueschendorf 1982; Vovk and Wang 2020, Table 1)."""
-    return min(1.0, 2 * float(np.mean(p_values)))
 
 
 def _table(outputs: Array) -> Array:

@@ -37,6 +37,7 @@ from dpverdict.audit.statistics.proportions import proportion_lower, proportion_
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.numerics.arrays import Array, Integers
+from dpverdict.numerics.roots import bisected, doubled
 
 FEWEST_COUNTS: Final = 50
 """The asymptotic p-value is used only if an event and its complement happened this often on both sides."""
@@ -362,10 +363,13 @@ def _clopper_pearson_p(counts: Counts, epsilon: float, delta: float) -> float:
         return 1.0
     if rejected(low):
         return low
-    while high > low * (1 + 1e-6):
-        middle = math.sqrt(low) * math.sqrt(high)
-        low, high = (low, middle) if rejected(middle) else (middle, high)
-    return high
+    return bisected(
+        lambda level: not rejected(level),
+        low,
+        high,
+        close=lambda low, high: high <= low * (1 + 1e-6),
+        middle=lambda low, high: math.sqrt(low) * math.sqrt(high),
+    )[1]
 
 
 _WIDTH: Final = 1 / 1000
@@ -425,19 +429,14 @@ def mu_lower(counts: Counts, *, epsilon: float, level: float, method: Method | N
     the slope where the trade-off curve is touched, see `touching_epsilon`.
     """
     rejected = delta_lower(counts, epsilon=epsilon, level=level, method=method)
-    low, high = 0.0, 1.0
     if rejected <= 0:
-        return low
-    while high < 64 and GaussianDP(high).delta_upper(epsilon) <= rejected:
-        low, high = high, 2 * high
-    for _ in range(40):
-        middle = (low + high) / 2
-        # The profile is rounded up, so the mu kept is one whose exact profile is rejected.
-        if GaussianDP(Fraction(middle)).delta_upper(epsilon) <= rejected:
-            low = middle
-        else:
-            high = middle
-    return low
+        return 0.0
+
+    def refuted(mu: float) -> bool:
+        # The profile is rounded up, so a mu that is kept is one whose exact profile is rejected.
+        return bool(GaussianDP(Fraction(mu)).delta_upper(epsilon) <= rejected)
+
+    return bisected(refuted, *doubled(refuted, 0.0, 1.0, most=64), steps=40)[0]
 
 
 def touching_epsilon(p: float, q: float) -> float:
@@ -463,11 +462,7 @@ def _largest_rejected(
     wanted = -float(special.ndtri(level))
 
     def where(target: float) -> float:
-        low, high = 0.0, most
-        for _ in range(25):
-            middle = (low + high) / 2
-            low, high = (middle, high) if root(middle) > target else (low, middle)
-        return low
+        return bisected(lambda parameter: root(parameter) > target, 0.0, most, steps=25)[0]
 
     best, beyond, target = 0.0, most, wanted
     for _ in range(_TRIES):

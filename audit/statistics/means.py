@@ -39,6 +39,7 @@ from dpverdict.audit.statistics.payoffs import (
 )
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.roots import bisected, doubled
 
 FEWEST_FOR_MEANS: Final = 100
 """Per side, below which the test is not used; its size was simulated from there on."""
@@ -205,7 +206,7 @@ def symmetric_epsilon_lower(
 
         return _decided(at, of_x, of_y, payoffs, share, often).p_value <= share
 
-    return _largest(rejected, 2 * payoff.epsilon + 1)
+    return largest_rejected(rejected, 0.0, 2 * payoff.epsilon + 1, close=_close)
 
 
 def curve_mu_lower(payoff: CurvePayoff, dataset_scores: Array, neighbour_scores: Array, share: float) -> float:
@@ -219,7 +220,7 @@ def curve_mu_lower(payoff: CurvePayoff, dataset_scores: Array, neighbour_scores:
         at = CurvePayoff(payoff.tau, allowed)
         return _decided(at, of_x, of_y, lambda: x - y - allowed, share, True).p_value <= share
 
-    return _largest(rejected, 2 * payoff.tau / 1.5 + 1)
+    return largest_rejected(rejected, 0.0, 2 * payoff.tau / 1.5 + 1, close=_close)
 
 
 def _of_three_values(weight: float, above: int, below: int, n: int) -> Moments:
@@ -230,13 +231,14 @@ def _of_three_values(weight: float, above: int, below: int, n: int) -> Moments:
     return Moments(n, mean, squares / (n - 1), sum(count * (value - mean) ** 3 for count, value in values) / n)
 
 
-def _largest(rejected: Callable[[float], bool], first: float) -> float:
-    low, high = 0.0, first
-    if not rejected(low):
+def largest_rejected(
+    rejected: Callable[[float], bool], least: float, first: float, *, close: Callable[[float, float], bool]
+) -> float:
+    """The largest parameter, up to 64 and about, that is rejected; 0, which says nothing, if ``least`` is not."""
+    if not rejected(least):
         return 0.0
-    while high < 64 and rejected(high):
-        low, high = high, 2 * high
-    while high - low > 1e-4 * max(1.0, math.sqrt(high)):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rejected(middle) else (low, middle)
-    return low
+    return bisected(rejected, *doubled(rejected, least, first, most=64), close=close)[0]
+
+
+def _close(low: float, high: float) -> bool:
+    return high - low <= 1e-4 * max(1.0, math.sqrt(high))

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
-import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, final, runtime_checkable
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.trials.engines import current_engine
 from dpverdict.audit.trials.journal import current_journal
+from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.numerics.arrays import Array
 
@@ -281,23 +281,6 @@ def generator(seed: int, stream: str, index: int) -> np.random.Generator:
     words = [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4)]
     sequence = np.random.SeedSequence(entropy=seed, spawn_key=(*words, index))
     return np.random.Generator(np.random.PCG64DXSM(sequence))
-
-
-def check_seed(seed: int) -> int:
-    """A whole number in 0..2**128 - 1.
-
-    Raises:
-        InvalidValue: anything else.
-    """
-    try:
-        checked = -1 if isinstance(seed, bool) else operator.index(seed)
-    except TypeError:
-        checked = -1
-    if not 0 <= checked < 2**128:
-        raise InvalidValue(
-            "seed", seed, "a whole number in 0..2**128 - 1", "write one down, so that others can repeat the run"
-        )
-    return checked
 
 
 def check_grid(grid: float) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from fractions import Fraction
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,3 +75,37 @@ def check_positive(value: Exact, name: str) -> Fraction:
     if exact <= 0:
         raise InvalidValue(name, value, "> 0", "give a positive number, for example '1' or '0.5'")
     return exact
+
+
+def check_whole(value: object, name: str, *, least: int, remedy: str) -> int:
+    """A whole number that is not too small; a truth value is none.
+
+    Raises:
+        InvalidValue: anything else.
+    """
+    checked = _index(value)
+    if checked is None or checked < least:
+        raise InvalidValue(name, value, f"a whole number >= {least}", remedy)
+    return checked
+
+
+def check_seed(seed: object) -> int:
+    """A whole number in 0..2**128 - 1.
+
+    Raises:
+        InvalidValue: anything else.
+    """
+    checked = _index(seed)
+    if checked is None or not 0 <= checked < 2**128:
+        remedy = "write one down, so that others can repeat the run"
+        raise InvalidValue("seed", seed, "a whole number in 0..2**128 - 1", remedy)
+    return checked
+
+
+def _index(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # an array with __index__ and more than one number
+        return None

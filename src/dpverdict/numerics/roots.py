@@ -112,6 +112,40 @@ def least_float(keeps: Callable[[float], bool], above: float) -> float:
     return high
 
 
+def doubled(holds: Callable[[float], bool], low: float, high: float, *, most: float) -> tuple[float, float]:
+    """The bracket (low, high), moved up by doubling ``high`` until the property fails there or it reaches ``most``."""
+    while high < most and holds(high):
+        low, high = high, 2 * high
+    return low, high
+
+
+def bisected(
+    holds: Callable[[float], bool],
+    low: float,
+    high: float,
+    *,
+    steps: int = 1100,
+    close: Callable[[float, float], bool] = lambda low, high: False,
+    middle: Callable[[float, float], float] = lambda low, high: (low + high) / 2,
+) -> tuple[float, float]:
+    """A bracket of the point up to which a property holds, halved until its ends are close, at most ``steps`` times.
+
+    Args:
+        holds: asked in between only. If it is not monotone, some switching point is bracketed.
+        low: where it holds, or the caller does not care.
+        high: where it does not, or the caller does not care.
+        steps: halvings; the default is enough for any two float64.
+        close: whether (low, high) is narrow enough.
+        middle: where to ask next.
+    """
+    for _ in range(steps):
+        if close(low, high):
+            break
+        at = middle(low, high)
+        low, high = (at, high) if holds(at) else (low, at)
+    return low, high
+
+
 def rounded_up(number: Real) -> float:
     """A float64 certainly >= a positive number, and at most a few units in the last place above it.
 

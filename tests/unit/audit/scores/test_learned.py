@@ -14,7 +14,6 @@ from dpverdict.audit.scores.learned import (
     fit_logistic,
     fit_spline_score,
     scaled,
-    twice_the_mean,
 )
 from dpverdict.audit.scores.portfolio import ranked, tuned
 from dpverdict.audit.scores.score import LINEAR, CallableScore, Score, fit_linear_score
@@ -105,11 +104,6 @@ def test_what_does_not_fit_is_refused() -> None:
     score = SplineScore(name="s", offset=0.0, knots=(np.zeros(1),), values=(np.zeros(1),))
     with pytest.raises(InvalidValue, match=r"^outputs="):
         score(np.zeros((4, 2)))
-
-
-def test_twice_the_mean_of_p_values() -> None:
-    assert twice_the_mean(np.array([0.01, 0.03])) == 0.04
-    assert twice_the_mean(np.array([0.9, 0.9])) == 1.0
 
 
 def test_a_learned_score_is_scaled_to_the_spread_of_the_claim_and_no_further() -> None:

@@ -8,10 +8,10 @@ from dpverdict.audit.trials.run import (
     AnyMechanism,
     Sampler,
     batched,
-    check_seed,
     chunk_length,
     generator,
 )
+from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.numerics.arrays import Array
 
