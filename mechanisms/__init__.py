@@ -18,6 +18,7 @@ from dpverdict.mechanisms.core.guarantees import parse_guarantee as parse_guaran
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise as DiscreteLaplaceNoise
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise as LaplaceNoise
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism as AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import FalseClaimWarning as FalseClaimWarning
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism as GaussianMechanism
 from dpverdict.mechanisms.core.mechanism import Mechanism as Mechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE as ADD_OR_REMOVE_ONE
@@ -51,7 +52,6 @@ from dpverdict.mechanisms.queries.grouped import GroupedCube as GroupedCube
 from dpverdict.mechanisms.queries.grouped import GroupedGaussian as GroupedGaussian
 from dpverdict.mechanisms.queries.grouped import OptimalGroupedGaussian as OptimalGroupedGaussian
 from dpverdict.mechanisms.queries.laplace import LaplaceMechanism as LaplaceMechanism
-from dpverdict.mechanisms.queries.rank1 import FalseClaimWarning as FalseClaimWarning
 from dpverdict.mechanisms.queries.rank1 import Rank1Gaussian as Rank1Gaussian
 from dpverdict.mechanisms.queries.standard import StandardGaussian as StandardGaussian
 from dpverdict.mechanisms.queries.vote_ellipse import VoteEllipse as VoteEllipse

@@ -14,8 +14,8 @@ from dpverdict.audit.comparisons.ellipses import constant_sheet, ellipse_sheet
 from dpverdict.audit.comparisons.picture import picture
 from dpverdict.audit.comparisons.sheet import Sheet, sheet_csv, sheet_json
 from dpverdict.audit.trials.catalogue import find_white_box, mechanism_classes, option
-from dpverdict.audit.trials.words import whole_number
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.text import whole_number
 
 SHEETS: Final[Mapping[str, tuple[str, ...]]] = {
     "counters": ("horizon", "epsilon", "delta", "arity"),

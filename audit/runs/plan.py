@@ -59,10 +59,11 @@ from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY, Bar, Request
 from dpverdict.audit.runs.scores import ScoresRequest, audit_scores
 from dpverdict.audit.trials.catalogue import option
 from dpverdict.audit.trials.journal import Journal, hold, journalled_in
-from dpverdict.audit.trials.words import names_a_callable, probability, source_files, whole_number
+from dpverdict.audit.trials.words import names_a_callable, probability, source_files
 from dpverdict.balls import exactly
 from dpverdict.checks import check_seed
 from dpverdict.errors import DpverdictError, InvalidValue
+from dpverdict.numerics.text import whole_number
 
 TESTS_PER_AUDIT: Final = 2
 """The check of the embedding and the distinguishing test: an audit has at most these."""

@@ -32,11 +32,12 @@ from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit
 from dpverdict.audit.trials.catalogue import find, option
 from dpverdict.audit.trials.data_files import read_pair, read_table
 from dpverdict.audit.trials.run import AnyMechanism, Sampler
-from dpverdict.audit.trials.words import load_callable, probability, whole_number
+from dpverdict.audit.trials.words import load_callable, probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name, parse_adjacency
+from dpverdict.numerics.text import whole_number
 
 SEARCH_SHARE: Final = 0.25
 """Of the samples: spent on the search, and never used to test the claim."""

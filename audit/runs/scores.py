@@ -15,9 +15,10 @@ from dpverdict.audit.reports.report import Report
 from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY
 from dpverdict.audit.trials.catalogue import option
 from dpverdict.audit.trials.data_files import read_column
-from dpverdict.audit.trials.words import probability, whole_number
+from dpverdict.audit.trials.words import probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
+from dpverdict.numerics.text import whole_number
 
 INDEPENDENT = (
     "the scores are independent draws: one per run, or of canaries that do not influence each other",

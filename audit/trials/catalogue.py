@@ -1,38 +1,45 @@
-"""Mechanisms by name: from the words of a command line to a mechanism, with a note on every choice made for it."""
+"""Mechanisms by name: from the words of a command line to a mechanism, with a note on every choice made for it.
+
+Everything here comes from the mechanisms' own declarations (`dpverdict.mechanisms.core.parameters`); none is named.
+"""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import pkgutil
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from enum import Enum
 from typing import Final, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 import dpverdict.mechanisms
-from dpverdict.audit.trials.words import bounds, load_callable, names_a_callable, whole_number
+from dpverdict.audit.trials.words import load_callable, names_a_callable
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
-from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair, parse_adjacency
-from dpverdict.mechanisms.queries.rank1 import FalseClaimWarning
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, FalseClaimWarning
+from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
+from dpverdict.mechanisms.core.parameters import SHARED, Parameter, named
 
 ZOO: Final = "broken:"
 """What the name of a known-wrong mechanism begins with."""
 
-CALIBRATIONS: Final = {
-    "classic": "classic",
-    "analytic": "analytic",
-    "theorem": "from_theorem",
-    "concentrated": "from_concentrated",
-}
-"""How a scale is found from epsilon and delta: the class methods behind the names."""
+CALIBRATION: Final = "calibration"
+"""The parameter that chooses among the constructors of a mechanism."""
+
+RESERVED: Final = frozenset(
+    (
+        *("mechanism", "claim", "data", "record", "neighbours", "samples", "error_probability", "seed", "score"),
+        *("test_delta", "numbers", "search", "no_test", "exact_only", "jobs", "dask", "json", "witness", "report"),
+        *("quiet", "help", "points", "csv", "png", "svg", "name", "expect", CALIBRATION),
+    )
+)
+"""Names that audits, curves and plans take themselves: no parameter of a mechanism can have them."""
 
 _BUDGETS: Final = ("mu", "epsilon", "delta", "rho")
 """Of a mechanism that takes a whole claim: the options that are its parts."""
@@ -53,60 +60,130 @@ class Named:
 
 
 def mechanism_classes() -> dict[str, type[AdditiveMechanism]]:
-    """Every mechanism of `dpverdict.mechanisms` with a name of its own, by name; the broken ones are `zoo`."""
-    found = {}
+    """Every mechanism of `dpverdict.mechanisms` with a name of its own, by name; the broken ones are not among them.
+
+    Raises:
+        InvalidValue: two mechanisms have one name, or one has a parameter that it does not declare.
+    """
+    found: dict[str, type[AdditiveMechanism]] = {}
     for module in pkgutil.walk_packages(dpverdict.mechanisms.__path__, "dpverdict.mechanisms."):
         if ".broken" in module.name:
             continue
         for value in vars(importlib.import_module(module.name)).values():
             own = isinstance(value, type) and issubclass(value, AdditiveMechanism) and not inspect.isabstract(value)
-            if own and isinstance(getattr(value, "name", None), str):
-                found[value.name] = value
+            if not own or not isinstance(getattr(value, "name", None), str):
+                continue
+            if found.setdefault(value.name, value) is not value:
+                remedy = f"rename {value.__qualname__} or {found[value.name].__qualname__}"
+                raise InvalidValue("name", value.name, "the name of one mechanism only", remedy)
+    for mechanism in found.values():
+        for build in constructors_of(mechanism):
+            declared(mechanism, build)
     return dict(sorted(found.items()))
 
 
-def find_mechanism(name: str, options: Mapping[str, object]) -> Named:
-    """The mechanism that ``name`` and ``options`` describe.
+def declared(mechanism: type[AdditiveMechanism], build: Callable[..., object]) -> dict[str, Parameter]:
+    """What words can give to a constructor of a mechanism, in the order of its arguments.
+
+    Raises:
+        InvalidValue: an argument that nothing is said about, or one named like a parameter of audits.
+    """
+    said = named(mechanism.parameters)
+    where = f"{mechanism.__module__}.{mechanism.__qualname__}"
+    found = {}
+    for parameter in parameters_of(build):
+        if parameter.lower() in RESERVED:
+            requirement = "unlike the names that audits and curves take themselves"
+            raise InvalidValue(f"argument of {where}", parameter, requirement, "rename it")
+        if parameter not in said:
+            remedy = f'add Parameter("{parameter}", metavar, text) to {mechanism.__qualname__}.parameters'
+            raise InvalidValue(f"argument of {where}", parameter, "declared in words for the command line", remedy)
+        found[parameter] = said[parameter]
+    return found
+
+
+def offered() -> dict[str, tuple[str, str]]:
+    """Every parameter of any mechanism: what stands for its value, and what it is.
+
+    Where mechanisms differ in what they say of a parameter of one name, all of it is told, with their names.
+    """
+    said: dict[str, dict[tuple[str, str], list[str]]] = {parameter.name: {} for parameter in SHARED}
+    ways: dict[tuple[str, ...], list[str]] = {}
+    for name, mechanism in mechanism_classes().items():
+        for build in constructors_of(mechanism):
+            for parameter, says in declared(mechanism, build).items():
+                names = said.setdefault(parameter, {}).setdefault((says.metavar, says.text), [])
+                names.extend([name] if name not in names else [])
+        ways.setdefault(mechanism.calibrations, []).append(name)
+    for one, other in itertools.combinations(said, 2):
+        if option(one) == option(other):
+            raise InvalidValue("parameter", other, f"unlike {one} in more than its case", "rename one of them")
+    told = "; ".join(f"{', '.join(offers)} of {', '.join(names)}" for offers, names in ways.items() if offers)
+    metavar = "|".join(dict.fromkeys(way for offers in ways for way in offers))
+    return {parameter: _merged(says) for parameter, says in said.items() if says} | {
+        CALIBRATION: (metavar, f"How epsilon and delta set the scale: {told}.")
+    }
+
+
+def _merged(says: Mapping[tuple[str, str], list[str]]) -> tuple[str, str]:
+    """One metavar and one text out of what several mechanisms say."""
+    metavar = "|".join(dict.fromkeys(part for metavar, _ in says for part in metavar.split("|")))
+    texts: dict[str, list[str]] = {}
+    for (_, text), names in says.items():
+        texts.setdefault(text, []).extend(names)
+    if len(texts) == 1:
+        return metavar, next(iter(texts))
+    return metavar, " ".join(f"{text.rstrip('.')} ({', '.join(names)})." for text, names in texts.items())
+
+
+def find_mechanism(name: str, words: Mapping[str, str], shape: tuple[int, ...] | None = None) -> Named:
+    """The mechanism that ``name`` and ``words`` describe.
 
     Args:
         name: a name of `mechanism_classes`, ``broken:<id>``, ``module:function`` or ``path/file.py:function``.
-        options: the parameters that the user gave, by the names of the constructor's arguments, and ``calibration``.
+        words: the parameters that were given, by the names of the constructor's arguments, and ``calibration``.
+        shape: that of the data, if there are any: it fills in what was not given.
 
     Raises:
         InvalidValue: no such mechanism, a parameter it does not take, or a missing or wrong one.
     """
     if name.lower().startswith(ZOO):
-        return _from_zoo(name, options)
+        return _from_zoo(name, words, shape)
     if names_a_callable(name):
         found = load_callable(name, name="mechanism")
-        _take_only(name, options, ())
+        _take_only(name, words, ())
         return Named(mechanism=found)
     classes = mechanism_classes()
     if name not in classes:
         raise _unknown("mechanism", name, list(classes), "dpverdict list shows them all")
-    given = dict(options)
-    calibration = given.pop("calibration", None)
-    offered = calibrations_of(classes[name])
-    if calibration is None and offered and given.keys() & {"epsilon", "delta"} - set(parameters_of(classes[name])):
-        remedy = "add " + " or ".join(f"--calibration {known}" for known in offered)
-        raise InvalidValue("calibration", None, "given with --epsilon and --delta", remedy)
-    notes = _choose(name, given)
-    build: Callable[..., AdditiveMechanism] = classes[name]
-    if calibration is not None:
-        if calibration not in offered:
-            requirement = f"one of {', '.join(offered)}" if offered else f"left out: {name} takes none"
-            raise InvalidValue("calibration", calibration, requirement, "give --mu, or another calibration")
-        build = getattr(classes[name], CALIBRATIONS[str(calibration)])
+    mechanism, given = classes[name], dict(words)
+    calibration = given.pop(CALIBRATION, None)
+    ways = calibrations_of(mechanism)
+    if calibration is None and ways and given.keys() & {"epsilon", "delta"} - set(parameters_of(mechanism)):
+        remedy = "add " + " or ".join(f"--calibration {known}" for known in ways)
+        raise InvalidValue(CALIBRATION, None, "given with --epsilon and --delta", remedy)
+    if calibration is not None and calibration not in ways:
+        requirement = f"one of {', '.join(ways)}" if ways else f"left out: {name} takes none"
+        raise InvalidValue(CALIBRATION, calibration, requirement, "give --mu, or another calibration")
+    build: Callable[..., AdditiveMechanism] = mechanism if calibration is None else ways[calibration]
     _take_only(name, given, parameters_of(build))
+    parameters = declared(mechanism, build)
+    values = _read(name, parameters, given, shape)
+    notes = []
+    for parameter in (own.name for own in mechanism.parameters if own.name in parameters):
+        left_out = parameters[parameter].left_out
+        if left_out is not None and parameter not in values and left_out.when(values):
+            values[parameter] = left_out.value
+            notes.append(f"no {option(parameter)} was given: {left_out.note}")
     if "claim" in inspect.signature(build).parameters:
-        given["claim"] = _claim(name, {part: given.pop(part) for part in _BUDGETS if part in given})
-    for parameter in inspect.signature(build).parameters.values():
-        if parameter.default is parameter.empty and parameter.name not in given:
-            raise _missing(parameter.name, name)
+        values["claim"] = _claim(name, {part: values.pop(part) for part in _BUDGETS if part in values})
+    for argument in inspect.signature(build).parameters.values():
+        if argument.default is argument.empty and argument.name not in values:
+            raise _missing(argument.name, name)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", FalseClaimWarning)
-        mechanism = build(**given)
-    return Named(mechanism=mechanism, notes=(*notes, *(str(warning.message) for warning in told)))
+        made = build(**values)
+    return Named(mechanism=made, notes=(*notes, *(str(warning.message) for warning in told)))
 
 
 def parameters_of(build: Callable[..., object]) -> tuple[str, ...]:
@@ -117,9 +194,14 @@ def parameters_of(build: Callable[..., object]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def calibrations_of(mechanism: type[AdditiveMechanism]) -> tuple[str, ...]:
-    """The calibrations that a mechanism offers."""
-    return tuple(name for name, method in CALIBRATIONS.items() if hasattr(mechanism, method))
+def calibrations_of(mechanism: type[AdditiveMechanism]) -> dict[str, Callable[..., AdditiveMechanism]]:
+    """The constructors that a mechanism offers for epsilon and delta, by the names of the calibrations."""
+    return {way: getattr(mechanism, way, None) or getattr(mechanism, f"from_{way}") for way in mechanism.calibrations}
+
+
+def constructors_of(mechanism: type[AdditiveMechanism]) -> list[Callable[..., AdditiveMechanism]]:
+    """Every way to make the mechanism: the class itself, and its calibrations."""
+    return [mechanism, *calibrations_of(mechanism).values()]
 
 
 def option(parameter: str) -> str:
@@ -137,46 +219,44 @@ def takes(name: str, parameter: str) -> bool:
     return found is not None and parameter in parameters_of(found)
 
 
-def _choose(name: str, given: dict[str, object]) -> tuple[str, ...]:
-    """Fill in what the command line may leave out, and say so."""
-    notes = []
-    if name == "grouped-gaussian":
-        if "adjacency" not in given:
-            given["adjacency"] = REPLACE_ONE
-            notes.append(
-                "no --adjacency was given: replace-one was taken, the stricter relation (its noise also covers "
-                "add-or-remove-one)"
-            )
-        if "groups" not in given:
-            given["groups"] = 2
-            notes.append("no --groups was given: 2 groups were taken")
-    if name == "elliptical-gaussian" and "bounds" not in given and "dim" in given:
-        given["bounds"] = "1"
-        notes.append("no --bounds was given: every coordinate has the bound 1, so records lie in [-1/2, 1/2]^d")
-    if name == "tree-counter" and "arity" not in given:
-        given["arity"] = "best"
-        notes.append("no --arity was given: the one with the least mean squared error at this horizon was taken")
-    if name == "laplace" and "adjacency" not in given and given.get("norm", "linf") == "linf":
-        given["adjacency"] = ADD_OR_REMOVE_ONE
-        notes.append("no --adjacency was given: add-or-remove-one was taken (the noise is the same under replace-one)")
-    if name == "standard-gaussian" and "adjacency" not in given:
-        notes.append("no --adjacency was given: add-or-remove-one was taken (the noise is the same under replace-one)")
-    return tuple(notes)
-
-
-def _from_zoo(name: str, options: Mapping[str, object]) -> Named:
+def _from_zoo(name: str, words: Mapping[str, str], shape: tuple[int, ...] | None) -> Named:
     mutants = {f"{ZOO}{mutant.name}".lower(): mutant for mutant in broken.ALL}
     if name.lower() not in mutants:
         known = [f"{ZOO}{mutant.name}" for mutant in broken.ALL]
         raise _unknown("mechanism", name, known, "dpverdict list shows them all")
     mutant = mutants[name.lower()]
-    _take_only(name, options, mutant.parameters)
+    _take_only(name, words, mutant.parameters)
+    shared = named(())
+    values = _read(name, {parameter: shared[parameter] for parameter in mutant.parameters}, words, shape)
     for parameter in mutant.parameters:
-        if parameter not in options:
+        if parameter not in values:
             raise _missing(parameter, name)
     make = cast("Callable[..., AdditiveMechanism]", mutant.make)  # each kind of variant takes parameters of its own
-    mechanism = make(*(options[parameter] for parameter in mutant.parameters))
+    mechanism = make(*(values[parameter] for parameter in mutant.parameters))
     return Named(mechanism=mechanism, notes=(f"{name} is wrong on purpose: {mutant.title}",))
+
+
+def _read(
+    name: str, parameters: Mapping[str, Parameter], words: Mapping[str, str], shape: tuple[int, ...] | None
+) -> dict[str, object]:
+    """The values of the parameters given, and of those that the shape of the data gives."""
+    values = {parameter: parameters[parameter].read(parameter, words) for parameter in words}
+    if shape is None:
+        return values
+    axes = {parameter: axis for parameter in parameters if (axis := parameters[parameter].axis) is not None}
+    for parameter in [parameter for parameter, axis in axes.items() if axis == "records"]:
+        values.setdefault(parameter, shape[0])  # a stream may be shorter than the horizon
+        del axes[parameter]
+    if axes and len(shape) != 1 + len(axes):
+        wanted = f"({', '.join(('records', *axes.values()))})"
+        stored = "store the records in that shape in a .npy or .npz file"
+        remedy = stored if len(axes) > 1 else "give one record per row"
+        raise InvalidValue("data", f"array of shape {shape}", f"of shape {wanted} for {name}", remedy)
+    for parameter, size in zip(axes, shape[1:], strict=True) if axes else ():
+        if values.setdefault(parameter, size) != size:
+            remedy = f"leave out {option(parameter)}"
+            raise InvalidValue(parameter, values[parameter], f"{size}, as the data have it", remedy)
+    return values
 
 
 def _claim(name: str, parts: Mapping[str, object]) -> str:
@@ -188,12 +268,11 @@ def _claim(name: str, parts: Mapping[str, object]) -> str:
     return ", ".join(f"{'eps' if part == 'epsilon' else part}={value}" for part, value in parts.items())
 
 
-def _take_only(name: str, given: Mapping[str, object], accepted: tuple[str, ...]) -> None:
+def _take_only(name: str, given: Mapping[str, str], accepted: tuple[str, ...]) -> None:
     for parameter, value in given.items():
         if parameter not in accepted:
             taken = ", ".join(option(known) for known in accepted) or "no parameters on the command line"
-            shown = value.name.lower().replace("_", "-") if isinstance(value, Enum) else value
-            raise InvalidValue(parameter, shown, f"left out for {name}", f"{name} takes {taken}")
+            raise InvalidValue(parameter, value, f"left out for {name}", f"{name} takes {taken}")
 
 
 def _missing(parameter: str, name: str) -> InvalidValue:
@@ -213,31 +292,12 @@ def find(
     table: NDArray[np.float64] | None = None,
     pair: NeighbourPair | None = None,
 ) -> Named:
-    """The mechanism that a name and options in words describe; the shape of the data fills in what was not given."""
-    given: dict[str, object] = {key: text for key, text in options.items() if text is not None}
-    for key in ("dim", "groups", "k", "horizon", "arity"):
-        if key in given and given[key] != "best":
-            given[key] = whole_number(str(given[key]), key, at_least=1)
-    if "adjacency" in given:
-        given["adjacency"] = parse_adjacency(str(given["adjacency"]))
-    elif pair is not None and takes(name, "adjacency"):
-        given["adjacency"] = pair.adjacency
-    if "bounds" in given:
-        numbers = bounds(str(given["bounds"]))
-        given["bounds"] = numbers[0] if len(numbers) == 1 and "dim" in given else numbers
+    """The mechanism that a name and options in words describe; the data fill in what was not given."""
+    words = {key: str(text) for key, text in options.items() if text is not None}
+    if "adjacency" not in words and pair is not None and takes(name, "adjacency"):
+        words["adjacency"] = adjacency_name(pair.adjacency)
     data = pair.dataset if pair is not None else table
-    if data is not None and takes(name, "horizon"):
-        given.setdefault("horizon", len(data))
-    if data is not None and takes(name, "dim"):
-        grouped = takes(name, "groups")
-        if data.ndim != 2 + grouped:
-            shape = "(records, groups, queries)" if grouped else "(records, queries)"
-            remedy = "store the records in that shape in a .npy or .npz file" if grouped else "give one record per row"
-            raise InvalidValue("data", f"array of shape {data.shape}", f"of shape {shape} for {name}", remedy)
-        for key, size in (("dim", data.shape[-1]), *((("groups", data.shape[1]),) if grouped else ())):
-            if given.setdefault(key, size) != size:
-                raise InvalidValue(key, given[key], f"{size}, as the data have it", f"leave out {option(key)}")
-    return find_mechanism(name, given)
+    return find_mechanism(name, words, None if data is None else data.shape)
 
 
 def find_white_box(name: str, options: Mapping[str, str | None]) -> tuple[AdditiveMechanism, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -20,8 +20,13 @@ from dpverdict.checks import check_dim
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
 from dpverdict.mechanisms.core.noise import GaussianNoise, Noise
+from dpverdict.mechanisms.core.parameters import Parameter
 from dpverdict.mechanisms.core.sensitivity import SensitivitySpace, ShiftSpace
 from dpverdict.numerics.arrays import Array
+
+
+class FalseClaimWarning(UserWarning):
+    """A mechanism was built as published, and its published claim is known to be false."""
 
 
 @runtime_checkable
@@ -50,6 +55,9 @@ class AdditiveMechanism(ABC):
         sensitivity: the set of differences of the statistic over neighbouring datasets.
         assumptions: what a certificate takes for granted about the data.
         parts: further objects whose source the sensitivity space rests on, such as the tree of a counter.
+        parameters: the arguments of the constructors in words, but for those that are `SHARED` and no different here.
+        calibrations: the class methods that make it for an epsilon and a delta, without the "from_" of their names.
+        example: the options of a small one, as on the command line: what holds for every mechanism is tested on it.
     """
 
     name: str
@@ -61,6 +69,9 @@ class AdditiveMechanism(ABC):
     sensitivity: SensitivitySpace | ShiftSpace
     assumptions: tuple[str, ...]
     parts: tuple[object, ...] = ()
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
+    calibrations: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[str] = ""
 
     @property
     @abstractmethod

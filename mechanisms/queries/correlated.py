@@ -30,6 +30,7 @@ from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, check_adjacency
 from dpverdict.mechanisms.core.noise import Number, SharedNoise
+from dpverdict.mechanisms.core.parameters import Parameter
 from dpverdict.mechanisms.core.sensitivity import Cube
 from dpverdict.numerics.arrays import Array
 
@@ -82,6 +83,12 @@ class CorrelatedGaussian(GaussianMechanism):
     noise: SharedNoise
     sensitivity: Cube
     assumptions: tuple[str, ...]
+    parameters = (
+        Parameter("C", "X", "Embedding constant; d^(1/4) if not given."),
+        Parameter("count", "released|withheld|estimated", "What happens to the number of records."),
+        Parameter("size_estimate", "N", "With --count estimated: one made without the data."),
+    )
+    example = "--dim 3 --mu 1"
 
     def __init__(
         self,

@@ -48,6 +48,7 @@ from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise, Number, SharedNoise, maximise_over_integers
+from dpverdict.mechanisms.core.parameters import Parameter, whole
 from dpverdict.mechanisms.core.sensitivity import Cube, Maximum, SensitivitySpace, unsupported
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import Surd, moments
@@ -329,6 +330,11 @@ class CountEllipse(GaussianMechanism):
     count_scale: float
     noise: SharedNoise
     assumptions: tuple[str, ...]
+    parameters = (
+        Parameter("k", "K", "The largest number of non-zero entries of a record.", whole),
+        Parameter("count", "released|withheld", "What happens to the number of records."),
+    )
+    example = "--dim 9 --k 4 --mu 1"
 
     def __init__(self, *, dim: int, k: int, mu: Exact, count: Count = "withheld") -> None:
         exact_mu = check_positive(mu, "mu")

@@ -35,6 +35,7 @@ from dpverdict.mechanisms.core.guarantees import ZeroConcentratedDP
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
+from dpverdict.mechanisms.core.parameters import Parameter
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
 from dpverdict.numerics.arrays import Array
 
@@ -240,6 +241,8 @@ class DiscreteCorrelatedGaussian(AdditiveMechanism):
     count_variance: Fraction
     sensitivity: SignedUnits
     assumptions: tuple[str, ...]
+    parameters = (Parameter("s", "X", "Square of the embedding constant; near sqrt d if not given."),)
+    example = "--dim 3 --rho 0.5"
 
     def __init__(self, *, dim: int, rho: Exact, s: Exact | None = None) -> None:
         self.dim = check_dim(dim)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import final
 
 import numpy as np
@@ -19,8 +20,35 @@ from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.mechanisms.core.noise import DiagonalNoise
+from dpverdict.mechanisms.core.parameters import Parameter, Words
 from dpverdict.mechanisms.core.sensitivity import Box
 from dpverdict.numerics.arrays import Array
+
+
+def _read_bounds(name: str, words: Words) -> str | tuple[str, ...]:
+    """Numbers separated by commas or white space, or ``@file`` for a file that holds them; one number is for all.
+
+    Raises:
+        InvalidValue: a file that cannot be read, or no numbers.
+
+    >>> _read_bounds("bounds", {"bounds": "1, 2,0.5"}), _read_bounds("bounds", {"bounds": "2", "dim": "3"})
+    (('1', '2', '0.5'), '2')
+    """
+    text = found = words[name]
+    if text.startswith("@"):
+        try:
+            found = Path(text[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            remedy = f"reading it fails with {type(error).__name__}"
+            raise InvalidValue(name, text, "a readable text file after the @", remedy) from None
+    numbers = tuple(found.replace(",", " ").split())
+    if not numbers:
+        remedy = "separate them by commas, or name a file as @bounds.txt"
+        raise InvalidValue(name, text, "one or more numbers", remedy)
+    for number in numbers:
+        if exactly(number, name=name) < 0:
+            raise InvalidValue(name, number, "a number >= 0", "give the sensitivity of each coordinate")
+    return numbers[0] if len(numbers) == 1 and "dim" in words else numbers
 
 
 @final
@@ -59,6 +87,16 @@ class EllipticalGaussian(GaussianMechanism):
     noise: DiagonalNoise
     sensitivity: Box
     assumptions: tuple[str, ...]
+    parameters = (
+        Parameter(
+            "bounds", "1,2,4 or @FILE", "Sensitivity of each coordinate; 1 if not given.", _read_bounds
+        ).otherwise(
+            "1",
+            "every coordinate has the bound 1, so records lie in [-1/2, 1/2]^d",
+            when=lambda given: "dim" in given,
+        ),
+    )
+    example = "--bounds 1,2,4 --mu 1"
 
     def __init__(self, *, mu: Exact, bounds: Iterable[Exact] | Array | Exact = 1, dim: int | None = None) -> None:
         exact_mu = check_positive(mu, "mu")

@@ -40,6 +40,7 @@ from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, adjacency_name, check_adjacency
 from dpverdict.mechanisms.core.noise import GroupedNoise, Noise, SharedNoise, maximise_over_integers
+from dpverdict.mechanisms.core.parameters import ADJACENCY, GROUPS
 from dpverdict.mechanisms.core.sensitivity import Cube, Maximum, ReplacementCube, unsupported
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import dot_exactly, moments
@@ -186,6 +187,14 @@ class GroupedGaussian(GaussianMechanism):
     noise: GroupedNoise
     sensitivity: GroupedCube
     assumptions: tuple[str, ...]
+    parameters = (
+        ADJACENCY.otherwise(
+            REPLACE_ONE,
+            "replace-one was taken, the stricter relation (its noise also covers add-or-remove-one)",
+        ),
+        GROUPS.otherwise(2, "2 groups were taken"),
+    )
+    example = "--groups 2 --dim 2 --mu 1"
 
     def __init__(self, *, groups: int, dim: int, mu: Exact, adjacency: NeighboringRelation) -> None:
         exact_mu = check_positive(mu, "mu")
@@ -454,6 +463,7 @@ class OptimalGroupedGaussian(GaussianMechanism):
     noise: NestedNoise
     sensitivity: ReplacedRow
     assumptions: tuple[str, ...]
+    example = "--groups 2 --dim 2 --mu 1"
 
     def __init__(self, *, groups: int, dim: int, mu: Exact) -> None:
         exact_mu = check_positive(mu, "mu")

@@ -30,8 +30,15 @@ from dpverdict.mechanisms.core.dominating_pairs import LaplaceShift
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, laplace_score
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
-from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, adjacency_name, check_adjacency
+from dpverdict.mechanisms.core.neighbours import (
+    ADD_OR_REMOVE_ONE,
+    REPLACE_ONE,
+    NeighbourPair,
+    adjacency_name,
+    check_adjacency,
+)
 from dpverdict.mechanisms.core.noise import Noise
+from dpverdict.mechanisms.core.parameters import ADJACENCY, Parameter
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import dot_exactly, sum_exactly
@@ -209,6 +216,16 @@ class LaplaceMechanism(AdditiveMechanism):
     sensitivity: RealRecords
     dim: int
     assumptions: tuple[str, ...]
+    parameters = (
+        ADJACENCY.otherwise(
+            ADD_OR_REMOVE_ONE,
+            "add-or-remove-one was taken (the noise is the same under replace-one)",
+            when=lambda given: given.get("norm", "linf") == "linf",
+        ),
+        Parameter("norm", "linf|l1|l2", "The norm of a record that is bounded."),
+    )
+    calibrations = ("theorem", "concentrated")
+    example = "--dim 3 --epsilon 1"
 
     def __init__(
         self,

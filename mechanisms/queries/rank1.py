@@ -19,16 +19,12 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import universal_error_bound
 from dpverdict.mechanisms.core.dominating_pairs import RandomDirectionShift
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, FalseClaimWarning
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import dot_exactly
-
-
-class FalseClaimWarning(UserWarning):
-    """A mechanism was built as published, and its published claim is known to be false."""
 
 
 @final
@@ -73,6 +69,7 @@ class Rank1Gaussian(AdditiveMechanism):
     noise: RandomDirectionNoise
     sensitivity: Ball
     assumptions: tuple[str, ...]
+    example = "--dim 3 --epsilon 1 --delta 0.1"
 
     def __init__(
         self, *, dim: int, epsilon: Exact, delta: Exact, radius: Exact = 1, scale: Exact | None = None

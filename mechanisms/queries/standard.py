@@ -14,6 +14,7 @@ from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guar
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, check_adjacency
 from dpverdict.mechanisms.core.noise import SharedNoise
+from dpverdict.mechanisms.core.parameters import ADJACENCY
 from dpverdict.mechanisms.core.sensitivity import Cube, ReplacementCube
 from dpverdict.numerics.arrays import Array
 
@@ -48,6 +49,11 @@ class StandardGaussian(GaussianMechanism):
     noise: SharedNoise
     sensitivity: Cube | ReplacementCube
     assumptions: tuple[str, ...]
+    parameters = (
+        ADJACENCY.otherwise(ADD_OR_REMOVE_ONE, "add-or-remove-one was taken (the noise is the same under replace-one)"),
+    )
+    calibrations = ("classic", "analytic")
+    example = "--dim 3 --mu 1"
 
     def __init__(self, *, dim: int, mu: Exact, adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE) -> None:
         exact_mu = check_positive(mu, "mu")

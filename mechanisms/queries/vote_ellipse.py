@@ -68,6 +68,7 @@ class VoteEllipse(GaussianMechanism):
     shared_scale: float
     sensitivity: Permutations
     assumptions: tuple[str, ...]
+    example = "--dim 3 --mu 1"
 
     def __init__(self, *, dim: int, mu: Exact) -> None:
         exact_mu = check_positive(mu, "mu")

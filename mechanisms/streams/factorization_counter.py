@@ -29,6 +29,7 @@ from dpverdict.mechanisms.core.guarantees import (
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, Words, words_of
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
+from dpverdict.mechanisms.core.parameters import Parameter
 from dpverdict.mechanisms.streams.factorizations import BinaryTree, Honaker, SmoothBinary
 from dpverdict.mechanisms.streams.sensitivity import Column, GaussianStep, LaplaceStep, noisy_sums, times, vertex_score
 from dpverdict.mechanisms.streams.state import (
@@ -174,6 +175,11 @@ class FactorizationCounter(AdditiveMechanism):
     factorization: Factorization
     claim: Guarantee
     parts: tuple[object, ...]
+    parameters = (
+        Parameter("kind", "binary|honaker|smooth-binary|sqrt-toeplitz", "The factorisation."),
+        Parameter("noise", "laplace|gaussian", "The law of the noise."),
+    )
+    example = "--horizon 8 --kind binary --noise laplace --epsilon 1"
 
     def __init__(
         self,

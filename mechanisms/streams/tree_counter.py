@@ -19,6 +19,7 @@ from dpverdict.mechanisms.core.guarantees import PureDP
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise, LaplaceNoise
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
+from dpverdict.mechanisms.core.parameters import ARITY, Parameter
 from dpverdict.mechanisms.streams import tree as tree_errors
 from dpverdict.mechanisms.streams.sensitivity import LaplaceStep, vertex_score
 from dpverdict.mechanisms.streams.state import (
@@ -92,6 +93,12 @@ class TreeCounter(AdditiveMechanism):
     height: int
     parts: tuple[object, ...]
     sensitivity: LaplaceStep
+    parameters = (
+        ARITY.otherwise("best", "the one with the least mean squared error at this horizon was taken"),
+        Parameter("digits", "offset|symmetric|ordinary", "With or without subtraction."),
+        Parameter("noise", "discrete|continuous", "The law of the noise."),
+    )
+    example = "--horizon 12 --epsilon 1 --arity 5"
 
     def __init__(
         self,

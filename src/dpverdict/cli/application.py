@@ -17,6 +17,7 @@ from dpverdict import __version__
 from dpverdict.cli.audit import audit, replay
 from dpverdict.cli.curve import curve
 from dpverdict.cli.listing import list_mechanisms
+from dpverdict.cli.options import MechanismCommand
 from dpverdict.cli.prove import prove
 from dpverdict.cli.run import run
 from dpverdict.cli.scores import scores
@@ -50,7 +51,9 @@ def _root(
         raise typer.Exit
 
 
-for command in (audit, curve, run, scores, replay, prove):
+app.command(cls=MechanismCommand)(audit)
+app.command(cls=MechanismCommand)(curve)
+for command in (run, scores, replay, prove):
     app.command()(command)
 app.command(name="list")(list_mechanisms)
 app.command()(selftest)

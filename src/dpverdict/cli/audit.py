@@ -18,12 +18,10 @@ from dpverdict.cli.options import (
     Quiet,
     option,
     parameters,
-    takes_parameters,
 )
 from dpverdict.cli.session import engine_of_options, output_files, progress_bar, reader_may_leave
 
 
-@takes_parameters
 def audit(
     context: typer.Context,
     mechanism: MechanismName,
@@ -159,7 +157,8 @@ def replay(
     """
     from dpverdict.audit.distinguishing.witness_document import read_witness
     from dpverdict.audit.runs.replay import replay as run_again
-    from dpverdict.audit.trials.words import probability, whole_number
+    from dpverdict.audit.trials.words import probability
+    from dpverdict.numerics.text import whole_number
 
     document = read_witness(witness)
     with engine_of_options(jobs, dask):

@@ -9,7 +9,6 @@ from rich.text import Text
 
 from dpverdict.audit.reports.terminal import plain_table
 from dpverdict.audit.trials.catalogue import (
-    CALIBRATIONS,
     ZOO,
     calibrations_of,
     mechanism_classes,
@@ -31,7 +30,7 @@ def print_catalogue(console: Console | None = None) -> None:
         parameters = [_options(parameters_of(mechanism))]
         ways = calibrations_of(mechanism)
         if ways:
-            own = parameters_of(getattr(mechanism, CALIBRATIONS[ways[0]]))
+            own = parameters_of(next(iter(ways.values())))
             parameters.append(f"or --calibration {'|'.join(ways)} {_options(own)}")
         table.add_row(Text(name), Text(mechanism.source), Text("\n".join(parameters)))
     console.print(table)

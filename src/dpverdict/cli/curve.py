@@ -11,12 +11,10 @@ from dpverdict.cli.options import (
     MechanismName,
     option,
     parameters,
-    takes_parameters,
 )
 from dpverdict.cli.session import output_files, reader_may_leave
 
 
-@takes_parameters
 def curve(
     context: typer.Context,
     mechanism: MechanismName,
@@ -36,7 +34,7 @@ def curve(
 
     from dpverdict.audit.comparisons.request import curve_faces
     from dpverdict.audit.trials.journal import write_atomically
-    from dpverdict.audit.trials.words import whole_number
+    from dpverdict.numerics.text import whole_number
 
     faces = curve_faces(mechanism, parameters(context), points=whole_number(points, "points", at_least=2))
     for face, path in outputs.items():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+import typer.core
 
 ERROR_PROBABILITY: Final = "1e-6"
 """Of refuting a true claim by chance, where none is given."""
@@ -40,63 +40,59 @@ Quiet = Annotated[
     bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
 ]
 
-PARAMETERS: Final = {
-    "dim": ("N", "Number of queries; taken from --data if not given."),
-    "mu": ("X", "GDP parameter, read as an exact decimal."),
-    "epsilon": ("X", "Epsilon that the noise is to keep."),
-    "delta": ("X", "Delta that the noise is to keep."),
-    "calibration": (
-        "classic|analytic|theorem|concentrated",
-        "How epsilon and delta set the scale: the first two of Gaussian, the others of Laplace noise.",
-    ),
-    "C": ("X", "Embedding constant; d^(1/4) if not given."),
-    "count": ("released|withheld|estimated", "What happens to the number of records."),
-    "size_estimate": ("N", "With --count estimated: one made without the data."),
-    "groups": ("M", "Number of disjoint groups; 2 if not given."),
-    "bounds": ("1,2,4 or @FILE", "Sensitivity of each coordinate; 1 if not given."),
-    "adjacency": ("add-or-remove-one|replace-one", "The neighbouring relation."),
-    "k": ("K", "The largest number of non-zero entries of a record."),
-    "rho": ("X", "zCDP parameter that the noise is to keep."),
-    "s": ("X", "Square of the embedding constant; near sqrt d if not given."),
-    "norm": ("linf|l1|l2", "The norm of a record that is bounded."),
-    "radius": ("X", "The bound on the norm of a record; 1 if not given."),
-    "scale": ("X", "Scale of the noise, in place of the published one."),
-    "horizon": ("T", "The number of steps of a stream."),
-    "arity": ("K or best", "Children of a vertex; best if not given."),
-    "digits": ("offset|symmetric|ordinary", "With or without subtraction."),
-    "kind": ("binary|honaker|smooth-binary|sqrt-toeplitz", "The factorisation."),
-    "noise": ("LAW", "discrete or continuous of a tree, laplace or gaussian of a factorisation."),
-}
-"""The parameters of mechanisms, by the names of the constructors' arguments: what is given, and what it means."""
 
+class MechanismCommand(typer.core.TyperCommand):
+    """A command with one option for every parameter of any mechanism, after its argument ``mechanism``.
 
-def takes_parameters(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with one option for every parameter of a mechanism, after its argument ``mechanism``.
-
-    The command itself does not receive them: it reads what was given from its context, by `parameters`.
+    The options are made of what the mechanisms declare (`dpverdict.audit.trials.catalogue.offered`) when this command
+    is parsed or explains itself, not before: they load the numerical libraries, and other commands need not wait. The
+    function of the command does not receive them; it reads what was given from its context, by `parameters`.
     """
-    own = inspect.signature(command, eval_str=True)
 
-    @functools.wraps(command)
-    def wrapped(**given: Any) -> None:
-        command(**{name: value for name, value in given.items() if name in own.parameters})
+    def get_params(self, ctx: Any) -> list[Any]:  # of typer's own parser or of click's, as the version has it
+        """The parameters of the command, with those of the mechanisms."""
+        own: list[Any] = super().get_params(ctx)
+        if _MADE not in ctx.meta:
+            from dpverdict.audit.trials.catalogue import offered
 
-    shown = []
-    for parameter in own.parameters.values():
-        shown.append(parameter)
-        if parameter.name == "mechanism":
-            shown += [_parameter(name, *words) for name, words in PARAMETERS.items()]
-    wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
-    wrapped.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]  # what typer reads
-    return wrapped
+            ctx.meta[_MADE] = _made(offered())
+        first = next(i for i, parameter in enumerate(own) if parameter.name == "mechanism") + 1
+        return [*own[:first], *ctx.meta[_MADE].values(), *own[first:]]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, with the parameters of the mechanism in its context."""
+        ctx.meta[_GIVEN] = {name: ctx.params.pop(made.name) for name, made in ctx.meta[_MADE].items()}
+        return super().invoke(ctx)
+
+
+_MADE: Final = "dpverdict.options"
+_GIVEN: Final = "dpverdict.parameters"
 
 
 def parameters(context: typer.Context) -> dict[str, str | None]:
     """The parameters of the mechanism that were given, by the names of the constructor's arguments."""
-    return {name: context.params[name.lower()] for name in PARAMETERS}
+    given: dict[str, str | None] = context.meta[_GIVEN]
+    return given
 
 
-def _parameter(name: str, metavar: str, text: str) -> inspect.Parameter:
-    made = option("--" + name.lower().replace("_", "-"), metavar, text, "Mechanism")
-    annotation = Annotated[str | None, made]
-    return inspect.Parameter(name.lower(), inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=annotation)
+def _made(offered: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """Options by the names of parameters, as typer makes them of a function that has them for its arguments."""
+
+    def scratch(**given: str | None) -> None:
+        """Nothing: only its signature counts."""
+
+    shown = [
+        inspect.Parameter(
+            name.lower(),
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[str | None, option("--" + name.lower().replace("_", "-"), *words, "Mechanism")],
+        )
+        for name, words in offered.items()
+    ]
+    scratch.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    scratch.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]  # what typer reads
+    app = typer.Typer(add_completion=False)
+    app.command()(scratch)
+    made: dict[str, Any] = {parameter.name: parameter for parameter in typer.main.get_command(app).params}
+    return {name: made[name.lower()] for name in offered}

@@ -29,7 +29,7 @@ def output_files(paths: dict[str, Path | None]) -> dict[str, Path]:
 def engine_of_options(jobs: str | None, dask: str | None) -> Generator[None]:
     """Run the trials where the options say."""
     from dpverdict.audit.trials.engines import chosen_engine
-    from dpverdict.audit.trials.words import whole_number
+    from dpverdict.numerics.text import whole_number
 
     with chosen_engine(jobs=None if jobs is None else whole_number(jobs, "jobs", at_least=1), dask=dask):
         yield

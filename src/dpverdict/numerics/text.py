@@ -8,10 +8,26 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
-from dpverdict.balls import Enclosure
+from dpverdict.balls import Enclosure, exactly
+from dpverdict.errors import InvalidValue
 
 _DIGITS = 1100  # every float64 has at most this many decimal digits
 _SHORT = 24
+
+
+def whole_number(text: str, name: str, *, at_least: int) -> int:
+    """A whole number, also in the form ``1e6``.
+
+    Raises:
+        InvalidValue: not a number, not whole, or too small.
+
+    >>> whole_number("1e6", "samples", at_least=1)
+    1000000
+    """
+    number = exactly(text, name=name)
+    if number.denominator != 1 or number < at_least:
+        raise InvalidValue(name, text, f"a whole number >= {at_least}", f"give for example {max(at_least, 100)}")
+    return int(number)
 
 
 def exact_text(value: Fraction) -> str:
