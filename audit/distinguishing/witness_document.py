@@ -146,10 +146,16 @@ PACKAGES: Final = ("dpverdict", "numpy", "scipy", "python-flint")
 
 
 def software_versions() -> dict[str, str]:
-    """The versions that a report names, of Python and of the packages its numbers depend on."""
+    """The versions that a report names: of Python, of the packages its numbers depend on, and of NumPy's BLAS.
+
+    What is sampled depends on NumPy and its BLAS in the last bits; nothing that is called certified does.
+    """
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         found[package] = importlib.metadata.version(package)
+    blas = np.show_config(mode="dicts")["Build Dependencies"].get("blas", {})
+    if blas.get("name"):
+        found["blas"] = f"{blas['name']} {blas.get('version', '')}".strip()
     return found
 
 

@@ -234,11 +234,19 @@ def _assumptions(report: Report) -> Iterator[Section]:
         )
 
 
+LAST_BITS: Final = (
+    "of what was sampled, they depend on the versions of NumPy and of its BLAS, and on the processor; "
+    "no exact figure depends on them"
+)
+
+
 def _reproduction(report: Report) -> Iterator[Section]:
     named = {} if report.command is None else {"command": report.command}
     named["seed"] = "none: nothing was sampled" if report.seed is None else str(report.seed)
     if report.versions:
         named["versions"] = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    if report.seed is not None:
+        named["last bits"] = LAST_BITS
     named["created"] = report.created.strftime("%Y-%m-%d %H:%M:%S UTC")
     yield Section(
         anchor="reproduction",

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"dpverdict": "src/dpverdict", **{f"dpverdict/{name}": name for name in ("audit", "mechanisms", "proofs")}}
 SHIPPED = {".py", ".j2", ".css", ".js", ".json", ".typed"}
+build = runpy.run_path(str(ROOT / "tools/build.py"))["build"]
+EPOCH = 1_700_000_000
+RECENT = int(importlib.metadata.version("setuptools").partition(".")[0]) >= 77
 LEFTOVERS = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__")
 
 
@@ -39,10 +43,22 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("packaging") / "house"
     shutil.copytree(ROOT, copy, symlinks=True, ignore=LEFTOVERS)
     shutil.copytree(ROOT / ".ci", copy / ".ci")
-    recent = int(importlib.metadata.version("setuptools").partition(".")[0]) >= 77
-    built = run(sys.executable, "-m", "build", *(["--no-isolation"] if recent else []), copy, cwd=copy.parent)
-    assert built.returncode == 0, built.stdout + built.stderr
+    build(copy, copy / "dist", EPOCH, isolated=not RECENT)
     return copy
+
+
+def test_whoever_builds_gets_the_same_bytes(house: Path, tmp_path: Path) -> None:
+    """Another place, other times of the files, other permissions."""
+    copy = shutil.copytree(house, tmp_path / "elsewhere", symlinks=True, ignore=LEFTOVERS)
+    shutil.copytree(house / ".ci", copy / ".ci")
+    for path in copy.rglob("*"):
+        if not path.is_symlink():
+            os.utime(path, (1, 1))
+            path.chmod(path.stat().st_mode | 0o020)
+    built = build(copy, copy / "dist", EPOCH, isolated=not RECENT)
+    assert len(built) == 2
+    for path in built:
+        assert path.read_bytes() == (house / "dist" / path.name).read_bytes(), path.name
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +97,7 @@ def test_the_source_archive_holds_the_house_and_its_tests_once(house: Path) -> N
     with tarfile.open(archive) as contents:
         names = {name.partition("/")[2] for name in contents.getnames()}
     tests = {path.relative_to(house).as_posix() for path in (house / "tests").rglob("*") if path.is_file()}
-    rest = {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", ".ci/run"}
+    rest = {"pyproject.toml", ".ci/run", "LICENSE", "CITATION.cff", *(path.name for path in ROOT.glob("*.md"))}
     assert {*source_files(house).values(), *tests, *rest} <= names
     assert not [name for name in names if name.startswith(("src/dpverdict/audit/", "build/", "src/dpverdict/proofs/"))]
 

@@ -149,4 +149,4 @@ def test_assumptions_are_listed_once(reports: Reports) -> None:
 
 
 def test_the_versions_name_what_the_numbers_depend_on() -> None:
-    assert list(software_versions()) == ["python", "dpverdict", "numpy", "scipy", "python-flint"]
+    assert list(software_versions()) == ["python", "dpverdict", "numpy", "scipy", "python-flint", "blas"]
