@@ -1,10 +1,6 @@
-"""What the tables and the panels of a comparison of counters share: the errors, and the grids of T, t and delta.
+"""Laplace trees against Gaussian factorisations for counting, as a sheet: errors against T and delta, the crossover.
 
-Laplace trees against Gaussian factorisations for counting, as a sheet: errors against T and delta, the crossover.
-
-The mathematics is in `dpverdict.mechanisms.streams.errors` and `dpverdict.mechanisms.streams.errors`.
-
-The panels of a comparison of counters.
+The mathematics is in `dpverdict.mechanisms.streams.errors`; the grids of T and t serve the curves of one counter too.
 """
 
 from __future__ import annotations
@@ -21,8 +17,7 @@ from dpverdict.balls import Exact, Real, exactly
 from dpverdict.checks import check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import analytic_scale
-from dpverdict.mechanisms.streams import blt as counter_blt
-from dpverdict.mechanisms.streams.blt import best_blt, blt_error
+from dpverdict.mechanisms.streams import blt
 from dpverdict.mechanisms.streams.errors import (
     CounterError,
     binary_error,
@@ -251,7 +246,7 @@ def _at_horizon(
     rows: list[tuple[Cell, ...]] = [(f"{tree.name}, Laplace", *cells(tree), "", "")]
     honaker = honaker_error(n, "laplace")
     rows.append((f"{honaker.name}, Laplace", *cells(honaker), "", ""))
-    buffered = [blt_error(n, *best_blt(n, BUFFERS))] if n <= counter_blt.LONGEST else []
+    buffered = [blt.blt_error(n, *blt.best_blt(n, BUFFERS))] if n <= blt.LONGEST else []
     for other in (*others, *buffered):
         crossings = (
             delta_text(crossover_delta(getattr(tree, part), getattr(other, part), epsilon))

@@ -1,7 +1,4 @@
-"""The certified curves of a mechanism's worst pair, as numbers, as CSV, as JSON and as a picture.
-
-The terminal face of the curves.
-"""
+"""The certified curves of a mechanism's worst pair: as numbers, in the terminal, as CSV, as JSON and as a picture."""
 
 from __future__ import annotations
 
@@ -20,8 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpverdict.audit.comparisons.picture import picture
-from dpverdict.audit.comparisons.sheet import SCHEMA_VERSION, Panel, Series, Sheet, series
-from dpverdict.audit.comparisons.sheet import shown as cell_text
+from dpverdict.audit.comparisons.sheet import SCHEMA_VERSION, Panel, Series, series
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss
@@ -209,23 +205,6 @@ def print_curves(curves: Curves, notes: Sequence[str] = (), console: Console | N
     console.print(
         _curve_table(curves.trade_off, "Trade-off function", "alpha", "beta", "beta, claimed at least", at_least)
     )
-
-
-def print_sheet(sheet: Sheet, console: Console | None = None, *, heading: bool = True) -> None:
-    """The tables of a sheet, with its title and notes; numbers rounded to nearest."""
-    console = Console() if console is None else console
-    if heading:
-        console.print(Text(sheet.title, style="bold"))
-    for note in sheet.notes:
-        console.print(Text(f"note: {note}"))
-    for numbers in sheet.tables:
-        table = plain_table(numbers.title)
-        for i, column in enumerate(numbers.columns):
-            plain = all(isinstance(row[i], int | float) or row[i] == "" for row in numbers.rows)
-            table.add_column(column, overflow="fold", justify="right" if plain else "left")
-        for row in numbers.rows:
-            table.add_row(*(Text(cell_text(cell)) for cell in row))
-        console.print(table)
 
 
 def _curve_table(

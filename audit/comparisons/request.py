@@ -9,10 +9,10 @@ from typing import Final, Literal, final
 
 from dpverdict.audit.comparisons.counter_errors import error_rows, error_sheet
 from dpverdict.audit.comparisons.counters import counter_comparison
-from dpverdict.audit.comparisons.curves import as_csv, as_json, as_picture, certified_curves, print_curves, print_sheet
+from dpverdict.audit.comparisons.curves import as_csv, as_json, as_picture, certified_curves, print_curves
 from dpverdict.audit.comparisons.ellipses import constant_sheet, ellipse_sheet
 from dpverdict.audit.comparisons.picture import picture
-from dpverdict.audit.comparisons.sheet import Sheet, sheet_csv, sheet_json
+from dpverdict.audit.comparisons.sheet import Sheet, print_sheet, sheet_csv, sheet_json
 from dpverdict.audit.trials.catalogue import find_white_box, mechanism_classes, option
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.text import whole_number

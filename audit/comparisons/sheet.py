@@ -1,4 +1,4 @@
-"""A sheet of curves: the same numbers as tables, as CSV, as JSON, and as panels of one picture.
+"""A sheet of curves: the same numbers as tables in the terminal, as CSV, as JSON, and as panels of one picture.
 
 The numbers of a sheet are float64, each the nearest to its exact value unless a column says otherwise: they describe,
 they do not certify.
@@ -15,6 +15,10 @@ from typing import Any, Final, Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from rich.console import Console
+from rich.text import Text
+
+from dpverdict.audit.reports.terminal import plain_table
 
 SCHEMA_VERSION: Final = 1
 """Of the JSON face of a sheet."""
@@ -109,6 +113,23 @@ def shown(cell: Cell) -> str:
     ('0.666667', '1048576', 'Honaker')
     """
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+
+
+def print_sheet(sheet: Sheet, console: Console | None = None, *, heading: bool = True) -> None:
+    """The tables of a sheet, with its title and notes; numbers rounded to nearest."""
+    console = Console() if console is None else console
+    if heading:
+        console.print(Text(sheet.title, style="bold"))
+    for note in sheet.notes:
+        console.print(Text(f"note: {note}"))
+    for numbers in sheet.tables:
+        drawn = plain_table(numbers.title)
+        for i, column in enumerate(numbers.columns):
+            plain = all(isinstance(row[i], int | float) or row[i] == "" for row in numbers.rows)
+            drawn.add_column(column, overflow="fold", justify="right" if plain else "left")
+        for row in numbers.rows:
+            drawn.add_row(*(Text(shown(cell)) for cell in row))
+        console.print(drawn)
 
 
 def sheet_csv(sheet: Sheet) -> str:

@@ -1,6 +1,7 @@
 """One audit from beginning to end: exact evidence, statistical evidence, one report. Nothing is printed here.
 
-One audit of a black box that ends as soon as the claim falls: what test suites run. Nothing is printed here.
+`audit_mechanism` is for a known structure, `audit_callable` for a black box, and `audit_sequentially` for a black box
+whose audit ends as soon as the claim falls, as test suites run it.
 """
 
 from __future__ import annotations

@@ -26,10 +26,9 @@
 
 Numbers are read as exact decimals. A path is relative to the folder of the plan.
 
-Run a plan: every audit once, each kept when it is finished, so that a run that was stopped can be continued.
-
-The seed of a plan without one, and the time of its first start, are kept too: a run that was killed and started again
-ends with the result, to the byte, of one that was not.
+Every audit is run once, and kept when it is finished, so that a run that was stopped can be continued. The seed of a
+plan without one, and the time of its first start, are kept too: a run that was killed and started again ends with the
+result, to the byte, of one that was not.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.html import render_part
 from dpverdict.audit.reports.report import EXIT_CODES
 from dpverdict.audit.reports.to_json import render_json
-from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY, Bar, Request, carry_out
+from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY, Bar, Request, audit_request
 from dpverdict.audit.runs.scores import ScoresRequest, audit_scores
 from dpverdict.audit.trials.catalogue import option
 from dpverdict.audit.trials.journal import Journal, hold, journalled_in
@@ -445,7 +444,7 @@ def _run(
 ) -> bytes:
     began = time.monotonic()
     with journalled_in(trials):
-        made = audit_scores(request) if isinstance(request, ScoresRequest) else carry_out(request, bar)
+        made = audit_scores(request) if isinstance(request, ScoresRequest) else audit_request(request, bar)
         report = dataclasses.replace(made, created=created)
     kept = {
         "fields": json.loads(render_json(report)),

@@ -94,9 +94,7 @@ def render_plan_html(result: PlanResult) -> str:
     """One page with an index and every report; the same result gives the same bytes."""
     from markupsafe import Markup
 
-    rows = [
-        {"one": one, "status": status_of(one), "page": Markup(one.page), "state": _state(one)} for one in result.results
-    ]
+    rows = [{"one": one, "status": status_of(one), "page": Markup(one.page)} for one in result.results]
     page = render(
         "plan.html.j2",
         result=result,
@@ -147,11 +145,6 @@ def status_of(one: AuditResult) -> str:
 
 
 _STYLES: Final = {Status.CERTIFIED: "green", Status.REFUTED: "red", Status.INCONCLUSIVE: "yellow", None: "bold red"}
-
-
-def _state(one: AuditResult) -> str:
-    """The class that colours an audit: good or bad by what was expected of it."""
-    return "certified" if one.met else "refuted"
 
 
 def _xml(text: str) -> str:

@@ -1,17 +1,13 @@
-"""Replay the witness of a sequential test: its bettor, on fresh pairs.
+"""Check the witness of a refutation again: its score and its event or payoff, fixed, on fresh releases. No exploration.
 
-The score is FROZEN: it is the one of the witness, as it was learned when the claim fell, and nothing is learned again.
-What the claim allows is computed again from the claim, not read. The bettor starts with a wealth of 1 and, as its first
-bet, the stake that it had reached; a forged stake or score can lose power, never validity, because both are fixed
-before the fresh pairs are drawn. So the error probability of the replay holds however early one stops: it is refuted
-again as soon as the wealth reaches 1/level, and not refuted if the pairs run out before.
+Because nothing is chosen any more, one test takes the whole error probability. What the claim allows is computed again
+from the claim, not read. That a witness is not refuted again is what a mechanism that was mended shows, or a refutation
+that was an error.
 
-Check the witness of a refutation again: its score and its event or payoff, fixed, on fresh releases. No exploration.
-
-Because nothing is chosen any more, one test takes the whole error probability. That a witness is not refuted again is
-what a mechanism that was mended shows, or a refutation that was an error.
-
-Scores and sets of outputs from the data that describe them: what `Score.describe` and `Finite.describe` wrote.
+The witness of a sequential test is one bettor, with the score as it was learned when the claim fell. It starts with a
+wealth of 1 and, as its first bet, the stake that it had reached; a forged stake or score can lose power, never
+validity, because both are fixed before the fresh pairs are drawn. So the error probability of the replay holds however
+early one stops: it is refuted again as soon as the wealth reaches 1/level, and not refuted if the pairs run out before.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A search for neighbours as a user asks for it, in words: the domain of the records, and what the search may cost.
+"""An audit as a user asks for it, in words: what is written on a command line, checked and carried out.
 
-An audit as a user asks for it, in words: what is written on a command line, checked and carried out.
+A search for neighbours is asked for by the domain of the records, and pays for itself from the samples.
 """
 
 from __future__ import annotations
@@ -85,8 +85,6 @@ def search_as_asked(
     return search, samples - search.samples
 
 
-SEARCHED_SAMPLES = DEFAULT_SAMPLES
-
 DEFAULT_ERROR_PROBABILITY: Final = "1e-6"
 
 Bar = Callable[[str, int, int], None]
@@ -129,7 +127,7 @@ class Request:
     command: str | None = None
 
 
-def carry_out(request: Request, bar: Bar | None = None) -> Report:
+def audit_request(request: Request, bar: Bar | None = None) -> Report:
     """Check every part of a request, then run the audit it asks for.
 
     Raises:
@@ -166,7 +164,7 @@ def carry_out(request: Request, bar: Bar | None = None) -> Report:
             named.mechanism,
             claim,
             adjacency=adjacency,
-            samples=SEARCHED_SAMPLES if samples is None else samples,
+            samples=DEFAULT_SAMPLES if samples is None else samples,
             seed=seed,
         )
         pair = search.best.pair

@@ -89,7 +89,7 @@ def audit(
     """
     outputs = output_files({"json": json, "report": report, "witness": witness})
 
-    from dpverdict.audit.runs.request import Request, carry_out
+    from dpverdict.audit.runs.request import Request, audit_request
 
     request = Request(
         mechanism=mechanism,
@@ -109,7 +109,7 @@ def audit(
         command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
     )
     with engine_of_options(jobs, dask), progress_bar() as bar:
-        made = carry_out(request, bar)
+        made = audit_request(request, bar)
     if "json" in outputs:
         from dpverdict.audit.reports.to_json import write_json
 

@@ -14,11 +14,11 @@ from rich.console import Console
 
 from dpverdict.audit.comparisons.counter_errors import error_rows, error_sheet
 from dpverdict.audit.comparisons.counters import counter_comparison, delta_text, power_horizons, time_steps
-from dpverdict.audit.comparisons.curves import as_csv, as_json, as_picture, certified_curves, print_sheet
+from dpverdict.audit.comparisons.curves import as_csv, as_json, as_picture, certified_curves
 from dpverdict.audit.comparisons.ellipses import constant_sheet, ellipse_sheet
 from dpverdict.audit.comparisons.picture import picture
 from dpverdict.audit.comparisons.request import SHEETS, find_sheet
-from dpverdict.audit.comparisons.sheet import Sheet, series, sheet_csv, sheet_json
+from dpverdict.audit.comparisons.sheet import Sheet, print_sheet, series, sheet_csv, sheet_json
 from dpverdict.balls import Real
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue

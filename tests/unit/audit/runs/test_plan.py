@@ -114,13 +114,13 @@ def test_the_tests_of_a_plan_share_its_error_probability(folder: Path) -> None:
 def test_what_is_finished_is_not_run_again_and_a_change_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = carried_out(folder)
     ran: list[str] = []
-    carry_out = plan_run.carry_out
+    audit_request = plan_run.audit_request
 
     def watched(request: object, bar: object) -> object:
         ran.append(request.mechanism)  # type: ignore[attr-defined]
-        return carry_out(request, bar)  # type: ignore[arg-type]
+        return audit_request(request, bar)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(plan_run, "carry_out", watched)
+    monkeypatch.setattr(plan_run, "audit_request", watched)
     assert faces(carried_out(folder)) == faces(first)
     assert ran == []
     (folder / "release.py").write_text(MECHANISMS.replace("0.3", "0.25"))
