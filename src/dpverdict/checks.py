@@ -1,4 +1,4 @@
-"""."""
+"""Checks of arguments that many mechanisms take: tables of records, dimensions, positive numbers."""
 
 from __future__ import annotations
 

@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.reports.to_json import read_schema
-from dpverdict.audit.runs.audits import spread_grid
-from dpverdict.audit.runs.request import parse_domain
 from dpverdict.cli.application import main
-from dpverdict.errors import InvalidValue
 
 MECHANISMS = """
 import numpy as np
@@ -101,18 +98,3 @@ def test_the_checks_of_the_code_are_reported(folder: Path) -> None:
 )
 def test_what_makes_no_sense_is_a_usage_error(folder: Path, words: list[str]) -> None:
     assert main(["audit", *words]) == 2
-
-
-def test_the_grid_is_far_finer_than_the_noise() -> None:
-    def wide(dataset: np.ndarray, rng: np.random.Generator, trials: int) -> object:
-        return rng.normal(size=(trials, 2)) * np.array([1.0, 1000.0])
-
-    grid = spread_grid(wide, np.zeros((1, 1)), 1)
-    assert 2.0**-22 < grid < 2.0**-18
-    assert spread_grid(lambda dataset, rng: 1.0, np.zeros((1, 1)), 1) == 0
-
-
-def test_a_domain_in_words() -> None:
-    assert parse_domain("unit:1e2") == ("unit", 100)
-    with pytest.raises(InvalidValue, match="search"):
-        parse_domain("unit:x")

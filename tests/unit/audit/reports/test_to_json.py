@@ -17,7 +17,6 @@ from dpverdict.audit.reports.html import write_html
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.to_json import read_schema, render_json, write_json
 from dpverdict.audit.trials import journal as atomic_file
-from dpverdict.audit.trials.journal import write_atomically
 
 Reports = dict[str, Report]
 Tree = Any  # parsed JSON
@@ -136,22 +135,3 @@ def test_a_failure_midway_leaves_the_old_file_and_no_other(
     write(reports["black box"], target)
     assert target.read_text() != "old"
     assert os.listdir(tmp_path) == ["report"]
-
-
-def test_a_written_file_keeps_its_permissions_and_its_link(tmp_path: Path) -> None:
-    target, link = tmp_path / "target", tmp_path / "link"
-    target.write_text("old")
-    target.chmod(0o640)
-    link.symlink_to(target)
-    write_atomically(link, "new")
-    assert link.is_symlink()
-    assert (target.read_text(), target.stat().st_mode & 0o777) == ("new", 0o640)
-
-
-def test_what_is_not_a_file_is_not_replaced(tmp_path: Path) -> None:
-    write_atomically(os.devnull, "gone")
-    assert not Path(os.devnull).is_file()
-    with pytest.raises(IsADirectoryError, match="give the path of a file"):
-        write_atomically(tmp_path, "text")
-    with pytest.raises(FileNotFoundError):
-        write_atomically(tmp_path / "missing" / "report", "text")

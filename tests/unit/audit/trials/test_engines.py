@@ -24,7 +24,6 @@ from dpverdict.audit.trials.engines import (
     current_engine,
     running_on,
 )
-from dpverdict.audit.trials.journal import Journal, journalled_in
 from dpverdict.audit.trials.run import Sampler
 from dpverdict.errors import InvalidValue, MechanismFailure, PrecisionExhausted
 
@@ -188,42 +187,3 @@ def test_a_mechanism_that_cannot_be_sent_is_named(processes: Processes) -> None:
         sampler = Sampler.prepare(lambda data, rng: next(numbers), DATASET, where="the dataset", seed=1)
         with pytest.raises(InvalidValue, match="--jobs 1"):
             sampler.collect("s", 10)
-
-
-def test_what_the_journal_holds_is_not_run_again(tmp_path: Path) -> None:
-    calls = []
-
-    def counted(dataset: Array, rng: np.random.Generator, trials: int) -> object:
-        calls.append(trials)
-        return noisy(dataset, rng, trials)
-
-    journal = Journal(tmp_path)
-    with journalled_in(journal):
-        sampler = Sampler.prepare(counted, DATASET, where="the dataset", seed=5)
-        first = sampler.collect("confirm", TRIALS)
-        entries = sorted(tmp_path.iterdir())
-        assert len(entries) == 5
-        ran = len(calls)
-        again = sampler.collect("confirm", TRIALS)
-        assert len(calls) == ran
-        entries[1].write_bytes(entries[1].read_bytes()[:-1])  # cut short
-        damaged = bytearray(entries[3].read_bytes())
-        damaged[-1] ^= 1
-        entries[3].write_bytes(bytes(damaged))
-        third = sampler.collect("confirm", TRIALS)
-        assert len(calls) == ran + 2
-    assert np.array_equal(first, again)
-    assert np.array_equal(first, third)
-    assert np.array_equal(first, collect(ThisProcess()))
-
-
-def test_a_temporary_file_is_not_an_entry(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    journal.write("a", b"content")
-    (entry,) = tmp_path.iterdir()
-    (tmp_path / f".{entry.name}.x.tmp").write_bytes(b"half")
-    assert journal.read("a") == b"content"
-    assert journal.read("b") is None
-    (tmp_path / "other.entry").write_bytes(entry.read_bytes())
-    entry.rename(journal._path("b"))  # an entry under another entry's name
-    assert journal.read("b") is None

@@ -1,0 +1,65 @@
+"""``dpverdict run`` writes every face of a plan, and its exit code says how it went."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dpverdict.cli.application import app
+
+MECHANISMS = """
+import numpy as np
+
+def noisy(dataset, rng, trials):
+    return dataset.sum(axis=0) + rng.laplace(scale=0.3, size=(trials, 1))
+
+def fails(dataset, rng):
+    raise RuntimeError("<script>no</script>")
+"""
+PLAN = """
+title = "<b>Spring</b> & summer"
+seed = 7
+error_probability = "1e-6"
+
+[[audit]]
+name = "counts"
+mechanism = "correlated-gaussian"
+dim = 3
+mu = 0.5
+samples = 2000
+
+[[audit]]
+name = "exact alone"
+mechanism = "standard-gaussian"
+dim = 2
+mu = "1/3"
+exact_only = true
+
+[[audit]]
+name = "must be caught"
+mechanism = "release.py:noisy"
+neighbours = "pair.npz"
+claim = "eps=1"
+samples = 2e4
+expect = "refuted"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "release.py").write_text(MECHANISMS)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    np.savez(tmp_path / "pair.npz", dataset=np.ones((2, 1)), neighbour=np.ones((1, 1)))
+    return tmp_path
+
+
+def test_the_command_writes_every_face(folder: Path) -> None:
+    names = ["json", "junit", "report"]
+    options = [part for name in names for part in (f"--{name}", str(folder / f"out.{name}"))]
+    result = CliRunner().invoke(app, ["run", str(folder / "plan.toml"), *options, "--jobs", "1"])
+    assert result.exit_code == 0, result.output
+    assert "3 of 3 audits as expected" in result.output
+    assert all((folder / f"out.{name}").stat().st_size > 100 for name in names)
+    again = CliRunner().invoke(app, ["run", str(folder / "plan.toml"), "--fresh", "--quiet"])
+    assert (again.exit_code, again.output) == (0, "")

@@ -1,0 +1,47 @@
+"""Errors say name, value, requirement and remedy on one line, and arrive whole from another process."""
+
+import pickle
+import threading
+
+import pytest
+
+from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, NotCertified, PrecisionExhausted
+
+
+def test_the_message_has_the_four_parts_in_order() -> None:
+    error = InvalidValue("mu", -1, "> 0", "give the GDP parameter as a positive number")
+    assert str(error) == "mu=-1 must be > 0: give the GDP parameter as a positive number"
+    assert (error.name, error.value, error.requirement) == ("mu", -1, "> 0")
+    assert str(PrecisionExhausted("scale", 64, "change it")) == "scale is not determined at 64 bits: change it"
+
+
+def test_a_value_of_many_lines_is_shown_on_one_and_cut() -> None:
+    text = str(InvalidValue("table", ["row\n" * 50], "short", "cut it"))
+    assert "\n" not in text
+    assert len(text) < 120
+    assert "..." in text
+
+
+def test_callers_catch_what_python_would_have_raised() -> None:
+    for error, builtin in ((InvalidValue, ValueError), (PrecisionExhausted, ArithmeticError)):
+        assert issubclass(error, builtin)
+    for error in (InvalidValue, PrecisionExhausted, MechanismFailure, NotCertified):
+        assert issubclass(error, DpverdictError)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidValue("rng", threading.Lock(), "a generator", "make one"),
+        InvalidValue("mu", 0.5, "> 1", "raise it"),
+        PrecisionExhausted("delta", 8192, "round it"),
+        MechanismFailure("noisy", "raised KeyError", "see the traceback"),
+        NotCertified("REFUTED"),
+    ],
+)
+def test_an_error_arrives_whole_from_another_process(error: DpverdictError) -> None:
+    """A lock cannot be sent: it arrives as the text that shows it."""
+    arrived = pickle.loads(pickle.dumps(error))
+    assert type(arrived) is type(error)
+    assert str(arrived) == str(error)
+    assert str(pickle.loads(pickle.dumps(arrived))) == str(error)
