@@ -70,8 +70,7 @@ def _term(claim: Sum, n: int, x: arb) -> arb:
 @result(
     number="and.new.profile",
     text="The exact delta of d equal Laplace coordinates is the finite sum 2 e^(eps/2) (e^(-a/2)/2)^d sum_w sum_n "
-    "C(d,n) "
-    "2^-n K_w(n; d) g_n(((d - 2w) a - eps)_+), K the Krawtchouk numbers.",
+    "C(d,n) 2^-n K_w(n; d) g_n(((d - 2w) a - eps)_+), K the Krawtchouk numbers.",
     formula=r"\delta = 2e^{\varepsilon/2}\left(\frac{e^{-a/2}}{2}\right)^d \sum_{w,n} \binom{d}{n} 2^{-n} K_w(n; d)\, "
     r"g_n\left(((d - 2w)a - \varepsilon)_+\right)",
     printed=SUM,
@@ -153,8 +152,7 @@ LIMITS = Limits(lambda s: s**2 / 2, lambda s: s**2)
 @result(
     number="and.new.gausslimit",
     text="d equal Laplace coordinates of norm s tend to the Gaussian pair of mu = s as d grows: the loss tends to "
-    "N(s^2/2, "
-    "s^2); at s = 1, eps = 1 delta is within 0.015 of it for d = 16 and 0.0085 for d = 48.",
+    "N(s^2/2, s^2); at s = 1, eps = 1 delta is within 0.015 of it for d = 16 and 0.0085 for d = 48.",
     formula=r"d\,E L \to s^2/2,\quad d\,\mathrm{Var} L \to s^2\qquad (a = s/\sqrt{d})",
     printed=LIMITS,
     planted=(
@@ -208,9 +206,8 @@ GRID = [
 
 @result(
     number="and.new.worst",
-    text="Of the vectors of l2 norm 1 tried, none has a larger delta than the spread limit, the Gaussian, for delta "
-    "<= 0.01 "
-    "eps; delta is not monotone in d: at eps = 0.05 two equal coordinates are worse than one and than four.",
+    text="Of the vectors of l2 norm 1 tried, none has a larger delta than the spread limit, the Gaussian, for delta <= "
+    "0.01 eps; delta is not monotone in d: at eps = 0.05 two equal coordinates are worse than one and than four.",
     formula=r"\delta_{\lambda}(\varepsilon; a) \leq \delta_{\mathrm{Gauss}}(\varepsilon; \mu = 1/\lambda)",
     printed=WORST,
     planted=(
@@ -294,8 +291,7 @@ CONCENTRATED = Concentrated(
 @result(
     number="and.new.zcdp",
     text="Laplace noise has D_alpha(a) <= alpha a^2/2, so Lap(lambda) is Delta_2^2/(2 lambda^2)-zCDP; the tight "
-    "conversion "
-    "gives a lambda within 1.12, 1.11, 1.09, 1.07, 1.05 of the exact Gaussian's at five (eps, delta).",
+    "conversion gives a lambda within 1.12, 1.11, 1.09, 1.07, 1.05 of the exact Gaussian's at five (eps, delta).",
     formula=r"D_\alpha(a) \leq \alpha a^2/2",
     printed=CONCENTRATED,
     planted=(
@@ -364,9 +360,8 @@ def _changed(key: tuple[int, int], place: int) -> Thresholds:
 @result(
     number="and.new.thr",
     text="Laplace noise on the offset tree beats the square-root factorisation below delta*: sqrt(2/pi) exp(4/9 - "
-    "eps^2 "
-    "MSE/(4 (1 + ln(4T/5)/pi)^2)) against the published bound, 1.25 exp(-eps^2 MSE/(2 MSE_sqrt)) against the classic "
-    "scale, the Gaussian profile at mu = eps sqrt(MSE_sqrt/(eps^2 MSE)) against the exact one.",
+    "eps^2 MSE/(4 (1 + ln(4T/5)/pi)^2)) against the published bound, 1.25 exp(-eps^2 MSE/(2 MSE_sqrt)) against the "
+    "classic scale, the Gaussian profile at mu = eps sqrt(MSE_sqrt/(eps^2 MSE)) against the exact one.",
     formula=r"\delta^* = \sqrt{2/\pi}\,\exp\left(\frac{4}{9} - \frac{\varepsilon^2 \mathrm{MSE}}{4(1 + "
     r"\ln(4T/5)/\pi)^2}\right)",
     printed=THRESHOLDS,
@@ -428,9 +423,8 @@ TOEPLITZ = Toeplitz(lambda t, g, f2: t * g + g / 4 - t**2 * f2, lambda t, f: 2 *
 
 @result(
     number="and.new.sqrt",
-    text="Square-root factorisation, exactly: the mean squared row norm is G_(T-1) (1 + 1/(4T)) - T f_T^2, and MSE "
-    "= G_(T-1) "
-    "times it, f_j = C(2j, j)/4^j, G_n = f_0^2 + ... + f_n^2.",
+    text="Square-root factorisation, exactly: the mean squared row norm is G_(T-1) (1 + 1/(4T)) - T f_T^2, and MSE = "
+    "G_(T-1) times it, f_j = C(2j, j)/4^j, G_n = f_0^2 + ... + f_n^2.",
     formula=r"\frac{1}{T}\sum_{t \leq T} G_{t-1} = G_{T-1}\left(1 + \frac{1}{4T}\right) - T f_T^2",
     printed=TOEPLITZ,
     planted=tuple(
@@ -497,12 +491,10 @@ SERIES = (Fraction(11, 192), Fraction(-1541, 122880), Fraction(63433, 8257536))
 
 @result(
     number="and.new.landau",
-    text="pi G_n = ln m + gamma + 4 ln 2 + 11/(192 m^2) - 1541/(122880 m^4) + 63433/(8257536 m^6), m = n + 3/4, "
-    "with an "
-    "error below 3e-18 at n = 100, 200, 500, 1000.",
+    text="pi G_n = ln m + gamma + 4 ln 2 + 11/(192 m^2) - 1541/(122880 m^4) + 63433/(8257536 m^6), m = n + 3/4, with "
+    "an error below 3e-18 at n = 100, 200, 500, 1000.",
     formula=r"\pi G_n \approx \ln m + \gamma + 4\ln 2 + \frac{11}{192 m^2} - \frac{1541}{122880 m^4} + "
-    r"\frac{63433}{8257536 "
-    r"m^6}",
+    r"\frac{63433}{8257536 m^6}",
     printed=SERIES,
     planted=(Plant("error", "1542", (SERIES[0], Fraction(-1542, 122880), SERIES[2])),),
     note="an asymptotic series: its error is enclosed at the n named, and not bounded for all n",

@@ -245,9 +245,8 @@ WRITES = Writes(lambda t, k, i: (t + (k**i - 1) // 2) // k**i, lambda t, k, h: t
 
 @result(
     number="and.new.flips",
-    text="Offset digits, odd k: counting to T writes sum_{i<h} floor((T + (k^i - 1)/2)/k^i) digits, at most T "
-    "k/(k-1) + "
-    "h/2.",
+    text="Offset digits, odd k: counting to T writes sum_{i<h} floor((T + (k^i - 1)/2)/k^i) digits, at most T k/(k-1) "
+    "+ h/2.",
     formula=r"\sum_{i<h} \left\lfloor \frac{T + (k^i-1)/2}{k^i} \right\rfloor \leq \frac{Tk}{k-1} + \frac{h}{2}",
     printed=WRITES,
     planted=(

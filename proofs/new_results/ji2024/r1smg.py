@@ -120,9 +120,8 @@ def _deltas() -> dict[int, float]:
 
 @result(
     number="r1.new.curve",
-    text="delta(eps) = E F_M(t_eps(r)) - e^eps E F_M(-t_-eps(r)), r = |sigma z|, F_M the law of one coordinate of "
-    "v; at four "
-    "published calibrations 0.00017361987, 0.0010684020, 0.1814094232, 0.970991345.",
+    text="delta(eps) = E F_M(t_eps(r)) - e^eps E F_M(-t_-eps(r)), r = |sigma z|, F_M the law of one coordinate of v; "
+    "at four published calibrations 0.00017361987, 0.0010684020, 0.1814094232, 0.970991345.",
     formula=r"\delta(\varepsilon) = E_r\left[F_M(t_{\varepsilon}(r))\right] - e^{\varepsilon} E_r\left[F_M(-t_{-"
     r"\varepsilon}(r))\right]",
     printed=CURVE,
@@ -167,8 +166,7 @@ CAP = Cap(lambda u, r, sigma, m: u / (2 * sigma**2) + (m - 1) / 2 * log(1 + u / 
 @result(
     number="r1.new.cap",
     text="{L > s} is a cap {t < t_s(r)} of every sphere about f(X): L = u/(2 sigma^2) + ((M-1)/2) log(1 + u/r^2) "
-    "increases "
-    "in u = 1 - 2 r t, and x = 1 + u/r^2 = (b/a) W_0((a/b) e^((s+a)/b)), a = r^2/(2 sigma^2), b = (M-1)/2.",
+    "increases in u = 1 - 2 r t, and x = 1 + u/r^2 = (b/a) W_0((a/b) e^((s+a)/b)), a = r^2/(2 sigma^2), b = (M-1)/2.",
     formula=r"x = \frac{b}{a} W_0\left(\frac{a}{b} e^{(s+a)/b}\right),\quad t_s(r) = \frac{1 - r^2(x - 1)}{2r}",
     printed=CAP,
     planted=(
@@ -277,8 +275,7 @@ def worst_shift(difference: Formula) -> Findings:
 @result(
     number="r1.new.tradeoff",
     text="At s = 0 both errors are beta_0 = (1/2) E erfc(1/(2 sqrt 2 sigma |t|)); delta(0) = 1 - 2 beta_0 and the "
-    "nearest "
-    "centre is the optimal balanced attack.",
+    "nearest centre is the optimal balanced attack.",
     formula=r"\beta_0 = \frac{1}{2} E\,\mathrm{erfc}\left(\frac{\Delta}{2\sqrt{2}\sigma|t|}\right)",
     printed=2,
     planted=(Plant("by quadrature", "1 for 2", 1), Plant("advantage", "1 for 2", 1)),
@@ -317,8 +314,7 @@ def trade_off(factor: int) -> Findings:
 @result(
     number="r1.new.renyi",
     text="The Renyi divergence is infinite for every sigma and every order alpha >= M/(M - 1): no RDP or zCDP "
-    "accountant "
-    "applies, and no pure epsilon holds.",
+    "accountant applies, and no pure epsilon holds.",
     formula=r"\int_0 r^{(M-1)(1-\alpha)}\,dr < \infty\ \Leftrightarrow\ (M-1)(\alpha-1) < 1",
     printed=lambda m: m / (m - 1),
     planted=(

@@ -81,8 +81,7 @@ def tightest(printed: str) -> Findings:
 @result(
     number="r1.new.ball",
     text="Ball event S = {|y - f(X)| <= c}: P[S] = erf(c/(sigma sqrt 2)), Q[S] <= I_{c^2}((M-1)/2, 1/2) min(1, "
-    "2c/(sigma sqrt(2 "
-    "pi))).",
+    "2c/(sigma sqrt(2 pi))).",
     formula=r"Q[S] \leq I_{c^2}\left(\frac{M-1}{2}, \frac{1}{2}\right)\min\left(1, \frac{2c}{\sigma\sqrt{2\pi}}\right)",
     printed=Fraction(1),
     planted=(
@@ -127,9 +126,8 @@ def _event(cell: Cell) -> float:
 
 @result(
     number="r1.new.half",
-    text="delta(eps) >= 1 - (1 + e^eps) beta_0; M = 100, eps = 1, delta = 1e-5: TV in [0.981333, 0.982271], "
-    "delta(1) >= "
-    "0.965294; M = 1000: delta(1) >= 0.9999927.",
+    text="delta(eps) >= 1 - (1 + e^eps) beta_0; M = 100, eps = 1, delta = 1e-5: TV in [0.981333, 0.982271], delta(1) "
+    ">= 0.965294; M = 1000: delta(1) >= 0.9999927.",
     formula=r"\delta(\varepsilon) \geq 1 - (1 + e^{\varepsilon})\beta_0",
     printed={100: "0.965294", 1000: "0.9999927", "low": "0.981333", "high": "0.982271"},
     planted=(
@@ -163,12 +161,10 @@ def half_space(claim: Mapping[object, str]) -> Findings:
 
 @result(
     number="r1.new.apollonius",
-    text="Apollonius ball, lam = e^(eps/(M-1)): delta(eps) >= sqrt(2/pi) (1/sigma)(K_M(eps) - R H_1/(6 sigma^2 (lam "
-    "- 1)^2)), "
-    "and delta sigma tends to sqrt(2/pi) K_M(eps).",
+    text="Apollonius ball, lam = e^(eps/(M-1)): delta(eps) >= sqrt(2/pi) (1/sigma)(K_M(eps) - R H_1/(6 sigma^2 (lam - "
+    "1)^2)), and delta sigma tends to sqrt(2/pi) K_M(eps).",
     formula=r"\delta(\varepsilon) \geq \sqrt{\frac{2}{\pi}}\,\frac{1}{\sigma}\left[K_M(\varepsilon) - \frac{R "
-    r"H_1}{6\sigma^2"
-    r"(\lambda-1)^2}\right]",
+    r"H_1}{6\sigma^2(\lambda-1)^2}\right]",
     printed=Fraction(1),
     planted=(
         Plant("below the exact curve", "2 times", Fraction(2)),
@@ -263,8 +259,7 @@ BOUND = Universal(lambda m, e, d: (1 - d) * m / (2 * (1 + exp(e))), UNIVERSAL)
 @result(
     number="r1.new.universal",
     text="Every additive (eps, delta)-DP noise has E|n|^2 >= (1 - delta) M Delta^2/(2 (1 + e^eps)); the published "
-    "error is less "
-    "from M = 29 (eps = 1, delta = 1e-3), 35 (1e-5), 47 (1e-10) on, and 15 more.",
+    "error is less from M = 29 (eps = 1, delta = 1e-3), 35 (1e-5), 47 (1e-10) on, and 15 more.",
     formula=r"E\|n\|^2 \geq \frac{(1-\delta) M \Delta^2}{2(1 + e^{\varepsilon})}",
     printed=BOUND,
     planted=(
@@ -319,8 +314,7 @@ def verdict(cell: Cell) -> bool:
 @result(
     number="r1.new.table",
     text="Of the 120 cells of section 5 (M = 3, 4, 5, 10, 30, 100, 1000, 10000; five eps; three delta) the claim is "
-    "true in the "
-    "15 of M = 3 and false in the 105 others.",
+    "true in the 15 of M = 3 and false in the 105 others.",
     formula=r"M = 3:\ \mathrm{true}\quad M \geq 4:\ \mathrm{false}",
     printed=3,
     planted=(Plant("cells", "true at M = 4 too", 4),),
@@ -381,8 +375,7 @@ REGIMES: Mapping[tuple[int, str], tuple[str, str]] = {
 @result(
     number="r1.new.regimes",
     text="For M >= 4 the claim is true at absurd eps only: M = 4, delta = 1e-3 at eps <= 1.8e-4 and >= 10.3; 1e-5: "
-    "7.3e-7 and "
-    "18; M = 5, 1e-3: 9.9e-6 and 20.2; M = 10, 1e-3: 1.7e-7 and 68.1; it fails 15 % inside of these ends.",
+    "7.3e-7 and 18; M = 5, 1e-3: 9.9e-6 and 20.2; M = 10, 1e-3: 1.7e-7 and 68.1; it fails 15 % inside of these ends.",
     formula=r"\mathrm{true\ iff}\ \varepsilon \leq \varepsilon_{lo}\ \mathrm{or}\ \varepsilon \geq \varepsilon_{hi}",
     printed=REGIMES,
     planted=(
@@ -411,9 +404,8 @@ def regimes(claim: Mapping[tuple[int, str], tuple[str, str]]) -> Findings:
 
 @result(
     number="r1.new.honest",
-    text="The least scale that is really (eps, delta)-DP is sqrt(2/pi) K_M(eps)/delta to a relative 1e-5 for delta "
-    "= 1e-5, M = 3, "
-    "5, 10, 30, eps = 1, 2; the limit delta -> 0 is exact.",
+    text="The least scale that is really (eps, delta)-DP is sqrt(2/pi) K_M(eps)/delta to a relative 1e-5 for delta = "
+    "1e-5, M = 3, 5, 10, 30, eps = 1, 2; the limit delta -> 0 is exact.",
     formula=r"\sigma_{honest} \approx \sqrt{\frac{2}{\pi}}\,K_M(\varepsilon)\,\frac{\Delta}{\delta}",
     printed=Fraction(1),
     planted=(Plant("relative difference", "2 for 1", Fraction(2)),),
@@ -436,9 +428,8 @@ KINF: Mapping[str, str] = {"0.1": "1.3061", "0.5": "0.78964", "1": "0.60803", "2
 
 @result(
     number="r1.new.kinf",
-    text="K_M(eps)/sqrt M tends to 1.3061, 0.78964, 0.60803, 0.45658, 0.21854 for eps = 0.1, 0.5, 1, 2, 10: within "
-    "1 % at M = "
-    "1000.",
+    text="K_M(eps)/sqrt M tends to 1.3061, 0.78964, 0.60803, 0.45658, 0.21854 for eps = 0.1, 0.5, 1, 2, 10: within 1 % "
+    "at M = 1000.",
     formula=r"K_M(\varepsilon)/\sqrt{M} \to k_\infty(\varepsilon)",
     printed=KINF,
     planted=(

@@ -146,9 +146,8 @@ LEAKS = (
     ),
     leak(
         "leb.new.float.query",
-        "float64 queries f + (eta + z): the same event on f has probability 0 for f = 1, and more than 0.005 for f "
-        "= 0, "
-        "d = 1, 4, 100; (f + eta) + z leaks for f = 0 against 1000.",
+        "float64 queries f + (eta + z): the same event on f has probability 0 for f = 1, and more than 0.005 for f = "
+        "0, d = 1, 4, 100; (f + eta) + z leaks for f = 0 against 1000.",
         r"P_1(E) = 0,\quad P_0(E) > 0.005",
         _query,
         Leak(53, {1: 0.14, 4: 0.07, 100: 0.005}),
@@ -347,9 +346,8 @@ VARIANCE = Variance(
 
 @result(
     number="leb.new.disc.var",
-    text="Var N_Z(0, v) <= v for every v (short by 2.1e-7 at v = 1, 1.0e-3 at 1/2, 3.5e-2 at 1/4); so the variance "
-    "of a "
-    "query is at most (d + s + d/s + 1)/(4 mu^2).",
+    text="Var N_Z(0, v) <= v for every v (short by 2.1e-7 at v = 1, 1.0e-3 at 1/2, 3.5e-2 at 1/4); so the variance of "
+    "a query is at most (d + s + d/s + 1)/(4 mu^2).",
     formula=r"\mathrm{Var}\,N_{\mathbb{Z}}(0, v) = v - 2v^2\,\frac{\sum 2\pi^2 n^2 e^{-2\pi^2 v n^2}}{\sum "
     r"e^{-2\pi^2 v n^2}} \leq v",
     printed=VARIANCE,
@@ -439,8 +437,7 @@ ROUNDING = Rounding(
 @result(
     number="leb.new.disc.round",
     text="Rounding sqrt d to s costs (s - sqrt d)^2/(4 s mu^2) per query, at most 1/(16 q^2 s) for the nearest s = "
-    "p/q; "
-    "the costs of section 8's table.",
+    "p/q; the costs of section 8's table.",
     formula=r"\frac{d + s + d/s + 1}{4} - \frac{(\sqrt{d}+1)^2}{4} = \frac{(s - \sqrt{d})^2}{4s} \leq \frac{1}{16 "
     r"q^2 s}",
     printed=ROUNDING,

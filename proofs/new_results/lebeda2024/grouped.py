@@ -204,9 +204,8 @@ LAW = Law(_even, _odd, lambda d: 4 * (d + 1))
 
 @result(
     number="leb.new.alg2.sigma.opt",
-    text="This S has the least variance of all Gaussian mechanisms under replacement for d = 1 and every even d, "
-    "all m; "
-    "for odd d >= 3 iff (m + 1)^2 <= 4 (d + 1).",
+    text="This S has the least variance of all Gaussian mechanisms under replacement for d = 1 and every even d, all "
+    "m; for odd d >= 3 iff (m + 1)^2 <= 4 (d + 1).",
     formula=r"M = E[v v^T] \propto S^2,\qquad d\ \mathrm{odd}:\ (m+1)^2 \leq 4(d+1)",
     printed=LAW,
     planted=(

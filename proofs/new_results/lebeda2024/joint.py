@@ -134,8 +134,7 @@ def _double(best: EllipseOptimum) -> Surd:
     "1, P = 1 for k <= j*, and then Var(n~) = 2 + sqrt((d-1)(d-k)/k); at k = d: 7.883 (d = 6), 4.582 (7), 5.347 (11), "
     "33.248 (1000).",
     formula=r"P = \min_{i \in \{0, j-1, j+1\}} \frac{1 - g(i)}{(1 - i/j)^2},\quad \mathrm{Var}(\tilde{n}) = "
-    r"\frac{1}{P} "
-    r"+ \frac{d\,a_1^2}{j^2}",
+    r"\frac{1}{P} + \frac{d\,a_1^2}{j^2}",
     printed=FREE,
     planted=(
         Plant("all layers", "2 P", FREE._replace(precision=_double)),
@@ -226,8 +225,7 @@ INFIMUM = Infimum(lambda m: pair_root(m) is None or m == 1, lambda j: Matrix([[j
 @result(
     number="leb.new.n.infimum",
     text="With a count of finite variance the infimum of sum Var(f_i) is still d OPT(d, d); it is attained iff d is "
-    "not "
-    "s^2 + 1 or s^2 - 1.",
+    "not s^2 + 1 or s^2 - 1.",
     formula=r"\inf \sum_i \mathrm{Var}(\tilde{f}_i) = d\,\mathrm{OPT}_\infty(d)",
     printed=INFIMUM,
     planted=(

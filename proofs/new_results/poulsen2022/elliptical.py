@@ -36,8 +36,7 @@ FULL = Full(lambda bounds: sum(bounds) ** 2, 1)
 @result(
     number="pou.new.fullopt",
     text="The elliptical Gaussian mechanism is optimal among ALL Gaussian covariances, not only diagonal ones: the "
-    "least "
-    "total variance is s^2 (sum Delta_j)^2.",
+    "least total variance is s^2 (sum Delta_j)^2.",
     formula=r"\min_S \mathrm{tr}\,S = s^2\left(\sum_j \Delta_j\right)^2",
     printed=FULL,
     planted=(
@@ -158,9 +157,8 @@ ALWAYS = Always(Fraction(1), Fraction(1018, 1000))
 
 @result(
     number="pou.new.thm1.le1",
-    text="The classic sigma = sqrt(2 ln(1.25/delta))/eps is (eps, delta)-DP for all 0 < eps <= 1 and all 0 < delta "
-    "< 1, "
-    "eps = 1 included.",
+    text="The classic sigma = sqrt(2 ln(1.25/delta))/eps is (eps, delta)-DP for all 0 < eps <= 1 and all 0 < delta < "
+    "1, eps = 1 included.",
     formula=r"\delta_{ex} \leq \bar{\Phi}\left(c - \frac{\varepsilon}{2c}\right) \leq \delta,\quad c = "
     r"\sqrt{2\ln(1.25/\delta)}",
     printed=ALWAYS,
@@ -232,8 +230,7 @@ HALF = Fraction(1, 2 * 10**6)
 @result(
     number="pou.new.boundary",
     text="The classic calibration is valid at eps*(delta) rounded down to 6 digits, and not a millionth above: "
-    "4.465406 at "
-    "delta = 0.5, 8.419771 at 1e-5, 11.405998 at 1e-20, and 14 more.",
+    "4.465406 at delta = 0.5, 8.419771 at 1e-5, 11.405998 at 1e-20, and 14 more.",
     formula=r"\delta_{ex}(\varepsilon^* - \frac{1}{2} 10^{-6}) \leq \delta < \delta_{ex}(\varepsilon^* + "
     r"\frac{1}{2} 10^{-6})",
     printed=BOUNDARY,
@@ -276,9 +273,8 @@ LEAST = Least(Fraction(378686, 10**5), Fraction(89623, 10**5))
 
 @result(
     number="pou.new.alldelta",
-    text="At eps = 3.78686 the classic calibration is valid for every delta tried, closest at delta = 0.89623; at "
-    "eps = "
-    "3.78687 it fails there.",
+    text="At eps = 3.78686 the classic calibration is valid for every delta tried, closest at delta = 0.89623; at eps "
+    "= 3.78687 it fails there.",
     formula=r"\min_\delta \varepsilon^*(\delta) = 3.78686\ldots\ \ \mathrm{at}\ \delta = 0.89623",
     printed=LEAST,
     planted=(
@@ -319,8 +315,7 @@ FAILURES: Mapping[int, tuple[str, str]] = {
 @result(
     number="pou.new.fail",
     text="For fixed eps the classic calibration fails on an interval of delta: eps = 4: (.7266, .9704); 5: (.2897, "
-    ".9981); "
-    "6: (.0623, .9999); 7: from .00507; 8: 9.58e-5; 9: 2.1e-7; 10: 1.93e-11; 12: 1.75e-26; 20: all from 1e-30.",
+    ".9981); 6: (.0623, .9999); 7: from .00507; 8: 9.58e-5; 9: 2.1e-7; 10: 1.93e-11; 12: 1.75e-26; 20: all from 1e-30.",
     formula=r"\varepsilon = 4:\ \delta \in (0.7266, 0.9704)",
     printed=FAILURES,
     planted=(
@@ -370,9 +365,8 @@ SLACK: Mapping[tuple[str, str], str] = {
 
 @result(
     number="pou.new.slack",
-    text="sigma_classic/sigma_analytic: 4.02 at (0.01, 1e-3), 1.58 at (0.1, 1e-5), 1.38 at (0.5, 1e-5), 1.19 at "
-    "(0.5, 1e-10) "
-    "and more of section 3's table.",
+    text="sigma_classic/sigma_analytic: 4.02 at (0.01, 1e-3), 1.58 at (0.1, 1e-5), 1.38 at (0.5, 1e-5), 1.19 at (0.5, "
+    "1e-10) and more of section 3's table.",
     formula=r"\sigma_{classic}/\sigma_{analytic}",
     printed=SLACK,
     planted=(Plant("ratio", "1.40", {**SLACK, ("0.5", "1e-5"): "1.40"}),),
