@@ -19,7 +19,7 @@ from dpverdict.audit.runs.plan import open_journal, read_plan, run_plan
 from dpverdict.audit.runs.plan_faces import render_plan_html
 from dpverdict.mechanisms import CorrelatedGaussian, NeighbourPair, broken, parse_adjacency, parse_guarantee
 from dpverdict.proofs import statements
-from dpverdict.proofs.ledger.faces import render_html as render_ledger
+from dpverdict.proofs.ledger.html import render_html as render_ledger
 from dpverdict.proofs.ledger.ledger import make_ledger
 
 ROOT: Final = Path(__file__).parents[1]

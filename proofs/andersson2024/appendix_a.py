@@ -19,14 +19,13 @@ from dpverdict.proofs.andersson2024.brute_force import (
     DELTAS,
     PAPER,
     VECTORS,
-    Expr,
     certainly_below,
     gaussian_delta,
     norms,
 )
 from dpverdict.proofs.checks.boxes import positive_on_box, smaller
-from dpverdict.proofs.checks.identities import identity
-from dpverdict.proofs.checks.outcome import Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.identities import Expr, identity
+from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, statement
 from dpverdict.proofs.checks.vertices import every
 
@@ -40,7 +39,7 @@ def _profile(p: tuple[Fraction, ...], q: tuple[Fraction, ...], tilt: Fraction) -
 @statement(
     paper=PAPER,
     number="defA.1",
-    kind=Kind.DEFINITION,
+    kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="M is (epsilon, delta)-DP if P[M(x) in S] <= e^epsilon P[M(x') in S] + delta for all S and all neighbours.",
     formula=r"\max_S\,P(S) - e^{\varepsilon}Q(S) = \sum_y\,\max(P(y) - e^{\varepsilon}Q(y), 0)",
@@ -75,7 +74,7 @@ def definition_a_1(profile: Formula) -> Findings:
 @statement(
     paper=PAPER,
     number="lemA.2",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Let f have l1 sensitivity D1. Then f + Lap(D1/epsilon)^d satisfies epsilon-DP.",
     formula=r"\log\frac{p(y)}{q(y)} = \frac{|y - s| - |y|}{\lambda} \leq \frac{|s|}{\lambda}",
@@ -164,7 +163,7 @@ CLASSIC = Classic(
 @statement(
     paper=PAPER,
     number="lemA.3",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Let f have l2 sensitivity D2. For epsilon, delta in (0, 1), f + N(0, sigma^2)^d with sigma^2 = 2 "
     "ln(1.25/delta) D2^2/epsilon^2 satisfies (epsilon, delta)-DP.",

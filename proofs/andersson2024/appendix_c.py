@@ -31,7 +31,6 @@ from dpverdict.proofs.andersson2024.brute_force import (
     PAPER,
     VECTORS,
     Constant,
-    Expr,
     Span,
     best_arity,
     capacity,
@@ -47,8 +46,8 @@ from dpverdict.proofs.andersson2024.section3 import System, agrees, is_bijection
 from dpverdict.proofs.andersson2024.section3_errors import limit_at_infinity
 from dpverdict.proofs.andersson2024.section4_2 import offset_error
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
-from dpverdict.proofs.checks.identities import identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
+from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import every
 
@@ -71,7 +70,7 @@ OFFSET_EVEN = System(
 @statement(
     paper=PAPER,
     number="defC.1",
-    kind=Kind.DEFINITION,
+    kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="Let k be even and t <= k (k^w - 1)/(2(k-1)). Then the offset representation of t is the unique vector with "
     "integer entries in [-k/2 + 1, k/2]^w and sum_i k^(i-1) t_i = t; the other choice, [-k/2, k/2 - 1], supports "
@@ -140,7 +139,7 @@ CLAIM_1 = Even(lambda k, h: k**h / 2 * ((k + 2) / 4 + (h - 1) * k / 4), _even_er
 @statement(
     paper=PAPER,
     number="claim1",
-    kind=Kind.CLAIM,
+    kind=StatementKind.CLAIM,
     expected=Standing.HOLDS,
     text="For even k and T = k (k^h - 1)/(2(k-1)), Algorithm 2 achieves a mean squared error of k h^3/(2 eps^2) + "
     "O(h^2); the number of vertices obeys c_h = (k^h/2)((k+2)/4 + (h-1) k/4) + c_(h-1).",
@@ -226,7 +225,7 @@ def claim_1(claim: Even) -> Findings:
 @statement(
     paper=PAPER,
     number="secC.factor",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Ignoring the lower order terms, this is worse by a factor 1/(1 - k^-2) over the odd case.",
     formula=r"\frac{k/2}{k(1-k^{-2})/2} = \frac{1}{1-k^{-2}}",
@@ -245,7 +244,7 @@ EVEN_CONSTANT = Constant(lambda k, log, log2: k * log2**3 / (2 * log**3), 20, "0
 @statement(
     paper=PAPER,
     number="corC.3",
-    kind=Kind.COROLLARY,
+    kind=StatementKind.COROLLARY,
     expected=Standing.HOLDS,
     text="Algorithm 2, modified for even k, achieves a mean squared error that scales as k/(2 log(k)^3 eps^2) "
     "log(T)^3, which is minimized for k = 20, yielding 0.1239 log(T)^3/eps^2.",
@@ -280,7 +279,7 @@ class Optimal(NamedTuple):
 @statement(
     paper=PAPER,
     number="even.best",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="(reason 2 for odd k) It will turn out to be the case that even k is not optimal.",
     formula=r"0.12359 < 0.12387",
@@ -331,7 +330,7 @@ COMPOSITION = Composition(lambda e: (e.exp() - 1) / (e.exp() + 1), 2)
 @statement(
     paper=PAPER,
     number="lemD.1",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="For epsilon_j > 0 and 0 < delta < 1, epsilon_j-DP mechanisms satisfy (eps, delta)-DP under composition for "
     "eps = sum (e^eps_j - 1)/(e^eps_j + 1) eps_j + sqrt(2 ln(1/delta) sum eps_j^2).",
@@ -390,7 +389,7 @@ EQUATION_1: Mapping[str, Expr] = {"half": Rational(1, 2), "square": Rational(1, 
 @statement(
     paper=PAPER,
     number="eq1",
-    kind=Kind.EQUATION,
+    kind=StatementKind.EQUATION,
     expected=Standing.HOLDS,
     text="Since (e^x - 1)/(e^x + 1) <= x/2, (eps, delta)-DP is also satisfied for eps = (1/2) sum eps_j^2 + sqrt(2 "
     "ln(1/delta) sum eps_j^2).",
@@ -425,7 +424,7 @@ SAMPLING: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="sampling",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(noise of the algorithms on a computer) Discrete Laplace noise, P(z) proportional to p^|z| with p = "
     "e^(-eps/h), keeps epsilon-DP exactly for counts; its variance is 2p/(1-p)^2, 0.9908 times 2 (h/eps)^2 at h = 3, "

@@ -25,7 +25,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from math import comb
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import sympy
@@ -39,13 +39,12 @@ from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.arrays import Array, Integers
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
-from dpverdict.proofs.checks.identities import identity
+from dpverdict.proofs.checks.identities import Expr, identity
 from dpverdict.proofs.checks.outcome import Finding, Findings, Method
 from dpverdict.proofs.checks.statement import Formula
 from dpverdict.proofs.checks.vertices import every
 
 PAPER = "andersson2024"
-Expr = Any  # sympy ships no types
 
 Vertex = tuple[int, int]
 """An interval of leaves, both ends included."""

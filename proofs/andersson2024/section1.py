@@ -34,7 +34,7 @@ from dpverdict.proofs.andersson2024.section3_errors import limit_at_infinity, ru
 from dpverdict.proofs.andersson2024.section4_2 import ODD_CONSTANT, offset_error
 from dpverdict.proofs.checks.boxes import not_larger, smaller
 from dpverdict.proofs.checks.identities import identity, nonnegative
-from dpverdict.proofs.checks.outcome import Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import every
 
@@ -44,7 +44,7 @@ m = Symbol("m", integer=True, positive=True)  # k = 2m + 1
 @statement(
     paper=PAPER,
     number="abstract.k19",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Using k = 19 we get an asymptotic improvement over the bound of Henzinger, Upadhyay and Upadhyay when delta "
     "= O(T^-0.92).",
@@ -93,7 +93,7 @@ COMPARABLE = Comparable(Fraction(2915, 1000), None, "1e-12")
 @statement(
     paper=PAPER,
     number="abstract.laplace",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="The noise added by the Gaussian mechanism can always be replaced by Laplace noise of comparable variance "
     "for the same privacy guarantee, and for sufficiently small delta the variance of the Laplace noise becomes "
@@ -187,7 +187,7 @@ THEOREM = Theorem11(
 @statement(
     paper=PAPER,
     number="thm1.1",
-    kind=Kind.THEOREM,
+    kind=StatementKind.THEOREM,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Given a constant odd k >= 3 and T > 1, there is an eps-DP algorithm for continual counting of mean squared "
     "error k (1 - k^-2)/(2 log(k)^3 eps^2) log(T)^3 + O(log(T)^2), computing all outputs in O(T) time and O(log T) "
@@ -305,7 +305,7 @@ class Reduction(NamedTuple):
 @statement(
     paper=PAPER,
     number="sec1.2.factor2",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Subtraction gives, roughly, a factor-2 reduction in the mean squared error versus not using it.",
     formula=r"\frac{k-1}{(k - 1/k)/2} = \frac{2k}{k+1}",

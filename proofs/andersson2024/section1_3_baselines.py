@@ -24,7 +24,6 @@ from dpverdict.proofs.andersson2024.brute_force import (
     ORDINARY,
     PAPER,
     Constant,
-    Expr,
     best_arity,
     h,
     k,
@@ -35,8 +34,8 @@ from dpverdict.proofs.andersson2024.brute_force import (
 from dpverdict.proofs.andersson2024.section3 import show_kw, total_sizes, up_to
 from dpverdict.proofs.andersson2024.section4_2 import offset_error
 from dpverdict.proofs.checks.boxes import positive_on_box
-from dpverdict.proofs.checks.identities import identity, positive
-from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
+from dpverdict.proofs.checks.identities import Expr, identity, positive
+from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, statement
 from dpverdict.proofs.checks.vertices import every
 
@@ -51,7 +50,7 @@ TRIVIAL: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="base.trivial",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="While the sensitivity of A may be large, that of R can be much smaller. Noise on the inputs has the errors "
     "T+1 (Laplace, eps = 1) and (T+1)/2 (Gaussian, variance for sensitivity 1); noise on the outputs 2 T^2 and T.",
@@ -102,7 +101,7 @@ BINARY = Errors(
 @statement(
     paper=PAPER,
     number="base.binary",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="The binary tree mechanism adds at most one vertex per level, by the binary digits of t: its error is 2 h^2 "
     "times the mean number of ones, h = ceil(log2(T+1)), which is h^3/(1 - 2^-h) at T = 2^h - 1; with Gaussian noise "
@@ -167,7 +166,7 @@ BELOW = Below(lambda level: 2**level / (2 ** (level + 1) - 1), Rational(1, 2), R
 @statement(
     paper=PAPER,
     number="base.honaker",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="A subset of Honaker's techniques can be used to reduce the mean squared error by up to a factor 2: a node "
     "of level l, estimated from itself and all nodes below, has 2^l/(2^(l+1) - 1) times its variance.",
@@ -260,7 +259,7 @@ SMOOTH = Smooth(lambda h: h**3 / 4, lambda h: h**2 / 4, lambda height: height //
 @statement(
     paper=PAPER,
     number="base.smooth",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Only a subset of the leaves stores inputs, and the variance of outputs is constant: with h even and "
     "binom(h, h/2) >= T + 1 every output uses h/2 nodes and the sensitivity is h/2, for errors h^3/4 and, Gaussian, "
@@ -304,7 +303,7 @@ def _is_smooth(made: SmoothBinary, sensitivity: Callable[[int], int]) -> bool:
 @statement(
     paper=PAPER,
     number="base.kary",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="With Gaussian noise of variance h for l2 sensitivity 1, the k-ary tree of Algorithm 1 has the error (k-1) "
     "h^2/(2 (1 - k^-h)) at T = k^h - 1.",
@@ -357,7 +356,7 @@ def _with_constant(**changes: object) -> GaussianOffset:
 @statement(
     paper=PAPER,
     number="base.offset",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="With Gaussian noise of variance h, the offset tree has the error (k - 1/k) h^2/(4 (1 - k^-h)) at T = (k^h - "
     "1)/2; its constant is minimal at k = 7: 0.21751 log(T)^2.",

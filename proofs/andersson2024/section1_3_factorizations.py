@@ -28,7 +28,7 @@ from dpverdict.proofs.andersson2024.brute_force import (
 from dpverdict.proofs.andersson2024.section5_1 import square_root_error
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
 from dpverdict.proofs.checks.identities import identity
-from dpverdict.proofs.checks.outcome import Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import every
 
@@ -48,7 +48,7 @@ LONG = 2048
 @statement(
     paper=PAPER,
     number="sec1.3.sqrtlaplace",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Due to the high l1 sensitivity of the optimal (square-root) factorisation, the noise needed with the "
     "Laplace mechanism results in a worse error than that of the binary mechanism.",
@@ -141,7 +141,7 @@ DENSE = Dense(((64, "4.4094"), (256, "6.3727")), ((1024, "8.735"),))
 @statement(
     paper=PAPER,
     number="base.dense",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Recent papers improve the error for (eps, delta)-DP by searching among factorisations directly: with "
     "Gaussian noise the best error is 4.4094 at T = 64, 6.3727 at T = 256, 8.735 at T = 1024, over the variance for "
@@ -218,7 +218,7 @@ BLTS: tuple[tuple[Numbers, Numbers], ...] = (
 @statement(
     paper=PAPER,
     number="base.blt",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(efficient factorisations, Dvijotham et al. 2024) The coefficients, the sensitivity, the inverse and the "
     "error of a BLT of degree q are sums of q or q^2 geometric series.",
@@ -324,7 +324,7 @@ LOWER = Lower(
 @statement(
     paper=PAPER,
     number="base.lower",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(no factorisation with Gaussian noise can asymptotically improve) Its error is at least (nuc(A)/T)^2, "
     "nuc(A) = sum_i 1/(2 sin((2i-1) pi/(4T+2))).",

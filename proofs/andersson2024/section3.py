@@ -22,7 +22,6 @@ from dpverdict.proofs.andersson2024.brute_force import (
     ORDINARY,
     PAPER,
     PRINTED,
-    Expr,
     Instance,
     Lines,
     Span,
@@ -39,8 +38,8 @@ from dpverdict.proofs.andersson2024.brute_force import (
     sizes_in_time,
     vertices_of,
 )
-from dpverdict.proofs.checks.identities import identity, nonnegative
-from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
+from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, statement
 from dpverdict.proofs.checks.vertices import every
 
@@ -50,7 +49,7 @@ SMALL = instances(ORDINARY, range(2, 10), 130)
 @statement(
     paper=PAPER,
     number="sec2.mse",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="For unbiased mechanisms the mean squared error equals the average variance.",
     formula=r"\frac{1}{T} E\|M(x) - Ax\|^2 = \frac{1}{T}\sum_t \mathrm{Var}(M(x)_t)",
@@ -93,7 +92,7 @@ TREE = Tree(lambda k, level, j: 1 + (j - 1) * k**level, lambda k, level, j: j * 
 @statement(
     paper=PAPER,
     number="def3.1",
-    kind=Kind.DEFINITION,
+    kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="For integers k >= 2 and h >= 1, the k-ary tree of height h has k^h leaves; its vertices of level l are the "
     "intervals [(j-1) k^l + 1, j k^l], and a vertex is a child of another if it is contained in it, one level down.",
@@ -158,7 +157,7 @@ REP = System(ORDINARY, lambda arity, width: 0, lambda arity, width: arity**width
 @statement(
     paper=PAPER,
     number="def3.2",
-    kind=Kind.DEFINITION,
+    kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="Let k, w and t be such that t <= k^w - 1. Then rep_k(t, w) is the unique vector in {0, ..., k-1}^w with "
     "sum_i k^(i-1) t_i = t.",
@@ -240,7 +239,7 @@ def matches_project(instance: Instance, span: Span, lines: Lines) -> bool:
 @statement(
     paper=PAPER,
     number="alg1",
-    kind=Kind.ALGORITHM,
+    kind=StatementKind.ALGORITHM,
     expected=Standing.HOLDS,
     text="Algorithm 1, lines 6-13: out += S[p+1, p + k^(i-1)] and p += k^(i-1), t_i times on every level i, gives the "
     "prefix sum up to t.",
@@ -275,7 +274,7 @@ def touched(instance: Instance, span: Span, item: int) -> int:
 @statement(
     paper=PAPER,
     number="lem3.3",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="The output from Algorithm 1 satisfies epsilon-DP: two neighbouring inputs differ at exactly h used vertices.",
     formula=r"\Delta_1(R) = h",
@@ -330,7 +329,7 @@ def total_sizes(span: Span, arity: int, width: int) -> int:
 @statement(
     paper=PAPER,
     number="lem3.5",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Algorithm 1 achieves a mean squared error of (k-1) h^3/(epsilon^2 (1 - k^-h)) over T = k^h - 1 outputs.",
     formula=r"\frac{(k-1)h^3}{\varepsilon^2(1 - k^{-h})}",
@@ -381,7 +380,7 @@ def never_above(span: Span, arity: int, width: int, slack: int) -> bool:
 @statement(
     paper=PAPER,
     number="lem3.5.anyT",
-    kind=Kind.RESULT,
+    kind=StatementKind.RESULT,
     expected=Standing.HOLDS,
     text="For every T, not only a full one, the mean squared error of Algorithm 1 is at most the formula of Lemma 3.5 "
     "with h = ceil(log_k(T+1)).",

@@ -22,7 +22,6 @@ from dpverdict.proofs.andersson2024.brute_force import (
     ORDINARY,
     PAPER,
     Constant,
-    Expr,
     Instance,
     Span,
     best_arity,
@@ -40,8 +39,8 @@ from dpverdict.proofs.andersson2024.brute_force import (
 )
 from dpverdict.proofs.andersson2024.section3 import System, agrees, is_bijection, show_kw, up_to
 from dpverdict.proofs.checks.boxes import smaller
-from dpverdict.proofs.checks.identities import identity
-from dpverdict.proofs.checks.outcome import Finding, Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.identities import Expr, identity
+from dpverdict.proofs.checks.outcome import Finding, Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import every
 
@@ -95,7 +94,7 @@ THEOREM = Theorem37(KARY, lambda k, h, horizon: horizon, lambda k, h, horizon: h
 @statement(
     paper=PAPER,
     number="thm3.7",
-    kind=Kind.THEOREM,
+    kind=StatementKind.THEOREM,
     expected=Standing.HOLDS,
     text="For constant k >= 2 there is an epsilon-DP mechanism of mean squared error (k-1)/(epsilon^2 log(k)^3) "
     "log(T)^3 + O(log(T)^2), in O(T) time and O(log T) space; the constant is minimal for k = 17, where it is 0.2343.",
@@ -202,7 +201,7 @@ OFFSET_ODD = System(
 @statement(
     paper=PAPER,
     number="def3.8",
-    kind=Kind.DEFINITION,
+    kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="Let k be odd and t <= (k^w - 1)/2. Then the offset representation of t is the unique vector with integer "
     "entries in [-(k-1)/2, (k-1)/2]^w and sum_i k^(i-1) t_i = t.",
@@ -279,7 +278,7 @@ def jumps(arity: int, most: int) -> Iterator[int]:
 @statement(
     paper=PAPER,
     number="heights",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Algorithm 1 sets h = ceil(log_k(T+1)), Algorithms 2 and 3 set h = ceil(log_k(2T)) for odd k: the least "
     "heights that support T inputs.",
@@ -321,7 +320,7 @@ def heights(claim: Heights) -> Findings:
 @statement(
     paper=PAPER,
     number="sec3.3.worst",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Instead of adding a maximum of k-1 vertices per level, we now combine at most floor(k/2); for odd k at most "
     "(k-1)/2 are added or subtracted.",
@@ -355,7 +354,7 @@ def worst_level(claim: tuple[Callable[[int], int], Callable[[int], int]]) -> Fin
 @statement(
     paper=PAPER,
     number="sec3.3.root",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="If k is odd, we only use the root vertex if t is in the right half of the tree; in standard k-ary trees "
     "every leaf but the right-most one can be used.",
@@ -395,7 +394,7 @@ def root_vertex(claim: tuple[Callable[[int, int], int], Callable[[int, int], int
 @statement(
     paper=PAPER,
     number="sec3.3.words",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.FAILS_AS_PRINTED,
     text="'As in the case for k-ary trees using only subtraction': if a digit is positive, we add left-most children "
     "'as in the case without addition except we add fewer vertices'.",
@@ -433,7 +432,7 @@ def literal_columns(case: Instance, span: Span) -> Counter[int]:
 @statement(
     paper=PAPER,
     number="alg2",
-    kind=Kind.ALGORITHM,
+    kind=StatementKind.ALGORITHM,
     expected=Standing.HOLDS,
     text="Algorithm 2: out = c + the noises z_q, where q runs through 0, ..., 0, that_h, ..., that_1, one unit after "
     "the other; in its stack form, the same noises are kept from step to step.",

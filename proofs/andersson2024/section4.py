@@ -34,7 +34,7 @@ from dpverdict.proofs.andersson2024.section3 import (
 )
 from dpverdict.proofs.andersson2024.section3_errors import CASES
 from dpverdict.proofs.checks.identities import positive
-from dpverdict.proofs.checks.outcome import Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import every
 
@@ -44,7 +44,7 @@ SCOPE = f"k = 2..9, 12, 13, 19, T <= 180: {len(CASES)} instances"
 @statement(
     paper=PAPER,
     number="alg3",
-    kind=Kind.ALGORITHM,
+    kind=StatementKind.ALGORITHM,
     expected=Standing.HOLDS,
     text="Algorithm 3, lines 12 and 15: a positive digit adds S[p+1, p + k^(i-1)], a negative one subtracts S[p - "
     "k^(i-1) + 1, p]; the result is the prefix sum up to t.",
@@ -87,7 +87,7 @@ PARTIAL = Partial(
 @statement(
     paper=PAPER,
     number="prop4.1",
-    kind=Kind.PROPOSITION,
+    kind=StatementKind.PROPOSITION,
     expected=Standing.HOLDS,
     text="Let out_i and p_i be the value of out and p after the updates of level i in Algorithm 3. Then out_i stores "
     "a noisy prefix sum up to p_i, and 0 <= p_i <= k^h, since the first non-zero digit is positive.",
@@ -167,7 +167,7 @@ ALGORITHM_3 = {12: "out += S[p+1, p+k^(i-1)]", 13: "p += k^(i-1)", 15: "out -= S
 @statement(
     paper=PAPER,
     number="text.lines",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.FAILS_AS_PRINTED,
     text="(proof of Proposition 4.1) The corresponding partial sums added or subtracted on lines 12 and 13 exist in "
     "the tree.",
@@ -228,7 +228,7 @@ def _merged(q: tuple[int, ...], arity: int) -> tuple[Vertex, int]:
 @statement(
     paper=PAPER,
     number="prop4.3",
-    kind=Kind.PROPOSITION,
+    kind=StatementKind.PROPOSITION,
     expected=Standing.HOLDS,
     text="The output distributions of Algorithms 2 and 3 are equal: the index q is the value of p after its update, "
     "and a vertex always contributes with the same sign.",
@@ -286,7 +286,7 @@ LEMMA_4_5 = Sensitivity(lambda height: height, 1)
 @statement(
     paper=PAPER,
     number="lem4.5",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Algorithm 2 satisfies epsilon-DP: every item is in h intervals, the root excluded, so the sensitivity is h.",
     formula=r"\Delta_1 = h,\quad z_q \sim \mathrm{Lap}(h/\varepsilon)",

@@ -24,7 +24,6 @@ from dpverdict.proofs.andersson2024.brute_force import (
     OFFSET,
     PAPER,
     Constant,
-    Expr,
     Instance,
     at,
     best_arity,
@@ -40,8 +39,8 @@ from dpverdict.proofs.andersson2024.brute_force import (
 from dpverdict.proofs.andersson2024.section3 import never_above, show_kw, total_sizes, up_to
 from dpverdict.proofs.andersson2024.section3_errors import jumps, run_stack
 from dpverdict.proofs.checks.boxes import positive_on_box, smaller
-from dpverdict.proofs.checks.identities import identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
+from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import every
 
@@ -54,7 +53,7 @@ def offset_error(k: Expr, h: Expr, epsilon: Expr) -> Expr:
 @statement(
     paper=PAPER,
     number="lem4.7",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Algorithm 2 achieves a mean squared error of k (1 - k^-2)/(2 (1 - k^-h)) h^3/epsilon^2 over T = (k^h - 1)/2 "
     "outputs.",
@@ -103,7 +102,7 @@ def lemma_4_7(error: Formula) -> Findings:
 @statement(
     paper=PAPER,
     number="lem4.7.anyT",
-    kind=Kind.RESULT,
+    kind=StatementKind.RESULT,
     expected=Standing.HOLDS,
     text="For every k <= 41 and every T of a height h with k^h <= 200000, not only a full one, the mean squared error "
     "of Algorithm 2 is at most that at the full horizon of the same height.",
@@ -140,7 +139,7 @@ ODD_CONSTANT = Constant(
 @statement(
     paper=PAPER,
     number="cor4.9",
-    kind=Kind.COROLLARY,
+    kind=StatementKind.COROLLARY,
     expected=Standing.HOLDS,
     text="Algorithm 2 achieves a mean squared error that scales as k (1 - k^-2)/(2 log(k)^3 epsilon^2) log(T)^3, "
     "which is minimized for k = 19, yielding 0.124 log(T)^3/epsilon^2.",
@@ -209,7 +208,7 @@ RATIO = Ratio(Fraction(4), Fraction(2), None)
 @statement(
     paper=PAPER,
     number="cor4.9.ratio",
-    kind=Kind.COROLLARY,
+    kind=StatementKind.COROLLARY,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="In relation to Honaker Online, this is a constant improvement by more than a factor 4; the smooth binary "
     "mechanism is still more than a factor 2 away.",
@@ -291,7 +290,7 @@ def uses(case: Instance, name: Callable[[Index], Index]) -> dict[Index, list[int
 @statement(
     paper=PAPER,
     number="prop4.10",
-    kind=Kind.PROPOSITION,
+    kind=StatementKind.PROPOSITION,
     expected=Standing.HOLDS,
     text="Each noise term used by Algorithm 2 is only used for outputs in a time interval [t1, t2]; if the lowest "
     "non-zero digit of its index is the highest one, then t2 = T.",
@@ -357,7 +356,7 @@ SPACE = Space(lambda arity, height: height * (arity // 2), 2)
 @statement(
     paper=PAPER,
     number="lem4.12",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Algorithm 2 runs in O(log T) space: at most h (k-1)/2 noise values are needed at any time (h k/2 for even "
     "k).",
@@ -420,7 +419,7 @@ TIME = Time(
 @statement(
     paper=PAPER,
     number="lem4.14",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Algorithm 2 can be implemented to run in O(T) time: at T = (k^h - 1)/2 there are exactly T noise variables, "
     "each added once and subtracted at most once; otherwise (k^h - 1)/2 <= k T; and a counter is incremented T times "

@@ -20,7 +20,7 @@ from dpverdict.mechanisms.streams.tree import Digits, unit_mean_squared_error
 from dpverdict.proofs.andersson2024.brute_force import DELTAS, PAPER, certainly_below, gaussian_delta
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
 from dpverdict.proofs.checks.identities import identity, nonnegative
-from dpverdict.proofs.checks.outcome import Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import every
 
@@ -49,7 +49,7 @@ PUBLISHED = Published(Rational(4, 9), Rational(1), Rational(4))
 @statement(
     paper=PAPER,
     number="huu.C",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(the bound compared with) C^2 with C = (2/eps) sqrt(4/9 + ln(sqrt(2/pi)/delta)) is valid as the variance of "
     "Gaussian noise for l2 sensitivity 1 and eps, delta in (0, 1).",
@@ -127,7 +127,7 @@ HORIZONS = Horizons(7, Fraction(4, 5), lambda n: 1 + 1 / (4 * n * (n + 1)))
 @statement(
     paper=PAPER,
     number="huu.T",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="(the bound compared with) (1 + ln(4T/5)/pi)^2 bounds the mean squared error of the square-root "
     "factorisation, over the variance of its noise.",
@@ -185,7 +185,7 @@ def published_at(horizon: int) -> float:
 @statement(
     paper=PAPER,
     number="sec5.smalldelta",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Since the noise of the Gaussian mechanism grows as delta approaches zero, for any given bounds on epsilon "
     "and sensitivity, the Gaussian mechanism with sufficiently small delta needs more noise than the Laplace "
@@ -223,7 +223,7 @@ def small_delta(claim: tuple[Rational, Fraction]) -> Findings:
 @statement(
     paper=PAPER,
     number="lem5.1",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="If C1/eps^2 log(T)^3 + o(log(T)^3) bounds the error of an eps-DP mechanism and C2 log(1/delta)/eps^2 "
     "log(T)^2 + o(.) that of an (eps, delta)-DP one, then the first is at least as good, up to lower order, for delta "
@@ -263,7 +263,7 @@ EXPONENT = Exponent(19, Fraction(1), "0.124", "0.135", "0.9156953", "0.92")
 @statement(
     paper=PAPER,
     number="thm1.2",
-    kind=Kind.THEOREM,
+    kind=StatementKind.THEOREM,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="There is an eps-DP algorithm for continual counting with Laplace noise that improves on the mean squared "
     "error bound of Henzinger, Upadhyay and Upadhyay, up to lower-order terms, whenever delta = O(T^-0.92); k = 19 "
@@ -312,7 +312,7 @@ class Literal(NamedTuple):
 @statement(
     paper=PAPER,
     number="thm1.2.fixed19",
-    kind=Kind.RESULT,
+    kind=StatementKind.RESULT,
     expected=Standing.HOLDS,
     text="Read literally, with k = 19 and delta = T^-0.92 at every T, the inequality of Theorem 1.2 fails for 3696 of "
     "2 <= T < 20000; the bound is down to 0.587 times the error of Algorithm 2.",

@@ -21,13 +21,12 @@ from dpverdict.proofs.andersson2024.brute_force import (
     DELTAS,
     PAPER,
     VECTORS,
-    Expr,
     equal_to_digits,
     laplace_delta,
     norms,
 )
-from dpverdict.proofs.checks.identities import identity, nonnegative
-from dpverdict.proofs.checks.outcome import Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
+from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import every
 
@@ -43,7 +42,7 @@ def lemma_scale(a: Expr, b: Expr, epsilon: Expr, root2: Expr) -> Expr:
 @statement(
     paper=PAPER,
     number="lem5.4",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Let f have l2 sensitivity D2. Then f + Lap(lambda)^d with lambda = D2/(sqrt(2) eps) (sqrt(ln(1/delta)) + "
     "sqrt(ln(1/delta) + eps)) satisfies (eps, delta)-DP.",
@@ -117,7 +116,7 @@ THEOREM = Theorem13(lambda d1, scale: d1 / scale, lambda d2, scale, root: d2 / s
 @statement(
     paper=PAPER,
     number="thm1.3",
-    kind=Kind.THEOREM,
+    kind=StatementKind.THEOREM,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Let f have lp sensitivities Dp. Then f + Lap(lambda)^d satisfies (eps, delta)-DP with eps = min{D1/lambda, "
     "(D2/lambda)(D2/(2 lambda) + sqrt(2 ln(1/delta)))}.",
@@ -256,7 +255,7 @@ VARIANCE = Variance((1 + sqrt(2)) ** 2 / 2, Integer(2), None)
 @statement(
     paper=PAPER,
     number="cor5.5",
-    kind=Kind.COROLLARY,
+    kind=StatementKind.COROLLARY,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="The variance 2 lambda^2 of Lemma 5.4 is at most (4 D2^2/eps^2)(ln(1/delta) + eps/2): only a constant factor "
     "above that of Lemma A.3 whenever eps <= ln(1/delta), and the constant approaches 2 as eps/ln(1/delta) approaches "
@@ -308,7 +307,7 @@ def corollary_5_5(claim: Variance) -> Findings:
 @statement(
     paper=PAPER,
     number="sec5.2.norms",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="While functions with low l1 sensitivity also have low l2 sensitivity, the converse does not hold.",
     formula=r"\Delta_2 \leq \Delta_1 \leq \sqrt{d}\,\Delta_2",

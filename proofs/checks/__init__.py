@@ -1,1 +1,1 @@
-"""a statement, its check, its planted faults, and the means of proof."""
+"""What a statement, its check and its planted faults are, and the means of proof."""

@@ -1,8 +1,6 @@
-"""Formulas as drawings inside a page: no fonts, no scripts, no network.
+"""Drawings inside the page of the ledger, without fonts, scripts or network: formulas, and what results look like.
 
-Drawings for the page of the ledger: the optimum for bounded density against Algorithm 1.
-
-Drawings for the page of the ledger: OPT against Algorithm 1, R1SMG's true delta, the classic Gaussian's boundary.
+The optimum OPT against Algorithm 1, R1SMG's true delta, and the boundary of the classic Gaussian.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ import sympy
 from dpverdict.errors import InvalidValue
 from dpverdict.proofs.checks.outcome import Finding, Method
 
-Expr = Any  # sympy ships no types
+Expr = Any
+"""A SymPy expression, matrix or number: SymPy ships no types."""
 _POINTS = (
     Fraction(7, 3),
     Fraction(13, 11),

@@ -31,7 +31,7 @@ class Method(enum.Enum):
 
 
 @final
-class Kind(enum.Enum):
+class StatementKind(enum.Enum):
     """What a statement is called in its paper."""
 
     DEFINITION = "Definition"

@@ -71,7 +71,7 @@ def statements(paper: str | None = None) -> tuple[Statement, ...]:
     if paper in rooms():
         _import_room(paper)
     if paper not in STATEMENTS:
-        raise InvalidValue("paper", paper, f"one of {', '.join(papers())}", "list them with: dpverdict prove --help")
+        raise InvalidValue("paper", paper, f"one of {', '.join(papers())}", "write it as it stands there")
     return tuple(sorted(STATEMENTS[paper].values(), key=_place))  # in a file they were registered line by line
 
 

@@ -23,7 +23,7 @@ from dpverdict.balls import Real, ball, float_down, precision
 from dpverdict.mechanisms.queries.rank1 import published_psi
 from dpverdict.proofs.checks.boxes import not_larger, rounds_to
 from dpverdict.proofs.checks.identities import identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Finding, Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.outcome import Finding, Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import every
 from dpverdict.proofs.ji2024.notation import (
@@ -99,7 +99,7 @@ def ball_event_lower(claim: Claim, event: Event, cell: Cell) -> float:
 @statement(
     paper=PAPER,
     number="claim.M4",
-    kind=Kind.CLAIM,
+    kind=StatementKind.CLAIM,
     expected=Standing.FAILS_AS_PRINTED,
     text="The R1SMG mechanism achieves (eps, delta)-DP guarantee on query results in R^M, with E|n|^2 = C_R (Delta_2 "
     "f)^2, C_R = 2/(eps psi), psi = (delta Gamma((M-1)/2)/(sqrt(pi) Gamma(M/2)))^(2/(M-2)). (For M >= 4.)",
@@ -276,7 +276,7 @@ PRINTED = Example(
 @statement(
     paper=PAPER,
     number="claim.M100",
-    kind=Kind.CLAIM,
+    kind=StatementKind.CLAIM,
     expected=Standing.FAILS_AS_PRINTED,
     text="R1SMG achieves (eps, delta)-DP: at M = 100, eps = 1, delta = 1e-5, Delta = 1 the noise n = sigma z v with "
     "sigma^2 = 2/psi, psi = 0.75096, makes f(X) + n (1, 1e-5)-DP.",
@@ -398,7 +398,7 @@ SMALL: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="claim.smalldelta",
-    kind=Kind.RESULT,
+    kind=StatementKind.RESULT,
     expected=Standing.HOLDS,
     text="For every M >= 4 and every eps > 0 the claim fails for all small enough delta: delta(eps)/delta is at least "
     "a constant times delta^(-(M-3)/(M-2)).",

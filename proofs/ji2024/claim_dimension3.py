@@ -18,7 +18,7 @@ from sympy import Integer, Matrix, Rational, Symbol, exp, log, oo, pi, sqrt, sym
 
 from dpverdict.balls import Real, ball
 from dpverdict.proofs.checks.identities import identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Finding, Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.outcome import Finding, Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, statement
 from dpverdict.proofs.checks.vertices import every
 from dpverdict.proofs.ji2024.notation import (
@@ -48,7 +48,7 @@ FIRST: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="claim.M3.part1",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="M = 3, k^2 <= 2 eps/pi^2: E(1 - e^(eps/2 - k^2 u/2))_+ <= 0.236 sqrt(2/pi) k/sqrt(eps).",
     formula=r"E\left(1 - e^{\varepsilon/2 - k^2 u/2}\right)_+ \leq "
@@ -96,7 +96,7 @@ SECOND: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="claim.M3.part2",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="M = 3: E(1 - e^(eps/2)/(1 + u/r^2))_+ <= sqrt(2/pi) k K, with y = e^(-eps/4) and K = ((1 + y^2) atanh(y)/y - "
     "1)/(2y) <= sqrt(2/eps).",
@@ -162,7 +162,7 @@ def _scaled(factor: Fraction) -> Variance:
 @statement(
     paper=PAPER,
     number="claim.M3",
-    kind=Kind.CLAIM,
+    kind=StatementKind.CLAIM,
     expected=Standing.HOLDS,
     text="The R1SMG mechanism achieves (eps, delta)-DP guarantee on query results in R^3: sigma^2 = 2/(eps psi), psi = "
     "(2 delta/pi)^2. (For M = 3, on the grid.)",
@@ -206,7 +206,7 @@ PROOF: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="claim.M3.all",
-    kind=Kind.CLAIM,
+    kind=StatementKind.CLAIM,
     expected=Standing.HOLDS,
     text="The R1SMG mechanism achieves (eps, delta)-DP guarantee on query results in R^3: sigma^2 = 2/(eps psi), psi = "
     "(2 delta/pi)^2. (For M = 3, every eps > 0, every delta in (0, 1].)",

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 from sympy import Rational, gamma, pi, sqrt, symbols
 
@@ -22,9 +21,9 @@ from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, Real, ball
 from dpverdict.mechanisms.queries.rank1 import published_psi
+from dpverdict.proofs.checks.identities import Expr
 from dpverdict.proofs.checks.outcome import Finding, Method
 
-Expr = Any  # sympy ships no types
 PAPER = "ji2024"
 M, p = symbols("M p", positive=True)
 epsilon, delta, sigma, Delta = symbols("epsilon delta sigma Delta", positive=True)

@@ -18,7 +18,7 @@ from dpverdict.mechanisms.core.calibration import analytic_scale
 from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.proofs.checks.identities import identity, positive
-from dpverdict.proofs.checks.outcome import Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import every
 from dpverdict.proofs.ji2024.notation import (
@@ -50,7 +50,7 @@ def _normal_mean(function: sympy.Expr) -> sympy.Expr:
 @statement(
     paper=PAPER,
     number="trace",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="The expected accuracy losses of all existing Gaussian mechanisms equal the trace of the covariance matrix of "
     "the noise.",
@@ -81,7 +81,7 @@ class _Basis:
 @statement(
     paper=PAPER,
     number="basis",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="When projecting multivariate Gaussian noise with a full-rank covariance matrix onto a set of orthonormal "
     "basis in R^M, only the coefficient of a single basis can contribute to the privacy guarantee.",
@@ -132,7 +132,7 @@ def single_coefficient(claim: tuple[tuple[Matrix, ...], Formula]) -> Findings:
 @statement(
     paper=PAPER,
     number="accuracy",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Its expected accuracy loss is lower bounded by C_R (Delta_2 f)^2, where C_R = 2/(eps psi). (With equality.)",
     formula=r"E\|n\|^2 = \sigma_* = \frac{2 (\Delta_2 f)^2}{\varepsilon\,\psi}",
@@ -163,7 +163,7 @@ CR: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="CR.limit",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="We show that C_R has a decreasing trend as M increases, and converges to 2/eps as M approaches infinity.",
     formula=r"\psi = \delta^{2/p}\,\|\sin\theta\|_p^2,\quad p = M - 2,\quad C_R = \frac{2}{\varepsilon\psi} \downarrow "
@@ -251,7 +251,7 @@ def _inverted(dim: int, cell: Cell) -> Real:
 @statement(
     paper=PAPER,
     number="stable",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Compared with other mechanisms, the R1SMG mechanism is more stable and less likely to generate noise with "
     "large magnitude that overwhelms the query results.",

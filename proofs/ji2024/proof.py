@@ -16,7 +16,7 @@ from dpverdict.balls import Real, ball, precision
 from dpverdict.mechanisms.queries.rank1 import published_psi
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
 from dpverdict.proofs.checks.identities import identity
-from dpverdict.proofs.checks.outcome import Finding, Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.outcome import Finding, Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, statement
 from dpverdict.proofs.checks.vertices import every
 from dpverdict.proofs.ji2024.notation import (
@@ -46,7 +46,7 @@ CONSTANTS: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="constants",
-    kind=Kind.EQUATION,
+    kind=StatementKind.EQUATION,
     expected=Standing.HOLDS,
     text="psi = (delta Gamma((M-1)/2)/(sqrt(pi) Gamma(M/2)))^(2/(M-2)). (It solves pi kappa_M psi^((M-2)/2) = delta: "
     "delta is spent on {sin^2 theta <= psi}, of probability at most the length pi times the largest density.)",
@@ -108,7 +108,7 @@ ERROR_A: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="proof.errorA",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(Why the proof fails, reconstructed.) The angle at y between the two noise lines is not uniform: "
     "P[sin^2 angle_y <= psi] = .583, .551, .534, .513, .586, .726, .903 for M = 3, 4, 5, 10, 30, 100, 1000 (eps = 1, "
@@ -173,7 +173,7 @@ def _small_angle(dim: int) -> arb:
 @statement(
     paper=PAPER,
     number="proof.errorB",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(Why the proof fails, reconstructed.) Densities of singular Gaussians on different lines cannot be divided; "
     "the output has the density p(y) ~ e^(-r^2/(2 sigma^2))/r^(M-1), and the log-ratio (rho^2 - r^2)/(2 sigma^2) "

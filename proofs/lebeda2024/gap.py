@@ -15,11 +15,11 @@ from sympy import Matrix, Rational, symbols
 from dpverdict.mechanisms.core.calibration import family_variances
 from dpverdict.mechanisms.queries.count_ellipse import eigenvalues, largest_optimal_k, pair_eigenvalues, pair_root
 from dpverdict.proofs.checks.boxes import positive_on_box
-from dpverdict.proofs.checks.identities import identity, positive
+from dpverdict.proofs.checks.identities import Expr, identity, positive
 from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula
 from dpverdict.proofs.checks.vertices import every
-from dpverdict.proofs.lebeda2024.notation import Expr, Root, two_roots
+from dpverdict.proofs.lebeda2024.notation import Root, two_roots
 
 
 def algorithm_1(dim: Expr, root: Root) -> Expr:

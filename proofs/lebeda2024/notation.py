@@ -20,10 +20,9 @@ from sympy import Symbol, sqrt, symbols
 
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.noise import queries_only_form, shared_noise_form
-from dpverdict.proofs.checks.identities import nonnegative, positive
+from dpverdict.proofs.checks.identities import Expr, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Finding
 
-Expr = Any  # sympy ships no types
 Root = Callable[[Any], Any]
 """sqrt in the field at hand."""
 

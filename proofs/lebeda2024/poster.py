@@ -16,7 +16,7 @@ from sympy import Integer, exp, integrate, oo, pi, sqrt, symbols
 from dpverdict.mechanisms.core.calibration import family_variances
 from dpverdict.mechanisms.queries.count_ellipse import ellipse_optimum
 from dpverdict.proofs.checks.identities import identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
+from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import binary_records, every, form_of, grid_records
 from dpverdict.proofs.lebeda2024.gap import algorithm_1, even_gap, odd_gap
@@ -46,7 +46,7 @@ GAUSS: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="fact.gauss",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="N(a, S) and N(b, S) are exactly mu_v-GDP apart, mu_v^2 = v^T S^-1 v with v = a - b: the privacy loss is "
     "N(mu_v^2/2, mu_v^2), the Renyi divergence of order alpha is alpha mu_v^2/2, and rho = mu_v^2/2.",
@@ -83,7 +83,7 @@ def gaussian_pairs(claim: Mapping[str, Formula]) -> Findings:
 @statement(
     paper=PAPER,
     number="fact.vertices",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="The supremum of v^T S^-1 v over the box [0,1]^d is attained at a binary vertex.",
     formula=r"\sup_{x \in [0,1]^d} x^T S^{-1} x = \max_{x \in \{0,1\}^d} x^T S^{-1} x",
@@ -116,7 +116,7 @@ def vertices_suffice(claim: tuple[Callable[[int], Iterable[tuple[int, ...]]], Fo
 @statement(
     paper=PAPER,
     number="poster.problem",
-    kind=Kind.DEFINITION,
+    kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="For neighbouring datasets under add/remove one of these cases holds: |X'| = |X| + 1 and f(X') - f(X) in "
     "[0,1]^d, or |X'| = |X| - 1 and f(X') - f(X) in [-1,0]^d.",
@@ -152,7 +152,7 @@ def problem(ranges: Mapping[int, tuple[int | Fraction, int | Fraction]]) -> Find
 @statement(
     paper=PAPER,
     number="poster.error",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Error scales as (sqrt d + 1)/2 instead of sqrt d.",
     formula=r"\frac{\sqrt{d}+1}{2} \leq \sqrt{d},\ \ \mathrm{with\ equality\ iff}\ d = 1",
@@ -175,7 +175,7 @@ def error(deviation: Formula) -> Findings:
 @statement(
     paper=PAPER,
     number="poster.line1",
-    kind=Kind.ALGORITHM,
+    kind=StatementKind.ALGORITHM,
     expected=Standing.FAILS_AS_PRINTED,
     text="1 Sample eta ~ N(0, sqrt(d+1)/4).",
     formula=r"\eta \sim N\left(0,\ \sqrt{d+1}/4\right)",
@@ -203,7 +203,7 @@ LINES: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="poster.lines2-5",
-    kind=Kind.ALGORITHM,
+    kind=StatementKind.ALGORITHM,
     expected=Standing.HOLDS,
     text="z_i ~ N(0, (d + sqrt d)/4), x~_i = f(X)_i + eta + z_i, return x~, n + 2 eta (with the corrected line 1).",
     formula=r"z_i \sim N(0, (d+\sqrt{d})/4),\quad \tilde{x}_i = f(X)_i + \eta + z_i,\quad n + 2\eta",
@@ -224,7 +224,7 @@ def poster_lines_2_to_5(claim: Mapping[str, Formula]) -> Findings:
 @statement(
     paper=PAPER,
     number="poster.nearopt",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Error is (almost) optimal for k >= floor(d/2): the variance is within sqrt(3)/2 of OPT, attained at (d, k) "
     "= (3, 1).",

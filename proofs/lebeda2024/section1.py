@@ -13,11 +13,11 @@ from sympy import Integer, Rational, Symbol, sqrt
 from dpverdict.balls import Real, compare
 from dpverdict.mechanisms.core.calibration import family_variances
 from dpverdict.mechanisms.queries.count_ellipse import optimum
-from dpverdict.proofs.checks.identities import identity, nonnegative
-from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
+from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import binary_records, every
-from dpverdict.proofs.lebeda2024.notation import PAPER, Expr, at_vertex, d, j, mu, s1, s2, withheld, x
+from dpverdict.proofs.lebeda2024.notation import PAPER, at_vertex, d, j, mu, s1, s2, withheld, x
 
 ABSTRACT: Mapping[str, Formula] = {
     "shared": lambda d: (sqrt(d) + 1) / 4,
@@ -29,7 +29,7 @@ ABSTRACT: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="abstract",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Adding a Gaussian with variance scaled by (sqrt d + 1)/4 to all counts reduces the independent variance to "
     "(d + sqrt d)/4; the total has standard deviation (sqrt d + 1)/2.",
@@ -63,7 +63,7 @@ def _tight(j: Expr, d: Expr) -> Expr:
 @statement(
     paper=PAPER,
     number="thm3.1.simplified",
-    kind=Kind.THEOREM,
+    kind=StatementKind.THEOREM,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="The mechanism that outputs f(X) + eta 1 + Z has the same differential privacy guarantees under the "
     "add/remove neighboring relation as the mechanism that outputs f(X) + W, W ~ N(0, d/mu^2 I).",
@@ -112,7 +112,7 @@ def _supremum(dim: int) -> Expr:
 @statement(
     paper=PAPER,
     number="sec1.sensitivity",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="For counting queries the l2 sensitivity is sqrt d under both relations; for vectors of norm at most C it is "
     "C under add/remove and 2C under replacement.",
@@ -152,7 +152,7 @@ def sensitivities(claim: tuple[Fraction | int, int, int]) -> Findings:
 @statement(
     paper=PAPER,
     number="sec1.half",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="In general we cannot hope to add Gaussian noise under add/remove for any query with less than half the "
     "magnitude required under replacement.",
@@ -194,7 +194,7 @@ class Known(NamedTuple):
 @statement(
     paper=PAPER,
     number="sec1.knownn",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="If we have access to an estimate of the dataset size we can reduce the magnitude of noise added to each "
     "query from (sqrt d + 1)/2 to sqrt(d)/2.",
@@ -227,7 +227,7 @@ def known_size(claim: Known) -> Findings:
 @statement(
     paper=PAPER,
     number="sec1.distance",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="The vector f(X) - f(X') always has l2 distance at most sqrt(d)/2 to either (1/2) 1 or -(1/2) 1.",
     formula=r"\left\| x - \frac{1}{2}\mathbf{1} \right\| \leq \frac{\sqrt{d}}{2}",

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import product
-from typing import Any, final
+from typing import final
 
 import sympy
 from flint import acb, arb
@@ -18,13 +18,11 @@ from sympy import Integer, exp, oo, pi, sqrt, symbols
 from dpverdict.balls import ball, precision
 from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.gaussian import BallNormal
-from dpverdict.proofs.checks.identities import identity, nonnegative
-from dpverdict.proofs.checks.outcome import Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
+from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, statement
 from dpverdict.proofs.checks.vertices import every
 from dpverdict.proofs.lebeda2024.notation import PAPER, mu, s1, s2, withheld
-
-Expr = Any  # sympy ships no types
 
 
 @final
@@ -71,7 +69,7 @@ def replacement(left: Dataset, right: Dataset) -> bool:
 @statement(
     paper=PAPER,
     number="def2",
-    kind=Kind.DEFINITION,
+    kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="Definitions 2.1 to 2.5: neighbouring datasets (add/remove, replacement), mu-GDP, trade-off function, l2 "
     "sensitivity, sensitivity space.",
@@ -116,7 +114,7 @@ TRANSFER: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="remark2.3",
-    kind=Kind.REMARK,
+    kind=StatementKind.REMARK,
     expected=Standing.HOLDS,
     text="Let sigma be such that f(X) + N(0, sigma^2), f of sensitivity 1, satisfies (eps, delta)-DP, (alpha, "
     "eps)-RDP or rho-zCDP; then all mechanisms of the paper satisfy it if 1/mu^2 is replaced by sigma^2.",
@@ -189,7 +187,7 @@ def _quadrature_agrees(profile: Formula, m: Fraction, epsilon: Fraction) -> bool
 @statement(
     paper=PAPER,
     number="lem2.1",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Let f have l2 sensitivity Df. Then f(X) + Z, Z ~ N(0, (Df)^2/mu^2 I), satisfies mu-GDP.",
     formula=r"\|v\| \leq \Delta f \Rightarrow v^T \Sigma^{-1} v = \mu^2 \|v\|^2/(\Delta f)^2 \leq \mu^2",
@@ -212,7 +210,7 @@ def lemma_2_1(variance: Formula) -> Findings:
 @statement(
     paper=PAPER,
     number="lem2.2",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Post-processing: if M satisfies mu-GDP, so does g o M for any (randomized) g.",
     formula=r"E_\gamma(KP\,\|\,KQ) \leq E_\gamma(P\,\|\,Q)\ \ \mathrm{for\ every\ channel}\ K",

@@ -20,11 +20,11 @@ from dpverdict.audit.statistics.proportions import proportion_lower
 from dpverdict.balls import precision
 from dpverdict.mechanisms.core.calibration import family_scales, family_variances, root
 from dpverdict.mechanisms.queries.correlated import h, h_inverse, pulled_back_covariance
-from dpverdict.proofs.checks.identities import identity, nonnegative
-from dpverdict.proofs.checks.outcome import Finding, Findings, Kind, Method, Standing
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
+from dpverdict.proofs.checks.outcome import Finding, Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import binary_records, every, form_of, shared_noise_covariance
-from dpverdict.proofs.lebeda2024.notation import PAPER, C, Expr, at_vertex, d, e, mu, no_record_exceeds, r, released, x
+from dpverdict.proofs.lebeda2024.notation import PAPER, C, at_vertex, d, e, mu, no_record_exceeds, r, released, x
 
 f, n = symbols("f n", real=True)
 
@@ -32,7 +32,7 @@ f, n = symbols("f n", real=True)
 @statement(
     paper=PAPER,
     number="fig1",
-    kind=Kind.FIGURE,
+    kind=StatementKind.FIGURE,
     expected=Standing.HOLDS,
     text="There are 2^d possible values for f(X') that touch the hypersphere under replacement, but only 2 such "
     "values under add/remove for any d.",
@@ -61,7 +61,7 @@ def figure_1(claim: tuple[Formula, Formula]) -> Findings:
 @statement(
     paper=PAPER,
     number="lem3.1",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Algorithm 1 estimates each query with error distributed as N(0, (d + 2 sqrt d + 1)/(4 mu^2)).",
     formula=r"v_z + v_\eta = \frac{d + 2\sqrt{d} + 1}{4\mu^2} = \left(\frac{\sqrt{d} + 1}{2\mu}\right)^2",
@@ -81,7 +81,7 @@ def lemma_3_1(variance: Formula) -> Findings:
 @statement(
     paper=PAPER,
     number="lem3.2",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="The l2 sensitivity of g is Delta g = sqrt(d + C^2).",
     formula=r"d + C^2 - \|\hat{x}\|^2 = 4\,\sum_i x_i (1 - x_i) \geq 0",
@@ -105,7 +105,7 @@ def lemma_3_2(square: Formula) -> Findings:
 @statement(
     paper=PAPER,
     number="lem3.3",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="The mechanism that outputs g(X) + Z, Z ~ N(0, (d + C^2)/mu^2 I_(d+1)), satisfies mu-GDP.",
     formula=r"\mu_x^2 = \mu^2\left(1 - \frac{4\sum_i x_i(1-x_i)}{d + C^2}\right)",
@@ -127,7 +127,7 @@ def lemma_3_3(variance: Formula) -> Findings:
 @statement(
     paper=PAPER,
     number="sec3.recover",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.FAILS_AS_PRINTED,
     text="Notice that f(X)_i = (g(X)_i - g(X)_(d+1)/C)/2.",
     formula=r"f(X)_i = \left(g(X)_i + g(X)_{d+1}/C\right)/2",
@@ -186,7 +186,7 @@ def bijection(claim: Bijection) -> Findings:
 @statement(
     paper=PAPER,
     number="lem3.4",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Let M denote Algorithm 1 and M' the mechanism of Lemma 3.3 with C = d^(1/4). There exists a bijection h "
     "such that h(M(X)) is distributed as M'(X) and h^-1(M'(X)) as M(X).",
@@ -212,7 +212,7 @@ def lemma_3_4(claim: Bijection) -> Findings:
 @statement(
     paper=PAPER,
     number="lem3.4.domain",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.FAILS_AS_PRINTED,
     text="... a bijection h: R^d -> R^(d+1) ...",
     formula=r"h: \mathbb{R}^{d+1} \rightarrow \mathbb{R}^{d+1}",
@@ -254,7 +254,7 @@ THEOREM = Algorithm1(
 @statement(
     paper=PAPER,
     number="thm3.1",
-    kind=Kind.THEOREM,
+    kind=StatementKind.THEOREM,
     expected=Standing.HOLDS,
     text="The mechanism that outputs f(X) + eta 1 + Z and n + 2 eta, eta ~ N(0, (sqrt d + 1)/(4 mu^2)), Z ~ N(0, (d + "
     "sqrt d)/(4 mu^2) I), satisfies mu-GDP under add/remove; the error of each query has standard deviation (sqrt d + "
@@ -329,7 +329,7 @@ ENTRIES: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="cor3.1",
-    kind=Kind.COROLLARY,
+    kind=StatementKind.COROLLARY,
     expected=Standing.HOLDS,
     text="Outputting (f(X), n) + N(0, Sigma/mu^2) satisfies mu-GDP, where Sigma has (d + 2 sqrt d + 1)/4 on the "
     "diagonal, (sqrt d + 1)/4 off it, (sqrt d + 1)/2 against the count, and sqrt d + 1 for the count.",
@@ -362,7 +362,7 @@ class Leak(NamedTuple):
 @statement(
     paper=PAPER,
     number="note.float",
-    kind=Kind.REMARK,
+    kind=StatementKind.REMARK,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Naive implementations in floating point can break the formal guarantees, likely also Line 4 of Algorithm 1 "
     "with its two noise samples; implementing the version of Lemma 3.3 might be preferred.",

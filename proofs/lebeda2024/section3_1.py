@@ -14,7 +14,7 @@ from dpverdict.mechanisms.core.calibration import family_variances
 from dpverdict.mechanisms.queries.correlated import pulled_back_covariance
 from dpverdict.proofs.checks.boxes import equal
 from dpverdict.proofs.checks.identities import identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
+from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.lebeda2024.notation import PAPER, C, d, e, mu, s1, s2
 
@@ -29,7 +29,7 @@ TEXT: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="sec3.1.text",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="f(X)_i has sensitivity 1 but f(X)_i - n/2 only 1/2; the noise on it is exactly C times larger than that on "
     "n/2; with a new estimate of n/2 for each query the error would match the standard Gaussian mechanism.",
@@ -71,7 +71,7 @@ FAMILY: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="lem3.5",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="M(X) = g(X) + Z satisfies mu-GDP; estimating f(X) by post-processing, the total variance of the noise for "
     "each query is (d + C^2 + d/C^2 + 1)/(4 mu^2). (Proof: A = d/C^2 + 1, B = d + C^2, the variance is (A + B)/4.)",
@@ -100,7 +100,7 @@ def lemma_3_5(claim: Mapping[str, Formula]) -> Findings:
 @statement(
     paper=PAPER,
     number="lem3.5.min",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="The global minimum of (C^2 + d/C^2)/4 is at C = d^(1/4); A is decreasing in C, B is increasing in C.",
     formula=r"V(C) \geq V(d^{1/4}),\quad A'(C) < 0 < B'(C)",
@@ -127,7 +127,7 @@ def minimum(claim: Formula) -> Findings:
 @statement(
     paper=PAPER,
     number="fig2",
-    kind=Kind.FIGURE,
+    kind=StatementKind.FIGURE,
     expected=Standing.HOLDS,
     text="d = 10000: the minimum is at C = 10; at C = 100 the variance for each query is (d + 1)/2 = 5000.5, roughly "
     "half of 10000, with A = 2.",
@@ -160,7 +160,7 @@ RELEASES: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="smallC",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="We get no benefit from setting the parameter C < d^(1/4) because the increased magnitude of the correlated "
     "noise results in worse estimates both of n and f(X)_i.",
@@ -197,7 +197,7 @@ class Estimate(NamedTuple):
 @statement(
     paper=PAPER,
     number="lem3.6",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Assume that we have access to an estimate n~ of the dataset size. Then f(X) - n 1/2 + n~ 1/2 + Z, Z ~ N(0, "
     "d/(4 mu^2) I), satisfies mu-GDP under add/remove.",

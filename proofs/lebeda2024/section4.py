@@ -18,11 +18,11 @@ from sympy import Integer, Matrix, Rational, sqrt
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.mechanisms.core.noise import shared_noise_form
 from dpverdict.mechanisms.queries.correlated import h, pulled_back_covariance, squared_sensitivity
-from dpverdict.proofs.checks.identities import identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
+from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import binary_records, every, form_of, shared_noise_covariance
-from dpverdict.proofs.lebeda2024.notation import PAPER, C, Expr, at_vertex, d, j, private_for_all_d, r, released, x
+from dpverdict.proofs.lebeda2024.notation import PAPER, C, at_vertex, d, j, private_for_all_d, r, released, x
 
 Row = tuple[int, ...]
 
@@ -30,7 +30,7 @@ Row = tuple[int, ...]
 @statement(
     paper=PAPER,
     number="lem4.1",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Adding N(0, d/mu^2) independently to each entry of f(X) satisfies mu-GDP under add/remove; the same under "
     "replacement with N(0, 2d/mu^2).",
@@ -77,7 +77,7 @@ def grouped_records(rows: int, dim: int) -> list[Row]:
 @statement(
     paper=PAPER,
     number="alg2.addremove",
-    kind=Kind.ALGORITHM,
+    kind=StatementKind.ALGORITHM,
     expected=Standing.FAILS_AS_PRINTED,
     text="Line 2: eta_j ~ N(0, sqrt(d+1)/(4 mu^2)) under the add/remove neighboring relation.",
     formula=r"\mu_x^2 = \mu^2\left(\frac{\sqrt{d}}{\sqrt{d}+1} + \frac{1}{\sqrt{d+1}}\right) > \mu^2",
@@ -116,7 +116,7 @@ def one_row(claim: Replacement) -> tuple[Expr, Expr]:
 @statement(
     paper=PAPER,
     number="alg2.replacement",
-    kind=Kind.ALGORITHM,
+    kind=StatementKind.ALGORITHM,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Line 2: eta_j ~ N(0, 4/mu^2) under the replacement neighboring relation.",
     formula=r"\mu_{x,x'}^2 \leq \mu^2\,\max\left(1,\ \frac{1}{2} + \frac{1}{2s}\right),\quad v_\eta = s/\mu^2",
@@ -157,7 +157,7 @@ LINES_3_TO_7: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="alg2.lines3-7",
-    kind=Kind.ALGORITHM,
+    kind=StatementKind.ALGORITHM,
     expected=Standing.HOLDS,
     text="z_(j,k) ~ N(0, (d + sqrt d)/(4 mu^2)) resp. N(0, d/mu^2); x~_(j,k) = f(X)_(j,k) + eta_j + z_(j,k); y~_j = "
     "|{x_i : x_(i,j) != 0}| + 2 eta_j.",
@@ -196,7 +196,7 @@ PROVED = Algorithm2(lambda dim, root: (root(dim) + 1) / 4, Replacement(lambda d:
 @statement(
     paper=PAPER,
     number="lem4.2",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Algorithm 2 satisfies mu-GDP.",
     formula=r"v_\eta = \frac{\sqrt{d}+1}{4\mu^2}\ \ \mathrm{resp.}\ \ \frac{1}{\mu^2}",
@@ -287,7 +287,7 @@ def _statistic(record: Row, rows: int, dim: int) -> Row:
 @statement(
     paper=PAPER,
     number="lem4.2.step",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.FAILS_AS_PRINTED,
     text="(proof, case 1) ||g(X) - g(X')||_2 <= sqrt(d) * 2^2 = 2 sqrt(d).",
     formula=r"\sqrt{d \cdot 2^2} = 2\sqrt{d}",
@@ -317,7 +317,7 @@ class Improvement(NamedTuple):
 @statement(
     paper=PAPER,
     number="sec4.improve",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.FAILS_AS_PRINTED,
     text="We improve the variance compared to the standard Gaussian mechanism for this problem under both the "
     "add/remove and the replacement neighboring relation.",

@@ -13,12 +13,12 @@ from dpverdict.balls import at_most
 from dpverdict.mechanisms.queries.count_ellipse import EllipseOptimum, eigenvalues, ellipse_optimum
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.drawings import optimum_figure
-from dpverdict.proofs.checks.identities import identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
+from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import every
 from dpverdict.proofs.lebeda2024.gap import algorithm_1, even_gap, layer_variance, odd_gap
-from dpverdict.proofs.lebeda2024.notation import PAPER, Expr, at_vertex, d, mu, released, s, two_roots
+from dpverdict.proofs.lebeda2024.notation import PAPER, at_vertex, d, mu, released, s, two_roots
 
 
 class HalfDense(NamedTuple):
@@ -34,7 +34,7 @@ HALF = HalfDense(lambda d: (d + 2 * sqrt(d - 1)) / 4, Fraction(1, 2))
 @statement(
     paper=PAPER,
     number="lem4.3",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="The Count ellipse mechanism with k = d/2 (d even) and rho = mu^2/2 satisfies mu-GDP and estimates each "
     "query with error N(0, (d + 2 sqrt(d-1))/(4 mu^2)).",
@@ -69,7 +69,7 @@ def lemma_4_3(claim: HalfDense) -> Findings:
 @statement(
     paper=PAPER,
     number="sec4.text4mu",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.FAILS_AS_PRINTED,
     text="Recall from Lemma 3.1 that the variance of Algorithm 1 is (d + 2 sqrt(d) + 1)/(4 mu).",
     formula=r"\frac{d + 2\sqrt{d} + 1}{4\mu^2}",
@@ -102,7 +102,7 @@ class Distance(NamedTuple):
 @statement(
     paper=PAPER,
     number="lem4.4",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Let OPT denote the minimum variance for any general Gaussian mechanism under mu-GDP for any d and k >= d/2. "
     "Then the variance of Algorithm 1 is at most OPT + 2 sqrt(3)/(4 mu^2) < OPT + 0.87/mu^2.",
@@ -170,7 +170,7 @@ CHAIN = Chain(
 @statement(
     paper=PAPER,
     number="lem4.4.proof",
-    kind=Kind.LEMMA,
+    kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="(proof) (1 + 2 sqrt(d) - 2 sqrt(d-1))/4 is decreasing in d, at d = 2 it is <= 0.46; OPT for odd d is at "
     "least OPT for d - 1 and k = (d-1)/2, so the gap is at most (2 + 2 sqrt(d) - 2 sqrt(d-2))/4, again decreasing, "

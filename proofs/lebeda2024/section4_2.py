@@ -14,7 +14,7 @@ from dpverdict.mechanisms.queries.count_ellipse import ellipse_optimum, largest_
 from dpverdict.proofs.checks.boxes import rounds_to
 from dpverdict.proofs.checks.drawings import density_figure
 from dpverdict.proofs.checks.identities import nonnegative
-from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
+from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import binary_records, every
 from dpverdict.proofs.lebeda2024.gap import algorithm_1, gap_of_pairs, gap_of_single_layers
@@ -33,7 +33,7 @@ def algorithm_1_value(dim: int) -> Real:
 @statement(
     paper=PAPER,
     number="opt.monotone",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="The variance of an optimal mechanism is non-decreasing in k.",
     formula=r"\mathrm{OPT}(d, k) \leq \mathrm{OPT}(d, k + 1)",
@@ -75,7 +75,7 @@ class Preferred(NamedTuple):
 @statement(
     paper=PAPER,
     number="fig3.preferred",
-    kind=Kind.FIGURE,
+    kind=StatementKind.FIGURE,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Their mechanism should be used for small k while our mechanism is preferred for any k > d/2.",
     formula=r"\frac{(\sqrt{d}+1)^2}{4} \leq k\ \ \mathrm{for}\ k > d/2",
@@ -123,7 +123,7 @@ NUMBERS: Mapping[str, str] = {
 @statement(
     paper=PAPER,
     number="fig3.data",
-    kind=Kind.FIGURE,
+    kind=StatementKind.FIGURE,
     expected=Standing.HOLDS,
     text="d = 1000: the Count ellipse at k = 500 has variance 265.80348, Algorithm 1 266.06139; the error relative to "
     "the standard mechanism decreases in k.",
@@ -179,7 +179,7 @@ SLIGHT = Slight(Rational(1, 4), 3, lambda dim: isqrt(dim) ** 2 == dim, algorithm
 @statement(
     paper=PAPER,
     number="sec4.slight",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="It is likely possible to slightly reduce the variance even for k = d if we do not care about the estimate "
     "of n. (Decided: iff d is not a square, and by less than 1/(4d).)",

@@ -11,7 +11,7 @@ from dpverdict.mechanisms.core.calibration import family_variances
 from dpverdict.mechanisms.core.noise import shared_noise_form
 from dpverdict.mechanisms.queries.correlated import h, h_inverse
 from dpverdict.proofs.checks.identities import identity, positive
-from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
+from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.lebeda2024.notation import PAPER, C, at_vertex, d, j, mu, released, x
 
@@ -30,7 +30,7 @@ WORST = WorstPair(lambda mu: mu**2 / 2, lambda mu: mu**2, lambda mu: 1 / mu**2)
 @statement(
     paper=PAPER,
     number="sec5.plrv",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="There exist pairs of neighboring datasets for which the privacy loss random variable of our mechanism is "
     "distributed as N(mu^2/2, mu^2).",
@@ -67,7 +67,7 @@ def worst_pairs(claim: WorstPair) -> Findings:
 @statement(
     paper=PAPER,
     number="sec5.fhss24",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="In the case of Gaussian noise for one dimensional data, the error of the mechanism of [FHSS24] is "
     "identically distributed to Algorithm 1.",
@@ -100,7 +100,7 @@ LAPLACE = Laplace(lambda c: c, lambda c: (1 + c**-2) ** 3 / 4, Rational(144, 100
 @statement(
     paper=PAPER,
     number="sec6.laplace",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="The technique can be adapted to other mechanisms such as the Laplace mechanism for pure differential "
     "privacy.",

@@ -1,1 +1,1 @@
-"""many outcomes and their faces."""
+"""Many outcomes together, and their faces: terminal, JSON, HTML and Markdown."""

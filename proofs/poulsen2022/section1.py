@@ -21,7 +21,7 @@ from dpverdict.balls import Exact, Real, ball
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.proofs.checks.boxes import positive_on_box, smaller
 from dpverdict.proofs.checks.identities import identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
+from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import every
 
@@ -42,7 +42,7 @@ def at_most_one_entry(left: Dataset, right: Dataset) -> bool:
 @statement(
     paper=PAPER,
     number="def1.1",
-    kind=Kind.DEFINITION,
+    kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="Two datasets X, X' in R^(n x d) are said to be neighbouring if they differ in at most a single entry: X ~ X' "
     "iff |{i : x_i != x'_i}| <= 1.",
@@ -97,7 +97,7 @@ def _sphere(size: int) -> list[Record]:
 @statement(
     paper=PAPER,
     number="def1.2",
-    kind=Kind.DEFINITION,
+    kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Let f: R^(n x d) -> R^d, f(X) = sum x_i. Delta_j = max over X ~ X' of |f(X)^(j) - f(X')^(j)|, and the total "
     "l2-sensitivity is ||Delta|| = max over X ~ X' of ||f(X) - f(X')||.",
@@ -154,7 +154,7 @@ DP: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="def1.3",
-    kind=Kind.DEFINITION,
+    kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="M is (eps, delta)-differentially private if for all possible subsets of outputs S and all pairs of "
     "neighbouring dataset X ~ X' we have Pr[M(X) in S] <= e^eps Pr[M(X') in S] + delta.",
@@ -211,7 +211,7 @@ u, v, w = symbols("u v w", nonnegative=True)
 @statement(
     paper=PAPER,
     number="alg1",
-    kind=Kind.ALGORITHM,
+    kind=StatementKind.ALGORITHM,
     expected=Standing.HOLDS,
     text="Algorithm 1, the Gaussian mechanism: eta ~ N(0, sigma^2 I), return g(X) + eta.",
     formula=r"\mu(w)^2 = w^T(\sigma^2 I)^{-1}w = \|w\|^2/\sigma^2 \leq \|\Delta\|^2/\sigma^2",
@@ -254,7 +254,7 @@ def _with(**changed: Formula) -> Mapping[str, Formula]:
 @statement(
     paper=PAPER,
     number="thm1",
-    kind=Kind.THEOREM,
+    kind=StatementKind.THEOREM,
     expected=Standing.HOLDS,
     text="Let g: R^(n x d) -> R^d be an arbitrary d-dimensional function with l2-sensitivity ||Delta||, and let eps in "
     "(0, 1). The Gaussian Mechanism with sigma = ||Delta|| sqrt(2 ln(1.25/delta))/eps is (eps, delta)-DP.",

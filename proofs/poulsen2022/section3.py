@@ -14,7 +14,7 @@ from sympy import Integer, Matrix, oo, symbols
 
 from dpverdict.mechanisms.queries.elliptical import EllipticalGaussian
 from dpverdict.proofs.checks.identities import identity, nonnegative
-from dpverdict.proofs.checks.outcome import Findings, Kind, Standing
+from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, statement
 from dpverdict.proofs.checks.vertices import every, form_of
 from dpverdict.proofs.poulsen2022.section1 import PAPER
@@ -55,7 +55,7 @@ BOX: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="def.sens",
-    kind=Kind.DEFINITION,
+    kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="All dimensions X^(j) are restricted by some bound Delta_j: all x_i^(j) in [-Delta_j/2, Delta_j/2]. (So "
     "Delta_j is the sensitivity of coordinate j, and f(X) - f(X') ranges over the whole box prod [-Delta_j, Delta_j].)",
@@ -98,7 +98,7 @@ PRIVACY: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="egm.privacy",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="The Elliptical Gaussian Mechanism releases f(X) = sum x_i under (eps, delta)-DP where all x_i^(j) in "
     "[-Delta_j/2, Delta_j/2]. (Restored: sigma_j^2 = s^2 Delta_j sum Delta_i has exactly the curve of the scalar "
@@ -169,7 +169,7 @@ WORST: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="egm.worst",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(Restored.) The worst neighbours are the 2^d corners of the box, all equally bad, for any diagonal "
     "covariance.",
@@ -235,7 +235,7 @@ def _optimum(**changed: Formula) -> Mapping[str, Formula]:
 @statement(
     paper=PAPER,
     number="egm.axisopt",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(Restored.) Among diagonal covariances of the same privacy the minimal total variance is s^2 (sum "
     "Delta_j)^2, attained iff sigma_j^2 is proportional to Delta_j; isotropic noise needs s^2 d sum Delta_j^2.",
@@ -306,7 +306,7 @@ RATIO: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="egm.ratio",
-    kind=Kind.TEXT,
+    kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(Restored.) The total variance over that of isotropic noise is (sum Delta_j)^2/(d sum Delta_j^2), in [1/d, "
     "1]; 1 iff all Delta_j are equal, and it tends to 1/d when one dominates.",

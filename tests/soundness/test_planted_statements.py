@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from dpverdict.proofs.checks.identities import identity
-from dpverdict.proofs.checks.outcome import Findings, Kind, Outcome, Standing
+from dpverdict.proofs.checks.outcome import Findings, Outcome, Standing, StatementKind
 from dpverdict.proofs.checks.registry import missed, planted_findings, statements, unguarded
 from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Statement, statement
 from dpverdict.proofs.lebeda2024.notation import d
@@ -58,7 +58,7 @@ def double(paper: str, factor: int, planted: tuple[Plant, ...]) -> Statement:
     @statement(
         paper=paper,
         number="eq1",
-        kind=Kind.EQUATION,
+        kind=StatementKind.EQUATION,
         text="d + d = 2 d",
         expected=Standing.HOLDS,
         printed=2,

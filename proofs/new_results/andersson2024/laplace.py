@@ -19,11 +19,10 @@ from dpverdict.mechanisms.streams.toeplitz import SquareRootToeplitz, coefficien
 from dpverdict.mechanisms.streams.tree import Digits, unit_mean_squared_error
 from dpverdict.numerics import gaussian as gaussian_balls
 from dpverdict.proofs.checks.boxes import rounds_to
-from dpverdict.proofs.checks.identities import identity
+from dpverdict.proofs.checks.identities import Expr, identity
 from dpverdict.proofs.checks.outcome import Findings, Method
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import every
-from dpverdict.proofs.lebeda2024.notation import Expr
 
 
 class Sum(NamedTuple):

@@ -15,11 +15,11 @@ from dpverdict.mechanisms.queries.count_ellipse import eigenvalues, largest_opti
 from dpverdict.mechanisms.queries.vote_ellipse import vote_eigenvalues, vote_optimum
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.boxes import rounds_to
-from dpverdict.proofs.checks.identities import identity, positive
+from dpverdict.proofs.checks.identities import Expr, identity, positive
 from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import binary_records, every, form_of
-from dpverdict.proofs.lebeda2024.notation import Expr, d
+from dpverdict.proofs.lebeda2024.notation import d
 from dpverdict.proofs.new_results.lebeda2024.mutants_special import not_beyond
 from dpverdict.proofs.new_results.lebeda2024.notation import noise_covariance, surd_form
 

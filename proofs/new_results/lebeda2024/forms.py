@@ -20,11 +20,11 @@ from sympy import Integer, Rational, Symbol, symbols
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.broken.mutant import Mutant
 from dpverdict.numerics.exact import Surd
-from dpverdict.proofs.checks.identities import identity, nonnegative
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
 from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula, Plant, Statement, result
 from dpverdict.proofs.checks.vertices import every, form_of
-from dpverdict.proofs.lebeda2024.notation import Expr, Root, mu, r
+from dpverdict.proofs.lebeda2024.notation import Root, mu, r
 from dpverdict.proofs.new_results.lebeda2024.notation import block_diagonal, noise_covariance, solved_form, surd_form
 
 Values = Mapping[str, Expr]

@@ -15,11 +15,11 @@ from sympy import Integer, Matrix, Symbol
 
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.mechanisms.queries.correlated import squared_sensitivity
-from dpverdict.proofs.checks.identities import identity, nonnegative, positive
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import every, form_of
-from dpverdict.proofs.lebeda2024.notation import Expr, d
+from dpverdict.proofs.lebeda2024.notation import d
 
 c = Symbol("c", positive=True)  # C^2
 

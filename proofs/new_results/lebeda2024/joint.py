@@ -26,11 +26,11 @@ from dpverdict.mechanisms.queries.count_ellipse import (
 )
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.boxes import rounds_to
-from dpverdict.proofs.checks.identities import identity, nonnegative, positive
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Findings, Method
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import binary_records, every, form_of
-from dpverdict.proofs.lebeda2024.notation import C, Expr, d, r
+from dpverdict.proofs.lebeda2024.notation import C, d, r
 from dpverdict.proofs.new_results.lebeda2024.notation import noise_covariance, surd_form
 
 s2, e = sympy.symbols("s2 e", nonnegative=True)

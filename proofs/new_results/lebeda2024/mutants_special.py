@@ -15,11 +15,11 @@ from dpverdict.mechanisms.broken import correlated as broken_correlated
 from dpverdict.mechanisms.broken import queries as broken_others
 from dpverdict.mechanisms.queries.count_ellipse import eigenvalues, largest_optimal_k
 from dpverdict.numerics.exact import Surd
-from dpverdict.proofs.checks.identities import identity, nonnegative, positive
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import every, squared_parameter
-from dpverdict.proofs.lebeda2024.notation import S_AT_1, Expr, Root, d, j, r, s, two_roots
+from dpverdict.proofs.lebeda2024.notation import S_AT_1, Root, d, j, r, s, two_roots
 from dpverdict.proofs.new_results.lebeda2024.forms import Variant, brute_force, correct, squared_of
 from dpverdict.proofs.new_results.lebeda2024.notation import block_diagonal, noise_covariance, solved_form, surd_form
 

@@ -10,7 +10,7 @@ import sympy
 from flint import fmpq, fmpq_mat
 
 from dpverdict.numerics.exact import Surd
-from dpverdict.proofs.lebeda2024.notation import Expr
+from dpverdict.proofs.checks.identities import Expr
 
 Number = int | Fraction | Surd
 

@@ -20,7 +20,7 @@ from dpverdict.mechanisms.queries.count_ellipse import (
 )
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.drawings import optimum_curve_figure
-from dpverdict.proofs.checks.identities import identity, nonnegative, positive
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import binary_records, every
@@ -32,7 +32,7 @@ from dpverdict.proofs.lebeda2024.gap import (
     layer_variance,
     odd_gap,
 )
-from dpverdict.proofs.lebeda2024.notation import S_AT_1, Expr, s
+from dpverdict.proofs.lebeda2024.notation import S_AT_1, s
 from dpverdict.proofs.new_results.lebeda2024.mutants_special import not_beyond
 from dpverdict.proofs.new_results.lebeda2024.notation import noise_covariance, surd_form
 

@@ -20,8 +20,8 @@ def prove(
         str | None,
         typer.Argument(
             metavar="PAPER",
-            help="lebeda2024, andersson2024, ji2024, poulsen2022 or new_results, or a module or file.py of your own "
-            "with @statement; all papers if not given.",
+            help="The key of a paper of the ledger, such as lebeda2024 or new_results, or a module or file.py of your "
+            "own with @statement; all papers of the ledger if not given.",
             show_default=False,
         ),
     ] = None,
@@ -44,11 +44,12 @@ def prove(
     """
     outputs = output_files({"json": json, "report": report})
 
-    from dpverdict.proofs.ledger.faces import Proof, carry_out, show_explanations, show_table
+    from dpverdict.proofs.ledger.prove import Proof, prove_statements
+    from dpverdict.proofs.ledger.terminal import print_explanations, print_ledger
 
     request = Proof(paper=paper, number=statement, json=outputs.get("json"), report=outputs.get("report"))
     with engine_of_options(jobs, dask), progress_bar() as bar:
-        ledger = carry_out(request, bar)
+        ledger = prove_statements(request, bar)
     with reader_may_leave():
-        (show_explanations if explain else show_table)(ledger)
+        (print_explanations if explain else print_ledger)(ledger)
     raise typer.Exit(ledger.exit_code)

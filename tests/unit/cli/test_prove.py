@@ -16,7 +16,7 @@ from dpverdict.cli.application import main
 from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.registry import matching, statements
 from dpverdict.proofs.checks.statement import STATEMENTS
-from dpverdict.proofs.ledger.faces import render_html, write_html
+from dpverdict.proofs.ledger.html import render_html, write_html
 from dpverdict.proofs.ledger.ledger import Ledger, as_json, make_ledger, markdown
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -16,7 +16,7 @@ from dpverdict.audit.reports.report import Report
 from dpverdict.audit.runs.plan import open_journal, read_plan, run_plan
 from dpverdict.audit.runs.plan_faces import render_plan_html
 from dpverdict.proofs import statements
-from dpverdict.proofs.ledger.faces import render_html as render_ledger
+from dpverdict.proofs.ledger.html import render_html as render_ledger
 from dpverdict.proofs.ledger.ledger import Ledger, make_ledger
 
 tools = runpy.run_path(str(Path(__file__).parents[3] / "browser.py"))

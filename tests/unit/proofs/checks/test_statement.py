@@ -12,9 +12,10 @@ from sympy import Symbol
 
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.proofs.checks.identities import identity
-from dpverdict.proofs.checks.outcome import Finding, Findings, Kind, Method, Standing, decide
+from dpverdict.proofs.checks.outcome import Finding, Findings, Method, Standing, StatementKind, decide
 from dpverdict.proofs.checks.registry import load, matching, papers, statements, verify
-from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Reading, Statement, source_sha256, statement
+from dpverdict.proofs.checks.source_hash import source_sha256
+from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Reading, Statement, statement
 
 ROOT = Path(__file__).parents[4]
 
@@ -45,7 +46,7 @@ def make(
     return statement(
         paper=paper,
         number=number,
-        kind=Kind.LEMMA,
+        kind=StatementKind.LEMMA,
         text="2 x",
         expected=expected,
         printed=printed,
@@ -111,7 +112,9 @@ def test_decide_is_three_valued() -> None:
 
 def test_registration_refuses_what_makes_no_sense(paper: str) -> None:
     with pytest.raises(InvalidValue, match="planted"):
-        statement(paper=paper, number="a", kind=Kind.TEXT, text="t", expected=Standing.HOLDS, printed=1, planted=())
+        statement(
+            paper=paper, number="a", kind=StatementKind.TEXT, text="t", expected=Standing.HOLDS, printed=1, planted=()
+        )
     with pytest.raises(InvalidValue, match="caveat"):
         make(paper, Standing.HOLDS_WITH_CAVEAT, 2)
     with pytest.raises(InvalidValue, match="caveat"):

@@ -1,0 +1,112 @@
+"""The ledger in a terminal: a table with a summary line, and statements explained."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dpverdict.proofs.checks.outcome import Finding, Standing
+from dpverdict.proofs.checks.registry import title
+from dpverdict.proofs.ledger.ledger import Entry, Ledger
+
+STYLES = {
+    Standing.HOLDS: "green",
+    Standing.HOLDS_WITH_CAVEAT: "yellow",
+    Standing.FAILS_AS_PRINTED: "red",
+    Standing.UNDECIDED: "bold magenta",
+}
+_MARKS = {True: "holds", False: "FAILS", None: "undecided"}
+
+
+def print_ledger(ledger: Ledger) -> None:
+    """One table per paper, the outcomes that changed, and the summary line."""
+    console = _console()
+    for paper in ledger.papers:
+        table = Table(title=Text(title(paper)), title_justify="left", header_style="bold", expand=False)
+        for name, least in (
+            ("statement", 14),
+            ("outcome", 10),
+            ("method", 12),
+            ("scope", 18),
+            ("margin, or witness", 24),
+        ):
+            table.add_column(name, min_width=least, overflow="fold")
+        for entry in ledger.of(paper):
+            outcome = entry.outcome
+            standing = Text(outcome.standing.value + (" (new)" if outcome.new else ""), style=STYLES[outcome.standing])
+            remark = outcome.witness or outcome.note if outcome.standing is not Standing.HOLDS else outcome.margin
+            table.add_row(outcome.label, standing, outcome.method, _short(outcome.scope, 90), _short(remark, 110))
+        console.print(table)
+    for entry in ledger.changed:
+        outcome = entry.outcome
+        words = (
+            f"CHANGED: {outcome.paper} {outcome.number} {outcome.standing.value}, recorded: {outcome.expected.value}"
+        )
+        console.print(Text(words + (f" ({outcome.note})" if outcome.note else ""), style="bold red"))
+    seconds = sum(entry.seconds for entry in ledger.entries)
+    console.print(Text(f"{ledger.summary()} ({seconds:.0f} s)", style="bold red" if ledger.changed else "bold"))
+
+
+def print_explanations(ledger: Ledger) -> None:
+    """Every statement explained, then the summary line."""
+    for entry in ledger.entries:
+        _print_explanation(entry)
+    print(ledger.summary())
+
+
+def _print_explanation(entry: Entry) -> None:
+    """A statement, how it is read, every condition, what is assumed, the planted faults, and where the code is."""
+    console, outcome, statement = _console(), entry.outcome, entry.statement
+    console.print(Text(f"{outcome.label} ({title(outcome.paper)})", style="bold"))
+    console.print(Text(f"  {outcome.text}"))
+    console.print(Text(f"outcome      {outcome.standing.value}", style=STYLES[outcome.standing]))
+    facts = {
+        "recorded": "" if outcome.as_expected else outcome.expected.value,
+        "reading": " ".join(statement.reading.split()),
+        "scope": outcome.scope,
+        "method": outcome.method,
+        "margin": outcome.margin,
+        "caveat": outcome.caveat,
+        "witness": outcome.witness,
+        "corrected": outcome.corrected,
+        "note": outcome.note,
+    }
+    for name, value in facts.items():
+        if value:
+            console.print(Text(f"{name:<12} {value}"))
+    for words, findings in (
+        ("as printed", outcome.findings),
+        ("the caveat", outcome.caveat_findings),
+        ("corrected", outcome.corrected_findings),
+    ):
+        _print_findings(console, words, findings)
+    console.print(Text("planted      (faults that the same check must find)"))
+    for fault in statement.planted:
+        found = [f for f in statement.findings(fault.claim) if f.name == fault.condition and f.holds is False]
+        console.print(Text(f"  {'refuted' if found else 'MISSED'}: {fault.text} [{fault.condition}]"))
+    for assumption in outcome.assumptions or ("nothing beyond the definitions",):
+        console.print(Text(f"assumed      {assumption}"))
+    console.print(Text(f"code         {outcome.location}, sha256 {outcome.source_sha256[:16]}, {entry.seconds:.2f} s"))
+    console.print()
+
+
+def _print_findings(console: Console, words: str, findings: Iterable[Finding]) -> None:
+    listed = list(findings)
+    if listed:
+        console.print(Text(f"{words:<12}"))
+    for finding in listed:
+        more = finding.witness if finding.holds is not True else finding.margin
+        where = f"{finding.method.value}; {finding.scope}"
+        console.print(Text(f"  {_MARKS[finding.holds]}: {finding.name} ({where})" + (f": {more}" if more else "")))
+
+
+def _console() -> Console:
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 150)
+
+
+def _short(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 3] + "..."
