@@ -24,8 +24,9 @@ from rich.console import Console
 from rich.table import Table
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.laplace.lattice_oracle import laplace_lattice
-from dpverdict.audit.losses.lattice.bounds import LatticeBounds, compose_on_lattice
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.losses.lattice.bounds import compose_on_lattice
+from dpverdict.audit.losses.lattice.discretise import aligned_interval
 from dpverdict.audit.losses.pld import from_pld
 
 INTERVAL = 1e-4
@@ -123,7 +124,7 @@ def their_laplace_product() -> tuple[float, float]:
 
 def our_laplace_product() -> tuple[float, float]:
     """The same from the lattice of 40 cells."""
-    bounds = LatticeBounds([(laplace_lattice(SHIFT, 40), 1000)])
+    bounds = compose_on_lattice([(LaplaceLoss([SHIFT]).tails, 1000)], aligned_interval(SHIFT, 40))
     return bounds.delta_lower(1), bounds.delta_upper(1)
 
 

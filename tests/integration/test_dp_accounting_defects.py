@@ -6,6 +6,8 @@ optimistic estimates above the truth, trade-off curves above the truth, delta be
 """
 
 import math
+import runpy
+from pathlib import Path
 
 import dp_accounting
 import numpy as np
@@ -15,10 +17,13 @@ from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.laplace.lattice_oracle import laplace_lattice
 from dpverdict.audit.losses.lattice.bounds import LatticeBounds, compose_on_lattice
 from dpverdict.audit.losses.pld import NegativeMass, from_pld
 from dpverdict.errors import InvalidValue
+
+laplace_lattice = runpy.run_path(str(Path(__file__).parents[1] / "soundness" / "laplace_lattice_oracle.py"))[
+    "laplace_lattice"
+]
 
 GRID = np.linspace(0, 10, 101)
 

@@ -1,7 +1,9 @@
 """Lattice laws of Gaussian, Laplace, logistic and custom losses bound the truth on their side, without tolerance."""
 
 import math
+import runpy
 from fractions import Fraction
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -13,7 +15,6 @@ from scipy import stats
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.domains import TINY, LossTails
-from dpverdict.audit.losses.laplace.lattice_oracle import laplace_lattice
 from dpverdict.audit.losses.lattice import discretise as lattice_pld
 from dpverdict.audit.losses.lattice import power as lattice_power
 from dpverdict.audit.losses.lattice.bounds import LatticeBounds, compose_on_lattice
@@ -23,6 +24,8 @@ from dpverdict.audit.losses.lattice.power import certified_delta
 from dpverdict.audit.losses.pld import PldLoss, from_pld
 from dpverdict.balls import ball, precision
 from dpverdict.numerics.gaussian_floats import TAIL_ERROR
+
+laplace_lattice = runpy.run_path(str(Path(__file__).parent / "laplace_lattice_oracle.py"))["laplace_lattice"]
 
 EPSILONS = np.linspace(0, 10, 1000)  # epsilon = 0 is a lattice point, where both laws nearly touch the truth
 ALPHAS = np.linspace(1e-4, 1 - 1e-4, 300)

@@ -313,8 +313,8 @@ _MAX_BITS = 1 << 14
 def certified_delta(pairs: Sequence[tuple[LatticePair, int]], epsilon: Exact) -> Enclosure:
     """Encloses delta(epsilon) of every loss that the pairs bracket, composed: from the exact powers of both laws.
 
-    The composition is certified. That the laws bracket the losses is what their maker states: for certain
-    (`laplace_lattice`), or as far as the tails are as accurate as they say (`lattice_pair`).
+    The composition is certified. That the laws bracket the losses is what their maker states: for certain, or as far as
+    the tails are as accurate as they say (`lattice_pair`).
 
     Args:
         pairs: laws on one lattice, each with the number of times it is composed.

@@ -1,7 +1,9 @@
 """To and from dp_accounting's privacy loss distributions: what is kept, what is reported, what is refused."""
 
 import math
+import runpy
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,6 @@ from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.domains import LossTails
-from dpverdict.audit.losses.laplace.lattice_oracle import laplace_lattice
 from dpverdict.audit.losses.lattice.bounds import LatticeBounds, compose_on_lattice
 from dpverdict.audit.losses.lattice.discretise import aligned_interval, lattice_pair
 from dpverdict.audit.losses.lattice.exchange import law_to_pld, to_pld
@@ -18,6 +19,10 @@ from dpverdict.audit.losses.lattice.law import LatticeLaw, Side
 from dpverdict.audit.losses.lattice.power import certified_delta
 from dpverdict.audit.losses.pld import Direction, NegativeMass, PldLoss, from_pld
 from dpverdict.errors import InvalidValue
+
+laplace_lattice = runpy.run_path(str(Path(__file__).parents[4] / "soundness" / "laplace_lattice_oracle.py"))[
+    "laplace_lattice"
+]
 
 
 def pld_of(masses, *, lowest=0, interval=0.5, infinite=0.0):
