@@ -1,10 +1,8 @@
-"""The isotropic Gaussian as a law of the radius: the case in which every curve is also known in closed form.
-
-The isotropic Laplace law: density proportional to exp(-|n|/scale).
-"""
+"""Isotropic noise whose radius is a power of a gamma variable: the Gaussian, also known in closed form, and Laplace."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -21,18 +19,51 @@ from dpverdict.audit.losses.spherical.law import (
     Undecided,
     at_infinity,
     at_parameter,
+    gamma_above,
+    gamma_below,
     positive,
     quotient,
-    radius_share,
 )
 from dpverdict.balls import Exact, Real, ball, compare
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.text import exact_text
 
 
-@final
 @dataclass(frozen=True, slots=True)
-class IsotropicGaussian(RadialLaw):
+class _GammaRadius(RadialLaw):
+    """What the two laws share: with a scale and a shape, a function of |n|/scale is a gamma variable."""
+
+    scale: Exact | Real
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", positive(Real.of(self.scale, name="scale"), "scale"))
+
+    @property
+    def theta(self) -> Real:
+        """The scale, exactly."""
+        return Real.of(self.scale)
+
+    @abstractmethod
+    def gamma(self, radius: acb, dim: int) -> tuple[arb, acb]:
+        """The shape, and the value of the gamma variable at the radius."""
+
+    def divided_by(self, length: Real) -> RadialLaw:
+        return type(self)(quotient(self.theta, length))
+
+    def cdf(self, radius: acb, dim: int, analytic: bool) -> acb:
+        return gamma_below(*self.gamma(radius, dim), analytic)
+
+    def tail(self, radius: acb, dim: int, analytic: bool) -> acb:
+        return gamma_above(*self.gamma(radius, dim), analytic)
+
+    def __repr__(self) -> str:
+        exact = self.theta.rational
+        return f"{type(self).__name__}(scale={exact_text(exact) if exact is not None else self.theta})"
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class IsotropicGaussian(_GammaRadius):
     """n ~ N(0, scale^2 I): independent normal coordinates.
 
     `SphericalLoss` of this law has the same curves as ``GaussianLoss(shift/scale)``, by another computation.
@@ -44,37 +75,23 @@ class IsotropicGaussian(RadialLaw):
         InvalidValue: the scale is NaN, infinite, or not certainly > 0.
     """
 
-    scale: Exact | Real
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive(Real.of(self.scale, name="scale"), "scale"))
-
     @property
     def sigma(self) -> Real:
         """The scale, exactly."""
-        return Real.of(self.scale)
+        return self.theta
 
     def require(self, dim: int) -> None:
         if dim < 2:
             raise InvalidValue("dim", dim, "at least 2", "in one dimension use GaussianLoss")
 
-    def divided_by(self, length: Real) -> RadialLaw:
-        return IsotropicGaussian(quotient(self.sigma, length))
-
-    def cdf(self, radius: acb, dim: int, analytic: bool) -> acb:
-        return radius_share(arb(dim) / 2, self._half_square(radius), analytic, tail=False)
-
-    def tail(self, radius: acb, dim: int, analytic: bool) -> acb:
-        return radius_share(arb(dim) / 2, self._half_square(radius), analytic, tail=True)
-
-    def _half_square(self, radius: acb) -> acb:
-        return radius**2 / (2 * self.sigma.ball() ** 2)
+    def gamma(self, radius: acb, dim: int) -> tuple[arb, acb]:
+        return arb(dim) / 2, radius**2 / (2 * self.sigma.ball() ** 2)
 
     def radius_beyond(self, exponent: float, dim: int) -> arb:
         return (self.sigma.ball() * (arb(dim).sqrt() + (2 * arb(exponent)).sqrt())).mid()
 
     def surface(self, dim: int, level: Fraction) -> Surface:
-        return _Surface(self.sigma.ball(), dim, level)
+        return _Plane(self.sigma.ball(), dim, level)
 
     def largest_loss(self) -> None:
         return None
@@ -82,13 +99,9 @@ class IsotropicGaussian(RadialLaw):
     def renyi(self, dim: int, order: Fraction) -> Real:
         return Real(lambda: ball(order) / (2 * self.sigma.ball() ** 2))
 
-    def __repr__(self) -> str:
-        exact = self.sigma.rational
-        return f"IsotropicGaussian(scale={exact_text(exact) if exact is not None else self.sigma})"
-
 
 @final
-class _Surface(Surface):
+class _Plane(Surface):
     """The plane u = 2 sigma^2 s, by the radius r = v."""
 
     __slots__ = ("dim", "growth", "u")
@@ -129,8 +142,8 @@ def _start(u: arb, scale: arb) -> End:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class IsotropicLaplace(RadialLaw):
+@dataclass(frozen=True, slots=True, repr=False)
+class IsotropicLaplace(_GammaRadius):
     """Noise with density proportional to exp(-|n|/scale) on R^dim; its radius is Gamma(dim) times ``scale``.
 
     The loss is (rho - r)/scale <= shift/scale: pure differential privacy with epsilon = shift/scale.
@@ -144,28 +157,12 @@ class IsotropicLaplace(RadialLaw):
     Reference: Chaudhuri, Monteleoni and Sarwate 2011 (arXiv:0912.0071), Algorithm 1.
     """
 
-    scale: Exact | Real
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive(Real.of(self.scale, name="scale"), "scale"))
-
-    @property
-    def theta(self) -> Real:
-        """The scale, exactly."""
-        return Real.of(self.scale)
-
     def require(self, dim: int) -> None:
         if dim < 2:
             raise InvalidValue("dim", dim, "at least 2", "in one dimension use LaplaceLoss")
 
-    def divided_by(self, length: Real) -> RadialLaw:
-        return IsotropicLaplace(quotient(self.theta, length))
-
-    def cdf(self, radius: acb, dim: int, analytic: bool) -> acb:
-        return radius_share(arb(dim), radius / self.theta.ball(), analytic, tail=False)
-
-    def tail(self, radius: acb, dim: int, analytic: bool) -> acb:
-        return radius_share(arb(dim), radius / self.theta.ball(), analytic, tail=True)
+    def gamma(self, radius: acb, dim: int) -> tuple[arb, acb]:
+        return arb(dim), radius / self.theta.ball()
 
     def radius_beyond(self, exponent: float, dim: int) -> arb:
         return (self.theta.ball() * (arb(dim).sqrt() + arb(exponent).sqrt()) ** 2).mid()
@@ -177,7 +174,7 @@ class IsotropicLaplace(RadialLaw):
             return None
         if sign is None:
             raise Undecided
-        return _Surface_radial(self.theta.ball(), dim, level) if sign < 0 else None
+        return _Hyperboloid(self.theta.ball(), dim, level) if sign < 0 else None
 
     def largest_loss(self) -> Real:
         return quotient(Real.of(1), self.theta)
@@ -204,13 +201,9 @@ class IsotropicLaplace(RadialLaw):
 
         return Real(divergence)
 
-    def __repr__(self) -> str:
-        exact = self.theta.rational
-        return f"IsotropicLaplace(scale={exact_text(exact) if exact is not None else self.theta})"
-
 
 @final
-class _Surface_radial(Surface):
+class _Hyperboloid(Surface):
     """The sheet of a hyperboloid rho = r + w, w = scale * s < 1, by the radius r = v; it begins at r = (1 - w)/2."""
 
     __slots__ = ("dim", "growth", "w")

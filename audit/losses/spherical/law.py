@@ -242,8 +242,18 @@ def towards_one(holds: Callable[[arb], bool]) -> arb:
 _WIDE_BITS = 12
 
 
-def radius_share(shape: arb, z: acb, analytic: bool, *, tail: bool) -> acb:
-    """P[G <= z], or P[G > z] with ``tail``, for G ~ Gamma(shape), extended to complex z off the real numbers <= 0.
+def gamma_below(shape: arb, z: acb, analytic: bool) -> acb:
+    """P[G <= z] for G ~ Gamma(shape), extended to complex z off the real numbers <= 0."""
+    return _gamma_share(lambda at: at.gamma_lower(shape, regularized=1), arb(0), z, analytic)
+
+
+def gamma_above(shape: arb, z: acb, analytic: bool) -> acb:
+    """P[G > z], accurate where it is small."""
+    return _gamma_share(lambda at: at.gamma_upper(shape, regularized=1), arb(1), z, analytic)
+
+
+def _gamma_share(share: Callable[[acb], acb], at_zero: arb, z: acb, analytic: bool) -> acb:
+    """The share at z, a function that is monotone on the real numbers.
 
     The series behind the incomplete gamma function can take half a second on a wide ball; there, a real interval is
     answered by its two ends (the function is monotone), and the question whether it is analytic by "perhaps not", at
@@ -253,15 +263,10 @@ def radius_share(shape: arb, z: acb, analytic: bool, *, tail: bool) -> acb:
     if analytic and not (z.real > 0 or z.imag > 0 or z.imag < 0):
         return acb("nan")
     if z.real.rel_accuracy_bits() >= _WIDE_BITS:
-        return _share(shape, z, tail)
+        return share(z)
     if real and not analytic:
         low, high = z.real.lower(), z.real.upper()
-        at_low = _share(shape, acb(low), tail).real if low > 0 else arb(1 if tail else 0)
-        return acb(at_low.union(_share(shape, acb(high), tail).real)) if high > 0 else acb(at_low)
+        at_low = share(acb(low)).real if low > 0 else at_zero
+        return acb(at_low.union(share(acb(high)).real)) if high > 0 else acb(at_low)
     wide = z.real.rel_accuracy_bits() < 2
-    return acb("nan") if wide else _share(shape, z, tail)
-
-
-def _share(shape: arb, z: acb, tail: bool) -> acb:
-    value: acb = z.gamma_upper(shape, regularized=1) if tail else z.gamma_lower(shape, regularized=1)
-    return value
+    return acb("nan") if wide else share(z)
