@@ -71,10 +71,6 @@ class BoundedLoss(PrivacyLoss):
             interval = float(known.pop()) if known else _aligned(factors)
         self.interval = interval
 
-    def with_interval(self, interval: float) -> BoundedLoss:
-        """The same composition on another lattice."""
-        return BoundedLoss(self.factors, interval)
-
     @property
     def route(self) -> str:
         """How the bounds are computed."""

@@ -82,7 +82,7 @@ def test_the_isotropic_gaussian_bounds_its_closed_form_alone_and_composed(monkey
     pair = spherical.to_pld(STEP)
     composed = compose(spherical, plain)
     assert isinstance(composed, BoundedLoss)
-    composed = composed.with_interval(STEP)
+    composed = BoundedLoss(composed.factors, STEP)
     low, high = composed.delta_bounds(np.array(EPSILONS))
     both = GaussianLoss(Real.of(2).sqrt())
     for i, epsilon in enumerate(EPSILONS):

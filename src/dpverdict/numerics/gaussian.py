@@ -169,13 +169,6 @@ def delta_balls(epsilons: Sequence[Exact], mu: Real) -> list[arb]:
     return [balls[i] if i in balls else delta_ball(Real.of(epsilon), mu) for i, epsilon in enumerate(epsilons)]
 
 
-def delta_complement_ball(epsilon: Real, mu: Real) -> arb:
-    """1 - delta(epsilon), at any real epsilon."""
-    return refine(
-        lambda: gaussian_formulas.delta_complement(_KIND, epsilon.ball(), mu.ball()), bits=ACCURACY, name="1 - delta"
-    )
-
-
 def log_delta_ball(epsilon: Real, mu: Real) -> arb:
     """The natural logarithm of delta(epsilon), accurate also where delta is close to 1."""
 
@@ -196,11 +189,6 @@ def advantage_ball(mu: Real) -> arb:
 def beta_ball(alpha: Real, mu: Real) -> arb:
     """The trade-off function: the least type II error at a level 0 < alpha < 1."""
     return refine(lambda: gaussian_formulas.beta(_KIND, alpha.ball(), mu.ball()), bits=ACCURACY, name="beta")
-
-
-def power_ball(alpha: Real, mu: Real) -> arb:
-    """1 - beta(alpha), at a level 0 < alpha < 1."""
-    return refine(lambda: gaussian_formulas.power(_KIND, alpha.ball(), mu.ball()), bits=ACCURACY, name="power")
 
 
 def epsilon_ball(delta: Real, mu: Real) -> arb:

@@ -40,7 +40,7 @@ def brackets(loss: BoundedLoss, truth: GaussianLoss) -> bool:
 
 def test_the_bounds_are_on_both_sides_of_a_composition_that_is_known():
     assert brackets(HUNDRED, GaussianLoss(1))
-    assert brackets(HUNDRED.with_interval(0.01), GaussianLoss(1))
+    assert brackets(BoundedLoss(HUNDRED.factors, 0.01), GaussianLoss(1))
 
 
 @pytest.mark.parametrize("mu", ["1.00001", "0.99999"])
@@ -50,7 +50,8 @@ def test_another_composition_is_not_bracketed(mu):
 
 def test_the_bracket_is_narrow_and_second_order():
     fine, coarse = (
-        upper - lower for lower, upper in (HUNDRED.delta_bounds(1.0), HUNDRED.with_interval(2.0**-10).delta_bounds(1.0))
+        upper - lower
+        for lower, upper in (HUNDRED.delta_bounds(1.0), BoundedLoss(HUNDRED.factors, 2.0**-10).delta_bounds(1.0))
     )
     assert fine < 1e-6
     assert 12 < coarse / fine < 20
