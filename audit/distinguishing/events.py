@@ -1,6 +1,7 @@
-"""Events: what they bound, how they are chosen on exploring trials, how they are counted on confirming ones.
+"""Events: thresholds on a score that bound mu and epsilon, chosen on exploring trials and counted on confirming ones.
 
-A row of the ledger that decides by the counts of one event, chosen while exploring.
+`plan_mu` and `plan_epsilon` choose the event that promises most; `EventTest.decide` makes its row of the ledger from
+fresh trials. The trade-off region counts at thresholds of its own, and is never used to refute.
 """
 
 from __future__ import annotations
@@ -46,6 +47,14 @@ Bound = Callable[[ArrayLike, ArrayLike], Array]
 CANDIDATES: Final = 200
 """Thresholds tried in each order while exploring."""
 REGION_POINTS: Final = 9
+SMALLEST_ASYMPTOTIC: Final = 0.01
+"""Shares below this are decided exactly, up to a million trials, where the exact p-value takes about a second."""
+EXACT_IF_RARE_UP_TO: Final = 1_000_000
+MOST: Final = 0.7
+CLEARLY: Final = 1.15
+"""Times what the event of the total variation promises: less than this may be the luck of a few exploring trials."""
+STRAIGHT: Final = 0.25
+"""A line that touches at less than this epsilon is taken for that of epsilon = 0, which the score promises."""
 
 
 @final
@@ -231,18 +240,6 @@ def _wilson(frequency: Array, trials: int, z: float) -> Array:
     half = z * np.sqrt(frequency * (1 - frequency) / trials + z * z / (4 * trials * trials))
     end: Array = np.clip((centre + half) / (1 + z * z / trials), 0, 1)
     return end
-
-
-SMALLEST_ASYMPTOTIC: Final = 0.01
-"""Shares below this are decided exactly, up to a million trials, where the exact p-value takes about a second."""
-EXACT_IF_RARE_UP_TO: Final = 1_000_000
-MOST: Final = 0.7
-CLEARLY: Final = 1.15
-"""Times what the event of the total variation promises: less than this may be the luck of a few exploring trials."""
-
-
-STRAIGHT: Final = 0.25
-"""A line that touches at less than this epsilon is taken for that of epsilon = 0, which the score promises."""
 
 
 @final

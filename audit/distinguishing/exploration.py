@@ -30,6 +30,7 @@ from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.numerics.arrays import Array
 
 Sides = tuple[dict[str, Array], dict[str, Array]]
+"""The scores of the dataset and of the neighbour, by the name of the score: shape (trials,) each."""
 
 EXPLORED_CURVE: Final = (0.1, 12.0)
 EXPLORED_ALONE: Final = (0.2, 24.0)

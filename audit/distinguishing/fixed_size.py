@@ -5,7 +5,7 @@ probability; the shares are entered in a ledger before the trials that decide ar
 exploring trials (a learned score, a chosen event) decides on fresh ones, from streams of their own, so given everything
 that was explored its score and its event are fixed. A test whose score was known beforehand decides on all trials.
 
-What is tested. The leading test takes most of the error: the payoff of `curve_payoff` that fits the claim, on the score
+What is tested. The leading test takes most of the error: the payoff (`payoffs`) that fits the claim, on the score
 that is known, or else on the learned one that did best on held-out exploring trials, fitted again on all of them. The
 others guard against what the leading one cannot see: another score, and events chosen for the bounds on mu and epsilon.
 """

@@ -1,19 +1,17 @@
-"""Sets of float64 numbers that a mechanism's rounding betrays, as data: where one dataset's outputs cannot lie.
+"""Does the rounding of a mechanism betray its data? A search for float64 outputs that only one dataset produces.
 
-Three kinds, each a set of outputs of one coordinate, so that an event is the same set whoever looks:
+The analysis of a mechanism is about real numbers, the outputs are float64. This audit looks at their bits, where an
+audit of the real numbers does not: it learns sets of outputs on a part of the trials, chooses one on a second part, and
+counts it on fresh trials with the joint test. A set that is found refutes the claim as a claim about float64. That none
+is found says "no leak of these kinds", not "safe".
+
+There are three kinds of sets, each of one coordinate and kept as data, so that an event is the same set whoever looks:
 
 * low bits: |x - c| < 2^e and the lowest set bit of x is at most 2^b. The sum of a value and a noise near its negative
   is exact and a multiple of the spacing of the value, so one dataset has no finer bits there (Mironov, On significance
   of the least significant bits for differential privacy, CCS 2012);
 * multiples: x lies within 2^-20 g of a + g Z. Noise on a grid keeps the grid's offset, which tells the data;
 * values: x is one of finitely many numbers. A sampler that can return few numbers near a point returns some often.
-
-Does the rounding of a mechanism betray its data? A search for outputs that only one of two datasets produces.
-
-The analysis of a mechanism is about real numbers, the outputs are float64. This audit looks at their bits, where an
-audit of the real numbers does not: it learns sets of outputs (`low_bits`) on a part of the trials, chooses one on a
-second part, and counts it on fresh trials with the joint test. A set that is found refutes the claim as a claim about
-float64. That none is found says "no leak of these kinds", not "safe".
 """
 
 from __future__ import annotations
@@ -44,6 +42,13 @@ CLOSE: Final = 2.0**-20
 """Of the grid: how near to a point of it an output counts as on it."""
 
 MOST_VALUES: Final = 100_000
+EXPLORED: Final = 0.25
+"""Of the trials: half of these learn sets, the other half chooses one."""
+MOST_COORDINATES: Final = 64
+"""Coordinates that are looked at: a leak through rounding is in every coordinate of a vector, or in a few."""
+CHOICE_LEVEL: Final = 0.05
+"""Of the bounds by which a set is chosen; it costs nothing, the trials are discarded."""
+_EPSILONS: Final = np.concatenate([[0.0], np.geomspace(0.01, 30, 60)])
 
 
 def exponents(x: Array) -> Integers:
@@ -195,18 +200,6 @@ def _thinned(values: Integers, most: int = 12) -> Integers:
     """At most ``most`` of the distinct values, spread by how often they occur."""
     ordered = np.sort(values)
     return np.unique(ordered[np.linspace(0, len(ordered) - 1, most).astype(np.int64)])
-
-
-EXPLORED: Final = 0.25
-"""Of the trials: half of these learn sets, the other half chooses one."""
-
-MOST_COORDINATES: Final = 64
-"""Coordinates that are looked at: a leak through rounding is in every coordinate of a vector, or in a few."""
-
-CHOICE_LEVEL: Final = 0.05
-"""Of the bounds by which a set is chosen; it costs nothing, the trials are discarded."""
-
-_EPSILONS: Final = np.concatenate([[0.0], np.geomspace(0.01, 30, 60)])
 
 
 @final

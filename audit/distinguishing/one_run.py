@@ -51,6 +51,7 @@ FEWEST_CANARIES: Final = 10
 UNFAIR: Final = 1e-9
 """Bits of which so few, or so many, are 1 are refused: fair coins do that with at most this probability."""
 METHOD: Final = "guesses of one run, tail by duality"
+SCORE: Final = "canary score, ranked"
 
 
 def distinguish_one_run(
@@ -150,9 +151,6 @@ def distinguish_one_run(
         ),
         grid=None,
     )
-
-
-SCORE: Final = "canary score, ranked"
 
 
 def checked_bits(included: ArrayLike, canaries: int) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpverdict.audit.distinguishing.exploration import FITTED, choose_scores, explored_trials
+from dpverdict.audit.distinguishing.exploration import FITTED, Sides, choose_scores, explored_trials
 from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS, check_claim, checked_delta, checked_error
 from dpverdict.audit.distinguishing.result import (
     DistinguishingTest,
@@ -22,7 +22,6 @@ from dpverdict.audit.distinguishing.result import (
     StatisticalWitness,
 )
 from dpverdict.audit.distinguishing.rows import (
-    Sides,
     conclude,
     decide_rows,
     inequality,

@@ -1,6 +1,7 @@
-"""A row of the ledger that decides by a payoff.
+"""The tests of one audit: planned on exploring trials, entered in the ledger, decided on trials that are fresh.
 
-The tests of one audit: planned on exploring trials, entered in the ledger, decided on trials that are fresh.
+A row decides by a payoff (`PayoffRow`) or by the counts of an event (`events.EventTest`). `plan_rows` divides the error
+probability among them, `decide_rows` makes their rows of the ledger, `conclude` the result.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dpverdict.audit.distinguishing.events import (
     region_thresholds,
     trade_off_region,
 )
+from dpverdict.audit.distinguishing.exploration import Sides
 from dpverdict.audit.distinguishing.result import (
     COMPATIBLE,
     CONTRADICTS,
@@ -42,6 +44,12 @@ from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guar
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_below
 
+SMALLEST_ERROR: Final = 1e-90
+LEADING_WEIGHT: Final = 0.93
+SECOND_WEIGHT: Final = 0.03
+EVENT_WEIGHT: Final = 0.02
+"""Of the error probability; whatever of these is not needed goes to the leading test."""
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +63,7 @@ class PayoffRow:
         claim: what is tested.
         share: of the error probability.
         bounds: whether a bound is wanted too; it costs some twenty tests.
-        beyond: whether the bound may exceed the claim; otherwise the share serves an event there, see `row_plan`.
+        beyond: whether the bound may exceed the claim; otherwise the share serves an event there, see `decide_rows`.
     """
 
     name: str
@@ -110,16 +118,6 @@ class PayoffRow:
             payoff=self.payoff.describe() | found.describe(),
             implied=implied,
         )
-
-
-Sides = tuple[dict[str, Array], dict[str, Array]]
-"""The scores of the dataset and of the neighbour, by the name of the score: shape (trials,) each."""
-
-SMALLEST_ERROR: Final = 1e-90
-LEADING_WEIGHT: Final = 0.93
-SECOND_WEIGHT: Final = 0.03
-EVENT_WEIGHT: Final = 0.02
-"""Of the error probability; whatever of these is not needed goes to the leading test."""
 
 
 @final

@@ -1,15 +1,13 @@
-"""The blocks in which the pairs of a sequential test are drawn, and the pairs that train the scores of each.
-
-A block is scored by what was learned from earlier blocks only. Where blocks end is a function of the number of pairs
-alone, so that a test which is interrupted there and resumed is the test that was not.
-
-Refute a claim from pairs of outputs that arrive one after another: look, stop and resume at any time.
+"""Refute a claim from pairs of outputs that arrive one after another: look, stop and resume at any time.
 
 Pairs are drawn in blocks, each from streams of its own. Before a block is drawn its scores are fixed: the one that is
-known, and those learned from earlier blocks, scaled to the claim as in a test of fixed size. A bettor per score bets on
-every pair of the block (`betting`); the weighted mean of their wealths reaches 1/error probability with at most that
-probability if the claim holds, whenever one stops. What a mechanism did before counts: a test that is resumed goes on
-with its wealth, and one whose mechanism or claim has changed is a new test.
+known, and those learned from earlier blocks alone, scaled to the claim as in a test of fixed size. A bettor per score
+bets on every pair of the block (`betting`); the weighted mean of their wealths reaches 1/error probability with at most
+that probability if the claim holds, whenever one stops.
+
+Where blocks end is a function of the number of pairs alone, so that a test which is interrupted there and resumed is
+the test that was not. What a mechanism did before counts: a test that is resumed goes on with its wealth, and one whose
+mechanism or claim has changed is a new test.
 """
 
 from __future__ import annotations
@@ -53,6 +51,9 @@ OFTEN: Final = 512
 start where an output holds more numbers, they are learned again whenever the number of pairs has doubled."""
 MOST_TRAINING: Final = 50_000
 """Pairs after which the scores are learned no further."""
+KNOWN_WEIGHT: Final = 0.75
+"""Of the wealth, for the bettor with the known score; the learned ones share the rest."""
+STATE_VERSION: Final = 3
 
 
 def next_end(done: int) -> int:
@@ -123,11 +124,6 @@ class Stream:
         return self.p.collect(f"block {start} dataset", size), self.q.collect(f"block {start} neighbour", size)
 
 
-KNOWN_WEIGHT: Final = 0.75
-"""Of the wealth, for the bettor with the known score; the learned ones share the rest."""
-STATE_VERSION: Final = 3
-
-
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SequentialTest:
@@ -145,7 +141,7 @@ class SequentialTest:
         scores: the names of the scores, with their weights.
         e_value: the present wealth; its mean is at most 1 if the claim holds.
         p_value: 1 over the largest wealth so far.
-        witness: the document of the refutation, see `sequential_witness`, for `write_witness` and `replay`; None if not
+        witness: the document of the refutation, see `witness_document`, for `write_witness` and `replay`; None if not
             refuted.
         state: give it to the next call to go on; JSON-ready.
         grid: to whose multiples outputs were rounded before anything looked at them; 0 for the float64 numbers as they

@@ -3,10 +3,9 @@
 A document names the claim, the mechanism with its options, both datasets, the score and the event or payoff as data,
 and what was counted; its last field is the SHA-256 of the others, so that damage is seen. `replay` checks it.
 
-The witness of a sequential test as a document: of the form of `witness_file`, so the same files hold it.
-
-Its kind is "sequential". The evidence is one bettor: the payoff, the score that won most, frozen as it was when the
-claim fell, and the stake that was reached. `sequential_replay` lets that bettor bet on fresh pairs.
+The document of a sequential test has the kind "sequential". Its evidence is one bettor: the payoff, the score that won
+most, frozen as it was when the claim fell, and the stake that was reached. A replay lets that bettor bet on fresh
+pairs.
 """
 
 from __future__ import annotations
@@ -43,16 +42,6 @@ from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
 
-
-def strict_json(value: object) -> object:
-    """The value with infinite numbers as strings: strict JSON has none, and NaN is never a result."""
-    if isinstance(value, Mapping):
-        return {str(key): strict_json(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [strict_json(part) for part in value]
-    return str(value) if isinstance(value, float) and math.isinf(value) else value
-
-
 FORMAT: Final = "dpverdict witness"
 VERSION: Final = 1
 LARGEST_DATASET: Final = 100_000
@@ -62,6 +51,20 @@ FIELDS: Final = (
     *("evidence", "score", "score_function", "level", "bounds", "p_value", "samples", "seed", "ledger"),
     *("versions", "command", "sha256"),
 )
+PACKAGES: Final = ("dpverdict", "numpy", "scipy", "python-flint")
+"""The distributions whose versions a report prints, after that of Python."""
+KIND: Final = "sequential"
+UNSTATED: Final = "not stated"
+"""The relation of two datasets that were given without one."""
+
+
+def strict_json(value: object) -> object:
+    """The value with infinite numbers as strings: strict JSON has none, and NaN is never a result."""
+    if isinstance(value, Mapping):
+        return {str(key): strict_json(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict_json(part) for part in value]
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
 def write_witness(document: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
@@ -141,10 +144,6 @@ def dataset_fields(data: NDArray[np.generic] | None) -> dict[str, Any] | None:
     }
 
 
-PACKAGES: Final = ("dpverdict", "numpy", "scipy", "python-flint")
-"""The distributions whose versions a report prints, after that of Python."""
-
-
 def software_versions() -> dict[str, str]:
     """The versions that a report names: of Python, of the packages its numbers depend on, and of NumPy's BLAS.
 
@@ -157,11 +156,6 @@ def software_versions() -> dict[str, str]:
     if blas.get("name"):
         found["blas"] = f"{blas['name']} {blas.get('version', '')}".strip()
     return found
-
-
-KIND: Final = "sequential"
-UNSTATED: Final = "not stated"
-"""The relation of two datasets that were given without one."""
 
 
 def evidence_of(

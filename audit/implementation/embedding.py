@@ -36,6 +36,9 @@ from dpverdict.mechanisms.queries.correlated import (
 from dpverdict.mechanisms.queries.count_ellipse import CountEllipse
 from dpverdict.numerics.arrays import Array
 
+TWO_SAMPLES: Final = "two samplers, one law"
+"""The name of the statistical check."""
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +56,6 @@ class EmbeddingFinding:
     holds: bool
     method: str
     detail: str
-
-
-TWO_SAMPLES: Final = "two samplers, one law"
-"""The name of the statistical check."""
 
 
 @final

@@ -33,6 +33,7 @@ RANDOM_NEIGHBOURS: Final = 32
 
 ROUNDING: Final = 1e-9
 """Relative: an embedding computed in float64 may seem to move this much further than it does."""
+SAME_SEED: Final = "the same seed gives the same output"
 
 
 @final
@@ -51,9 +52,6 @@ class GreyBoxFinding:
     holds: bool | None
     seen: str
     breaks_privacy: bool
-
-
-SAME_SEED: Final = "the same seed gives the same output"
 
 
 def draws_elsewhere(findings: Sequence[GreyBoxFinding]) -> bool:

@@ -3,10 +3,10 @@
 Label 1 for outputs on the dataset, 0 for the neighbour, as many of both, so that a fitted logit estimates L itself and
 is thresholded at epsilon or paid out without recalibration. Three families, by what they can see:
 
-* linear (`scores.fit_linear_score`): exact for Gaussian shifts with any covariance;
+* linear (`score.fit_linear_score`): exact for Gaussian shifts with any covariance;
 * additive splines: a sum over coordinates of piecewise linear functions, each constant beyond its outer knots: the
   shape of products of independent noises, such as the kinks of Laplace in many coordinates, which no linear score sees;
-* boosted trees (`tree_score`): for interactions; they need scikit-learn.
+* boosted trees (`trees`): for interactions; they need scikit-learn.
 
 A score must not be learned from the outputs it is then tested on. To pool the counts of folds, each scored by a model
 that was trained on the others, is not valid: the event of each fold depends on the data of the others. Twice the mean

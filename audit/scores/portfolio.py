@@ -1,16 +1,15 @@
 """The scores of one audit: those that are known beforehand and those that are learned while exploring.
 
-When boosted trees join the scores of an audit: where the exploring trials show that they are better than the others.
+Boosted trees join them where the exploring trials show that they are better than the others. Trees that are no better
+only cost: they would take the place of a score that needs fewer trials to be learned well. So they are grown on the
+exploring trials that fit, compared on those that are held out, and left out unless they win clearly. Nothing of this
+costs error probability: the trials that decide are drawn afterwards.
 
-Trees that are no better only cost: they would take the place of a score that needs fewer trials to be learned well. So
-they are grown on the exploring trials that fit, compared on those that are held out, and left out unless they win
-clearly. Nothing of this costs error probability: the trials that decide are drawn afterwards.
-
-The multiple of a learned score with which a symmetric payoff bounds epsilon best, once a refutation is certain.
-
-With L the true log-likelihood ratio, the event {L >= t} shows the epsilon of (epsilon, delta)-DP where t is that
-epsilon; below it, at the claimed one, it shows more of a claim's falsehood and less of its extent. So where exploring
-trials leave no doubt that the claim will be refuted, the threshold moves to the epsilon that they suggest.
+A learned score is scaled to the claim (`tuned`), and, once a refutation is certain, to the bound on epsilon
+(`bounding_scale`). With L the true log-likelihood ratio, the event {L >= t} shows the epsilon of (epsilon, delta)-DP
+where t is that epsilon; below it, at the claimed one, it shows more of a claim's falsehood and less of its extent. So
+where exploring trials leave no doubt that the claim will be refuted, the threshold moves to the epsilon that they
+suggest.
 """
 
 from __future__ import annotations
@@ -49,6 +48,17 @@ WIDER: Final = 0.95
 
 FEWER_CELLS: Final = 512
 """Of the grid on a curve that is slow to compute: they allow 2e-6 too much, a thousandth of a million trials' error."""
+CLEARLY: Final = 2.0
+"""Standard errors of the difference in held-out loss by which trees must be better."""
+MOST_SCREENED: Final = 10_000
+"""Outputs per side on which trees are tried; those that win are grown again on all of them."""
+CERTAIN: Final = 6.0
+"""Standard errors by which the claim must be refuted on the fresh trials, as the exploring ones predict it."""
+FEWEST_RARE: Final = 20
+"""Exploring trials on the wrong side of the threshold, on which its epsilon is estimated."""
+LARGEST: Final = 4.0
+"""Of the threshold at the claim."""
+STEPS: Final = 200
 
 
 @final
@@ -159,12 +169,6 @@ def ranked(
     return order
 
 
-CLEARLY: Final = 2.0
-"""Standard errors of the difference in held-out loss by which trees must be better."""
-MOST_SCREENED: Final = 10_000
-"""Outputs per side on which trees are tried; those that win are grown again on all of them."""
-
-
 def better_trees(
     fit: tuple[Array, Array], held_out: tuple[Array, Array], others: Stacked, best: str
 ) -> TreeScore | None:
@@ -189,15 +193,6 @@ def better_trees(
     if float(gain.mean()) <= CLEARLY * error:
         return None
     return trees if len(few[0]) == len(fit[0]) else fit_tree_score(*fit)
-
-
-CERTAIN: Final = 6.0
-"""Standard errors by which the claim must be refuted on the fresh trials, as the exploring ones predict it."""
-FEWEST_RARE: Final = 20
-"""Exploring trials on the wrong side of the threshold, on which its epsilon is estimated."""
-LARGEST: Final = 4.0
-"""Of the threshold at the claim."""
-STEPS: Final = 200
 
 
 def bounding_scale(payoff: SymmetricPayoff, dataset_scores: Array, neighbour_scores: Array, fresh: int) -> float:

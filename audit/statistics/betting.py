@@ -1,6 +1,6 @@
 """Testing by betting: evidence against a claim that may be looked at, stopped and resumed at any time.
 
-Pairs (x_t, y_t) of fresh outputs arrive; S_t = x - y - b is a payoff of `curve_payoff`, never below -c, and of mean at
+Pairs (x_t, y_t) of fresh outputs arrive; S_t = x - y - b is a payoff (`payoffs`), never below -c, and of mean at
 most 0 given the past if the claim holds, whatever score was chosen from the past. Wealth starts at 1 and is multiplied
 by 1 + lambda_t S_t, where
 
@@ -9,17 +9,15 @@ by 1 + lambda_t S_t, where
 depends on the past only and is not negative. Under the claim the wealth is a non-negative supermartingale, so by the
 inequality of Ville it ever reaches 1/level with probability at most level. The mean of several wealths is another one.
 
+Lower bounds on mu or epsilon come from the same bets, placed against a grid of weaker and stronger claims. These are
+nested: what allows a mu allows every larger one. So the largest value below which all have been rejected exceeds the
+true one with at most the error probability of one test, whenever one stops: no correction.
+
 What would break it: a bet on a pair that the score was trained on; a negative bet; to start again at 1 after a loss; a
 mechanism that remembers its earlier outputs; to go on after the code under test has changed.
 
 References: J. Ville, Etude critique de la notion de collectif (1939); I. Waudby-Smith and A. Ramdas, Estimating means
 of bounded random variables by betting, JRSS B 86 (2024), arXiv:2010.09686.
-
-Lower bounds on mu or epsilon from the pairs of a sequential test: the same bets, against a grid of weaker and
-stronger claims.
-
-The claims of the grid are nested: what allows a mu allows every larger one. So the largest value below which all have
-been rejected exceeds the true one with at most the error probability of one test, whenever one stops: no correction.
 """
 
 from __future__ import annotations
@@ -39,6 +37,12 @@ from dpverdict.numerics.roots import float_below
 
 PRIOR_SQUARES: Final = 10.0
 """The sum of squares before the first pair: it keeps the first bets small. It decides power alone."""
+TWENTIETHS: Final = (2, 4, 6, 8, 10, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 35, 40, 50, 60, 80)
+"""Of the claimed value: the grid."""
+FIRST_STAKE: Final = 0.3
+"""Of 1/c: the first bet, which decides power alone."""
+FIRST_PAIRS: Final = 20.0
+"""Of squares c^2: what the first bet weighs against those that the pairs suggest."""
 
 
 @final
@@ -197,15 +201,6 @@ def betting_p(payoffs: Array, largest_loss: float) -> float:
         return 1.0
     _, path = Wealth(largest_loss=largest_loss).bet(payoffs)
     return min(1.0, math.exp(-float(path.max()) + 1e-12))
-
-
-TWENTIETHS: Final = (2, 4, 6, 8, 10, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 35, 40, 50, 60, 80)
-"""Of the claimed value: the grid."""
-
-FIRST_STAKE: Final = 0.3
-"""Of 1/c: the first bet, which decides power alone."""
-FIRST_PAIRS: Final = 20.0
-"""Of squares c^2: what the first bet weighs against those that the pairs suggest."""
 
 
 def bettor(largest_loss: float, *, first: float = FIRST_STAKE) -> Wealth:

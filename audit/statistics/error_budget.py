@@ -1,9 +1,9 @@
 """The ledger of one error probability: who may spend how much of it, on which trials, fixed before they are drawn.
 
 A claim about neighbours is one hypothesis, however many events, scores, orders and epsilons are looked at: to reject
-when
-any test rejects at its share is wrong with at most the sum of the shares. Everything decided on trials that are then
-discarded costs nothing. One trial may serve several tests, but none may use a trial both to be designed and to decide.
+when any test rejects at its share is wrong with at most the sum of the shares. Everything decided on trials that are
+then discarded costs nothing. One trial may serve several tests, but none may use a trial both to be designed and to
+decide.
 """
 
 from __future__ import annotations

@@ -9,15 +9,14 @@ law that should not be much likelier. Three p-values are offered:
   (epsilon = 1) or 16 % (epsilon = 3), however many trials there are: so it is refused for small counts.
 * ``CLOPPER_PEARSON``: two bounds at half the level each; exact and widely known, but it needs twice the trials.
 
+Lower bounds on epsilon, delta and mu are the largest parameter that the test still rejects. The hypotheses are nested,
+so one level pays for all parameters: if the true parameter is not rejected, which happens with probability at least
+1 - level, no larger one counts as a bound, because the tests reject less and less as the parameter grows. (z decreases
+in epsilon and in delta. That the exact p-value follows is checked by enumeration in the tests, where the error of the
+bound itself is computed too.) No count is ever replaced by a pseudo-count.
+
 References: G. A. Barnard, Significance tests for 2 x 2 tables, Biometrika 34 (1947); R. L. Berger and D. D. Boos,
 P values maximized over a confidence set for the nuisance parameter, JASA 89 (1994).
-
-Lower bounds on epsilon and mu, by inverting the joint test: the largest parameter that one event still refutes.
-
-The hypotheses are nested, so one level pays for all parameters: if the true parameter is not rejected, which happens
-with probability at least 1 - level, no larger one counts as a bound, because the tests reject less and less as the
-parameter grows. (z decreases in epsilon and in delta. That the exact p-value follows is checked by enumeration in the
-tests, where the error of the bound itself is computed too.) No count is ever replaced by a pseudo-count.
 """
 
 from __future__ import annotations
@@ -56,6 +55,13 @@ _NEGLIGIBLE: Final = 1e-3
 """Of gamma: tails below it are not evaluated but replaced by larger ones."""
 _PAD: Final = 1e-9
 """Relative; the incomplete beta function of SciPy is far better than that wherever it was compared."""
+_WIDTH: Final = 1 / 1000
+"""The search ends when this share of the whole range is left."""
+_TRIES: Final = 5
+_NEAR: Final = 0.02
+"""In units of z: a rejection with so little to spare is not followed by another one."""
+_MARGIN: Final = 5e-3
+"""In units of z: how far beyond the expected solution the next p-value is asked, to enclose it."""
 
 
 class Method(enum.Enum):
@@ -372,15 +378,6 @@ def _clopper_pearson_p(counts: Counts, epsilon: float, delta: float) -> float:
     )[1]
 
 
-_WIDTH: Final = 1 / 1000
-"""The search ends when this share of the whole range is left."""
-_TRIES: Final = 5
-_NEAR: Final = 0.02
-"""In units of z: a rejection with so little to spare is not followed by another one."""
-_MARGIN: Final = 5e-3
-"""In units of z: how far beyond the expected solution the next p-value is asked, to enclose it."""
-
-
 def epsilon_lower(counts: Counts, *, delta: float, level: float, method: Method | None = None) -> float:
     """Exceeds the smallest epsilon with p <= e^epsilon q + delta with probability at most ``level``; 0 says nothing.
 
@@ -397,13 +394,7 @@ def epsilon_lower(counts: Counts, *, delta: float, level: float, method: Method 
     most = math.log((p - delta) / q) if q > 0 else math.log(2 * counts.second_trials * (p - delta) / z**2) + 1
     if most <= 0:
         return 0.0
-    used = default_method(counts) if method is None else method
-    return _largest_rejected(
-        lambda epsilon: joint_p(counts, epsilon=epsilon, delta=delta, level=level, method=used),
-        lambda epsilon: float(signed_root(*counts.four, epsilon, delta)),
-        most,
-        level,
-    )
+    return _largest_rejected(counts, lambda epsilon: (epsilon, delta), most, level, method)
 
 
 def delta_lower(counts: Counts, *, epsilon: float, level: float, method: Method | None = None) -> float:
@@ -412,13 +403,7 @@ def delta_lower(counts: Counts, *, epsilon: float, level: float, method: Method 
     most = min(p - math.exp(epsilon) * q, 1 - 2.0**-53)
     if most <= 0:
         return 0.0
-    used = default_method(counts) if method is None else method
-    return _largest_rejected(
-        lambda delta: joint_p(counts, epsilon=epsilon, delta=delta, level=level, method=used),
-        lambda delta: float(signed_root(*counts.four, epsilon, delta)),
-        most,
-        level,
-    )
+    return _largest_rejected(counts, lambda delta: (epsilon, delta), most, level, method)
 
 
 def mu_lower(counts: Counts, *, epsilon: float, level: float, method: Method | None = None) -> float:
@@ -452,14 +437,21 @@ def touching_epsilon(p: float, q: float) -> float:
 
 
 def _largest_rejected(
-    p_value: Callable[[float], float], root: Callable[[float], float], most: float, level: float
+    counts: Counts, line: Callable[[float], tuple[float, float]], most: float, level: float, method: Method | None
 ) -> float:
     """A parameter in [0, most) whose p-value is at most ``level``, next to one where it is not; 0 if there is none.
 
-    ``root`` is cheap and falls in the parameter; -Phi^-1(p_value) is nearly root minus a constant. It decides only
-    where p_value is asked.
+    ``line`` gives the epsilon and the delta of the hypothesis. The likelihood root is cheap and falls in the parameter;
+    -Phi^-1 of the p-value is nearly that root minus a constant. It decides only where the p-value is asked.
     """
-    wanted = -float(special.ndtri(level))
+    wanted, used = -float(special.ndtri(level)), default_method(counts) if method is None else method
+
+    def p_value(parameter: float) -> float:
+        epsilon, delta = line(parameter)
+        return joint_p(counts, epsilon=epsilon, delta=delta, level=level, method=used)
+
+    def root(parameter: float) -> float:
+        return float(signed_root(*counts.four, *line(parameter)))
 
     def where(target: float) -> float:
         return bisected(lambda parameter: root(parameter) > target, 0.0, most, steps=25)[0]

@@ -1,21 +1,19 @@
-"""The one-sided test that a payoff of one draw from each side has mean at most 0, with its skewness taken into account.
+"""Tests and bounds from the scores of fresh outputs: has a payoff of one draw from each side mean at most 0?
 
-A payoff is x - y - b with x drawn from P, y from Q, independently. The statistic
+A payoff is x - y - b with x drawn from P, y from Q, independently. The mean test takes the statistic
 
     z = (mean of x - mean of y - b) / s,      s^2 = var(x)/N_P + var(y)/N_Q,
 
-has the normal tail only in the limit; the payoffs that refute privacy claims are skewed to the left, which makes
+which has the normal tail only in the limit; the payoffs that refute privacy claims are skewed to the left, which makes
 rejections too frequent: 5.5 % where 5 % are stated at 300 trials. The first term of the expansion of Edgeworth for the
 studentised mean repairs that: P(z > t) = Phi(-t) - k (2 t^2 + 1) phi(t)/6 + O(1/N), k the skewness of s z (that of the
 mean, so of order 1/sqrt(N)). It is applied where it makes p larger, never where it would make p smaller.
 
+The mean test is powerful and asymptotic; `payoff_test` uses it for shares from 0.01 on, at least 100 pairs, little
+skewness, and events that were seen often enough. Everything else is decided by betting, which is valid at every number
+of pairs and every share, and nearly as powerful at small shares.
+
 Reference: P. Hall, The Bootstrap and Edgeworth Expansion (1992), equation (2.46).
-
-One payoff, the scores of fresh outputs, and a share of the error: a p-value by the method that is fit for them.
-
-The mean test is powerful and asymptotic; it is used for shares from 0.01 on, at least 100 pairs, little skewness, and
-events that were seen often enough. Everything else is decided by betting, which is valid at every number of pairs and
-every share, and nearly as powerful at small shares.
 """
 
 from __future__ import annotations
@@ -47,6 +45,10 @@ LARGEST_SKEWNESS: Final = 0.15
 """Of the mean: beyond it the expansion is not relied on. At 0.15 the size at level 5 % was 5.2 %, at 0.3 6.5 %."""
 SMALLEST_LEVEL: Final = 0.01
 """Levels below this need an exact test: the expansion says little about so far a tail. p is never reported smaller."""
+FEWEST_EVENTS: Final = 25
+"""The symmetric payoff weighs the rare events by exp(epsilon): the mean test wants this many of each."""
+ASYMPTOTIC: Final = "mean payoff, asymptotic with its skewness"
+BETTING: Final = "mean payoff, betting"
 
 
 @final
@@ -97,12 +99,6 @@ def mean_test(x: Moments, y: Moments, allowed: float) -> MeanTest:
     if z > 0:
         tail += max(0.0, -skewness) * (2 * z * z + 1) * math.exp(-z * z / 2) / math.sqrt(2 * math.pi) / 6
     return MeanTest(z, skewness, min(max(tail, SMALLEST_LEVEL), 1.0))
-
-
-FEWEST_EVENTS: Final = 25
-"""The symmetric payoff weighs the rare events by exp(epsilon): the mean test wants this many of each."""
-ASYMPTOTIC: Final = "mean payoff, asymptotic with its skewness"
-BETTING: Final = "mean payoff, betting"
 
 
 @final

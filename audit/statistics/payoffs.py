@@ -1,8 +1,9 @@
-"""Payoffs whose mean is at most 0 if a claim holds: all points of the claimed curve at once, or both orders of a pair.
+"""Payoffs whose mean is at most 0 if a claim holds: of the whole curve, of both orders of a pair, or of a divergence.
 
 Symbols: x is an output on the dataset (law P), y one on the neighbour (law Q), L any score fixed beforehand.
 
-The curve payoff. For weights w >= 0 the claim implies, for every L and whatever the laws are,
+The curve payoff: all points of the claimed curve at once. For weights w >= 0 the claim implies, for every L and
+whatever the laws are,
 
     E_P[integral of w(e) 1{L >= e} de] - E_Q[integral of w(e) exp(e) 1{L >= e} de] <= integral of w(e) delta(e) de.
 
@@ -16,11 +17,9 @@ The symmetric payoff, for one (epsilon, delta), when the claim covers both order
 
     [1_A(x) - exp(epsilon) 1_B(x) + 1_B(y) - exp(epsilon) 1_A(y)]/2 - delta.
 
-A payoff for claims about moments: rho-zCDP and Renyi DP bound the Kullback-Leibler divergence of both orders.
-
-Symbols: x is an output on the dataset (law P), y one on the neighbour (law Q), s any score fixed beforehand, and
-g = s times a scale, clipped to [-clip, clip]. Donsker and Varadhan: KL(P || Q) >= E_P g - log E_Q exp(g). The logarithm
-is concave, log m <= m/c - 1 + log c for every c > 0, so with constants c_1, c_2 for the two orders
+The divergence payoff, for claims about moments: rho-zCDP and Renyi DP bound the Kullback-Leibler divergence of both
+orders. With g = L times a scale, clipped to [-clip, clip], Donsker and Varadhan: KL(P || Q) >= E_P g - log E_Q exp(g).
+The logarithm is concave, log m <= m/c - 1 + log c for every c > 0, so with constants c_1, c_2 for the two orders
 
     E_P[(g - exp(-g)/c_2)/2] - E_Q[(g + exp(g)/c_1)/2] <= KL - 1 + (log c_1 + log c_2)/2,
 
@@ -53,6 +52,11 @@ _PAD: Final = 1e-13
 
 ROUNDED_UP: Final = 1 + 1e-12
 """A largest loss times this is one for the payoffs as float64 computes them."""
+LARGEST_CLIP: Final = 20.0
+CLIPS: Final = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+SCALES: Final = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
+_PAD_DIVERGENCE: Final = 1e-14
+"""For the few rounded operations of what is allowed."""
 
 
 class Profile(Protocol):
@@ -209,13 +213,6 @@ def natural_tau(profile: Profile) -> float:
     variation = float(np.asarray(profile.delta_upper(np.zeros(1)))[0])
     mu = 2 * float(special.ndtri((1 + min(variation, 1 - 1e-12)) / 2))
     return min(max(TAU_PER_MU * mu, 0.05), 12.0)
-
-
-LARGEST_CLIP: Final = 20.0
-CLIPS: Final = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-SCALES: Final = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
-_PAD_DIVERGENCE: Final = 1e-14
-"""For the few rounded operations of what is allowed."""
 
 
 def divergence_upper(claim: Guarantee) -> float | None:

@@ -1,6 +1,7 @@
-"""Tables of records and pairs of neighbouring datasets, read from files or from a function of the user's.
+"""Data from files, or from a function of the user's: tables of records, neighbouring datasets, and columns of scores.
 
-Columns of numbers from files: .npy, .csv and .parquet, one number per canary or run.
+Records are read from .csv, .npy and .npz, pairs from .npz, scores (one number per canary or run) from .npy, .csv and
+.parquet.
 """
 
 from __future__ import annotations

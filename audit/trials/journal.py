@@ -1,11 +1,9 @@
-"""Writing a file whole or not at all.
-
-What a run has finished, on disk: entries that are written whole or not at all, and read only if they are whole.
+"""What a run has finished, on disk: entries that are written whole or not at all, and read only if they are whole.
 
 A journal is a folder of files, one per entry. An entry has a name, which says what it is with everything it depends
-on, and bytes. It goes to a temporary file that is flushed to disk and then takes its place, so a process that is
-killed at any moment leaves whole entries only; each also carries its SHA-256, so that a file damaged afterwards is
-taken for absent, and its work is done again.
+on, and bytes. It goes to a temporary file that is flushed to disk and then takes its place (`write_atomically`, which
+every output of the project uses), so a process that is killed at any moment leaves whole entries only; each also
+carries its SHA-256, so that a file damaged afterwards is taken for absent, and its work is done again.
 """
 
 from __future__ import annotations
@@ -25,6 +23,9 @@ import numpy as np
 
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
+
+MARK: Final = b"dpverdict journal 1\n"
+"""What an entry begins with; its name, its digest and its bytes follow."""
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -62,10 +63,6 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
-
-
-MARK: Final = b"dpverdict journal 1\n"
-"""What an entry begins with; its name, its digest and its bytes follow."""
 
 
 @final

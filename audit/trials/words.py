@@ -1,6 +1,7 @@
-"""Functions the user names: ``module:function`` or ``folder/file.py:function``.
+"""What a user writes as text: the name of a function, and values on a command line.
 
-Values written as text on the command line: whole numbers, lists of bounds, paths of outputs.
+A function is named ``module:function`` or ``folder/file.py:function``; values are whole numbers, probabilities, lists
+of bounds, and paths of outputs.
 """
 
 from __future__ import annotations
