@@ -41,8 +41,8 @@ from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import bisected, doubled
 
-Bound = Callable[[ArrayLike, ArrayLike], Array]
-"""From a lower bound on p and an upper bound on q to a lower bound on a privacy parameter; below 0 it says nothing."""
+Promise = Callable[[ArrayLike, ArrayLike], Array]
+"""From a probability p under the first law and q under the second to the privacy parameter that they show."""
 
 CANDIDATES: Final = 200
 """Thresholds tried in each order while exploring."""
@@ -60,64 +60,43 @@ STRAIGHT: Final = 0.25
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A privacy parameter that is bounded from below.
+    """A privacy parameter for which an event is chosen. Nothing here needs to be valid: it decides the power alone.
 
     Attributes:
-        name: "mu_lower", or "epsilon_lower at delta=...".
-        bound: the formula, for the event and its complement.
-        promise: the formula for the event alone, by which the event is chosen: so its order is the one that tells.
-        caution: standard errors by which an explored frequency is mistrusted when the event is chosen. It decides power
-            alone. Rare events promise as much mu as common ones, so a low caution falls for noisy tails; epsilon is
-            truly larger in the tails, so a high caution misses it. The two values below did best in simulations.
+        promise: what the event alone, without its complement, shows: so its order is the one that tells.
+        caution: standard errors by which an explored frequency is mistrusted when the event is chosen. Rare events
+            promise as much mu as common ones, so a low caution falls for noisy tails; epsilon is truly larger in the
+            tails, so a high caution misses it. The two values below did best in simulations.
     """
 
-    name: str
-    bound: Bound
-    promise: Bound
+    promise: Promise
     caution: float
 
 
 def mu_quantity() -> Quantity:
     """The parameter of Gaussian DP."""
-    return Quantity(name="mu_lower", bound=mu_bound, promise=mu_bound, caution=3.0)
+    return Quantity(promise=mu_promised, caution=3.0)
 
 
 def epsilon_quantity(delta: float) -> Quantity:
     """The epsilon of (epsilon, delta)-DP at one delta."""
-    return Quantity(
-        name=f"epsilon_lower at delta={delta:g}",
-        bound=partial(epsilon_bound, delta=delta),
-        promise=partial(_epsilon_direct, delta=delta),
-        caution=1.0,
-    )
+    return Quantity(promise=partial(epsilon_promised, delta=delta), caution=1.0)
 
 
-def mu_bound(probability_lower: ArrayLike, probability_upper: ArrayLike) -> Array:
-    """mu-GDP forces p <= Phi(Phi^-1(q) + mu), so mu >= Phi^-1(p) - Phi^-1(q); rounded down."""
-    above, below = special.ndtri(probability_lower), special.ndtri(probability_upper)
-    # The quantile of SciPy is good to a few 1e-16 in relative terms; 2^-48 of each covers it and the subtraction.
-    bound: Array = above - below - 2.0**-48 * (np.abs(above) + np.abs(below))
-    return bound
+def mu_promised(probability: ArrayLike, other: ArrayLike) -> Array:
+    """mu-GDP forces p <= Phi(Phi^-1(q) + mu), so mu >= Phi^-1(p) - Phi^-1(q); a little less."""
+    above, below = special.ndtri(probability), special.ndtri(other)
+    promised: Array = above - below - 2.0**-48 * (np.abs(above) + np.abs(below))
+    return promised
 
 
-def epsilon_bound(probability_lower: ArrayLike, probability_upper: ArrayLike, delta: float) -> Array:
-    """(epsilon, delta)-DP forces p <= e^epsilon q + delta, and 1 - q <= e^epsilon (1 - p) + delta; rounded down."""
-    p, q = np.asarray(probability_lower, dtype=np.float64), np.asarray(probability_upper, dtype=np.float64)
-    # The complement in the swapped order costs nothing: it follows from the same two bounds.
-    bound: Array = np.maximum(_epsilon_direct(p, q, delta), _epsilon_direct(1 - q, 1 - p, delta))
-    return bound
-
-
-def _epsilon_direct(above: ArrayLike, below: ArrayLike, delta: float) -> Array:
-    """log((above - delta) / below), rounded down, also when each argument was rounded by up to 2^-54."""
-    p, q = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
+def epsilon_promised(probability: ArrayLike, other: ArrayLike, delta: float) -> Array:
+    """(epsilon, delta)-DP forces p <= e^epsilon q + delta, so epsilon >= log((p - delta)/q); a little less."""
+    p, q = np.asarray(probability, dtype=np.float64), np.asarray(other, dtype=np.float64)
     with np.errstate(divide="ignore"):
-        # Of 1 - q the last bit may be lost, and the difference with delta may cancel down to it; 1 - p is exact, or
-        # larger than 1/2 and good to a unit in the last place.
         top, bottom = np.log(np.maximum(p - delta - 2.0**-52, 0)), np.log(q)
-    # The logarithm is good to 1e-15 in relative terms. Where the bound is positive, bottom is the larger of the two.
-    bound: Array = top - bottom - 2.0**-48 * (1 + np.abs(np.maximum(bottom, -700)))
-    return bound
+    promised: Array = top - bottom - 2.0**-48 * (1 + np.abs(np.maximum(bottom, -700)))
+    return promised
 
 
 def choose_event(
@@ -127,7 +106,7 @@ def choose_event(
 
     The promise: both frequencies are first moved ``quantity.caution`` standard errors to the bad side, for what
     exploration does not know, then as far as the confirmation will move them. Both moves are score intervals of
-    Wilson, which need no special case at counts of 0 and n. Nothing here needs to be valid; it only decides the power.
+    Wilson, which need no special case at counts of 0 and n.
     """
     above, below = (np.sort(dataset_scores), np.sort(neighbour_scores))
     pooled = np.unique(np.concatenate([above, below]))
