@@ -36,7 +36,7 @@ from dpverdict.mechanisms.streams.errors import (
 )
 from dpverdict.mechanisms.streams.factorization_counter import FactorizationCounter
 from dpverdict.mechanisms.streams.state import NoiseSource
-from dpverdict.mechanisms.streams.tree import Digits, TreeStream, best_arity
+from dpverdict.mechanisms.streams.tree import TreeDigits, TreeStream, best_arity
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 HORIZON = 1 << 20
@@ -121,7 +121,7 @@ def opendp_stream(items: int) -> float:
 
     dp.enable_features("contrib")
     noisy = dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), float(HORIZON.bit_length()))
-    digits = Digits.ordinary(2)
+    digits = TreeDigits.ordinary(2)
     stream = TreeStream(digits, digits.height(HORIZON), lambda: noisy(0), 0)
     begin = time.perf_counter()
     for _ in range(items):
@@ -162,7 +162,7 @@ def nanoseconds_per_item(power: int) -> float:
     items = min(SAMPLED, horizon // 2)
     best = float("inf")
     for _ in range(7):
-        stream = TreeStream(Digits.offset(arity), counter.height, source.draw, 0, time=horizon // 2)
+        stream = TreeStream(TreeDigits.offset(arity), counter.height, source.draw, 0, time=horizon // 2)
         begin = time.process_time()
         for _ in range(items):
             stream.advance()
@@ -173,7 +173,7 @@ def nanoseconds_per_item(power: int) -> float:
 def work(power: int) -> tuple[float, int]:
     """Noise values drawn per item, and the most in use, over items from the middle of a stream of 2^power on."""
     horizon = 1 << power
-    digits = Digits.offset(best_arity(horizon, "offset"))
+    digits = TreeDigits.offset(best_arity(horizon, "offset"))
     drawn = 0
 
     def draw() -> int:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit import find_float_leak, worst_case
 from dpverdict.mechanisms import (
+    ADD_OR_REMOVE_ONE,
     CorrelatedGaussian,
     DiscreteCorrelatedGaussian,
     EmbeddedGaussian,
@@ -38,12 +39,12 @@ def rounded(mechanism: CorrelatedGaussian) -> Callable[[Array, np.random.Generat
 
 def main() -> None:
     """Print the table."""
-    standard, direct = StandardGaussian(dim=DIM, mu=1), CorrelatedGaussian(dim=DIM, mu=1)
+    standard, direct = StandardGaussian(dim=DIM, mu=1, adjacency=ADD_OR_REMOVE_ONE), CorrelatedGaussian(dim=DIM, mu=1)
     integers = DiscreteCorrelatedGaussian(dim=DIM, rho="1/2")
     mechanisms = {  # what is analysed, and what is run
         "standard Gaussian": (standard, standard),
         "Algorithm 1, shared noise": (direct, direct),
-        "Algorithm 1, embedding": (direct, EmbeddedGaussian(dim=DIM, mu=1)),
+        "Algorithm 1, embedding": (direct, EmbeddedGaussian(dim=DIM, mu=1, adjacency=ADD_OR_REMOVE_ONE)),
         "Algorithm 1, rounded": (direct, rounded(direct)),
         "on the integers": (integers, integers),
     }

@@ -6,6 +6,9 @@ if __name__ != "dpverdict.mechanisms":
         "write 'import dpverdict.mechanisms' (after: pip install -e .)"
     )
 
+import warnings
+from typing import TYPE_CHECKING
+
 from dpverdict.mechanisms import broken as broken
 from dpverdict.mechanisms.core.calibration import universal_error_bound as universal_error_bound
 from dpverdict.mechanisms.core.guarantees import ApproximateDP as ApproximateDP
@@ -36,16 +39,16 @@ from dpverdict.mechanisms.core.sensitivity import ReplacementCube as Replacement
 from dpverdict.mechanisms.core.sensitivity import SensitivitySpace as SensitivitySpace
 from dpverdict.mechanisms.queries.comparison import ConstantComparison as ConstantComparison
 from dpverdict.mechanisms.queries.comparison import DensityComparison as DensityComparison
-from dpverdict.mechanisms.queries.comparison import compare as compare
 from dpverdict.mechanisms.queries.comparison import compare_constants as compare_constants
+from dpverdict.mechanisms.queries.comparison import compare_ellipses as compare_ellipses
 from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian as CorrelatedGaussian
 from dpverdict.mechanisms.queries.correlated import EmbeddedGaussian as EmbeddedGaussian
-from dpverdict.mechanisms.queries.correlated import h as h
-from dpverdict.mechanisms.queries.correlated import h_inverse as h_inverse
+from dpverdict.mechanisms.queries.correlated import from_embedding as from_embedding
+from dpverdict.mechanisms.queries.correlated import to_embedding as to_embedding
 from dpverdict.mechanisms.queries.count_ellipse import CountEllipse as CountEllipse
 from dpverdict.mechanisms.queries.count_ellipse import EllipseOptimum as EllipseOptimum
 from dpverdict.mechanisms.queries.count_ellipse import ellipse_optimum as ellipse_optimum
-from dpverdict.mechanisms.queries.count_ellipse import optimum as optimum
+from dpverdict.mechanisms.queries.count_ellipse import least_ellipse_variance as least_ellipse_variance
 from dpverdict.mechanisms.queries.discrete import DiscreteCorrelatedGaussian as DiscreteCorrelatedGaussian
 from dpverdict.mechanisms.queries.elliptical import EllipticalGaussian as EllipticalGaussian
 from dpverdict.mechanisms.queries.grouped import GroupedCube as GroupedCube
@@ -70,6 +73,22 @@ from dpverdict.mechanisms.streams.errors import square_root_constant as square_r
 from dpverdict.mechanisms.streams.errors import square_root_error as square_root_error
 from dpverdict.mechanisms.streams.errors import tree_error as tree_error
 from dpverdict.mechanisms.streams.factorization_counter import FactorizationCounter as FactorizationCounter
-from dpverdict.mechanisms.streams.tree import Digits as Digits
+from dpverdict.mechanisms.streams.tree import TreeDigits as TreeDigits
 from dpverdict.mechanisms.streams.tree import best_arity as best_arity
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter as TreeCounter
+
+if not TYPE_CHECKING:  # or type checkers would take every misspelt name for one of these
+    _FORMER = {
+        "h": "to_embedding",
+        "h_inverse": "from_embedding",
+        "optimum": "least_ellipse_variance",
+        "compare": "compare_ellipses",
+        "Digits": "TreeDigits",
+    }
+
+    def __getattr__(name: str) -> object:
+        """What went by another name until version 0.1, with a warning; for one release."""
+        if name not in _FORMER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        warnings.warn(f"dpverdict.mechanisms.{name} is now {_FORMER[name]}", DeprecationWarning, stacklevel=2)
+        return globals()[_FORMER[name]]

@@ -1,6 +1,6 @@
 """Figures 2 and 3 of Lebeda (2024) as sheets, with the optimum OPT(d, k) added.
 
-The numbers are those of `compare` and `compare_constants`.
+The numbers are those of `compare_ellipses` and `compare_constants`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.comparisons.sheet import Panel, Series, Sheet, Style, series, table
 from dpverdict.checks import check_dim
-from dpverdict.mechanisms.queries.comparison import compare, compare_constants
+from dpverdict.mechanisms.queries.comparison import compare_constants, compare_ellipses
 from dpverdict.mechanisms.queries.count_ellipse import largest_optimal_k
 from dpverdict.numerics.arrays import Array
 
@@ -38,7 +38,7 @@ def ellipse_sheet(*, dim: int, points: int = 11) -> Sheet:
     d = check_dim(dim)
     khat = largest_optimal_k(d)
     told, drawn = (sorted({*_spaced(d, count), d // 2 or 1, khat, min(khat + 1, d)}) for count in (points, _DRAWN))
-    rows, figure = compare(d, told), compare(d, drawn)
+    rows, figure = compare_ellipses(d, told), compare_ellipses(d, drawn)
     relative = figure.relative()
     after = figure.k * 2 >= d  # the paper draws its own mechanism where the Count ellipse ends
     labels = ("independent noise", "Count ellipse, k <= d/2", "Algorithm 1, any k", "optimum")

@@ -28,10 +28,10 @@ from dpverdict.mechanisms.core.noise import GroupedNoise
 from dpverdict.mechanisms.queries.correlated import (
     CorrelatedGaussian,
     EmbeddedGaussian,
-    h,
-    h_inverse,
+    from_embedding,
     pulled_back_covariance,
     squared_sensitivity,
+    to_embedding,
 )
 from dpverdict.mechanisms.queries.count_ellipse import CountEllipse
 from dpverdict.numerics.arrays import Array
@@ -145,9 +145,9 @@ def _symbolic() -> tuple[EmbeddingFinding, ...]:
 
     c, d, mu = sympy.symbols("C d mu", positive=True)
     f, n, x = sympy.symbols("f n x", real=True)
-    back = h_inverse(*h(f, n, c), c)
+    back = from_embedding(*to_embedding(f, n, c), c)
     invertible = all(sympy.simplify(a - b) == 0 for a, b in zip(back, (f, n), strict=True))
-    embedded = [sympy.expand(a - b) for a, b in zip(h(x, 1, c), (2 * x - 1, c), strict=True)]
+    embedded = [sympy.expand(a - b) for a, b in zip(to_embedding(x, 1, c), (2 * x - 1, c), strict=True)]
     vz, ve = family_variances(d, c**2, mu)
     covariance = sympy.Matrix([[vz + ve, ve, 2 * ve], [ve, vz + ve, 2 * ve], [2 * ve, 2 * ve, 4 * ve]])
     matrix = sympy.Matrix([[2, 0, -1], [0, 2, -1], [0, 0, c]])
@@ -222,7 +222,7 @@ def _round_trip(dim: int, seed: int) -> EmbeddingFinding:
     numbers = [Fraction(int(k), 1024) for k in rng.integers(-(2**40), 2**40, size=min(dim, 1000) + 1)]
     c = Fraction(int(rng.integers(1, 2**30)), 2**20)
     queries, count = numbers[:-1], numbers[-1]
-    backs = [h_inverse(*h(f, count, c), c) == (f, count) for f in queries]
+    backs = [from_embedding(*to_embedding(f, count, c), c) == (f, count) for f in queries]
     return EmbeddingFinding(
         name="round trip",
         holds=all(backs),

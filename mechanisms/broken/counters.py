@@ -36,7 +36,7 @@ from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
 from dpverdict.mechanisms.streams.sensitivity import LaplaceStep, vertex_score
 from dpverdict.mechanisms.streams.state import check_bits, check_stream
-from dpverdict.mechanisms.streams.tree import Digits, TreeNodes
+from dpverdict.mechanisms.streams.tree import TreeDigits, TreeNodes
 from dpverdict.numerics.arrays import Array
 
 LONGEST_REUSE = 512
@@ -237,7 +237,7 @@ class CountingMutant:
     title: str
     source: str
     formula: str
-    digits: Callable[[int], Digits]
+    digits: Callable[[int], TreeDigits]
     rate: Callable[[TreeNodes, Fraction], Fraction]
     wiring: Wiring | None = None
     unsigned: bool = False
@@ -308,7 +308,7 @@ def smaller_height() -> CountingMutant:
         title="noise of scale (h - 1)/epsilon on h levels",
         source="Andersson, Pagh and Torkamani 2024, Algorithm 2, line 11",
         formula="e h/(h - 1)",
-        digits=Digits.offset,
+        digits=TreeDigits.offset,
         rate=lambda nodes, e: e / _positive_height(nodes.height - 1),
     )
 
@@ -320,7 +320,7 @@ def floor_of_logarithm() -> CountingMutant:
         title="floor instead of ceil in the height that scales the noise",
         source="Andersson, Pagh and Torkamani 2024, Algorithm 2, line 2",
         formula="e h/floor(log_k(2T))",
-        digits=Digits.symmetric,
+        digits=TreeDigits.symmetric,
         rate=lambda nodes, e: e / _positive_height(_floor_log(nodes.digits.arity, 2 * nodes.horizon)),
     )
 
@@ -332,7 +332,7 @@ def horizon_without_one() -> CountingMutant:
         title="ceil(log_k(T)) for ceil(log_k(T + 1)) in the height that scales the noise",
         source="Andersson, Pagh and Torkamani 2024, Algorithm 1, line 2",
         formula="e (j + 1)/j at T = k^j, e elsewhere",
-        digits=Digits.ordinary,
+        digits=TreeDigits.ordinary,
         rate=lambda nodes, e: e / _positive_height(_ceil_log(nodes.digits.arity, nodes.horizon)),
     )
 
@@ -344,7 +344,7 @@ def one_level_budget() -> CountingMutant:
         title="noise of scale 1/epsilon on every vertex",
         source="Andersson, Pagh and Torkamani 2024, Algorithm 1, line 4",
         formula="e h",
-        digits=Digits.offset,
+        digits=TreeDigits.offset,
         rate=lambda nodes, e: e,
     )
 
@@ -356,7 +356,7 @@ def scaled_to_l2() -> CountingMutant:
         title="noise of scale sqrt(h)/epsilon, the l2 sensitivity, claimed to be pure",
         source="Andersson, Pagh and Torkamani 2024, Theorem 1.3",
         formula="e sqrt(h), up to the rounding of the root to 64 bits",
-        digits=Digits.offset,
+        digits=TreeDigits.offset,
         rate=lambda nodes, e: e / Fraction(math.isqrt(nodes.height << 128), 1 << 64),
     )
 
@@ -368,7 +368,7 @@ def one_noise_for_all_times() -> CountingMutant:
         title="the noise reused at all time steps",
         source="Andersson, Pagh and Torkamani 2024, Algorithm 2, line 11",
         formula="infinite for T >= 2",
-        digits=Digits.offset,
+        digits=TreeDigits.offset,
         rate=lambda nodes, e: e / nodes.height,
         wiring=lambda nodes: np.zeros(nodes.size, dtype=np.int64),
         item=lambda arity: 2,
@@ -382,7 +382,7 @@ def noise_by_digit() -> CountingMutant:
         title="the noise indexed by level and digit instead of by vertex",
         source="Andersson, Pagh and Torkamani 2024, Algorithm 2, lines 7 and 11",
         formula="infinite for h >= 2, e for h = 1",
-        digits=Digits.offset,
+        digits=TreeDigits.offset,
         rate=lambda nodes, e: e / nodes.height,
         wiring=lambda nodes: _shared(nodes, lambda level, block, digit: (level, digit)),
     )
@@ -395,7 +395,7 @@ def index_without_sign() -> CountingMutant:
         title="the sign of the digit dropped from the index of the noise",
         source="Andersson, Pagh and Torkamani 2024, Algorithm 2, line 10",
         formula="infinite for h >= 2 and k >= 3, e otherwise",
-        digits=Digits.offset,
+        digits=TreeDigits.offset,
         rate=lambda nodes, e: e / nodes.height,
         wiring=lambda nodes: _shared(nodes, lambda level, block, digit: (level, block, abs(digit))),
         item=lambda arity: arity + 1,
@@ -409,7 +409,7 @@ def subtracted_children_added() -> CountingMutant:
         title="plus for minus where children are subtracted",
         source="Andersson, Pagh and Torkamani 2024, Algorithm 3, line 15",
         formula="e: the counts are biased, and no less private",
-        digits=Digits.offset,
+        digits=TreeDigits.offset,
         rate=lambda nodes, e: e / nodes.height,
         unsigned=True,
     )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpverdict.balls import Exact, Real, ball
 from dpverdict.checks import check_dim, check_positive
 from dpverdict.mechanisms.core.calibration import family_variances, root
-from dpverdict.mechanisms.queries.count_ellipse import check_nonzero, optimum
+from dpverdict.mechanisms.queries.count_ellipse import check_nonzero, least_ellipse_variance
 from dpverdict.numerics.arrays import Array
 
 
@@ -49,7 +49,7 @@ class DensityComparison:
         return {name: getattr(self, name) / self.standard for name in names}
 
 
-def compare(dim: int, k: int | Iterable[int] | None = None) -> DensityComparison:
+def compare_ellipses(dim: int, k: int | Iterable[int] | None = None) -> DensityComparison:
     """Figure 3 of Lebeda (2024), with the optimum added.
 
     Args:
@@ -66,7 +66,7 @@ def compare(dim: int, k: int | Iterable[int] | None = None) -> DensityComparison
     d = check_dim(dim)
     bounds = range(1, d + 1) if k is None else [k] if isinstance(k, int | np.integer) else list(k)
     checked = np.array([check_nonzero(bound, d) for bound in bounds], dtype=np.int64)
-    optima = [optimum(d, bound) for bound in checked.tolist()]
+    optima = [least_ellipse_variance(d, bound) for bound in checked.tolist()]
     least, correlated = np.array([value.nearest() for value in optima]), query_variance(d, root(d))
     return DensityComparison(
         dim=d,

@@ -172,12 +172,12 @@ def _check_estimate(count: str, size_estimate: Exact | None) -> Fraction | None:
     return estimate
 
 
-def h(queries: Number, count: Number, c: Number) -> tuple[Number, Number]:
+def to_embedding(queries: Number, count: Number, c: Number) -> tuple[Number, Number]:
     """h(f, n) = (2f - n, C n), for one query or an array of them, over any field."""
     return 2 * queries - count, c * count
 
 
-def h_inverse(embedded: Number, last: Number, c: Number) -> tuple[Number, Number]:
+def from_embedding(embedded: Number, last: Number, c: Number) -> tuple[Number, Number]:
     """h^-1(g, m) = ((g + m/C)/2, m/C), for one coordinate or an array of them, over any field."""
     return (embedded + last / c) / 2, last / c
 
@@ -225,9 +225,7 @@ class EmbeddedGaussian:
     c: float
     scale: float
 
-    def __init__(
-        self, *, dim: int, mu: Exact, C: Exact | None = None, adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
-    ) -> None:
+    def __init__(self, *, dim: int, mu: Exact, C: Exact | None = None, adjacency: NeighboringRelation) -> None:
         check_adjacency(adjacency)
         self.dim = check_dim(dim)
         self.claim = GaussianDP(check_positive(mu, "mu"))
@@ -242,11 +240,11 @@ class EmbeddedGaussian:
     def embed(self, dataset: ArrayLike) -> Array:
         """g(X) = (2f - n, C n), shape (d + 1,)."""
         records = check_array(dataset, (self.dim,), 0.0, 1.0)
-        return np.append(*h(records.sum(axis=0), float(len(records)), self.c))
+        return np.append(*to_embedding(records.sum(axis=0), float(len(records)), self.c))
 
     def decode(self, noisy: Array) -> Array:
         """h^-1 of noisy embedded sums: (trials, d + 1) -> (trials, d + 1), queries first, then the count."""
-        queries, count = h_inverse(noisy[:, :-1], noisy[:, -1:], self.c)
+        queries, count = from_embedding(noisy[:, :-1], noisy[:, -1:], self.c)
         return np.concatenate([queries, count], axis=1)
 
     def release(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:

@@ -225,7 +225,7 @@ def ellipse_optimum(dim: int, k: int) -> EllipseOptimum:
     return EllipseOptimum(dim=d, nonzero=most, along=along, across=across, active_layers=(j,), weights=(Fraction(1),))
 
 
-def optimum(dim: int, k: int) -> Real:
+def least_ellipse_variance(dim: int, k: int) -> Real:
     """OPT(d, k): the least per-query variance of a 1-GDP Gaussian mechanism under add/remove; divide by mu^2.
 
     The variance of the Count ellipse h(d, k) for k <= khat(d), about (d + sqrt d)/2, and constant in k from there on.

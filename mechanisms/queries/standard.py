@@ -30,7 +30,7 @@ class StandardGaussian(GaussianMechanism):
     Args:
         dim: number of queries d >= 1.
         mu: GDP parameter > 0, exact (int, float, Fraction or decimal string).
-        adjacency: the neighbouring relation of the claim. It does not change sigma here.
+        adjacency: the neighbouring relation of the claim, which changes what is promised; sigma is the same here.
 
     Attributes:
         scale: standard deviation of the noise, in units of one record's contribution to a query.
@@ -38,7 +38,7 @@ class StandardGaussian(GaussianMechanism):
     Raises:
         InvalidValue: dim or mu out of range.
 
-    >>> StandardGaussian(dim=4, mu=1).scale
+    >>> StandardGaussian(dim=4, mu=1, adjacency=ADD_OR_REMOVE_ONE).scale
     2.0
     """
 
@@ -55,14 +55,12 @@ class StandardGaussian(GaussianMechanism):
     calibrations = ("classic", "analytic")
     example = "--dim 3 --mu 1"
 
-    def __init__(self, *, dim: int, mu: Exact, adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE) -> None:
+    def __init__(self, *, dim: int, mu: Exact, adjacency: NeighboringRelation) -> None:
         exact_mu = check_positive(mu, "mu")
         self._set(dim, sqrt_up(Real.of(check_dim(dim) / exact_mu**2)), GaussianDP(exact_mu), adjacency)
 
     @classmethod
-    def classic(
-        cls, *, dim: int, epsilon: Exact, delta: Exact, adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
-    ) -> StandardGaussian:
+    def classic(cls, *, dim: int, epsilon: Exact, delta: Exact, adjacency: NeighboringRelation) -> StandardGaussian:
         """Calibrated by the classic sigma = Delta sqrt(2 ln(1.25/delta))/epsilon (Dwork and Roth 2014, Theorem A.1).
 
         The claim is (epsilon, delta)-DP. The formula is right for epsilon <= 1, and in fact for epsilon <= 3.7868
@@ -72,9 +70,7 @@ class StandardGaussian(GaussianMechanism):
         return cls._calibrated(dim, sigma, ApproximateDP(epsilon, delta), adjacency)
 
     @classmethod
-    def analytic(
-        cls, *, dim: int, epsilon: Exact, delta: Exact, adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
-    ) -> StandardGaussian:
+    def analytic(cls, *, dim: int, epsilon: Exact, delta: Exact, adjacency: NeighboringRelation) -> StandardGaussian:
         """Calibrated by the exact profile: the least sigma that is (epsilon, delta)-DP (Balle, Wang 2018, Thm 8)."""
         sigma = analytic_scale(epsilon, delta, root(check_dim(dim)))
         return cls._calibrated(dim, sigma, ApproximateDP(epsilon, delta), adjacency)

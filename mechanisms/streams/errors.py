@@ -37,11 +37,11 @@ from dpverdict.checks import check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.streams.factorizations import SmoothBinary, own_weight
 from dpverdict.mechanisms.streams.toeplitz import mean_squared_sum, nuclear_sum, squared_sum
-from dpverdict.mechanisms.streams.tree import Digits, best_arity, unit_mean_squared_error
+from dpverdict.mechanisms.streams.tree import TreeDigits, best_arity, unit_mean_squared_error
 from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.gaussian import BallNormal
 
-_BITS = Digits.ordinary(2)
+_BITS = TreeDigits.ordinary(2)
 _LARGEST_GAUSSIAN_ARITY = 64
 
 
@@ -84,7 +84,7 @@ def tree_error(horizon: int, arity: int | Literal["best"], *, digits: str = "off
     """
     checked = check_dim(horizon, "horizon")
     k = best_arity(checked, digits) if arity == "best" else arity
-    system = Digits.ordinary(k) if digits == "ordinary" else Digits.offset(k)
+    system = TreeDigits.ordinary(k) if digits == "ordinary" else TreeDigits.offset(k)
     unit = 2 * system.height(checked) ** 2
     return CounterError(
         name=f"tree k={k}{'' if digits == 'offset' else ', no subtraction'}",
@@ -104,10 +104,10 @@ def gaussian_tree_error(horizon: int, arity: int | Literal["best"]) -> CounterEr
     checked = check_dim(horizon, "horizon")
     if arity == "best":
         arities = range(2, _LARGEST_GAUSSIAN_ARITY + 1)
-        k = min(arities, key=lambda k: _gaussian_tree_mean(Digits.offset(k), checked))
+        k = min(arities, key=lambda k: _gaussian_tree_mean(TreeDigits.offset(k), checked))
     else:
         k = arity
-    system = Digits.offset(k)
+    system = TreeDigits.offset(k)
     height = system.height(checked)
     return CounterError(
         name=f"tree k={k}",
@@ -118,7 +118,7 @@ def gaussian_tree_error(horizon: int, arity: int | Literal["best"]) -> CounterEr
     )
 
 
-def _gaussian_tree_mean(system: Digits, horizon: int) -> Fraction:
+def _gaussian_tree_mean(system: TreeDigits, horizon: int) -> Fraction:
     return unit_mean_squared_error(system, horizon) / (2 * system.height(horizon))
 
 
@@ -207,7 +207,7 @@ def _scaled(noise: Literal["laplace", "gaussian"], sensitivity: Real) -> Fractio
     return 2 * size**2 if noise == "laplace" else size
 
 
-def largest_size(digits: Digits, horizon: int, weight: Callable[[int], Fraction] | None = None) -> Fraction:
+def largest_size(digits: TreeDigits, horizon: int, weight: Callable[[int], Fraction] | None = None) -> Fraction:
     """The largest value over t = 1..T of sum over levels of |digit of t| times the weight of the level (1 if None).
 
     The times up to T are T itself and those that first fall below T's digits at some level, where the digits below are
@@ -304,7 +304,7 @@ def log10(number: Real) -> Real:
     return Real(lambda: number.ball().log() / arb(10).log())
 
 
-def laplace_constant(digits: Digits) -> Real:
+def laplace_constant(digits: TreeDigits) -> Real:
     """2 m/log2(k)^3, where m is the mean of |digit|, under Laplace noise.
 
     It is (k - 1)/log2(k)^3 for ordinary digits, k (1 - k^-2)/(2 log2(k)^3) for symmetric ones and k/(2 log2(k)^3) for
@@ -316,12 +316,12 @@ def laplace_constant(digits: Digits) -> Real:
     return Real(lambda: 2 * ball(mean_digit(digits)) / _log2(digits.arity) ** 3)
 
 
-def gaussian_constant(digits: Digits) -> Real:
+def gaussian_constant(digits: TreeDigits) -> Real:
     """m/log2(k)^2, where m is the mean of |digit|, under Gaussian noise."""
     return Real(lambda: ball(mean_digit(digits)) / _log2(digits.arity) ** 2)
 
 
-def mean_digit(digits: Digits) -> Fraction:
+def mean_digit(digits: TreeDigits) -> Fraction:
     """The mean of |digit| over all k digits: (k - 1)/2, (k - 1/k)/4 or k/4."""
     a, high = digits.subtracted, digits.largest
     return Fraction(a * (a + 1) + high * (high + 1), 2 * digits.arity)

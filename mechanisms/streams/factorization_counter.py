@@ -44,7 +44,7 @@ from dpverdict.mechanisms.streams.state import (
 from dpverdict.mechanisms.streams.toeplitz import SquareRootToeplitz
 from dpverdict.numerics.arrays import Array
 
-Kind = Literal["binary", "honaker", "smooth-binary", "sqrt-toeplitz"]
+FactorizationName = Literal["binary", "honaker", "smooth-binary", "sqrt-toeplitz"]
 
 
 class NoiseStream(Protocol):
@@ -185,7 +185,7 @@ class FactorizationCounter(AdditiveMechanism):
         self,
         *,
         horizon: int,
-        kind: Kind,
+        kind: FactorizationName,
         noise: Literal["laplace", "gaussian"],
         claim: Guarantee | str,
         rng: np.random.Generator | None = None,
@@ -193,7 +193,7 @@ class FactorizationCounter(AdditiveMechanism):
         self.horizon = self.dim = check_dim(horizon, "horizon")
         if kind not in KINDS:
             raise InvalidValue("kind", kind, f"one of {', '.join(KINDS)}", "trees with subtraction are TreeCounter's")
-        self.kind: Kind = kind
+        self.kind: FactorizationName = kind
         self.factorization = KINDS[kind](self.horizon)
         self.claim = parse_guarantee(claim) if isinstance(claim, str) else claim
         scale = _scale(noise, self.claim, self.factorization)

@@ -26,10 +26,10 @@ import numpy as np
 
 from dpverdict.balls import Real
 from dpverdict.mechanisms.streams.sensitivity import Column
-from dpverdict.mechanisms.streams.tree import Digits, TreeNodes, TreeStream
+from dpverdict.mechanisms.streams.tree import TreeDigits, TreeNodes, TreeStream
 from dpverdict.numerics.arrays import Array, Integers
 
-_BITS = Digits.ordinary(2)
+_BITS = TreeDigits.ordinary(2)
 
 
 @final

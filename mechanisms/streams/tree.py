@@ -48,7 +48,7 @@ from dpverdict.numerics.arrays import Array
 
 @final
 @dataclass(frozen=True, slots=True)
-class Digits:
+class TreeDigits:
     """A digit system: base k and the most vertices subtracted on one level.
 
     Args:
@@ -74,12 +74,12 @@ class Digits:
             raise InvalidValue("subtracted", self.subtracted, f"in [0, {self.arity - 2}]", remedy)
 
     @staticmethod
-    def ordinary(arity: int) -> Digits:
+    def ordinary(arity: int) -> TreeDigits:
         """Digits 0..k-1: nothing is subtracted (Definition 3.2)."""
-        return Digits(check_arity(arity), 0)
+        return TreeDigits(check_arity(arity), 0)
 
     @staticmethod
-    def symmetric(arity: int) -> Digits:
+    def symmetric(arity: int) -> TreeDigits:
         """Digits -(k-1)/2..(k-1)/2 for odd k (Definition 3.8).
 
         Raises:
@@ -88,12 +88,12 @@ class Digits:
         if check_arity(arity) % 2 == 0:
             remedy = f"take {arity - 1 if arity > 2 else 3} or {arity + 1}, or offset digits, which any arity has"
             raise InvalidValue("arity", arity, "odd for symmetric digits", remedy)
-        return Digits(arity, (arity - 1) // 2)
+        return TreeDigits(arity, (arity - 1) // 2)
 
     @staticmethod
-    def offset(arity: int) -> Digits:
+    def offset(arity: int) -> TreeDigits:
         """Symmetric digits for odd k, digits -k/2+1..k/2 for even k (Definitions 3.8 and C.1)."""
-        return Digits(check_arity(arity), (arity - 1) // 2)
+        return TreeDigits(check_arity(arity), (arity - 1) // 2)
 
     @property
     def largest(self) -> int:
@@ -197,7 +197,7 @@ class TreeNodes:
     (4, [[1.0, 1.0, 2.0, 3.0]])
     """
 
-    digits: Digits
+    digits: TreeDigits
     horizon: int
 
     @property
@@ -319,7 +319,7 @@ class TreeStream:
 
     def __init__(
         self,
-        digits: Digits,
+        digits: TreeDigits,
         height: int,
         draw: Callable[[], float],
         zero: float,
@@ -376,15 +376,15 @@ class TreeStream:
             self._sums.append(self._sums[-1] + self._draw())
 
 
-SYSTEMS: dict[str, Callable[[int], Digits]] = {
-    "offset": Digits.offset,
-    "symmetric": Digits.symmetric,
-    "ordinary": Digits.ordinary,
+SYSTEMS: dict[str, Callable[[int], TreeDigits]] = {
+    "offset": TreeDigits.offset,
+    "symmetric": TreeDigits.symmetric,
+    "ordinary": TreeDigits.ordinary,
 }
 """The digit systems by name: subtraction for any arity, subtraction for odd arities, no subtraction."""
 
 
-def digit_system(name: object) -> Callable[[int], Digits]:
+def digit_system(name: object) -> Callable[[int], TreeDigits]:
     """The digit system of a name.
 
     Raises:
@@ -395,12 +395,12 @@ def digit_system(name: object) -> Callable[[int], Digits]:
     return SYSTEMS[name]
 
 
-def unit_variance(digits: Digits, horizon: int, time: int) -> Fraction:
+def unit_variance(digits: TreeDigits, horizon: int, time: int) -> Fraction:
     """The variance at a time, for epsilon = 1."""
     return Fraction(2 * digits.height(horizon) ** 2 * digits.size(time))
 
 
-def unit_mean_squared_error(digits: Digits, horizon: int) -> Fraction:
+def unit_mean_squared_error(digits: TreeDigits, horizon: int) -> Fraction:
     """The mean of the variances over t = 1..T, for epsilon = 1; exact for every horizon, full or not.
 
     At the full horizon it is (k - 1) h^3/(1 - k^-h) for ordinary digits (Lemma 3.5), (k - 1/k) h^3/(2 (1 - k^-h)) for
@@ -441,7 +441,7 @@ def best_arity(horizon: int, system: str) -> int:
     return best[1]
 
 
-def _least_arity(make: Callable[[int], Digits], smallest: int, step: int, horizon: int, height: int) -> int:
+def _least_arity(make: Callable[[int], TreeDigits], smallest: int, step: int, horizon: int, height: int) -> int:
     """The least arity whose trees of a height reach the horizon."""
     low, high = 0, 2 * horizon  # an arity of 2 T + 2 reaches it with one level
     while low < high:

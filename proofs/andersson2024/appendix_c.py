@@ -21,7 +21,7 @@ from sympy import Integer, Rational, Symbol, exp
 from dpverdict.balls import Real, ball
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplace
 from dpverdict.mechanisms.streams.errors import laplace_constant
-from dpverdict.mechanisms.streams.tree import Digits, unit_mean_squared_error
+from dpverdict.mechanisms.streams.tree import TreeDigits, unit_mean_squared_error
 from dpverdict.mechanisms.streams.tree import best_arity as best_arity_of
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 from dpverdict.proofs.andersson2024.appendix_a import x, y
@@ -108,7 +108,7 @@ def even_digits(claim: System) -> Findings:
     yield every(
         "the project's digits",
         [case for case in cases if case[0] ** case[1] <= 3000],
-        lambda case: agrees(claim.span, *case, Digits.offset(case[0])),
+        lambda case: agrees(claim.span, *case, TreeDigits.offset(case[0])),
         scope="even k < 20, k^w <= 3000",
         show=show_kw,
     )
@@ -196,7 +196,7 @@ def claim_1(claim: Even) -> Findings:
         "of the counter",
         [(arity, width) for arity in range(2, 80, 2) for width in range(1, 30, 2)],
         lambda case: (
-            unit_mean_squared_error(Digits.offset(case[0]), capacity(OFFSET, *case))
+            unit_mean_squared_error(TreeDigits.offset(case[0]), capacity(OFFSET, *case))
             == claim.error(Fraction(case[0]), case[1])
         ),
         scope="even k < 80, odd h < 30: `TreeCounter`'s closed form",
@@ -264,7 +264,7 @@ EVEN_CONSTANT = Constant(lambda k, log, log2: k * log2**3 / (2 * log**3), 20, "0
 )
 def corollary_c_3(claim: Constant) -> Findings:
     """Claim 1 with h = log(T)/log(k) + O(1); the slope ln k - 3 increases, and is 0 at e^3 = 20.09 only."""
-    yield from best_arity(claim, k * sympy.log(k), laplace_constant, Digits.offset, "all even k")
+    yield from best_arity(claim, k * sympy.log(k), laplace_constant, TreeDigits.offset, "all even k")
     yield positive("the slope increases", sympy.diff(claim.slope(k, sympy.log(k)), k), {k: 2})
 
 
@@ -299,7 +299,7 @@ class Optimal(NamedTuple):
 )
 def even_is_not_best(claim: Optimal) -> Findings:
     """Corollaries 4.9 and C.3; exact errors of the best arities at one T, by the exact search of this project."""
-    first, second = (laplace_constant(Digits.offset(arity)) for arity in (claim.odd, claim.even))
+    first, second = (laplace_constant(TreeDigits.offset(arity)) for arity in (claim.odd, claim.even))
     yield smaller("smallest constants", first, second, scope="k = 19 and k = 20, the best of each parity")
     if claim.exponents:
         yield every(
@@ -313,7 +313,7 @@ def even_is_not_best(claim: Optimal) -> Findings:
 
 def _best_at(exponent: int) -> str:
     even, odd = best_arity_of(2**exponent, "offset"), best_arity_of(2**exponent, "symmetric")
-    errors = [float(unit_mean_squared_error(Digits.offset(arity), 2**exponent)) for arity in (even, odd)]
+    errors = [float(unit_mean_squared_error(TreeDigits.offset(arity), 2**exponent)) for arity in (even, odd)]
     return f"T = 2^{exponent}: {errors[0]:.4f} for k = {even}, {errors[1]:.4f} for k = {odd}"
 
 

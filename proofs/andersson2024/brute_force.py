@@ -34,7 +34,7 @@ from scipy.linalg import eigh_tridiagonal
 
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Real, ball, compare, float_down, float_up, precision
-from dpverdict.mechanisms.streams.tree import Digits, TreeNodes, TreeStream
+from dpverdict.mechanisms.streams.tree import TreeDigits, TreeNodes, TreeStream
 from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.arrays import Array, Integers
 from dpverdict.numerics.gaussian import BallNormal
@@ -204,9 +204,9 @@ class Factors(NamedTuple):
     right: Integers
 
 
-def system_of(span: Span, arity: int) -> Digits:
+def system_of(span: Span, arity: int) -> TreeDigits:
     """The project's digit system with this span."""
-    return Digits.ordinary(arity) if span is ORDINARY else Digits.offset(arity)
+    return TreeDigits.ordinary(arity) if span is ORDINARY else TreeDigits.offset(arity)
 
 
 def factors(instance: Instance, span: Span) -> Factors:
@@ -454,7 +454,11 @@ def symbolic(formula: Formula) -> Expr:
 
 
 def best_arity(
-    claim: Constant, multiplier: Expr, project: Callable[[Digits], Real], digits: Callable[[int], Digits], scope: str
+    claim: Constant,
+    multiplier: Expr,
+    project: Callable[[TreeDigits], Real],
+    digits: Callable[[int], TreeDigits],
+    scope: str,
 ) -> Findings:
     """The derivative's sign, the values beside the best arity, its decimals, and the constant of this project.
 
@@ -469,7 +473,9 @@ def best_arity(
     yield same_constant(claim, project, digits)
 
 
-def same_constant(claim: Constant, project: Callable[[Digits], Real], digits: Callable[[int], Digits]) -> Finding:
+def same_constant(
+    claim: Constant, project: Callable[[TreeDigits], Real], digits: Callable[[int], TreeDigits]
+) -> Finding:
     """The project's constant is the claimed one, to 30 digits, at 12 arities."""
 
     def close(arity: int) -> bool:

@@ -16,7 +16,7 @@ from sympy import Rational, Symbol
 from dpverdict.balls import Real, at_most, ball
 from dpverdict.mechanisms.core.calibration import analytic_scale, classic_scale, l2_scale_real
 from dpverdict.mechanisms.streams.errors import laplace_constant, published_gaussian_constant
-from dpverdict.mechanisms.streams.tree import Digits, best_arity, unit_mean_squared_error
+from dpverdict.mechanisms.streams.tree import TreeDigits, best_arity, unit_mean_squared_error
 from dpverdict.proofs.andersson2024.brute_force import (
     OFFSET,
     ORDINARY,
@@ -60,7 +60,7 @@ def abstract_19(claim: tuple[int, str]) -> Findings:
     arity, bound = claim
 
     def ratio(odd: int) -> Real:
-        first, second = laplace_constant(Digits.symmetric(odd)), published_gaussian_constant()
+        first, second = laplace_constant(TreeDigits.symmetric(odd)), published_gaussian_constant()
         return Real(lambda: first.ball() / second.ball())
 
     yield smaller("below the exponent", ratio(arity), Real.of(bound), scope=f"k = {arity}")
@@ -259,20 +259,20 @@ def theorem_1_1(claim: Theorem11) -> Findings:
     yield every(
         "time",
         [(a, t) for a, _ in full for t in ((a + 1) // 2, 100)],
-        lambda case: run_stack(Digits.symmetric(case[0]), case[1]).drawn[-1] <= claim.drawn(case[0]) * case[1],
+        lambda case: run_stack(TreeDigits.symmetric(case[0]), case[1]).drawn[-1] <= claim.drawn(case[0]) * case[1],
         scope="`TreeStream`, odd k < 20, T = (k+1)/2 and 100: noises drawn",
         show=lambda case: f"k = {case[0]}, T = {case[1]}",
     )
     yield every(
         "space",
         full,
-        lambda case: run_stack(Digits.symmetric(case[0]), capacity(OFFSET, *case)).most <= claim.live(*case),
+        lambda case: run_stack(TreeDigits.symmetric(case[0]), capacity(OFFSET, *case)).most <= claim.live(*case),
         scope="`TreeStream`, odd k < 20, full horizons with k^h <= 3000: noises in use",
         show=show_kw,
     )
     if claim.practical is not None:
         steps = 2**20
-        best = unit_mean_squared_error(Digits.symmetric(best_arity(steps, "symmetric")), steps)
+        best = unit_mean_squared_error(TreeDigits.symmetric(best_arity(steps, "symmetric")), steps)
         practical = claim.practical
         yield not_larger(
             "at T = 2^20",

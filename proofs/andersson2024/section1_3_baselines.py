@@ -18,7 +18,7 @@ from sympy import Integer, Rational, Symbol
 from dpverdict.mechanisms.streams.errors import gaussian_constant
 from dpverdict.mechanisms.streams.factorization_counter import Factorization, FactorizationCounter
 from dpverdict.mechanisms.streams.factorizations import BinaryTree, SmoothBinary, own_weight
-from dpverdict.mechanisms.streams.tree import Digits
+from dpverdict.mechanisms.streams.tree import TreeDigits
 from dpverdict.proofs.andersson2024.brute_force import (
     OFFSET,
     ORDINARY,
@@ -393,7 +393,7 @@ def gaussian_offset(claim: GaussianOffset) -> Findings:
         show=show_kw,
     )
     factor = k * sympy.log(k) * (k**2 - 1) / (k**2 + 1)
-    yield from best_arity(claim.constant, factor, gaussian_constant, Digits.symmetric, "all odd k >= 3")
+    yield from best_arity(claim.constant, factor, gaussian_constant, TreeDigits.symmetric, "all odd k >= 3")
     yield positive_on_box("falling up to 4", lambda a: -claim.constant.slope(a, a.log()), {"k": (3, 4)})
     derivative = sympy.together(sympy.diff(claim.constant.slope(k, sympy.log(k)), k))
     yield positive("the slope increases from 4", derivative, {k: 4})

@@ -16,7 +16,7 @@ import numpy as np
 import sympy
 from sympy import Integer, Symbol
 
-from dpverdict.mechanisms.streams.tree import Digits, unit_mean_squared_error
+from dpverdict.mechanisms.streams.tree import TreeDigits, unit_mean_squared_error
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 from dpverdict.proofs.andersson2024.brute_force import (
     ORDINARY,
@@ -181,7 +181,7 @@ def ordinary_digits(claim: System) -> Findings:
     yield every(
         "the project's digits",
         [case for case in cases if case[0] ** case[1] <= 3000],
-        lambda case: agrees(claim.span, *case, Digits.ordinary(case[0])),
+        lambda case: agrees(claim.span, *case, TreeDigits.ordinary(case[0])),
         scope="k = 2..11, k^w <= 3000",
         show=show_kw,
     )
@@ -192,8 +192,8 @@ def show_kw(case: tuple[int, int]) -> str:
     return f"k = {case[0]}, w = {case[1]}"
 
 
-def agrees(span: Span, arity: int, width: int, digits: Digits) -> bool:
-    """`Digits` has the digits of the span, and writes numbers that it reads back."""
+def agrees(span: Span, arity: int, width: int, digits: TreeDigits) -> bool:
+    """`TreeDigits` has the digits of the span, and writes numbers that it reads back."""
     low, high = span.low(arity), span.high(arity)
     if (digits.subtracted, digits.largest) != (-low, high):
         return False
@@ -350,7 +350,7 @@ def lemma_3_5(error: Formula) -> Findings:
         "of the counter",
         [(arity, width) for arity in range(2, 80) for width in range(1, 30, 2)],
         lambda case: (
-            unit_mean_squared_error(Digits.ordinary(case[0]), case[0] ** case[1] - 1)
+            unit_mean_squared_error(TreeDigits.ordinary(case[0]), case[0] ** case[1] - 1)
             == error(Fraction(case[0]), case[1], 1)
         ),
         scope="k < 80, odd h < 30: `TreeCounter`'s closed form",

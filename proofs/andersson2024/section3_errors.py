@@ -16,7 +16,7 @@ from sympy import Symbol
 
 from dpverdict.balls import Real
 from dpverdict.mechanisms.streams.errors import laplace_constant
-from dpverdict.mechanisms.streams.tree import Digits, TreeStream
+from dpverdict.mechanisms.streams.tree import TreeDigits, TreeStream
 from dpverdict.proofs.andersson2024.brute_force import (
     OFFSET,
     ORDINARY,
@@ -52,7 +52,7 @@ class Costs(NamedTuple):
     most: int
 
 
-def run_stack(digits: Digits, horizon: int) -> Costs:
+def run_stack(digits: TreeDigits, horizon: int) -> Costs:
     """Run `TreeStream` with counted draws."""
     count = [0]
 
@@ -161,7 +161,9 @@ def theorem_3_7(claim: Theorem37) -> Findings:
         3 * (k - 1),
         scope="all k >= 2, all T -> infinity",
     )
-    yield from best_arity(claim.constant, k * (k - 1) * sympy.log(k), laplace_constant, Digits.ordinary, "all k >= 2")
+    yield from best_arity(
+        claim.constant, k * (k - 1) * sympy.log(k), laplace_constant, TreeDigits.ordinary, "all k >= 2"
+    )
     slope = claim.constant.slope(k, sympy.log(k))
     yield identity("the slope is convex", sympy.diff(slope, k, 2), 1 / k, scope="all k > 0")
     at_two = Real(lambda: claim.constant.slope(Real.of(2).ball(), Real.of(2).ball().log()))
@@ -171,7 +173,7 @@ def theorem_3_7(claim: Theorem37) -> Findings:
         "noises drawn in T steps",
         cases,
         lambda case: (
-            run_stack(Digits.ordinary(case[0]), case[1]).drawn[-1]
+            run_stack(TreeDigits.ordinary(case[0]), case[1]).drawn[-1]
             == claim.drawn(case[0], least_height(ORDINARY, *case), case[1])
         ),
         scope="5 arities, T <= 1000: `TreeStream`",
@@ -182,7 +184,7 @@ def theorem_3_7(claim: Theorem37) -> Findings:
         "noises in use",
         full,
         lambda case: (
-            run_stack(Digits.ordinary(case[0]), case[0] ** case[1] - 1).most
+            run_stack(TreeDigits.ordinary(case[0]), case[0] ** case[1] - 1).most
             == claim.live(*case, case[0] ** case[1] - 1)
         ),
         scope="attained at 5 full horizons; for all: each of h digits is at most k - 1",
@@ -244,7 +246,7 @@ def offset_digits(claim: System) -> Findings:
     yield every(
         "the project's digits",
         [case for case in cases if case[0] ** case[1] <= 3000],
-        lambda case: agrees(claim.span, *case, Digits.symmetric(case[0])),
+        lambda case: agrees(claim.span, *case, TreeDigits.symmetric(case[0])),
         scope="odd k < 20, k^w <= 3000",
         show=show_kw,
     )
@@ -302,8 +304,8 @@ def heights(claim: Heights) -> Findings:
         lambda case: (
             max(ceil_log(case[0], claim.symmetric(case[1])), 1)
             == ceil_log(case[0], 2 * case[1] + 1)
-            == Digits.symmetric(case[0]).height(case[1])
-            and (case[0] ** Digits.symmetric(case[0]).height(case[1]) - 1) // 2 >= case[1]
+            == TreeDigits.symmetric(case[0]).height(case[1])
+            and (case[0] ** TreeDigits.symmetric(case[0]).height(case[1]) - 1) // 2 >= case[1]
         ),
         scope="all odd k, T by parity; odd k < 60, every T <= 1e30 by the jumps",
         show=lambda case: f"k = {case[0]}, T = {case[1]}",
@@ -311,7 +313,7 @@ def heights(claim: Heights) -> Findings:
     yield every(
         "ordinary digits",
         [(arity, horizon) for arity in range(2, 60) for horizon in jumps(arity, 10**30)],
-        lambda case: max(ceil_log(case[0], claim.ordinary(case[1])), 1) == Digits.ordinary(case[0]).height(case[1]),
+        lambda case: max(ceil_log(case[0], claim.ordinary(case[1])), 1) == TreeDigits.ordinary(case[0]).height(case[1]),
         scope="k < 60, every T <= 1e30 by the jumps",
         show=lambda case: f"k = {case[0]}, T = {case[1]}",
     )
@@ -332,7 +334,7 @@ def heights(claim: Heights) -> Findings:
     ),
 )
 def worst_level(claim: tuple[Callable[[int], int], Callable[[int], int]]) -> Findings:
-    """The largest |digit| that any time uses, and what `Digits` allows."""
+    """The largest |digit| that any time uses, and what `TreeDigits` allows."""
     without, with_subtraction = claim
     for name, span, most in (
         ("without subtraction", ORDINARY, without),

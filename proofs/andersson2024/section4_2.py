@@ -18,7 +18,7 @@ from sympy import Symbol
 from dpverdict.balls import Real
 from dpverdict.mechanisms.streams.errors import laplace_constant
 from dpverdict.mechanisms.streams.factorizations import Honaker, SmoothBinary
-from dpverdict.mechanisms.streams.tree import Digits, TreeNodes, repunit, unit_mean_squared_error
+from dpverdict.mechanisms.streams.tree import TreeDigits, TreeNodes, repunit, unit_mean_squared_error
 from dpverdict.mechanisms.streams.tree import best_arity as best_arity_of
 from dpverdict.proofs.andersson2024.brute_force import (
     OFFSET,
@@ -81,7 +81,7 @@ def lemma_4_7(error: Formula) -> Findings:
         "of the counter",
         [(arity, width) for arity in range(3, 80, 2) for width in range(1, 30)],
         lambda case: (
-            unit_mean_squared_error(Digits.symmetric(case[0]), (case[0] ** case[1] - 1) // 2)
+            unit_mean_squared_error(TreeDigits.symmetric(case[0]), (case[0] ** case[1] - 1) // 2)
             == error(Fraction(case[0]), case[1], 1)
         ),
         scope="odd k < 80, h < 30: `TreeCounter`'s closed form",
@@ -186,7 +186,7 @@ def corollary_4_9(claim: Constant) -> Findings:
         scope="all odd k, T = (k^h - 1)/2, log(2T + 1)",
     )
     factor = k * sympy.log(k) * (k**2 - 1) / (k**2 + 1)
-    yield from best_arity(claim, factor, laplace_constant, Digits.symmetric, "all odd k >= 3")
+    yield from best_arity(claim, factor, laplace_constant, TreeDigits.symmetric, "all odd k >= 3")
     yield positive_on_box("falling up to 4", lambda a: -claim.slope(a, a.log()), {"k": (3, 4)})
     derivative = sympy.together(sympy.diff(claim.slope(k, sympy.log(k)), k))
     yield positive("the slope increases from 4", derivative, {k: 4})
@@ -238,7 +238,7 @@ def corollary_4_9_ratio(claim: Ratio) -> Findings:
         yield smaller(name, Real.of(factor), _over(theirs), scope="leading constants, k = 19")
     if claim.exponent is not None:
         horizon = 2**claim.exponent - 1
-        ours = unit_mean_squared_error(Digits.symmetric(best_arity_of(horizon, "symmetric")), horizon)
+        ours = unit_mean_squared_error(TreeDigits.symmetric(best_arity_of(horizon, "symmetric")), horizon)
         scope = f"T = 2^{claim.exponent} - 1, the best odd arity"
         honaker = 2 * claim.exponent**2 * rational(Honaker(horizon).mean_row_squared())
         yield smaller("Honaker's error", Real.of(claim.honaker), Real.of(honaker / ours), scope=scope)
@@ -384,7 +384,7 @@ def lemma_4_12(claim: Space) -> Findings:
         "attained in the stack",
         stack,
         lambda case: (
-            run_stack(Digits.offset(case.arity), case.horizon).most == claim.live(case.arity, case.height(OFFSET))
+            run_stack(TreeDigits.offset(case.arity), case.horizon).most == claim.live(case.arity, case.height(OFFSET))
         ),
         scope=f"`TreeStream` at {len(stack)} full horizons, k = 19, T = 65160 among them",
     )
@@ -479,7 +479,9 @@ def lemma_4_14(claim: Time) -> Findings:
     yield every(
         "the project's number of vertices",
         cases,
-        lambda case: TreeNodes(Digits.offset(case[0]), capacity(OFFSET, *case)).size == claim.full * _drawn(case)[-1],
+        lambda case: (
+            TreeNodes(TreeDigits.offset(case[0]), capacity(OFFSET, *case)).size == claim.full * _drawn(case)[-1]
+        ),
         scope="k = 2..19, k^h <= 30000",
         show=show_kw,
     )
@@ -498,10 +500,10 @@ _RUNS: dict[tuple[int, int], list[int]] = {}
 def _drawn(case: tuple[int, int]) -> list[int]:
     """Noises drawn up to every t, from one run; kept, since it depends on no claim."""
     if case not in _RUNS:
-        _RUNS[case] = run_stack(Digits.offset(case[0]), capacity(OFFSET, *case)).drawn
+        _RUNS[case] = run_stack(TreeDigits.offset(case[0]), capacity(OFFSET, *case)).drawn
     return _RUNS[case]
 
 
 def _flips(arity: int, width: int) -> int:
     """How many digits change while t goes from 0 to the full horizon: at each level, the time cut there steps on."""
-    return sum(Digits.offset(arity).cut(capacity(OFFSET, arity, width), level) for level in range(width))
+    return sum(TreeDigits.offset(arity).cut(capacity(OFFSET, arity, width), level) for level in range(width))

@@ -16,7 +16,7 @@ from sympy import Integer, Rational, Symbol, sqrt
 from dpverdict.balls import Real, at_most, ball, compare
 from dpverdict.mechanisms.streams.errors import laplace_constant, published_gaussian_constant
 from dpverdict.mechanisms.streams.toeplitz import SquareRootToeplitz, coefficient, squared_sum
-from dpverdict.mechanisms.streams.tree import Digits, unit_mean_squared_error
+from dpverdict.mechanisms.streams.tree import TreeDigits, unit_mean_squared_error
 from dpverdict.proofs.andersson2024.brute_force import DELTAS, PAPER, certainly_below, gaussian_delta
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
 from dpverdict.proofs.checks.identities import identity, nonnegative
@@ -292,7 +292,7 @@ EXPONENT = Exponent(19, Fraction(1), "0.124", "0.135", "0.9156953", "0.92")
 )
 def theorem_1_2(claim: Exponent) -> Findings:
     """Ratios of the leading constants, enclosed by balls."""
-    first = laplace_constant(Digits.symmetric(claim.arity))
+    first = laplace_constant(TreeDigits.symmetric(claim.arity))
     second = Real(lambda: published_gaussian_constant().ball() * ball(claim.share))
     ratio = Real(lambda: first.ball() / second.ball())
     yield rounds_to("C1", first, claim.first, scope=f"k = {claim.arity}")
@@ -359,7 +359,7 @@ _KEPT: dict[int, Real] = {}
 def _ratio(time: int) -> Real:
     """The published bound at delta = T^-0.92, eps = 1, over the error of Algorithm 2 with k = 19."""
     if time not in _KEPT:
-        error = unit_mean_squared_error(Digits.symmetric(19), time)
+        error = unit_mean_squared_error(TreeDigits.symmetric(19), time)
 
         def value() -> arb:
             log_delta = ball("-0.92") * arb(time).log()

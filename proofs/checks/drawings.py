@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from dpverdict.audit.reports.drawing import CLAIM, EXACT, FAINT, draw_svg
-from dpverdict.mechanisms.queries.count_ellipse import optimum
+from dpverdict.mechanisms.queries.count_ellipse import least_ellipse_variance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def formula_svg(formula: str) -> str:
 def optimum_figure() -> str:
     """d (Algorithm 1 - OPT(d, d)) for d = 1..120, below 1/4: an inline SVG."""
     dims = list(range(1, 121))
-    gaps = [dim * ((dim**0.5 + 1) ** 2 / 4 - optimum(dim, dim).nearest()) for dim in dims]
+    gaps = [dim * ((dim**0.5 + 1) ** 2 / 4 - least_ellipse_variance(dim, dim).nearest()) for dim in dims]
 
     def draw(axes: Axes) -> None:
         axes.vlines(dims, 0, gaps, color=EXACT, linewidth=1.6, label="d (Algorithm 1 - OPT)")
@@ -63,7 +63,7 @@ def density_figure() -> str:
     """Variances at d = 1000 over the density k, relative to the standard mechanism: an inline SVG."""
     dim = 1000
     density = [1, *range(10, dim + 1, 10)]
-    best = [optimum(dim, k).nearest() / k for k in density]
+    best = [least_ellipse_variance(dim, k).nearest() / k for k in density]
     ours = (dim**0.5 + 1) ** 2 / 4
 
     def draw(axes: Axes) -> None:
@@ -97,7 +97,7 @@ def _table(caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]])
 def optimum_curve_figure() -> str:
     """The variance of a query over d: the optimum and Algorithm 1, relative to the standard mechanism's d."""
     dims = list(range(1, 41))
-    best = [optimum(dim, dim).nearest() / dim for dim in dims]
+    best = [least_ellipse_variance(dim, dim).nearest() / dim for dim in dims]
     ours = [(dim**0.5 + 1) ** 2 / (4 * dim) for dim in dims]
 
     def draw(axes: Axes) -> None:
@@ -113,7 +113,7 @@ def optimum_curve_figure() -> str:
     )
     drawing = draw_svg(draw, title="The optimum and Algorithm 1", description=words, name="new_results-optimum")
     rows = [
-        (str(dim), f"{optimum(dim, dim).nearest():.6f}", f"{(dim**0.5 + 1) ** 2 / 4:.6f}")
+        (str(dim), f"{least_ellipse_variance(dim, dim).nearest():.6f}", f"{(dim**0.5 + 1) ** 2 / 4:.6f}")
         for dim in (1, 2, 3, 4, 5, 8, 9, 10, 16, 100)
     ]
     return drawing + _table("Variance of a query at mu = 1", ("d", "OPT(d, d)", "Algorithm 1"), rows)

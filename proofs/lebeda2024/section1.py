@@ -12,7 +12,7 @@ from sympy import Integer, Rational, Symbol, sqrt
 
 from dpverdict.balls import Real, compare
 from dpverdict.mechanisms.core.calibration import family_variances
-from dpverdict.mechanisms.queries.count_ellipse import optimum
+from dpverdict.mechanisms.queries.count_ellipse import least_ellipse_variance
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
@@ -178,9 +178,11 @@ def half_the_noise(claim: tuple[Formula, int]) -> Findings:
     yield every(
         "below what a mechanism attains",
         range(1, 101),
-        lambda dim: compare(Real.of(Fraction(str(bound(Rational(dim))))), optimum(dim, dim)) != 1,
+        lambda dim: compare(Real.of(Fraction(str(bound(Rational(dim))))), least_ellipse_variance(dim, dim)) != 1,
         scope="d <= 100",
-        show=lambda dim: f"d = {dim}: {bound(Rational(dim))} against OPT = {optimum(dim, dim).nearest():.6f}",
+        show=lambda dim: (
+            f"d = {dim}: {bound(Rational(dim))} against OPT = {least_ellipse_variance(dim, dim).nearest():.6f}"
+        ),
     )
 
 

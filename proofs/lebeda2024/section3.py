@@ -19,7 +19,7 @@ from sympy import Integer, Matrix, Rational, eye, sqrt, symbols
 from dpverdict.audit.statistics.proportions import proportion_lower
 from dpverdict.balls import precision
 from dpverdict.mechanisms.core.calibration import family_scales, family_variances, root
-from dpverdict.mechanisms.queries.correlated import h, h_inverse, pulled_back_covariance
+from dpverdict.mechanisms.queries.correlated import from_embedding, pulled_back_covariance, to_embedding
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
 from dpverdict.proofs.checks.outcome import Finding, Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
@@ -94,7 +94,7 @@ def lemma_3_1(variance: Formula) -> Findings:
 def lemma_3_2(square: Formula) -> Findings:
     """A coordinate 2x - 1 has the square 1 - 4x(1-x), and the last one is C: d + C^2 - |x^|^2 = 4 e, 0 iff x is
     binary."""
-    coordinate, last = h(x, Integer(1), C)
+    coordinate, last = to_embedding(x, Integer(1), C)
     constant = sympy.expand(coordinate**2 + 4 * x * (1 - x))  # 1, so the squares add up to d - 4 e
     norm = d * constant - 4 * e + last**2
     yield identity("defect of a record", square(d, C) - norm, 4 * e, scope="all d, C > 0, all x in [0,1]^d")
@@ -134,13 +134,13 @@ def lemma_3_3(variance: Formula) -> Findings:
     printed=lambda g, last, C: (g - last / C) / 2,
     corrected=Reading(
         "f(X)_i = (g(X)_i + g(X)_(d+1)/C)/2, as in the proof of Lemma 3.4",
-        h_inverse_query := (lambda g, last, C: h_inverse(g, last, C)[0]),
+        h_inverse_query := (lambda g, last, C: from_embedding(g, last, C)[0]),
     ),
     planted=(Plant("recovers the query", "without the division by C", lambda g, last, C: (g + last) / 2),),
 )
 def recover(formula: Formula) -> Findings:
     """g_i = 2 f_i - n and g_(d+1) = C n: the count must be added back, not subtracted."""
-    yield identity("recovers the query", formula(*h(f, n, C), C), f)
+    yield identity("recovers the query", formula(*to_embedding(f, n, C), C), f)
 
 
 f, n = symbols("f n", real=True)
@@ -154,7 +154,7 @@ class Bijection(NamedTuple):
     determinant: Formula
 
 
-H = Bijection(lambda d: d + 1, h, lambda d, c: 2**d * c)
+H = Bijection(lambda d: d + 1, to_embedding, lambda d, c: 2**d * c)
 
 
 def bijection(claim: Bijection) -> Findings:
@@ -172,7 +172,7 @@ def bijection(claim: Bijection) -> Findings:
     law = matrix * covariance * matrix.T
     yield identity("covariances agree", law, (d + C**2) / mu**2 * eye(3), scope=every_d)
     g, last = claim.map(f, n, C)
-    back = h_inverse(g, last, C)
+    back = from_embedding(g, last, C)
     yield identity("h has an inverse", Matrix(back), Matrix([f, n]), scope=every_d)
     yield identity(
         "determinant",

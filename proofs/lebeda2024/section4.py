@@ -17,7 +17,7 @@ from sympy import Integer, Matrix, Rational, sqrt
 
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.mechanisms.core.noise import shared_noise_form
-from dpverdict.mechanisms.queries.correlated import h, pulled_back_covariance, squared_sensitivity
+from dpverdict.mechanisms.queries.correlated import pulled_back_covariance, squared_sensitivity, to_embedding
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
@@ -300,7 +300,7 @@ def _statistic(record: Row, rows: int, dim: int) -> Row:
 )
 def lemma_4_2_step(norm: Formula) -> Findings:
     """Two records of one row: every coordinate 2x - 1 moves by at most 2, the last one not at all."""
-    move = h(x, Integer(1), C)[0].subs(x, 1) - h(x, Integer(1), C)[0].subs(x, 0)
+    move = to_embedding(x, Integer(1), C)[0].subs(x, 1) - to_embedding(x, Integer(1), C)[0].subs(x, 0)
     yield identity("equal to 2 sqrt d", norm(d), 2 * sqrt(d), scope="all d >= 1")
     yield identity("norm of the difference", norm(d) ** 2, d * move**2, scope="all d >= 1")
 

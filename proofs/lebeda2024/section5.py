@@ -9,7 +9,7 @@ from sympy import Integer, Matrix, Rational, Symbol, eye, sqrt
 
 from dpverdict.mechanisms.core.calibration import family_variances
 from dpverdict.mechanisms.core.noise import shared_noise_form
-from dpverdict.mechanisms.queries.correlated import h, h_inverse
+from dpverdict.mechanisms.queries.correlated import from_embedding, to_embedding
 from dpverdict.proofs.checks.identities import identity, positive
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
@@ -125,10 +125,10 @@ def laplace(claim: Laplace) -> Findings:
     V(C) = (d + C)^2 (1 + 1/C^2)/2 in units of 1/eps^2; V(C) - V(c) at d = c^3 has the factor (C - c)^2.
     """
     c = Symbol("c", positive=True)
-    coordinate, last = h(x, Integer(1), C)
+    coordinate, last = to_embedding(x, Integer(1), C)
     ends = [sympy.Abs(coordinate.subs(x, end)) for end in (0, 1)]
     scale = d * max(ends) + last
-    query = Matrix([h_inverse(Symbol("g"), Symbol("m"), C)[0]]).jacobian([Symbol("g"), Symbol("m")])
+    query = Matrix([from_embedding(Symbol("g"), Symbol("m"), C)[0]]).jacobian([Symbol("g"), Symbol("m")])
     variance = (query * query.T)[0, 0] * 2 * scale**2
     at = sympy.cancel(variance.subs(d, c**3))
     best = sympy.cancel(at.subs(C, claim.constant(c)))

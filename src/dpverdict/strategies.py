@@ -120,7 +120,7 @@ def mechanisms(max_dim: int = 8) -> st.SearchStrategy[AdditiveMechanism]:
     dims = st.integers(1, max_dim)
     bounds = st.lists(decimals(), min_size=1, max_size=max_dim)
     return st.one_of(
-        st.builds(lambda dim, mu: StandardGaussian(dim=dim, mu=mu), dims, decimals()),
+        st.builds(lambda dim, mu: StandardGaussian(dim=dim, mu=mu, adjacency=ADD_OR_REMOVE_ONE), dims, decimals()),
         st.builds(lambda dim, mu: CorrelatedGaussian(dim=dim, mu=mu), dims, decimals()),
         st.builds(lambda limits, mu: EllipticalGaussian(bounds=limits, mu=mu), bounds, decimals()),
     )

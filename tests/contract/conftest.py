@@ -25,7 +25,9 @@ DIMS = (1, 2, 3, 5, 100)
 KINDS: dict[str, Callable[[int], GaussianMechanism]] = {
     "standard": lambda d: StandardGaussian(dim=d, mu="0.3", adjacency=ADD_OR_REMOVE_ONE),
     "standard, replace": lambda d: StandardGaussian(dim=d, mu="2.7", adjacency=REPLACE_ONE),
-    "standard, analytic": lambda d: StandardGaussian.analytic(dim=d, epsilon=1, delta="1e-6"),
+    "standard, analytic": lambda d: StandardGaussian.analytic(
+        dim=d, epsilon=1, delta="1e-6", adjacency=ADD_OR_REMOVE_ONE
+    ),
     "correlated": lambda d: CorrelatedGaussian(dim=d, mu="0.7"),
     "correlated, C": lambda d: CorrelatedGaussian(dim=d, mu="1.3", C="0.37"),
     "correlated, withheld": lambda d: CorrelatedGaussian(dim=d, mu=1, count="withheld"),

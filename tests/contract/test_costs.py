@@ -99,7 +99,7 @@ class CountingDraws:
     [
         (CorrelatedGaussian(dim=1000, mu=1), 1001),
         (CorrelatedGaussian(dim=1000, mu=1, count="withheld"), 1001),
-        (StandardGaussian(dim=1000, mu=1), 1000),
+        (StandardGaussian(dim=1000, mu=1, adjacency=ADD_OR_REMOVE_ONE), 1000),
         (GroupedGaussian(groups=3, dim=1000, mu=1, adjacency=ADD_OR_REMOVE_ONE), 3003),
         (EllipticalGaussian(bounds=1, dim=1000, mu=1), 1000),
     ],

@@ -51,7 +51,9 @@ Build = Callable[[], Any]
 
 MECHANISMS: dict[str, Build] = {
     "standard-gaussian": lambda: StandardGaussian(dim=3, mu=1, adjacency=REPLACE_ONE),
-    "standard-gaussian, analytic": lambda: StandardGaussian.analytic(dim=3, epsilon=1, delta="1e-2"),
+    "standard-gaussian, analytic": lambda: StandardGaussian.analytic(
+        dim=3, epsilon=1, delta="1e-2", adjacency=ADD_OR_REMOVE_ONE
+    ),
     "correlated-gaussian": lambda: CorrelatedGaussian(dim=4, mu=1),
     "correlated-gaussian, withheld": lambda: CorrelatedGaussian(dim=3, mu=1, count="withheld"),
     "correlated-gaussian, estimated": lambda: CorrelatedGaussian(dim=3, mu=1, count="estimated", size_estimate=10),

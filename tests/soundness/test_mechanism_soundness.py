@@ -189,8 +189,8 @@ def test_a_pure_claim_is_never_certified(
 
 @given(dims, st.sampled_from(["0.1", "1", "3"]), st.sampled_from(["1e-2", "1e-6", "1e-12"]))
 def test_calibrated_mechanisms_keep_the_claim_they_are_calibrated_to(d: int, epsilon: str, delta: str) -> None:
-    analytic = StandardGaussian.analytic(dim=d, epsilon=epsilon, delta=delta)
-    classic = StandardGaussian.classic(dim=d, epsilon=epsilon, delta=delta)
+    analytic = StandardGaussian.analytic(dim=d, epsilon=epsilon, delta=delta, adjacency=ADD_OR_REMOVE_ONE)
+    classic = StandardGaussian.classic(dim=d, epsilon=epsilon, delta=delta, adjacency=ADD_OR_REMOVE_ONE)
     assert certify(analytic).status is Status.CERTIFIED
     assert certify(classic).status is Status.CERTIFIED
     assert analytic.scale <= classic.scale
@@ -200,4 +200,7 @@ def test_calibrated_mechanisms_keep_the_claim_they_are_calibrated_to(d: int, eps
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(4, "0.9"), (5, "0.5"), (8, "1e-3"), (20, "1e-6")])
 def test_the_classic_calibration_is_refuted_where_it_fails(epsilon: int, delta: str) -> None:
-    assert certify(StandardGaussian.classic(dim=3, epsilon=epsilon, delta=delta)).status is Status.REFUTED
+    assert (
+        certify(StandardGaussian.classic(dim=3, epsilon=epsilon, delta=delta, adjacency=ADD_OR_REMOVE_ONE)).status
+        is Status.REFUTED
+    )

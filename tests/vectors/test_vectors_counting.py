@@ -23,7 +23,7 @@ from dpverdict.mechanisms.streams.errors import (
 )
 from dpverdict.mechanisms.streams.factorization_counter import KINDS, Factorization, FactorizationCounter
 from dpverdict.mechanisms.streams.factorizations import SmoothBinary
-from dpverdict.mechanisms.streams.tree import Digits, best_arity, unit_mean_squared_error
+from dpverdict.mechanisms.streams.tree import TreeDigits, best_arity, unit_mean_squared_error
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 HERE = Path(__file__).parent
@@ -55,7 +55,7 @@ def agrees(value: Real, case: Case) -> bool:
 
 # mean squared errors --------------------------------------------------------------------------------------------------
 
-SYSTEMS: dict[str, Callable[[int], Digits]] = {"kary": Digits.ordinary, "offset": Digits.offset}
+SYSTEMS: dict[str, Callable[[int], TreeDigits]] = {"kary": TreeDigits.ordinary, "offset": TreeDigits.offset}
 NAMES = {"binary": "binary", "honaker": "honaker", "smooth_binary": "smooth-binary", "sqrt_toeplitz": "sqrt-toeplitz"}
 
 
@@ -136,9 +136,9 @@ def test_the_table_of_errors_and_best_arities(row: tuple[float, ...]) -> None:
         assert printed(2 * sensitivity**2 * mean, decimal)
     assert best_arity(horizon, "ordinary") == plain_arity
     assert best_arity(horizon, "symmetric") == odd_arity
-    assert printed(unit_mean_squared_error(Digits.ordinary(int(plain_arity)), horizon), plain)
-    assert printed(unit_mean_squared_error(Digits.symmetric(int(odd_arity)), horizon), odd)
-    assert printed(unit_mean_squared_error(Digits.offset(int(even_arity)), horizon), even)
+    assert printed(unit_mean_squared_error(TreeDigits.ordinary(int(plain_arity)), horizon), plain)
+    assert printed(unit_mean_squared_error(TreeDigits.symmetric(int(odd_arity)), horizon), odd)
+    assert printed(unit_mean_squared_error(TreeDigits.offset(int(even_arity)), horizon), even)
     assert best_arity(horizon, "offset") == (odd_arity if odd < even else even_arity)
 
 
@@ -158,7 +158,7 @@ def test_the_table_of_errors_under_gaussian_noise(row: tuple[float, ...]) -> Non
     for name, decimal in named:
         parameters = {"mechanism": name, "noise": "gaussian", "T": horizon, "output": "mse"}
         assert printed(factorization_value(parameters).nearest(), decimal)
-    digits = Digits.offset(int(arity))
+    digits = TreeDigits.offset(int(arity))
     assert printed(unit_mean_squared_error(digits, horizon) / (2 * digits.height(horizon)), offset)
 
 
@@ -188,17 +188,17 @@ def over(top: Real, bottom: Real) -> Real:
 
 
 CONSTANTS: dict[str, Callable[[int], Real]] = {
-    "kary": lambda k: laplace_constant(Digits.ordinary(k)),
-    "offset_odd": lambda k: laplace_constant(Digits.symmetric(k)),
-    "offset_even": lambda k: laplace_constant(Digits.offset(k)),
-    "gaussian_kary": lambda k: gaussian_constant(Digits.ordinary(k)),
-    "gaussian_offset_odd": lambda k: gaussian_constant(Digits.symmetric(k)),
-    "delta_exponent": lambda k: over(laplace_constant(Digits.symmetric(k)), published_gaussian_constant()),
+    "kary": lambda k: laplace_constant(TreeDigits.ordinary(k)),
+    "offset_odd": lambda k: laplace_constant(TreeDigits.symmetric(k)),
+    "offset_even": lambda k: laplace_constant(TreeDigits.offset(k)),
+    "gaussian_kary": lambda k: gaussian_constant(TreeDigits.ordinary(k)),
+    "gaussian_offset_odd": lambda k: gaussian_constant(TreeDigits.symmetric(k)),
+    "delta_exponent": lambda k: over(laplace_constant(TreeDigits.symmetric(k)), published_gaussian_constant()),
     "delta_exponent_classic": lambda k: Real(
-        lambda: 2 * laplace_constant(Digits.symmetric(k)).ball() / published_gaussian_constant().ball()
+        lambda: 2 * laplace_constant(TreeDigits.symmetric(k)).ball() / published_gaussian_constant().ball()
     ),
-    "honaker_over_offset": lambda k: over(Real.of("1/2"), laplace_constant(Digits.symmetric(k))),
-    "smooth_over_offset": lambda k: over(Real.of("1/4"), laplace_constant(Digits.symmetric(k))),
+    "honaker_over_offset": lambda k: over(Real.of("1/2"), laplace_constant(TreeDigits.symmetric(k))),
+    "smooth_over_offset": lambda k: over(Real.of("1/4"), laplace_constant(TreeDigits.symmetric(k))),
     "huu_constant": lambda k: published_gaussian_constant(),
     "sqrt_toeplitz": lambda k: square_root_constant(),
 }
@@ -225,7 +225,7 @@ def test_constants_reproduce_the_oracle_to_forty_digits(case: Case) -> None:
 def test_the_constants_have_thirty_digits() -> None:
     with precision(BITS):
         for k, digits in ((17, "0.124037246863564144061019097424"), (19, "0.123591217959871101041849636728")):
-            assert abs(laplace_constant(Digits.offset(k)).ball() - ball(digits)) < arb("1e-30")
+            assert abs(laplace_constant(TreeDigits.offset(k)).ball() - ball(digits)) < arb("1e-30")
 
 
 # Laplace noise from l1 and l2 sensitivities ---------------------------------------------------------------------------

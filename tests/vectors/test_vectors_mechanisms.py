@@ -194,7 +194,7 @@ def mechanism_of(p: Case) -> GaussianMechanism | None:
         count: Any = "released" if variant == "with_n" else "withheld"  # a Literal
         return CorrelatedGaussian(dim=d, mu=p["mu"], count=count, **c)
     if variant == "standard":
-        return StandardGaussian(dim=d, mu=p["mu"])
+        return StandardGaussian(dim=d, mu=p["mu"], adjacency=ADD_OR_REMOVE_ONE)
     if variant == "public_n":
         return CorrelatedGaussian(dim=d, mu=p["mu"], count="estimated", size_estimate=0)
     if variant == "with_n_replace":

@@ -16,7 +16,7 @@ from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Enclosure, Real, ball, precision
 from dpverdict.mechanisms.core.calibration import analytic_scale, concentrated_scale
 from dpverdict.mechanisms.streams.toeplitz import SquareRootToeplitz, coefficient, mean_squared_sum, squared_sum
-from dpverdict.mechanisms.streams.tree import Digits, unit_mean_squared_error
+from dpverdict.mechanisms.streams.tree import TreeDigits, unit_mean_squared_error
 from dpverdict.numerics import gaussian as gaussian_balls
 from dpverdict.proofs.checks.boxes import rounds_to
 from dpverdict.proofs.checks.identities import Expr, identity
@@ -389,7 +389,7 @@ def thresholds(claim: Thresholds) -> Findings:
 
 
 def _log_thresholds(horizon: int, arity: int, constant: Fraction) -> tuple[Real, Real, Real]:
-    ours = unit_mean_squared_error(Digits.offset(arity), horizon)
+    ours = unit_mean_squared_error(TreeDigits.offset(arity), horizon)
     root = SquareRootToeplitz(horizon)
 
     def theirs() -> arb:

@@ -11,7 +11,7 @@ from flint import fmpz_mat
 from sympy import Symbol
 
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
-from dpverdict.mechanisms.streams.tree import Digits, TreeNodes
+from dpverdict.mechanisms.streams.tree import TreeDigits, TreeNodes
 from dpverdict.proofs.checks.identities import identity, nonnegative
 from dpverdict.proofs.checks.outcome import Findings, Method
 from dpverdict.proofs.checks.statement import Formula, Plant, result
@@ -35,7 +35,7 @@ def used(digits: list[int], arity: int) -> list[tuple[Vertex, int]]:
 
 def all_used(arity: int, height: int) -> set[Vertex]:
     """Every vertex used at some time of the full horizon."""
-    digits = Digits.offset(arity)
+    digits = TreeDigits.offset(arity)
     horizon = digits.capacity(height)
     return {vertex for t in range(1, horizon + 1) for vertex, _ in used(digits.encode(t, height), arity)}
 
@@ -81,11 +81,11 @@ def middle_children(claim: Middle) -> Findings:
         vertices, k = all_used(*case), case[0]
         return all(
             sum((level, (item - 1) // k**level + 1) in vertices for level in range(case[1])) == counted(case, item)
-            for item in range(1, Digits.offset(k).capacity(case[1]) + 1)
+            for item in range(1, TreeDigits.offset(k).capacity(case[1]) + 1)
         )
 
     def own(case: tuple[int, int]) -> bool:
-        digits = Digits.offset(case[0])
+        digits = TreeDigits.offset(case[0])
         nodes = TreeNodes(digits, digits.capacity(case[1]))
         return all(nodes.paths(item) == counted(case, item) for item in range(1, nodes.horizon + 1))
 
@@ -108,7 +108,7 @@ SQUARE = Square(1, lambda h: h, lambda h, epsilon: epsilon / h)
 
 def decoder(arity: int, height: int) -> list[list[int]]:
     """L: times by used vertices, with the signs, at the full horizon."""
-    digits = Digits.offset(arity)
+    digits = TreeDigits.offset(arity)
     rows = [dict(used(digits.encode(t, height), arity)) for t in range(1, digits.capacity(height) + 1)]
     columns = sorted({vertex for row in rows for vertex in row})
     return [[row.get(vertex, 0) for vertex in columns] for row in rows]
@@ -263,7 +263,7 @@ def writes(claim: Writes) -> Findings:
 
     def counted(case: tuple[int, int]) -> bool:
         k, horizon = case
-        digits = Digits.offset(k)
+        digits = TreeDigits.offset(k)
         height, total = digits.height(horizon), 0
         before = [0] * height
         for t in range(1, horizon + 1):
@@ -278,8 +278,8 @@ def writes(claim: Writes) -> Findings:
         "the bound",
         [(k, t) for k in (3, 5, 7, 19) for t in range(1, 3000)],
         lambda case: (
-            sum(WRITES.level(case[1], case[0], i) for i in range(Digits.offset(case[0]).height(case[1])))
-            <= claim.bound(Fraction(case[1]), case[0], Digits.offset(case[0]).height(case[1]))
+            sum(WRITES.level(case[1], case[0], i) for i in range(TreeDigits.offset(case[0]).height(case[1])))
+            <= claim.bound(Fraction(case[1]), case[0], TreeDigits.offset(case[0]).height(case[1]))
         ),
         scope="k = 3, 5, 7, 19, all T < 3000, exactly",
     )

@@ -14,7 +14,7 @@ from dpverdict.balls import Real, ball, compare
 from dpverdict.mechanisms.queries.count_ellipse import (
     ellipse_optimum,
     largest_optimal_k,
-    optimum,
+    least_ellipse_variance,
     pair_eigenvalues,
     pair_root,
 )
@@ -357,7 +357,9 @@ def gap(claim: Gap) -> Findings:
         lambda m: claim.zero(m) == (pair_root(m) is None and (2 * largest_optimal_k(m) - m) ** 2 == m),
         scope="the gap is 0 iff t = sqrt d: d <= 20000; t = sqrt d for every square",
     )
-    value = algorithm_1(Integer(claim.place), sqrt) - Rational(optimum(claim.place, claim.place).rational or 0)
+    value = algorithm_1(Integer(claim.place), sqrt) - Rational(
+        least_ellipse_variance(claim.place, claim.place).rational or 0
+    )
     yield identity("largest", value, claim.largest, scope=f"d = {claim.place}")
     yield positive("above all others", claim.largest - Rational(1, 12), {}, scope="all d >= 3 by the bound 1/(4d)")
     yield every(
@@ -370,7 +372,7 @@ def gap(claim: Gap) -> Findings:
 
 
 def _within(dim: int, claim: Gap) -> bool:
-    best, root = optimum(dim, dim), Real.of(dim).sqrt()
+    best, root = least_ellipse_variance(dim, dim), Real.of(dim).sqrt()
     if isqrt(dim) ** 2 == dim:
         return best.rational == Fraction((isqrt(dim) + 1) ** 2, 4)
     bound = Fraction(str(claim.coefficient)) / dim
@@ -411,9 +413,9 @@ def sharpened(claim: Sharp) -> Findings:
     """The gaps to h(d, d/2), h(d, (d+1)/2) and h(d, (d-1)/2), rational in s = sqrt d + sqrt(d -+ 1)."""
     even, odd, low = even_gap(), odd_gap(1), odd_gap(-1)
     yield nonnegative("even d", claim.half - even, {s: 1 + sqrt(2)}, scope="all even d, all k >= d/2")
-    first = algorithm_1(Integer(2), sqrt) - Rational(optimum(2, 1).rational or 0)
+    first = algorithm_1(Integer(2), sqrt) - Rational(least_ellipse_variance(2, 1).rational or 0)
     yield identity("attained at (2, 1)", first, claim.half, scope="(d, k) = (2, 1)")
-    second = algorithm_1(Integer(3), sqrt) - Rational(optimum(3, 1).rational or 0)
+    second = algorithm_1(Integer(3), sqrt) - Rational(least_ellipse_variance(3, 1).rational or 0)
     yield identity("attained at (3, 1)", second, claim.floor, scope="(d, k) = (3, 1)")
     least = Rational(int(10**9 * claim.floor.evalf(20)), 10**9)
     yield positive("odd d, floor", least - low, {s: Fraction(23, 5)}, scope="all odd d >= 5, all k >= (d-1)/2")

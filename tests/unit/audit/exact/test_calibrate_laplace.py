@@ -11,7 +11,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
-from dpverdict.mechanisms.streams.tree import Digits
+from dpverdict.mechanisms.streams.tree import TreeDigits
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 TABLE = [  # the scale for l2 sensitivity 1 spread over d = 1, 2, 4, 16, 48 equal shifts
@@ -81,7 +81,7 @@ def test_bad_parameters_are_refused() -> None:
 
 @pytest.mark.parametrize(("arity", "height"), [(3, 2), (5, 2), (4, 3), (19, 3)])
 def test_the_exact_profile_of_a_counter_vanishes_at_its_epsilon_and_not_before(arity: int, height: int) -> None:
-    horizon = Digits.offset(arity).capacity(height)
+    horizon = TreeDigits.offset(arity).capacity(height)
     counter = TreeCounter(horizon=horizon, epsilon=1, arity=arity, noise="continuous")
     loss = LaplaceLoss(counter.laplace_shifts(1))
     assert loss.certified_delta(counter.claim.epsilon).upper == 0

@@ -21,6 +21,7 @@ from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.balls import Enclosure, Real, ball, precision
 from dpverdict.errors import NotCertified
 from dpverdict.mechanisms import (
+    ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
     ApproximateDP,
     CorrelatedGaussian,
@@ -36,7 +37,7 @@ from dpverdict.mechanisms.core import calibration as scales
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
-UNIT = StandardGaussian(dim=4, mu=1)  # scale 2: mu is exactly 1
+UNIT = StandardGaussian(dim=4, mu=1, adjacency=ADD_OR_REMOVE_ONE)  # scale 2: mu is exactly 1
 STEP = Fraction(1, 10**60)
 
 
@@ -287,4 +288,4 @@ class HandMade(StandardGaussian):
     [("eps=1e309", Status.REFUTED), ("eps=1e309, delta=0.1", Status.CERTIFIED), ("rho=1e400", Status.CERTIFIED)],
 )
 def test_claims_beyond_every_float_are_decided(text: str, status: Status) -> None:
-    assert certify(StandardGaussian(dim=2, mu=1), parse_guarantee(text)).status is status
+    assert certify(StandardGaussian(dim=2, mu=1, adjacency=ADD_OR_REMOVE_ONE), parse_guarantee(text)).status is status

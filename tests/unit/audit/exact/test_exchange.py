@@ -27,7 +27,10 @@ def accountant(relation=ADD_OR_REMOVE):
     return PLDAccountant(relation, value_discretization_interval=1e-3)
 
 
-@pytest.mark.parametrize("mechanism", [CorrelatedGaussian(dim=100, mu="0.7"), StandardGaussian(dim=10, mu="1/3")])
+@pytest.mark.parametrize(
+    "mechanism",
+    [CorrelatedGaussian(dim=100, mu="0.7"), StandardGaussian(dim=10, mu="1/3", adjacency=ADD_OR_REMOVE_ONE)],
+)
 def test_the_multiplier_of_a_gaussian_mechanism_is_the_largest_safe_float(mechanism):
     multiplier = dp_event(mechanism).noise_multiplier
     mu = worst_case(mechanism).loss.mu_real

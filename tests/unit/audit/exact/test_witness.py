@@ -14,6 +14,7 @@ from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import Enclosure
 from dpverdict.mechanisms import (
+    ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
     ApproximateDP,
     Box,
@@ -33,7 +34,7 @@ from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
 DIGITS = 60
 MECHANISMS: list[GaussianMechanism] = [
-    StandardGaussian(dim=4, mu=1),
+    StandardGaussian(dim=4, mu=1, adjacency=ADD_OR_REMOVE_ONE),
     CorrelatedGaussian(dim=5, mu="1.3"),
     CorrelatedGaussian(dim=3, mu="0.4", count="withheld"),
     GroupedGaussian(groups=2, dim=3, mu=2, adjacency=REPLACE_ONE),

@@ -97,7 +97,7 @@ def test_the_printed_noise_for_replacement_is_enough_but_is_another_law(seed: in
 def test_the_question_is_asked_of_released_counts_under_gdp_alone() -> None:
     for name in WITHOUT_COUNT:
         assert not embedding_applies(broken.by_name(name).make(5, 1))
-    assert not embedding_applies(StandardGaussian(dim=2, mu=1))
+    assert not embedding_applies(StandardGaussian(dim=2, mu=1, adjacency=ADD_OR_REMOVE_ONE))
     assert not embedding_applies(EllipticalGaussian(bounds=[1], mu=1))
     assert not embedding_applies(CorrelatedGaussian(dim=2, mu=1, count="withheld"))
     other = CorrelatedGaussian(dim=2, mu=1)
@@ -139,7 +139,7 @@ def test_a_sensitivity_that_is_too_large_is_found(monkeypatch: pytest.MonkeyPatc
 def test_a_wrong_inverse_is_found_symbolically_and_by_the_round_trip(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(embedding_check, "h_inverse", lambda g, m, c: ((g - m / c) / 2, m / c))
+    monkeypatch.setattr(embedding_check, "from_embedding", lambda g, m, c: ((g - m / c) / 2, m / c))
     assert exact_failures(check(CORRECT[1], seed, samples=100)) == ["h has an inverse", "round trip"]
 
 
@@ -157,5 +157,5 @@ def test_a_wrong_pulled_back_covariance_is_found(monkeypatch: pytest.MonkeyPatch
 
 def test_a_wrong_image_of_a_record_is_found(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     right = embedding_check.h
-    monkeypatch.setattr(embedding_check, "h", lambda f, n, c: (right(f, n, c)[0] + n, c * n))
+    monkeypatch.setattr(embedding_check, "to_embedding", lambda f, n, c: (right(f, n, c)[0] + n, c * n))
     assert "means agree" in exact_failures(check(CORRECT[1], seed, samples=100))

@@ -10,6 +10,7 @@ from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding, draws_elsewhere, grey_box_checks
 from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms import ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
@@ -77,7 +78,7 @@ def findings(mechanism: AnyMechanism) -> dict[str, GreyBoxFinding]:
     [
         right,
         CorrelatedGaussian(dim=3, mu=1),
-        StandardGaussian(dim=3, mu=2),
+        StandardGaussian(dim=3, mu=2, adjacency=ADD_OR_REMOVE_ONE),
         EllipticalGaussian(bounds=[2, 4, 6], mu=1),
     ],
 )

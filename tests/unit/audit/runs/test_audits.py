@@ -33,15 +33,21 @@ def laplace(dataset: np.ndarray, rng: np.random.Generator, trials: int) -> objec
 
 
 def test_the_exact_evidence_alone_runs_nothing() -> None:
-    report = audit_mechanism(StandardGaussian(dim=2, mu=1), sampling=None)
+    report = audit_mechanism(StandardGaussian(dim=2, mu=1, adjacency=ADD_OR_REMOVE_ONE), sampling=None)
     assert report.status is Status.CERTIFIED
     assert report.test is None
-    assert audit_mechanism(StandardGaussian(dim=2, mu=1), GaussianDP("0.9"), sampling=None).status is Status.REFUTED
+    assert (
+        audit_mechanism(
+            StandardGaussian(dim=2, mu=1, adjacency=ADD_OR_REMOVE_ONE), GaussianDP("0.9"), sampling=None
+        ).status
+        is Status.REFUTED
+    )
 
 
 def test_releases_are_tested_beside_the_exact_evidence() -> None:
     report = audit_mechanism(
-        StandardGaussian(dim=2, mu=1), sampling=Sampling(samples=500, error_probability=1e-6, seed=1)
+        StandardGaussian(dim=2, mu=1, adjacency=ADD_OR_REMOVE_ONE),
+        sampling=Sampling(samples=500, error_probability=1e-6, seed=1),
     )
     assert report.status is Status.CERTIFIED
     assert report.test is not None

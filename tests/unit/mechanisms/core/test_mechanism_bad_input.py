@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from dp_accounting import NeighboringRelation
 from dpverdict.audit.exact.worst_case import neighbour_loss
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import (
+    ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
     CorrelatedGaussian,
     EllipticalGaussian,
@@ -22,11 +24,11 @@ from dpverdict.mechanisms import (
 )
 
 CONSTRUCTORS: dict[str, Callable[..., Any]] = {
-    "standard": StandardGaussian,
+    "standard": partial(StandardGaussian, adjacency=REPLACE_ONE),
     "correlated": CorrelatedGaussian,
     "grouped": lambda **p: GroupedGaussian(groups=2, adjacency=REPLACE_ONE, **p),
     "elliptical": lambda **p: EllipticalGaussian(bounds=1, **p),
-    "embedded": EmbeddedGaussian,
+    "embedded": partial(EmbeddedGaussian, adjacency=ADD_OR_REMOVE_ONE),
 }
 BAD_DIMS = [0, -1, 1.5, True, "3", None, math.nan, np.array([2])]
 BAD_NUMBERS = [0, -1, "-1e-300", math.nan, math.inf, "abc", "1e", "", "nan", True, [1]]
@@ -59,7 +61,7 @@ def test_a_mu_that_is_no_positive_number_is_refused(make: Callable[..., Any], ba
     assert_one_line(error, "mu")
 
 
-@pytest.mark.parametrize("make", [CorrelatedGaussian, EmbeddedGaussian])
+@pytest.mark.parametrize("make", [CorrelatedGaussian, CONSTRUCTORS["embedded"]], ids=["c", "e"])
 @pytest.mark.parametrize("bad", BAD_NUMBERS, ids=repr)
 def test_an_embedding_constant_that_is_no_positive_number_is_refused(make: Callable[..., Any], bad: object) -> None:
     with pytest.raises(InvalidValue) as error:
@@ -75,7 +77,7 @@ def test_a_scale_that_float64_cannot_hold_is_refused(make: Callable[..., Any], e
     assert_one_line(error, "scale")
 
 
-@pytest.mark.parametrize("make", [CorrelatedGaussian, EmbeddedGaussian])
+@pytest.mark.parametrize("make", [CorrelatedGaussian, CONSTRUCTORS["embedded"]], ids=["c", "e"])
 @pytest.mark.parametrize("extreme", ["1e-400", "1e400"])
 def test_an_embedding_constant_that_float64_cannot_hold_is_refused(make: Callable[..., Any], extreme: str) -> None:
     with pytest.raises(InvalidValue):
@@ -99,9 +101,20 @@ def test_a_relation_that_is_not_one_of_the_two_is_refused(make: Callable[..., An
     assert_one_line(error, "adjacency")
 
 
-def test_a_relation_that_decides_the_noise_has_no_default() -> None:
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(GroupedGaussian, groups=1, dim=2, mu=1),
+        partial(StandardGaussian, dim=2, mu=1),
+        partial(StandardGaussian.classic, dim=2, epsilon=1, delta="1e-6"),
+        partial(StandardGaussian.analytic, dim=2, epsilon=1, delta="1e-6"),
+        partial(EmbeddedGaussian, dim=2, mu=1),
+    ],
+    ids=["grouped", "standard", "classic", "analytic", "embedded"],
+)
+def test_the_relation_has_no_default(make: Callable[..., Any]) -> None:
     with pytest.raises(TypeError, match="adjacency"):
-        GroupedGaussian(groups=1, dim=2, mu=1)  # type: ignore[call-arg]
+        make()
 
 
 @pytest.mark.parametrize(
@@ -164,7 +177,7 @@ def test_a_dimension_that_contradicts_the_bounds_is_refused() -> None:
 
 
 MECHANISMS = [
-    StandardGaussian(dim=2, mu=1),
+    StandardGaussian(dim=2, mu=1, adjacency=ADD_OR_REMOVE_ONE),
     CorrelatedGaussian(dim=2, mu=1),
     CorrelatedGaussian(dim=2, mu=1, count="estimated", size_estimate=1),
     GroupedGaussian(groups=2, dim=2, mu=1, adjacency=REPLACE_ONE),
@@ -173,7 +186,7 @@ MECHANISMS = [
     broken.by_name("M9").make(2, 1),
     broken.by_name("E1").make(2, 1),
 ]
-WHOLE = [*MECHANISMS, EmbeddedGaussian(dim=2, mu=1)]
+WHOLE = [*MECHANISMS, EmbeddedGaussian(dim=2, mu=1, adjacency=ADD_OR_REMOVE_ONE)]
 
 
 @pytest.mark.parametrize("mechanism", WHOLE, ids=lambda m: getattr(m, "name", "embedded"))

@@ -56,7 +56,9 @@ def test_the_scales_of_the_family_follow_the_embedding_constant(d: int, c: str) 
 
 @pytest.mark.parametrize("d", DIMS)
 def test_the_other_mechanisms_have_the_printed_scales(d: int) -> None:
-    assert math.isclose(StandardGaussian(dim=d, mu="0.5").scale, 2 * math.sqrt(d), rel_tol=1e-15)
+    assert math.isclose(
+        StandardGaussian(dim=d, mu="0.5", adjacency=ADD_OR_REMOVE_ONE).scale, 2 * math.sqrt(d), rel_tol=1e-15
+    )
     estimated = CorrelatedGaussian(dim=d, mu=1, count="estimated", size_estimate=0)
     assert math.isclose(estimated.independent_scale, math.sqrt(d) / 2, rel_tol=1e-15)
     assert estimated.shared_scale == 0.0
@@ -71,7 +73,7 @@ def test_the_other_mechanisms_have_the_printed_scales(d: int) -> None:
 def test_a_perfect_square_gives_exact_scales_where_float64_has_them() -> None:
     assert family_scales(9, root(9), Fraction(1))[1] == 1.0
     assert family_scales(25, root(25), Fraction(1, 2))[1] ** 2 == pytest.approx(6.0, rel=1e-15)
-    assert StandardGaussian(dim=4, mu=1).scale == 2.0
+    assert StandardGaussian(dim=4, mu=1, adjacency=ADD_OR_REMOVE_ONE).scale == 2.0
 
 
 def test_parameters_are_exact_whatever_they_are_written_as() -> None:
@@ -82,7 +84,7 @@ def test_parameters_are_exact_whatever_they_are_written_as() -> None:
 
 
 def test_calibrations_of_the_standard_mechanism_are_scaled_by_the_sensitivity() -> None:
-    classic = StandardGaussian.classic(dim=4, epsilon=1, delta="1e-5")
+    classic = StandardGaussian.classic(dim=4, epsilon=1, delta="1e-5", adjacency=ADD_OR_REMOVE_ONE)
     assert math.isclose(classic.scale, 2 * math.sqrt(2 * math.log(1.25e5)), rel_tol=1e-14)
     analytic = StandardGaussian.analytic(dim=4, epsilon=1, delta="1e-5", adjacency=REPLACE_ONE)
     assert math.isclose(analytic.scale, 2 * 3.730631634816464, rel_tol=1e-9)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverdict.balls import ball, precision
-from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, EmbeddedGaussian, h, h_inverse
+from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, EmbeddedGaussian, from_embedding, to_embedding
 from dpverdict.mechanisms.queries.correlated import pulled_back_covariance, squared_sensitivity
 
 rationals = st.fractions(max_denominator=1000)
@@ -20,13 +20,13 @@ positive = st.fractions(min_value=Fraction(1, 1000), max_denominator=1000)
 
 @given(rationals, rationals, positive)
 def test_h_and_its_inverse_undo_each_other(f: Fraction, n: Fraction, c: Fraction) -> None:
-    assert h_inverse(*h(f, n, c), c) == (f, n)
-    assert h(*h_inverse(f, n, c), c) == (f, n)
+    assert from_embedding(*to_embedding(f, n, c), c) == (f, n)
+    assert to_embedding(*from_embedding(f, n, c), c) == (f, n)
 
 
 @given(st.lists(st.fractions(0, 1, max_denominator=64), min_size=1, max_size=6), positive)
 def test_an_embedded_record_has_the_norm_of_lemma_3_2(x: list[Fraction], c: Fraction) -> None:
-    embedded = [h(e, Fraction(1), c)[0] for e in x] + [c]
+    embedded = [to_embedding(e, Fraction(1), c)[0] for e in x] + [c]
     norm = sum((e * e for e in embedded), Fraction(0))
     bound = squared_sensitivity(len(x), c * c, ADD_OR_REMOVE_ONE)
     assert bound - norm == 4 * sum((e * (1 - e) for e in x), Fraction(0)) >= 0
@@ -75,7 +75,7 @@ def test_the_second_sampler_uses_sensitivity_over_mu_rounded_up(d: int, relation
 
 
 def test_the_second_sampler_decodes_to_queries_and_count(seed: int) -> None:
-    sampler = EmbeddedGaussian(dim=3, mu=1, C=2)
+    sampler = EmbeddedGaussian(dim=3, mu=1, C=2, adjacency=ADD_OR_REMOVE_ONE)
     records = np.random.default_rng(seed).random((4, 3))
     np.testing.assert_allclose(sampler.decode(sampler.embed(records)[None])[0], [*records.sum(axis=0), 4.0])
     many = sampler.release_many(records, 5, np.random.default_rng(seed))

@@ -21,8 +21,13 @@ from dpverdict.audit.implementation.embedding import embedding_applies
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
-from dpverdict.mechanisms.queries.comparison import compare, compare_constants
-from dpverdict.mechanisms.queries.count_ellipse import CountEllipse, largest_optimal_k, optimum, pair_root
+from dpverdict.mechanisms.queries.comparison import compare_constants, compare_ellipses
+from dpverdict.mechanisms.queries.count_ellipse import (
+    CountEllipse,
+    largest_optimal_k,
+    least_ellipse_variance,
+    pair_root,
+)
 
 ERROR = 1e-9
 N = 40_000
@@ -75,7 +80,7 @@ def test_the_claim_is_certified_by_rational_arithmetic_and_a_stronger_one_refute
         assert verdict.certificate is not None
         assert verdict.certificate.method == "exact rational arithmetic"
         assert certify(mechanism, GaussianDP("0.2999999")).status is Status.REFUTED
-        stated = optimum(d, k).nearest() / 0.09
+        stated = least_ellipse_variance(d, k).nearest() / 0.09
         assert float(mechanism.per_query_variance) == pytest.approx(stated, rel=1e-14)
         assert mechanism.per_query_variance == mechanism.independent_variance + mechanism.shared_variance
         if pair_root(d) is None or k <= largest_optimal_k(d):
@@ -156,7 +161,7 @@ def test_the_bijection_of_algorithm_1_is_no_question_about_its_count() -> None:
 
 
 def test_figure_3_is_reproduced_with_the_optimum_below_every_line() -> None:
-    figure = compare(100)
+    figure = compare_ellipses(100)
     assert figure.k.tolist() == list(range(1, 101))
     assert np.all(figure.optimum <= figure.standard)
     assert np.all(figure.optimum <= figure.correlated + 1e-12)
@@ -164,10 +169,10 @@ def test_figure_3_is_reproduced_with_the_optimum_below_every_line() -> None:
     assert np.isnan(figure.count_ellipse[50:]).all()
     assert np.all(np.diff(figure.relative()["optimum"]) < 0)
     assert figure.optimum[49] == pytest.approx((100 + 2 * math.sqrt(99)) / 4)  # Lemma 4.3
-    thousand = compare(1000, [1, 100, 500, 1000])
+    thousand = compare_ellipses(1000, [1, 100, 500, 1000])
     assert thousand.relative()["optimum"].round(3).tolist() == [1, 0.918, 0.532, 0.266]
     assert (thousand.correlated - thousand.count_ellipse)[2] == pytest.approx(0.25791, abs=5e-6)
-    assert compare(4, 2).optimum.tolist() == [compare(4).optimum[1]]
+    assert compare_ellipses(4, 2).optimum.tolist() == [compare_ellipses(4).optimum[1]]
 
 
 def test_figure_2_has_its_minimum_at_the_fourth_root_of_d() -> None:

@@ -17,7 +17,7 @@ from dpverdict.mechanisms.queries.count_ellipse import (
     CertificateFails,
     ellipse_optimum,
     largest_optimal_k,
-    optimum,
+    least_ellipse_variance,
     pair_root,
 )
 from dpverdict.numerics.exact import Surd
@@ -88,7 +88,7 @@ def test_numerical_minimisation_finds_nothing_better(d: int) -> None:
         start = int(np.argmin([cost(x) for x in grid]))
         around = float(grid[max(start - 1, 0)]), float(grid[min(start + 1, 399)])
         found = min(cost(around[0]), optimize.minimize_scalar(cost, bounds=around, options={"xatol": 1e-13}).fun)
-        exact = optimum(d, k).nearest()
+        exact = least_ellipse_variance(d, k).nearest()
         assert exact <= found + 1e-12 * exact
         assert found <= exact * (1 + 1e-7)
 
@@ -131,16 +131,16 @@ def test_two_layers_are_optimal_beside_every_perfect_square_for_all_s() -> None:
     ("d", "value"), [(2, "4/3"), (3, "9/5"), (5, "18/7"), (8, "40/11"), (10, "56/13"), (16, "25/4")]
 )
 def test_known_values(d: int, value: str) -> None:
-    assert optimum(d, d).rational == Fraction(value)
+    assert least_ellipse_variance(d, d).rational == Fraction(value)
 
 
 def test_algorithm_1_is_within_a_quarter_over_d_of_the_optimum_and_optimal_for_squares_alone() -> None:
     for d in range(1, 301):
         algorithm = Real(lambda d=d: (ball(d).sqrt() + 1) ** 2 / 4)
         square = math.isqrt(d) ** 2 == d
-        gap = Real(lambda a=algorithm, d=d: a.ball() - optimum(d, d).ball())
+        gap = Real(lambda a=algorithm, d=d: a.ball() - least_ellipse_variance(d, d).ball())
         if square:
-            assert optimum(d, d).rational == Fraction((math.isqrt(d) + 1) ** 2, 4)
+            assert least_ellipse_variance(d, d).rational == Fraction((math.isqrt(d) + 1) ** 2, 4)
         else:
             assert compare(gap, Real.of(0)) == 1
             assert compare(gap, Real.of(Fraction(1, 4 * d))) == -1
@@ -148,7 +148,7 @@ def test_algorithm_1_is_within_a_quarter_over_d_of_the_optimum_and_optimal_for_s
 
 def test_the_optimum_does_not_decrease_in_k_and_is_constant_beyond_khat() -> None:
     for d in (1, 2, 3, 7, 24, 50):
-        values = [optimum(d, k) for k in range(1, d + 1)]
+        values = [least_ellipse_variance(d, k) for k in range(1, d + 1)]
         assert all(compare(a, b) in (-1, 0, None) for a, b in itertools.pairwise(values))
         khat = largest_optimal_k(d)
         beyond = {ellipse_optimum(d, k).per_query_variance for k in range(khat + 1, d + 1)}
@@ -233,5 +233,5 @@ def test_a_dimension_that_is_none_is_refused(d: object) -> None:
 
 
 def test_numpy_integers_are_whole_numbers() -> None:
-    assert optimum(int(np.int64(5)), np.int64(5)).rational == Fraction(18, 7)
-    assert isinstance(optimum(6, 3).ball(), arb)
+    assert least_ellipse_variance(int(np.int64(5)), np.int64(5)).rational == Fraction(18, 7)
+    assert isinstance(least_ellipse_variance(6, 3).ball(), arb)

@@ -29,10 +29,17 @@ from dpverdict.mechanisms.streams.errors import (
 )
 from dpverdict.mechanisms.streams.factorization_counter import FactorizationCounter
 from dpverdict.mechanisms.streams.factorizations import own_weight
-from dpverdict.mechanisms.streams.tree import Digits
+from dpverdict.mechanisms.streams.tree import TreeDigits
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
-SYSTEMS = [Digits.ordinary(2), Digits.ordinary(5), Digits.offset(3), Digits.offset(4), Digits.offset(7), Digits(6, 4)]
+SYSTEMS = [
+    TreeDigits.ordinary(2),
+    TreeDigits.ordinary(5),
+    TreeDigits.offset(3),
+    TreeDigits.offset(4),
+    TreeDigits.offset(7),
+    TreeDigits(6, 4),
+]
 
 
 def exact(value: Real) -> Fraction:
@@ -82,7 +89,7 @@ def test_laplace_noise_on_the_same_nodes(make: object) -> None:
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=str)
-def test_the_largest_size_is_that_of_an_enumeration(system: Digits) -> None:
+def test_the_largest_size_is_that_of_an_enumeration(system: TreeDigits) -> None:
     best = 0
     for horizon in range(1, 600):
         best = max(best, system.size(horizon))
@@ -90,7 +97,7 @@ def test_the_largest_size_is_that_of_an_enumeration(system: Digits) -> None:
 
 
 def test_the_largest_weighted_size_is_that_of_an_enumeration() -> None:
-    best, bits = Fraction(0), Digits.ordinary(2)
+    best, bits = Fraction(0), TreeDigits.ordinary(2)
     for horizon in range(1, 600):
         value = sum((own_weight(level) for level in range(10) if horizon >> level & 1), Fraction(0))
         best = max(best, value)
@@ -99,7 +106,7 @@ def test_the_largest_weighted_size_is_that_of_an_enumeration() -> None:
 
 def test_live_noise_at_a_full_horizon_attains_the_bound_of_lemma_4_12() -> None:
     for k, h in ((3, 5), (19, 4), (4, 3)):
-        system = Digits.offset(k)
+        system = TreeDigits.offset(k)
         assert largest_size(system, system.capacity(h)) == h * (k // 2)
 
 

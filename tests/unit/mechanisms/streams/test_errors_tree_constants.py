@@ -8,18 +8,18 @@ from flint import arb
 
 from dpverdict.balls import Real, ball, compare, precision
 from dpverdict.mechanisms.streams.errors import gaussian_constant, laplace_constant, mean_digit
-from dpverdict.mechanisms.streams.tree import Digits, best_arity, unit_mean_squared_error
+from dpverdict.mechanisms.streams.tree import TreeDigits, best_arity, unit_mean_squared_error
 
 THIRTY_DIGITS = [
-    (Digits.ordinary(17), "0.234292577408954494337480517355"),
-    (Digits.offset(17), "0.124037246863564144061019097423"),
-    (Digits.offset(19), "0.123591217959871101041849636728"),
-    (Digits.offset(20), "0.123870356816748937940239750296"),
+    (TreeDigits.ordinary(17), "0.234292577408954494337480517355"),
+    (TreeDigits.offset(17), "0.124037246863564144061019097423"),
+    (TreeDigits.offset(19), "0.123591217959871101041849636728"),
+    (TreeDigits.offset(20), "0.123870356816748937940239750296"),
 ]
 
 
 @pytest.mark.parametrize(("digits", "value"), THIRTY_DIGITS, ids=str)
-def test_thirty_digits(digits: Digits, value: str) -> None:
+def test_thirty_digits(digits: TreeDigits, value: str) -> None:
     with precision(200):
         assert abs(laplace_constant(digits).ball() - ball(value)) < arb("5.01e-31")
     with mpmath.workdps(40):  # the same from the definition, in other software
@@ -30,7 +30,7 @@ def test_thirty_digits(digits: Digits, value: str) -> None:
 
 @pytest.mark.parametrize("arity", [2, 3, 4, 7, 19, 20])
 def test_the_mean_digit_is_that_of_an_enumeration(arity: int) -> None:
-    for digits in (Digits.ordinary(arity), Digits.offset(arity)):
+    for digits in (TreeDigits.ordinary(arity), TreeDigits.offset(arity)):
         found = Fraction(sum(abs(d - digits.subtracted) for d in range(arity)), arity)
         assert mean_digit(digits) == found
 
@@ -64,12 +64,12 @@ def best_of(constants: dict[int, Real]) -> int:
 
 def test_the_best_arities_in_the_limit() -> None:
     odd, even = range(3, 60, 2), range(2, 60, 2)
-    assert best_of({k: laplace_constant(Digits.ordinary(k)) for k in range(2, 60)}) == 17
-    assert best_of({k: laplace_constant(Digits.offset(k)) for k in odd}) == 19
-    assert best_of({k: laplace_constant(Digits.offset(k)) for k in even}) == 20
-    assert best_of({k: laplace_constant(Digits.offset(k)) for k in range(2, 60)}) == 19
-    assert best_of({k: gaussian_constant(Digits.offset(k)) for k in odd}) == 7
-    assert best_of({k: gaussian_constant(Digits.offset(k)) for k in range(2, 60)}) == 7
+    assert best_of({k: laplace_constant(TreeDigits.ordinary(k)) for k in range(2, 60)}) == 17
+    assert best_of({k: laplace_constant(TreeDigits.offset(k)) for k in odd}) == 19
+    assert best_of({k: laplace_constant(TreeDigits.offset(k)) for k in even}) == 20
+    assert best_of({k: laplace_constant(TreeDigits.offset(k)) for k in range(2, 60)}) == 19
+    assert best_of({k: gaussian_constant(TreeDigits.offset(k)) for k in odd}) == 7
+    assert best_of({k: gaussian_constant(TreeDigits.offset(k)) for k in range(2, 60)}) == 7
 
 
 BEST = [  # log2 T; the best odd arity, the best even one, epsilon^2 times their mean squared errors
@@ -86,7 +86,7 @@ def test_the_best_arities_of_an_exact_search(
     power: int, odd: int, even: int, odd_error: float, even_error: float
 ) -> None:
     horizon = 2**power
-    errors = {k: unit_mean_squared_error(Digits.offset(k), horizon) for k in range(2, 1001)}
+    errors = {k: unit_mean_squared_error(TreeDigits.offset(k), horizon) for k in range(2, 1001)}
     assert min((error, k) for k, error in errors.items() if k % 2)[1] == odd == best_arity(horizon, "symmetric")
     assert min((error, k) for k, error in errors.items() if k % 2 == 0)[1] == even
     assert min((error, k) for k, error in errors.items())[1] == best_arity(horizon, "offset")

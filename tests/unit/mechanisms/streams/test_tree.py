@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from flint import fmpz_mat
 
-from dpverdict.mechanisms.streams.tree import Digits, TreeNodes, unit_mean_squared_error
+from dpverdict.mechanisms.streams.tree import TreeDigits, TreeNodes, unit_mean_squared_error
 
-MAKERS = (Digits.offset, Digits.ordinary)
+MAKERS = (TreeDigits.offset, TreeDigits.ordinary)
 CASES = [(make, k) for make in MAKERS for k in range(2, 10)]
 
 
@@ -23,7 +23,9 @@ def factors(nodes: TreeNodes) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(("make", "arity"), CASES)
-def test_the_factors_multiply_to_the_prefix_sums_at_every_horizon(make: Callable[[int], Digits], arity: int) -> None:
+def test_the_factors_multiply_to_the_prefix_sums_at_every_horizon(
+    make: Callable[[int], TreeDigits], arity: int
+) -> None:
     for horizon in range(1, 70):
         nodes = TreeNodes(make(arity), horizon)
         left, right = factors(nodes)
@@ -39,7 +41,7 @@ def test_the_factors_multiply_to_the_prefix_sums_at_every_horizon(make: Callable
 
 
 @pytest.mark.parametrize(("make", "arity"), CASES)
-def test_the_vertices_are_intervals_of_the_tree_below_the_root(make: Callable[[int], Digits], arity: int) -> None:
+def test_the_vertices_are_intervals_of_the_tree_below_the_root(make: Callable[[int], TreeDigits], arity: int) -> None:
     for horizon in (1, 5, 17, 40, 64):
         nodes = TreeNodes(make(arity), horizon)
         wide = TreeNodes(nodes.digits, nodes.digits.capacity(nodes.height))
@@ -53,7 +55,9 @@ def test_the_vertices_are_intervals_of_the_tree_below_the_root(make: Callable[[i
 
 
 @pytest.mark.parametrize(("make", "arity"), [(make, k) for make, k in CASES if k <= 7])
-def test_the_counts_determine_the_noisy_vertices_at_full_horizons(make: Callable[[int], Digits], arity: int) -> None:
+def test_the_counts_determine_the_noisy_vertices_at_full_horizons(
+    make: Callable[[int], TreeDigits], arity: int
+) -> None:
     checked = 0
     for horizon in range(1, 71):
         nodes = TreeNodes(make(arity), horizon)
@@ -68,7 +72,7 @@ def test_the_counts_determine_the_noisy_vertices_at_full_horizons(make: Callable
 
 
 def test_a_horizon_that_is_not_full_can_use_more_vertices_than_there_are_counts() -> None:
-    nodes = TreeNodes(Digits.offset(5), 3)
+    nodes = TreeNodes(TreeDigits.offset(5), 3)
     assert not nodes.full
     assert not nodes.invertible()
     assert nodes.size > 3
@@ -76,7 +80,7 @@ def test_a_horizon_that_is_not_full_can_use_more_vertices_than_there_are_counts(
 
 @pytest.mark.parametrize("arity", [*range(2, 12), 19])
 def test_the_number_of_noise_values_has_its_sharp_bound(arity: int) -> None:
-    digits = Digits.offset(arity)
+    digits = TreeDigits.offset(arity)
     bound = Fraction(2 * arity, arity + 1) if arity % 2 else Fraction(2 * arity, arity + 2)
     ratios = [Fraction(TreeNodes(digits, horizon).size, horizon) for horizon in range(1, 600)]
     assert max(ratios) <= bound
@@ -88,7 +92,7 @@ def test_the_number_of_noise_values_has_its_sharp_bound(arity: int) -> None:
 
 
 def test_middle_children_are_never_used() -> None:
-    nodes = TreeNodes(Digits.offset(5), 62)
+    nodes = TreeNodes(TreeDigits.offset(5), 62)
     used = {item: nodes.paths(item) for item in range(1, 63)}
     for item, count in used.items():
         middle = sum((item - 1) // 5**level % 5 == 2 for level in range(nodes.height))
@@ -96,11 +100,11 @@ def test_middle_children_are_never_used() -> None:
 
 
 def test_a_huge_arity_needs_no_huge_arrays() -> None:
-    nodes = TreeNodes(Digits.offset(10**12), 3)
+    nodes = TreeNodes(TreeDigits.offset(10**12), 3)
     assert nodes.decode(nodes.embed(np.ones((1, 3)))).tolist() == [[1.0, 2.0, 3.0]]
 
 
 def test_a_planted_wrong_sign_is_noticed() -> None:
-    nodes = TreeNodes(Digits.offset(3), 13)
+    nodes = TreeNodes(TreeDigits.offset(3), 13)
     left, right = factors(nodes)
     assert not np.array_equal(left @ np.abs(right), np.tri(13, dtype=np.int64))

@@ -19,15 +19,15 @@ from dpverdict.mechanisms.core.guarantees import PureDP
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.mechanisms.streams.factorization_counter import FactorizationCounter
-from dpverdict.mechanisms.streams.tree import Digits, TreeNodes, TreeStream
+from dpverdict.mechanisms.streams.tree import TreeDigits, TreeNodes, TreeStream
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 SIX = 6.0
 N = 20_000
-SYSTEMS = [(make, k) for make in (Digits.offset, Digits.ordinary) for k in range(2, 14)]
+SYSTEMS = [(make, k) for make in (TreeDigits.offset, TreeDigits.ordinary) for k in range(2, 14)]
 
 
-def noise_sets(digits: Digits, horizon: int) -> list[frozenset[int]]:
+def noise_sets(digits: TreeDigits, horizon: int) -> list[frozenset[int]]:
     """Which noise values, numbered as they are drawn, each time step uses."""
     drawn = itertools.count()
     stream = TreeStream(digits, digits.height(horizon), lambda: 1 << next(drawn), 0)
@@ -81,7 +81,7 @@ def test_the_live_values_of_the_published_example() -> None:
 
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 def test_a_stream_can_begin_anywhere(noise: str) -> None:
-    digits, height = Digits.offset(19), 12
+    digits, height = TreeDigits.offset(19), 12
     for time in (0, 1, 5**10, 2**40):
         stream = TreeStream(digits, height, lambda: 1, 0, time=time)
         for later in range(time + 1, time + 400):

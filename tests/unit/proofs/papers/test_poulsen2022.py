@@ -7,7 +7,7 @@ import pytest
 
 from dpverdict.audit import certify
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.mechanisms import EllipticalGaussian, StandardGaussian
+from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, EllipticalGaussian, StandardGaussian
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
 from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.registry import statements, verify
@@ -54,4 +54,7 @@ def test_the_classic_scale_is_not_private_at_large_epsilon() -> None:
         with mpmath.workdps(40):
             c = mpmath.sqrt(2 * mpmath.log(mpmath.mpf("1.25") / mpmath.mpf("1e-5")))
             mu = Fraction(str(mpmath.mpf(epsilon.numerator) / epsilon.denominator / c)).limit_denominator(10**12)
-        assert certify(StandardGaussian(dim=1, mu=mu), ApproximateDP(epsilon, "1e-5")).status is status
+        assert (
+            certify(StandardGaussian(dim=1, mu=mu, adjacency=ADD_OR_REMOVE_ONE), ApproximateDP(epsilon, "1e-5")).status
+            is status
+        )
