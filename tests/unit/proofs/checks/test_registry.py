@@ -1,0 +1,78 @@
+"""Statements are found by paper and number; a paper is a folder."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dpverdict.errors import InvalidValue
+from dpverdict.proofs.checks.outcome import Standing
+from dpverdict.proofs.checks.registry import load, matching, papers, statements, verify
+from dpverdict.proofs.checks.statement import Statement
+
+ROOT = Path(__file__).parents[4]
+
+Make = Callable[..., Statement]
+
+
+def test_statements_are_found_by_number_name_and_digits(paper: str, make: Make) -> None:
+    make(paper, Standing.HOLDS, 2, number="lem3.4")
+    make(paper, Standing.HOLDS, 2, number="lem3.4.proof")
+    make(paper, Standing.HOLDS, 2, number="lem3.40")
+    assert [found.number for found in matching(paper, "3.4")] == ["lem3.4", "lem3.4.proof"]
+    assert [found.number for found in matching(paper, "Lemma 3.4")] == ["lem3.4"]
+    assert verify(paper, "3.4").number == "lem3.4"
+    make(paper, Standing.HOLDS, 2, number="thm3.4")
+    with pytest.raises(InvalidValue, match=r"lem3\.4, thm3\.4"):
+        verify(paper, "3.4")
+    with pytest.raises(InvalidValue, match="statement"):
+        verify(paper, "9.9")
+    with pytest.raises(InvalidValue, match="paper"):
+        statements("no such paper")
+    with pytest.raises(InvalidValue, match="paper"):
+        load("no.such.module")
+
+
+def test_the_papers_are_listed() -> None:
+    assert papers() == ("andersson2024", "ji2024", "lebeda2024", "poulsen2022", "new_results")
+    assert len(statements("lebeda2024")) >= 48
+
+
+FIFTH = '''
+from dpverdict.proofs import Kind, Plant, Standing, equal, statement
+from dpverdict.balls import Real
+
+@statement(paper="bun2016", number="{number}", kind=Kind.PROPOSITION, expected=Standing.HOLDS, text="one is one",
+           printed=1, planted=(Plant("one", "two", 2),))
+def check(claim):
+    """It is."""
+    yield equal("one", Real.of(claim), Real.of(1), scope="one number")
+'''
+
+
+def test_a_fifth_paper_is_a_folder(tmp_path: Path) -> None:
+    """In a copy of the product, one new folder puts a paper into the ledger, in the order of its files."""
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    room = tmp_path / "src/dpverdict/proofs/bun2016"
+    room.mkdir()
+    (room / "__init__.py").write_text('"""Concentrated Differential Privacy\n(Bun and Steinke)."""\n')
+    for number, name in {"propA.1": "appendix_a", "prop12": "section12", "prop3.1": "section3_1"}.items():
+        (room / f"{name}.py").write_text(FIFTH.format(number=number))
+    asked = (
+        "from dpverdict.proofs.checks.registry import papers, statements, title, verify\n"
+        "print(papers()[1], title('bun2016'), *(s.number for s in statements('bun2016')), sep='; ')\n"
+        "print(verify('bun2016', 'Proposition 12').standing.value)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == (
+        "bun2016; Concentrated Differential Privacy (Bun and Steinke); prop3.1; prop12; propA.1\nholds\n"
+    ), done.stderr

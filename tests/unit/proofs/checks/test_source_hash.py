@@ -1,0 +1,38 @@
+"""The hash of an outcome covers all code that its check reaches, and no other."""
+
+import pytest
+
+from dpverdict.proofs.checks.outcome import Standing
+from dpverdict.proofs.checks.registry import statements
+from dpverdict.proofs.checks.source_hash import source_sha256
+
+
+def helper() -> int:
+    return 1
+
+
+def uses_helper() -> int:
+    return helper()
+
+
+def uses_nothing() -> int:
+    return 1
+
+
+def test_the_hash_covers_what_a_check_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = source_sha256(uses_helper), source_sha256(uses_nothing)
+    monkeypatch.setitem(uses_helper.__globals__, "helper", lambda: 2)
+    after = source_sha256(uses_helper), source_sha256(uses_nothing)
+    assert before[0] != after[0]
+    assert before[1] == after[1]
+
+
+def test_the_hash_covers_the_formulas_of_the_mechanisms(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpverdict.proofs.lebeda2024 import section3 as lebeda2024_section3
+
+    found = next(s for s in statements("lebeda2024") if s.number == "lem3.1")
+    before = found.verify().source_sha256
+    assert found.verify().source_sha256 == before
+    monkeypatch.setattr(lebeda2024_section3, "family_variances", lambda dim, c, mu: (dim, c))
+    assert found.verify().source_sha256 != before
+    assert found.verify().standing is not Standing.HOLDS
