@@ -1,0 +1,136 @@
+"""The code that a result rests on: what functions, classes and objects reach by name, for a hash of its source."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import sys
+from collections.abc import Collection, Iterator
+from dataclasses import is_dataclass
+from fractions import Fraction
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+_OWN = "dpverdict"
+_VALUES = (int, str, float, Fraction)
+
+
+def reached(*roots: object, but_not_through: Collection[object] = ()) -> list[object]:
+    """The functions, classes, and plain values that ``roots`` reach by name, themselves among them.
+
+    Followed are the functions, classes and modules that a function's code mentions, the variables it closes over, what
+    a class inherits and defines, and what objects, tuples and mappings hold, within this package and that of the roots;
+    libraries are not followed, and ``but_not_through`` names what is reached but not followed further. The plain values
+    are those that code, containers and data classes hold: what other objects hold may be what they remember of a call.
+    """
+    own = {_OWN, *(_home(root) for root in roots)}
+    found: list[object] = []
+    pending, kept = [(root, True) for root in roots], dict[int, object]()  # kept, so that no identity is used again
+    while pending:
+        item, told = pending.pop()
+        if id(item) in kept:
+            continue
+        kept[id(item)] = item
+        if isinstance(item, FunctionType | type):
+            if not _within(item, own):
+                continue  # of a library, also the methods that classes here have from it: they differ between Pythons
+            found.append(item)
+        elif told and isinstance(item, _VALUES):
+            found.append(item)
+        told = told and (not _within(item, own) or isinstance(item, FunctionType | type) or is_dataclass(item))
+        if not any(item is one for one in but_not_through):
+            pending.extend((one, told) for one in _next(item, own))
+    return found
+
+
+def modules_sha256(*roots: object, but_not_through: Collection[object] = ()) -> str:
+    """SHA-256 of the source text of every module in which something is defined that the roots reach.
+
+    Whole modules, so that their constants count. Of one that has no source, a notebook or a prompt, the compiled code
+    of what is reached in it.
+    """
+    defined: dict[str, list[FunctionType]] = {}
+    for item in reached(*roots, but_not_through=but_not_through):
+        if isinstance(item, FunctionType | type):
+            functions = defined.setdefault(item.__module__, [])
+            if isinstance(item, FunctionType):
+                functions.append(item)
+    digest = hashlib.sha256()
+    for name in sorted(defined):
+        digest.update(name.encode() + b"\0" + _text(name, defined[name]).encode() + b"\0")
+    return digest.hexdigest()
+
+
+def _text(name: str, functions: list[FunctionType]) -> str:
+    module = sys.modules.get(name)
+    try:
+        return inspect.getsource(module) if module is not None else ""
+    except (OSError, TypeError):
+        return "\n".join(sorted({f"{one.__qualname__} {_compiled(one.__code__)}" for one in functions}))
+
+
+def _compiled(code: CodeType) -> str:
+    constants = (_compiled(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts)
+    return f"{code.co_code.hex()} {code.co_names} {' '.join(constants)}"
+
+
+def _home(root: object) -> str:
+    """The package of a root, whose own code is followed as well."""
+    kind = root if isinstance(root, FunctionType | type) else type(root)
+    return str(kind.__module__).partition(".")[0] if kind.__module__ != "builtins" else _OWN
+
+
+def _next(item: Any, own: set[str]) -> Iterator[object]:  # Any: whatever a name of the code stands for
+    if isinstance(item, FunctionType):
+        yield from _mentioned(item, own)
+        yield from (cell.cell_contents for cell in item.__closure__ or ())
+        yield from item.__defaults__ or ()
+        yield from (item.__kwdefaults__ or {}).values()
+    elif isinstance(item, MethodType):
+        yield from (item.__func__, item.__self__)
+    elif isinstance(item, functools.partial):
+        yield from (item.func, item.args, item.keywords)
+    elif isinstance(item, functools.cached_property):
+        yield item.func
+    elif isinstance(item, property):
+        yield item.fget
+    elif isinstance(item, staticmethod | classmethod):
+        yield item.__func__
+    elif isinstance(item, type):
+        yield from item.__bases__
+        yield from (value for value in vars(item).values() if callable(value) or hasattr(value, "__get__"))
+    elif isinstance(item, dict):
+        yield from item.values()
+    elif isinstance(item, tuple | list | frozenset | set):
+        yield from item
+    elif _within(item, own):
+        yield type(item)
+        yield from vars(item).values() if hasattr(item, "__dict__") else ()
+        slots = (name for kind in type(item).__mro__ for name in getattr(kind, "__slots__", ()))
+        yield from (getattr(item, name, None) for name in slots if not name.startswith("__"))
+    elif hasattr(item, "__wrapped__"):  # a cache, or another decorator of the standard library
+        yield item.__wrapped__
+
+
+def _mentioned(function: FunctionType, own: set[str]) -> Iterator[object]:
+    names = set(_names(function.__code__))
+    for name in sorted(names):
+        found = function.__globals__.get(name)
+        if isinstance(found, ModuleType):
+            if found.__name__.partition(".")[0] in own:
+                yield from (getattr(found, attribute, None) for attribute in sorted(names))
+        elif found is not None and (_within(found, own) or hasattr(found, "__wrapped__")):
+            yield found
+
+
+def _within(found: object, own: set[str]) -> bool:
+    kind = found if isinstance(found, FunctionType | type) else type(found)
+    return str(kind.__module__).partition(".")[0] in own
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
