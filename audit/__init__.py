@@ -40,6 +40,7 @@ from dpverdict.audit.losses.base import PrivacyLoss as PrivacyLoss
 from dpverdict.audit.losses.bounded import BoundedLoss as BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss as DisjointLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss as GaussianLoss
+from dpverdict.audit.losses.closed_form import RandomisedResponseLoss as RandomisedResponseLoss
 from dpverdict.audit.losses.closed_form import ResponseLoss as ResponseLoss
 from dpverdict.audit.losses.composition import compose as compose
 from dpverdict.audit.losses.composition import explain_composition as explain_composition

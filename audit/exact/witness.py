@@ -1,30 +1,30 @@
-"""The inequality that decides a claim about a Gaussian pair: what the pair attains against what the claim allows.
+"""Witnesses: a neighbouring pair and an event whose probabilities show that a claim is false, to be recomputed.
 
-Witnesses: an event whose two probabilities break a claim, in numbers a reader can recompute.
+By the Neyman-Pearson lemma no event shows more of delta(epsilon) than {privacy loss > epsilon}: this is the event, with
+both probabilities enclosed. Where a simpler event breaks the claim by bounds made by hand, that is shown instead.
 
-For the worst pair, with w = S^-1 (E_P[y] - E_Q[y]) and mu^2 = (E_P[y] - E_Q[y]) . w, the score
+For a Gaussian pair, with w = S^-1 (E_P[y] - E_Q[y]) and mu^2 = (E_P[y] - E_Q[y]) . w, the score
 
     s(y) = w . (y - E_Q[y]) / mu        is N(0, 1) under Q and N(mu, 1) under P,
 
-so the event {s(y) >= t} has probability Phibar(t) under Q and Phibar(t - mu) under P. By the Neyman-Pearson lemma no
-event of the same Q-probability has a larger P-probability; only t depends on the claim.
+so the event {s(y) >= t} has probability Phibar(t) under Q and Phibar(t - mu) under P; only t depends on the claim.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from flint import arb
 
+from dpverdict.audit.exact.comparison import DIGITS, Comparison
 from dpverdict.audit.exact.verdict import Witness
-from dpverdict.audit.exact.worst_case import WorstCase
-from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.balls import Enclosure, Real, ball, compare, precision
-from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.audit.exact.worst_case import WorstCase, loss_of
+from dpverdict.audit.losses.base import ExactLoss
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.balls import Enclosure, Real, ball, compare
+from dpverdict.mechanisms.core.dominating_pairs import DominatingPair
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
     GaussianDP,
@@ -34,82 +34,8 @@ from dpverdict.mechanisms.core.guarantees import (
     ZeroConcentratedDP,
 )
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, HasLikelihoodRatio
-from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.numerics.text import short_text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """``attained <= allowed`` is the claim, said of one neighbouring pair.
-
-    Attributes:
-        quantity: what is compared, in the field's notation.
-        attained: its value for the pair.
-        allowed: the largest value the claim permits.
-    """
-
-    quantity: str
-    attained: Real
-    allowed: Real
-
-
-def comparison_of(claim: Guarantee, loss: GaussianLoss) -> Comparison:
-    """The inequality that a claim makes about the worst pair, in the quantity where it is simplest."""
-    square = loss.mu_squared
-    match claim:
-        case GaussianDP():
-            return Comparison(quantity="mu^2", attained=square, allowed=Real.of(claim.mu**2))
-        case ZeroConcentratedDP():
-            return Comparison(
-                quantity="rho = mu^2/2", attained=_times(square, Fraction(1, 2)), allowed=Real.of(claim.rho)
-            )
-        case RenyiDP():
-            attained = _times(square, claim.order / 2)
-            return Comparison(
-                quantity=f"Renyi divergence of order {claim.order} = order mu^2/2",
-                attained=attained,
-                allowed=Real.of(claim.epsilon),
-            )
-        case ApproximateDP():
-            return _profile(claim.epsilon, claim.delta, loss)
-        case PureDP():
-            return _profile(claim.epsilon, Fraction(0), loss)
-        case _:
-            raise InvalidValue("claim", claim, "a guarantee of this package", "write for example GaussianDP(1)")
-
-
-def _profile(epsilon: Fraction, delta: Fraction, loss: GaussianLoss) -> Comparison:
-    at = Real.of(epsilon)
-    attained = Real.of(0)
-    if loss.mu_squared.rational != 0:
-        attained = Real(lambda: gaussian_formulas.delta(BallNormal(), at.ball(), loss.mu_real.ball()))
-    return Comparison(quantity=f"delta({short_text(epsilon)})", attained=attained, allowed=Real.of(delta))
-
-
-def _times(number: Real, factor: Fraction) -> Real:
-    if number.rational is not None:
-        return Real.of(number.rational * factor)
-    return Real(lambda: number.ball() * ball(factor))
-
-
-def both_sides(comparison: Comparison) -> str:
-    """The two sides in decimal, with enough digits to tell them apart where 17 do, and at least 6."""
-    left, right = _enclosed(comparison.attained), _enclosed(comparison.allowed)
-    larger = max(abs(left.upper), abs(right.upper))
-    gap = abs(left.upper - right.upper) / larger if 0.0 < larger < math.inf else 1.0
-    digits = 17 if gap == 0.0 else min(17, max(6, 3 - math.floor(math.log10(gap))))
-    return f"attained {left.show(digits)}, allowed {right.show(digits)}"
-
-
-def _enclosed(number: Real) -> Enclosure:
-    """The sharpest enclosure; the one at 8192 bits of a number that no precision determines."""
-    try:
-        return Enclosure.of(number)
-    except PrecisionExhausted:
-        with precision(1 << 13):
-            return Enclosure.of_ball(number.ball())
-
 
 Consequence = Callable[[Enclosure, Enclosure], str]
 """The sentence about the event, from the enclosures of P(event) and Q(event)."""
@@ -118,13 +44,69 @@ _NORMAL = BallNormal()
 _LARGEST_ORDER = 1 << 24  # Renyi orders tried for an event that breaks a zCDP claim
 
 
-def gaussian_witness(
+def witness_of(
+    mechanism: AdditiveMechanism,
+    claim: Guarantee,
+    worst: WorstCase,
+    pair: DominatingPair | None,
+    comparison: Comparison,
+) -> Witness:
+    """The witness against a claim that two laws break: those of ``worst.pair``, which are ``pair`` where not Gaussian.
+
+    Requires: ``comparison.broken``, of these laws (caller-verified).
+    """
+    if pair is not None:
+        return _event_witness(claim, worst, pair, comparison)
+    if isinstance(worst.loss, DisjointLoss):
+        return _disjoint_witness(mechanism, claim, worst)
+    assert isinstance(worst.loss, GaussianLoss)  # of what other pairs make there are exact numbers
+    return _score_witness(mechanism, claim, worst, worst.loss, comparison)
+
+
+def _event_witness(claim: Guarantee, worst: WorstCase, pair: DominatingPair, comparison: Comparison) -> Witness:
+    p, q = loss_of(pair).certified_tails(comparison.level)
+    return Witness(
+        pair=worst.pair,
+        difference=worst.description,
+        event=pair.event(float(comparison.level)),
+        probability=p,
+        neighbour_probability=q,
+        value=comparison.attained,
+        bound=comparison.allowed,
+        statement=f"{comparison.quantity} exceeds what {claim.describe()} allows: {comparison.sides()}; the event has "
+        f"P = {p.show(DIGITS)}, Q = {q.show(DIGITS)}",
+    )
+
+
+def simple_witness(claim: Guarantee, worst: WorstCase) -> Witness | None:
+    """The witness of the simple event of the worst pair, if it has one that breaks an (epsilon, delta) claim."""
+    if not (worst.exact and isinstance(claim, ApproximateDP) and isinstance(worst.loss, ExactLoss)):
+        return None
+    event = worst.loss.simple_event(claim.epsilon)
+    if event is None:
+        return None
+    lower = event.delta_lower(claim.epsilon)
+    if not lower > claim.delta:
+        return None
+    p = Enclosure.of_ball(event.p_ball)
+    q = Enclosure.hull(arb(0), event.q_ball)
+    return Witness(
+        pair=worst.pair,
+        difference=worst.description,
+        event=event.event,
+        probability=p,
+        neighbour_probability=q,
+        value=Enclosure.hull(arb(lower), arb(1)),
+        bound=Enclosure.of(Real.of(claim.delta)),
+        statement=f"delta({float(claim.epsilon):g}) exceeds what {claim.describe()} allows: P(event) in "
+        f"{p.show(DIGITS)}, Q(event) <= {q.upper:.6g}, so delta >= {lower:.10g}",
+    )
+
+
+def _score_witness(
     mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, loss: GaussianLoss, comparison: Comparison
 ) -> Witness:
-    """The witness against a claim that the worst pair breaks.
-
-    Requires: ``comparison.attained > comparison.allowed`` for certain (caller-verified).
-    """
+    """The witness of a Gaussian pair: a threshold on the score."""
     mu = loss.mu_real
     threshold, consequence = _threshold(claim, mu)
     p = Enclosure.of(Real(lambda: _NORMAL.tail(threshold.ball() - mu.ball())))
@@ -139,14 +121,14 @@ def gaussian_witness(
         event=event,
         probability=p,
         neighbour_probability=q,
-        value=Enclosure.of(comparison.attained),
-        bound=Enclosure.of(comparison.allowed),
-        statement=f"{comparison.quantity} exceeds what {claim.describe()} allows: {both_sides(comparison)}; "
+        value=comparison.attained,
+        bound=comparison.allowed,
+        statement=f"{comparison.quantity} exceeds what {claim.describe()} allows: {comparison.sides()}; "
         f"{consequence(p, q)}",
     )
 
 
-def disjoint_witness(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -> Witness:
+def _disjoint_witness(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -> Witness:
     """The witness when the worst pair is told apart with certainty: an event of probability 1 under P and 0 under Q."""
     assert isinstance(mechanism, HasLikelihoodRatio)  # every mechanism with Gaussian noise, and no noise at all
     weights, _ = mechanism.likelihood_direction(worst.pair)

@@ -17,7 +17,18 @@ from typing import TYPE_CHECKING, final, overload
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, ORDER, LossTails, Reals, certified, fast, rounded
+from dpverdict.audit.losses.domains import (
+    ALPHA,
+    DELTA,
+    EPSILON,
+    ORDER,
+    EventBound,
+    LossTails,
+    Reals,
+    certified,
+    fast,
+    rounded,
+)
 from dpverdict.balls import Enclosure, Enclosures, Exact, exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
@@ -223,6 +234,45 @@ class PrivacyLoss(ABC):
 
     @abstractmethod
     def _advantage_ball(self) -> arb: ...
+
+
+class ExactLoss(PrivacyLoss):
+    """The privacy loss of two laws given in exact numbers: it also answers what deciding a claim takes."""
+
+    __slots__ = ()
+
+    @property
+    def largest_loss(self) -> Fraction | None:
+        """The largest privacy loss, which is the pure epsilon, exactly; None where the loss is unbounded."""
+        return None
+
+    @abstractmethod
+    def least_rho(self) -> Fraction | Enclosure:
+        """The least rho such that the pair is rho-zCDP: exactly where it is rational, enclosed elsewhere.
+
+        Raises:
+            InvalidValue: no certified way to the value is known.
+        """
+
+    def exact_renyi(self, order: Fraction) -> Fraction | Enclosure:
+        """The Renyi divergence of an order: exactly where it is rational, enclosed elsewhere.
+
+        Raises:
+            InvalidValue: no certified way to the value is known.
+        """
+        return self.certified_renyi(order)
+
+    @abstractmethod
+    def delta_to(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon), enclosed to at least ``bits`` accurate bits."""
+
+    @abstractmethod
+    def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
+        """Encloses P[L > loss] and Q[L > loss]: by Neyman and Pearson, no event shows more of delta(loss)."""
+
+    def simple_event(self, epsilon: Fraction) -> EventBound | None:
+        """An event whose probabilities a reader can bound by hand, tried first against delta; None if none is known."""
+        return None
 
 
 class BallLoss(PrivacyLoss):

@@ -17,10 +17,10 @@ from typing import final
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
+from dpverdict.audit.losses.base import BallLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
-from dpverdict.audit.losses.domains import LossTails, finite_losses, rounded
-from dpverdict.balls import MAX_BITS, Exact, Real, ball, compare, exactly, precision, refine
+from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses, rounded
+from dpverdict.balls import MAX_BITS, Enclosure, Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.checks import check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics import gaussian as gaussian_balls
@@ -288,7 +288,7 @@ RELATIVE_ERROR = 2.0**-50
 
 
 @final
-class ResponseLoss(BallLoss):
+class RandomisedResponseLoss(BallLoss, ExactLoss):
     """The privacy loss of m independent randomised responses, each of which is ``rate``-DP and no better.
 
     Of one, L = rate with probability 1/(1 + exp(-rate)) under P and L = -rate otherwise, the other way round under Q.
@@ -310,7 +310,7 @@ class ResponseLoss(BallLoss):
     Reference: Kairouz, Oh and Viswanath 2017, Theorem 3.3 (arXiv:1311.0776): the profile is the optimal composition of
         m rate-DP mechanisms.
 
-    >>> loss = ResponseLoss(3, "1/3")
+    >>> loss = RandomisedResponseLoss(3, "1/3")
     >>> loss.total, loss.delta(1), loss.certified_delta("0.5")
     (Fraction(1, 1), 0.0, Enclosure([0.077795720663528258, 0.077795720663528273]))
     """
@@ -335,6 +335,29 @@ class ResponseLoss(BallLoss):
     def total(self) -> Fraction:
         """m * rate: the largest value of the loss, and the pure epsilon."""
         return self._m * self._rate
+
+    @property
+    def largest_loss(self) -> Fraction:
+        """m * rate, as ``total``."""
+        return self.total
+
+    def least_rho(self) -> Enclosure:
+        """The Kullback-Leibler divergence D_1, the limit of D_a/a at a = 1: D_a/a falls from there.
+
+        With t = a - 1/2, D_a/a = log M(t)/(t^2 - 1/4) with M(t) = cosh(rate t)/cosh(rate/2), an entire function of
+        u = t^2 of order 1/2 whose zeros are real and negative: log M is concave in u, and its chord slope from u = 1/4
+        on falls.
+        """
+        return self.certified_renyi(1)
+
+    def delta_to(self, epsilon: Fraction, bits: int) -> arb:
+        """As ``profile``."""
+        return self.profile(epsilon, bits)
+
+    def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
+        """Encloses P[L > loss] and Q[L > loss], the probabilities of the best event against exp(loss)."""
+        level = EPSILON.exact(loss)
+        return Enclosure.of_ball(self.p_above(level, ACCURACY)), Enclosure.of_ball(self.q_above(level, ACCURACY))
 
     # sums over the atoms ----------------------------------------------------------------------------------------------
 
@@ -453,7 +476,7 @@ class ResponseLoss(BallLoss):
         return self.profile(Fraction(0), ACCURACY)
 
     def __repr__(self) -> str:
-        return f"ResponseLoss({self._m}, {exact_text(self._rate)!r})"
+        return f"RandomisedResponseLoss({self._m}, {exact_text(self._rate)!r})"
 
 
 def _times(m: object) -> int:
@@ -462,3 +485,7 @@ def _times(m: object) -> int:
         if 0 <= number <= MOST_TIMES and not isinstance(m, bool):
             return number
     raise InvalidValue("m", m, f"an integer in [0, {MOST_TIMES}]", "give the number of responses")
+
+
+ResponseLoss = RandomisedResponseLoss
+"""The name before 0.2; it goes with the release after."""

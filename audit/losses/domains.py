@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from dpverdict.balls import Enclosure, Enclosures, Exact, exactly
+from dpverdict.balls import Enclosure, Enclosures, Exact, ball, exactly, float_down, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
 
@@ -260,3 +260,38 @@ def finite_losses(losses: Array) -> Array:
     if not finite.all():
         raise InvalidValue("l", float(array[~finite].flat[0]), "finite", "give losses in nats, negative ones included")
     return array
+
+
+_EVENT_BITS: Final = 128
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventBound:
+    """An event with its probabilities under the two laws.
+
+    Attributes:
+        event: the set of outputs, in words.
+        p_ball: a ball whose lower end is certainly at most P(event).
+        q_ball: a ball whose upper end is certainly at least Q(event).
+    """
+
+    event: str
+    p_ball: arb
+    q_ball: arb
+
+    @property
+    def p_lower(self) -> float:
+        """A lower bound on P(event)."""
+        return float_down(self.p_ball)
+
+    @property
+    def q_upper(self) -> float:
+        """An upper bound on Q(event)."""
+        return Enclosure.of_ball(self.q_ball).upper
+
+    def delta_lower(self, epsilon: Exact) -> float:
+        """A lower bound on delta(epsilon), P(event) - exp(epsilon) Q(event), rounded down; it may be negative."""
+        level = exactly(epsilon, name="epsilon")
+        with precision(_EVENT_BITS):
+            return float_down(self.p_ball.lower() - ball(level).exp() * self.q_ball.upper())

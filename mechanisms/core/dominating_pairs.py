@@ -1,21 +1,42 @@
-"""Pairs of output laws that are no Gaussian pair: what the noise is, and by how much neighbours move the statistic.
+"""Dominating pairs: two output laws that are at least as far apart as those of any neighbouring datasets.
 
-A sensitivity space over noise that is not Gaussian ends in one of these. They are plain data, in exact numbers; the
-privacy loss of each is computed in `dpverdict.audit`.
+A sensitivity space over noise that is not Gaussian ends in one of these. They are plain data in exact numbers, with the
+words for what is seen of the two laws; the privacy loss of each is computed in `dpverdict.audit`. P is the law on the
+dataset, Q the one on its neighbour, y the release.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias, final
+from typing import Final, final
 
 from dpverdict.errors import InvalidValue
+
+REAL_ARITHMETIC: Final = "noise and sums are real numbers: rounding in the sampler is not covered"
+NORMAL_VARIATES: Final = "the normal variates are independent and exact"
+RANDOM_BITS: Final = "the bits of the random source are independent and uniform"
+
+
+class DominatingPair(ABC):
+    """Two output laws in exact numbers, that are no Gaussian pair."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def assumptions(self) -> tuple[str, ...]:
+        """What a certificate takes for granted about the noise."""
+
+    @abstractmethod
+    def event(self, level: float) -> str:
+        """The event {privacy loss > level}, in words and numbers a reader can recompute."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomDirectionShift:
+class RandomDirectionPair(DominatingPair):
     """scale z v against itself moved by ``length``: z ~ N(0, 1), v uniform on the unit sphere of R^dim, dim >= 3.
 
     Attributes:
@@ -30,19 +51,24 @@ class RandomDirectionShift:
 
     def __post_init__(self) -> None:
         if not (self.dim >= 3 and self.scale > 0 and self.squared_length > 0):
-            raise InvalidValue(
-                "shift", self, "of dim >= 3, with a scale and a length > 0", "a shift of 0 costs nothing"
-            )
+            raise InvalidValue("pair", self, "of dim >= 3, with a scale and a length > 0", "a move of 0 costs nothing")
 
     @property
-    def rho(self) -> None:
-        """The zCDP parameter is infinite: so is the Renyi divergence of every order >= dim/(dim - 1)."""
-        return None
+    def assumptions(self) -> tuple[str, ...]:
+        """Real arithmetic, and exact normal variates."""
+        return (REAL_ARITHMETIC, NORMAL_VARIATES)
+
+    def event(self, level: float) -> str:
+        """A set between two spheres about the two centres."""
+        return (
+            f"(rho^2 - r^2)/(2 sigma^2) + {self.dim - 1} log(rho/r) > {level!r} with "
+            f"r = |y - E_P[y]|, rho = |y - E_Q[y]|, sigma = {float(self.scale)!r}: the privacy loss exceeds it"
+        )
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LatticeShift:
+class DiscreteGaussianPair(DominatingPair):
     """Independent discrete Gaussians on the integers, each moved by an integer: N_Z(0, v) against N_Z(shift, v).
 
     N_Z(0, v) has probabilities proportional to exp(-y^2/(2 v)) on the integers.
@@ -59,18 +85,26 @@ class LatticeShift:
 
     @property
     def rho(self) -> Fraction:
-        """sum shift^2/(2 v): the Kullback-Leibler divergence, and exactly the zCDP parameter of the pair.
-
-        Canonne, Kamath and Steinke 2020, Proposition 5 (arXiv:2004.00010): the Renyi divergence of order a is at most
-        a shift^2/(2 v) in one coordinate, for every a > 1, and independent coordinates add up; for integers a, and for
-        the Kullback-Leibler divergence (a = 1), it is equal to it.
-        """
+        """sum shift^2/(2 v): the mean of the privacy loss under P."""
         return sum((shift**2 * count / (2 * v) for v, shift, count in self.groups), Fraction(0))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Uniform random bits: the sampler is exact."""
+        return (RANDOM_BITS,)
+
+    def event(self, level: float) -> str:
+        """A half-space of the noise."""
+        terms = " + ".join(f"{m}/({v}) * (sum of the noise of {count} coordinates)" for v, m, count in self.groups)
+        return (
+            f"{terms} > {level!r} - {self.rho}, the noise being y - E_P[y] where P is above Q "
+            "and E_P[y] - y where it is below: the privacy loss exceeds the first number"
+        )
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaplaceShift:
+class LaplacePair(DominatingPair):
     """Independent Laplace variables, each moved: density exp(-|y|)/2 against exp(-|y - shift|)/2, at scale 1.
 
     Attributes:
@@ -84,14 +118,23 @@ class LaplaceShift:
             raise InvalidValue("groups", self.groups, "positive throughout", "leave out what does not move")
 
     @property
-    def pure(self) -> Fraction:
-        """The l1 norm of the shifts: the largest privacy loss, attained with probability 2^-m."""
-        return sum((shift * count for shift, count in self.groups), Fraction(0))
+    def assumptions(self) -> tuple[str, ...]:
+        """Real arithmetic."""
+        return (REAL_ARITHMETIC,)
+
+    def event(self, level: float) -> str:
+        """A difference of two l1 norms."""
+        moved = " and ".join(f"{count} of {float(a)!r}" for a, count in self.groups[:6])
+        more = ", ..." if len(self.groups) > 6 else ""
+        return (
+            f"sum of |y - E_Q[y]| - |y - E_P[y]| > {level!r} over the coordinates that move, in "
+            f"units of the scale ({moved}{more}): the privacy loss exceeds it"
+        )
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseShift:
+class RandomisedResponsePair(DominatingPair):
     """Independent discrete Laplace variables, each moved by one: P(y) proportional to exp(-rate |y|) on the integers.
 
     The loss of one is rate or -rate: that of randomised response.
@@ -106,13 +149,16 @@ class ResponseShift:
 
     def __post_init__(self) -> None:
         if not (self.rate > 0 and self.count >= 1):
-            raise InvalidValue("shift", self, "of rate > 0 and count >= 1", "a shift of 0 costs nothing")
+            raise InvalidValue("pair", self, "of rate > 0 and count >= 1", "a move of 0 costs nothing")
 
     @property
-    def pure(self) -> Fraction:
-        """count * rate: the largest privacy loss."""
-        return self.rate * self.count
+    def assumptions(self) -> tuple[str, ...]:
+        """Uniform random bits: the sampler is exact."""
+        return (RANDOM_BITS,)
 
-
-Shift: TypeAlias = RandomDirectionShift | LatticeShift | LaplaceShift | ResponseShift
-"""A pair of output laws that is no Gaussian pair."""
+    def event(self, level: float) -> str:
+        """A difference of two l1 norms."""
+        return (
+            f"{self.rate} * (sum of |y - E_Q[y]| - |y - E_P[y]|) > {level!r} over the "
+            f"{self.count} coordinates that move, each by 1: the privacy loss exceeds it"
+        )

@@ -21,7 +21,7 @@ from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
 from dpverdict.mechanisms.core.noise import GaussianNoise, Noise
 from dpverdict.mechanisms.core.parameters import Parameter
-from dpverdict.mechanisms.core.sensitivity import SensitivitySpace, ShiftSpace
+from dpverdict.mechanisms.core.sensitivity import PairSpace, SensitivitySpace
 from dpverdict.numerics.arrays import Array
 
 
@@ -66,7 +66,7 @@ class AdditiveMechanism(ABC):
     claim: Guarantee
     adjacency: NeighboringRelation
     noise: Noise
-    sensitivity: SensitivitySpace | ShiftSpace
+    sensitivity: SensitivitySpace | PairSpace
     assumptions: tuple[str, ...]
     parts: tuple[object, ...] = ()
     parameters: ClassVar[tuple[Parameter, ...]] = ()

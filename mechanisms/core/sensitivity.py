@@ -21,7 +21,7 @@ import numpy as np
 
 from dpverdict.balls import Real, ball
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import Shift
+from dpverdict.mechanisms.core.dominating_pairs import DominatingPair
 from dpverdict.mechanisms.core.noise import DiagonalNoise, Noise, SharedNoise, maximise_over_integers, queries_only_form
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import dot_exactly, moments
@@ -38,7 +38,7 @@ class Maximum:
             add/remove. A function, because a record may be long.
         description: the worst neighbour in words.
         justification: why nothing is worse.
-        shift: for noise that is not Gaussian, the pair of laws that dominates every other; None for Gaussian noise.
+        dominating_pair: the pair of laws that dominates every other; None for Gaussian noise, where mu says it.
         exact: whether some neighbouring pair attains it; False where it is a bound from above only.
         rho_upper: beside a bound, a rho such that every pair is rho-zCDP, exactly.
         attained: beside a bound, the pair of laws that ``records`` make.
@@ -49,10 +49,10 @@ class Maximum:
     records: Callable[[], tuple[Array, Array | None]]
     description: str
     justification: str
-    shift: Shift | None = None
+    dominating_pair: DominatingPair | None = None
     exact: bool = True
     rho_upper: Fraction | None = None
-    attained: Shift | None = None
+    attained: DominatingPair | None = None
     datasets: Callable[[], tuple[Array, Array]] | None = None
 
 
@@ -69,14 +69,14 @@ class SensitivitySpace(Protocol):
 
 
 @runtime_checkable
-class ShiftSpace(Protocol):
+class PairSpace(Protocol):
     """A set of differences under noise that is not Gaussian."""
 
     def maximise(self, noise: Noise) -> Maximum:
         """The pair of laws that dominates every other over the space, with a neighbouring pair that attains it."""
         ...
 
-    def shift(self, noise: Noise, record: Array, replacement: Array | None = None) -> Shift | None:
+    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> DominatingPair | None:
         """The pair of laws of one neighbouring pair; None when the two laws are equal."""
         ...
 
@@ -85,7 +85,7 @@ class ShiftSpace(Protocol):
 class StepSpace(Protocol):
     """A set of differences that depends on when a record comes: the steps of a stream."""
 
-    def at(self, position: int) -> SensitivitySpace | ShiftSpace:
+    def at(self, position: int) -> SensitivitySpace | PairSpace:
         """The differences that the record at a position of the dataset makes, the first being 0."""
         ...
 

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpverdict.balls import Exact, ball, exactly, precision
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue, PrecisionExhausted
-from dpverdict.mechanisms.core.dominating_pairs import LatticeShift
+from dpverdict.mechanisms.core.dominating_pairs import DiscreteGaussianPair
 from dpverdict.mechanisms.core.guarantees import ZeroConcentratedDP
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
@@ -385,16 +385,16 @@ class SignedUnits:
             records=lambda: (record, None),
             description="any record",
             justification="every record moves every coordinate by 1 or -1, and the noise is symmetric and independent",
-            shift=self.shift(noise, record),
+            dominating_pair=self.dominating_pair(noise, record),
         )
 
-    def shift(self, noise: Noise, record: Array, replacement: Array | None = None) -> LatticeShift:
+    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> DiscreteGaussianPair:
         """The pair of laws when ``record`` is added or removed: the same for every record."""
         if not isinstance(noise, LatticeNoise) or replacement is not None:
             raise unsupported(self, noise)
         if noise.query_variance == noise.count_variance:
-            return LatticeShift(groups=((noise.query_variance, 1, self.dim + 1),))
-        return LatticeShift(groups=((noise.query_variance, 1, self.dim), (noise.count_variance, 1, 1)))
+            return DiscreteGaussianPair(groups=((noise.query_variance, 1, self.dim + 1),))
+        return DiscreteGaussianPair(groups=((noise.query_variance, 1, self.dim), (noise.count_variance, 1, 1)))
 
 
 def _integers_of(rng: np.random.Generator) -> UniformBelow:

@@ -26,7 +26,7 @@ from dpverdict.balls import Exact, Real, ball
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import analytic_scale, concentrated_scale, l1_scale, theorem_scale
-from dpverdict.mechanisms.core.dominating_pairs import LaplaceShift
+from dpverdict.mechanisms.core.dominating_pairs import LaplacePair
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, laplace_score
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
@@ -111,7 +111,7 @@ class RealRecords:
             raise unsupported(self, noise)
         record = self.worst_record()
         other = (np.zeros(self.dim) if self.norm == "linf" else -record) if self.replaced else None
-        attained = self.shift(noise, record, other)
+        attained = self.dominating_pair(noise, record, other)
         if self.norm != "l2" or self.dim == 1:
             why = (
                 "every shift is the largest at once"
@@ -125,7 +125,7 @@ class RealRecords:
                 if self.norm == "linf"
                 else f"a record with one entry at {self.radius!r} and no other",
                 justification=f"{why}, and the loss of log-concave noise grows with every shift",
-                shift=attained,
+                dominating_pair=attained,
             )
         return Maximum(
             mu_squared=None,
@@ -133,7 +133,7 @@ class RealRecords:
             description=f"a record of l2 norm {self.radius!r} with {self.dim} equal entries",
             justification="of one l1 norm, a shift on a single coordinate tells most: the loss shown is that of one of "
             "norm sqrt(d) times the l2 radius, a bound; every pair is also zCDP by its l2 norm",
-            shift=LaplaceShift(groups=((_root_above(self.dim) * self.reach * noise.rate, 1),)),
+            dominating_pair=LaplacePair(groups=((_root_above(self.dim) * self.reach * noise.rate, 1),)),
             exact=False,
             rho_upper=self.reach**2 * noise.rate**2 / 2,
             attained=attained,
@@ -150,7 +150,7 @@ class RealRecords:
             entry = math.nextafter(entry, 0.0)
         return np.full(self.dim, entry)
 
-    def shift(self, noise: Noise, record: Array, replacement: Array | None = None) -> LaplaceShift | None:
+    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> LaplacePair | None:
         """The pair of laws when a record is added, removed or replaced; None where nothing moves."""
         if not isinstance(noise, LaplaceNoise) or (replacement is None) is self.replaced:
             raise unsupported(self, noise)
@@ -160,7 +160,7 @@ class RealRecords:
         for (x, y), count in pairs.items():
             counts[abs(Fraction(x) - Fraction(y)) * noise.rate] += count
         del counts[Fraction(0)]
-        return LaplaceShift(groups=tuple(sorted(counts.items()))) if counts else None
+        return LaplacePair(groups=tuple(sorted(counts.items()))) if counts else None
 
 
 def _times_root(factor: Fraction, dim: int) -> Real:

@@ -17,7 +17,7 @@ from dpverdict.balls import Exact, Real, at_most, ball, exactly, sqrt_up
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import universal_error_bound
-from dpverdict.mechanisms.core.dominating_pairs import RandomDirectionShift
+from dpverdict.mechanisms.core.dominating_pairs import RandomDirectionPair
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, FalseClaimWarning
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
@@ -205,17 +205,19 @@ class Ball:
             description=f"a record of l2-norm {self.radius!r}",
             justification="the noise is spherical, and its density decreases with the radius: the hockey-stick "
             "divergence does not decrease with the length of the shift, and is the same in both directions",
-            shift=self.shift(noise, record),
+            dominating_pair=self.dominating_pair(noise, record),
         )
 
-    def shift(self, noise: Noise, record: Array, replacement: Array | None = None) -> RandomDirectionShift | None:
+    def dominating_pair(
+        self, noise: Noise, record: Array, replacement: Array | None = None
+    ) -> RandomDirectionPair | None:
         """The pair of laws when ``record`` is added or removed; None for the zero record."""
         if not isinstance(noise, RandomDirectionNoise) or replacement is not None:
             raise unsupported(self, noise)
         squared = dot_exactly(record, record)
         if squared == 0:
             return None
-        return RandomDirectionShift(dim=self.dim, scale=Fraction(noise.scale), squared_length=squared)
+        return RandomDirectionPair(dim=self.dim, scale=Fraction(noise.scale), squared_length=squared)
 
 
 def _float_up(value: Fraction, name: str) -> float:

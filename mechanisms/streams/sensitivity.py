@@ -17,7 +17,7 @@ import numpy as np
 
 from dpverdict.balls import Real, ball
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import LaplaceShift, ResponseShift
+from dpverdict.mechanisms.core.dominating_pairs import LaplacePair, RandomisedResponsePair
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise, LaplaceNoise, laplace_score
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
@@ -76,15 +76,15 @@ class LaplaceStep:
             records=lambda: (one, zero),
             description=_description(self.item),
             justification=_justification("the loss of log-concave noise grows with every shift", exact),
-            shift=self.shift(noise, one, zero),
+            dominating_pair=self.dominating_pair(noise, one, zero),
             exact=exact,
-            attained=None if exact or not shown else part.shift(noise, one, zero),
+            attained=None if exact or not shown else part.dominating_pair(noise, one, zero),
             datasets=lambda: _streams(self.horizon, self.item),
         )
 
-    def shift(
+    def dominating_pair(
         self, noise: Noise, record: Array, replacement: Array | None = None
-    ) -> LaplaceShift | ResponseShift | None:
+    ) -> LaplacePair | RandomisedResponsePair | None:
         """The pair of laws of R x + noise when the item changes from ``record`` to ``replacement``."""
         if replacement is None:
             raise unsupported(self, noise)
@@ -93,9 +93,9 @@ class LaplaceStep:
             return None
         column = self.column(self.item)
         if isinstance(noise, DiscreteLaplaceNoise) and moved == 1 and all(entry == 1 for entry, _ in column):
-            return ResponseShift(rate=noise.rate, count=sum(count for _, count in column))
+            return RandomisedResponsePair(rate=noise.rate, count=sum(count for _, count in column))
         if isinstance(noise, LaplaceNoise):
-            return LaplaceShift(groups=tuple((moved * entry * noise.rate, count) for entry, count in column))
+            return LaplacePair(groups=tuple((moved * entry * noise.rate, count) for entry, count in column))
         raise unsupported(self, noise)
 
 

@@ -18,7 +18,7 @@ from flint import arb
 
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.bounded import BoundedLoss
-from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, ResponseLoss
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, RandomisedResponseLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, Domain
@@ -41,7 +41,7 @@ LOSSES: dict[str, PrivacyLoss] = {
     "laplace, equal": LaplaceLoss.equal(20, "0.1"),
     "laplace, unequal": LaplaceLoss(["0.5", "0.25", "1/3"]),
     "laplace, none": LaplaceLoss([]),
-    "randomised response": ResponseLoss(3, "0.4"),
+    "randomised response": RandomisedResponseLoss(3, "0.4"),
     "composed": compose(GaussianLoss("0.5"), LaplaceLoss(["0.3", "0.7"])),
     "random direction": SphericalLoss(5, RandomDirectionGaussian(5)),
     "isotropic laplace": SphericalLoss(3, IsotropicLaplace(1)),

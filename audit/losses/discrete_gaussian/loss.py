@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.losses.base import BallLoss
+from dpverdict.audit.losses.base import BallLoss, ExactLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.discrete_gaussian.law import Coordinates, DiscreteGaussians, grouped, one_sided_tails
@@ -32,7 +32,7 @@ _SUMMED = 10**6  # the variance up to which the tails of one coordinate are summ
 
 
 @final
-class DiscreteGaussianLoss(BallLoss):
+class DiscreteGaussianLoss(BallLoss, ExactLoss):
     """The privacy loss of the integers g_i = 2 f_i - n + N_Z(0, (d + s)/mu^2), N = n + N_Z(0, (d + s)/(s mu^2)).
 
     N_Z(0, v) is the discrete Gaussian, P(x) proportional to exp(-x^2/(2v)) on the integers. One record of {0,1}^d more
@@ -127,6 +127,24 @@ class DiscreteGaussianLoss(BallLoss):
     def rho(self) -> Fraction:
         """The zCDP parameter sum a_i^2/(2 v_i), exactly; it is also the Kullback-Leibler divergence."""
         return Fraction(0) if self._profile is None else self._profile.law.rho
+
+    def least_rho(self) -> Fraction:
+        """``rho``: the Renyi divergence of order a is at most a rho, and equal to it at whole orders.
+
+        Reference: Canonne, Kamath and Steinke 2020, Proposition 5 (arXiv:2004.00010), for one coordinate; independent
+            coordinates add up.
+        """
+        return self.rho
+
+    def exact_renyi(self, order: Fraction) -> Fraction | Enclosure:
+        """order * rho at whole orders, exactly; enclosed at others."""
+        return order * self.rho if order.denominator == 1 else self.certified_renyi(order)
+
+    def delta_to(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon), enclosed to at least ``bits`` accurate bits."""
+        if self._profile is None:
+            return identical_laws()._delta_balls([epsilon])[0]
+        return self._profile.delta(epsilon, bits)
 
     @property
     def step(self) -> Fraction:

@@ -24,12 +24,12 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit.losses import curves as bracketed_curves
-from dpverdict.audit.losses.base import BallLoss
+from dpverdict.audit.losses.base import BallLoss, ExactLoss
 from dpverdict.audit.losses.curves import ACCURACY, beta_ball, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
 from dpverdict.audit.losses.laplace.profile import LaplaceProfile, LaplaceRoute, refined
 from dpverdict.audit.losses.laplace.terms import Groups
-from dpverdict.balls import Exact, ball, exactly, precision, refine
+from dpverdict.balls import Enclosure, Exact, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import exact_text
@@ -243,7 +243,7 @@ SMALLEST_SHIFT, LARGEST_SHIFT = Fraction(1, 10**250), Fraction(10**6)
 
 
 @final
-class LaplaceLoss(BallLoss):
+class LaplaceLoss(BallLoss, ExactLoss):
     """The privacy loss of Lap(1)^m against its shift by a vector.
 
     It is the loss of a Laplace mechanism with scale b on neighbours whose statistics differ by the vector b * shifts.
@@ -329,6 +329,35 @@ class LaplaceLoss(BallLoss):
     def total(self) -> Fraction:
         """The sum of the shifts: the largest value of the loss, and the pure epsilon."""
         return self._profile.total
+
+    @property
+    def largest_loss(self) -> Fraction:
+        """The sum of the shifts, as ``total``; it is attained with probability 2^-m."""
+        return self.total
+
+    def least_rho(self) -> Enclosure:
+        """The Kullback-Leibler divergence D_1, the limit of D_a/a at a = 1: D_a/a falls from there.
+
+        With t = a - 1/2 and M(t) = E_Q[exp(a L)], which is even in t and 1 at t = 1/2, D_a/a = log M(t)/(t^2 - 1/4). M
+        is, up to a factor, cosh(s t) + sinh(s t)/(2 t) for a coordinate moved by s: an entire function of u = t^2 of
+        order 1/2 whose zeros are real and negative (tan(s x) = -2 x), so that log M is concave in u, and its chord
+        slope from u = 1/4 on falls. Sums over coordinates fall too.
+        """
+        return self.certified_renyi(1)
+
+    def delta_to(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon), enclosed to at least ``bits`` accurate bits.
+
+        Raises:
+            PrecisionExhausted: no route reaches the accuracy.
+        """
+        return self._profile.delta(epsilon, bits)
+
+    def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
+        """Encloses P[L > loss] and Q[L > loss], the probabilities of the best event against exp(loss)."""
+        level, profile = EPSILON.exact(loss), self._profile
+        p, q = profile.p_above(level, ACCURACY), profile.q_above(level, ACCURACY)
+        return Enclosure.of_ball(p), Enclosure.of_ball(q)
 
     def route(self, epsilon: Exact) -> LaplaceRoute:
         """How ``certified_delta(epsilon)`` is computed, which says how wide it can be."""

@@ -212,7 +212,11 @@ class LaplaceProfile:
         return refined(lambda working: (-ball(epsilon)).exp() * self._tail(Kernel.Q_TAIL, epsilon, working), bits)
 
     def p_above(self, epsilon: Fraction, bits: int) -> arb:
-        """P[L > epsilon] at epsilon >= 0."""
+        """P[L > epsilon] at any epsilon."""
+        if epsilon < 0:
+            return (
+                arb(1) if epsilon < -self.total else refined(lambda working: 1 - self.q_from(-epsilon, working), bits)
+            )
         return arb(0) if epsilon >= self.total else self._tail(Kernel.P_TAIL, epsilon, bits)
 
     def p_from(self, epsilon: Fraction, bits: int) -> arb:

@@ -9,14 +9,13 @@ distances of the output to the two. Any event S shows
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
 
 import numpy as np
 from flint import arb
 from scipy import special
 
+from dpverdict.audit.losses.domains import EventBound
 from dpverdict.audit.losses.spherical.integral import Quantity, integrate
 from dpverdict.audit.losses.spherical.law import positive, quotient
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
@@ -26,38 +25,6 @@ from dpverdict.errors import InvalidValue
 _BITS = 128
 _HALF_SPACE_BITS = 96
 _RADII = 100
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventBound:
-    """An event with its probabilities under the two laws.
-
-    Attributes:
-        event: the set of outputs, in words.
-        p_ball: a ball whose lower end is certainly at most P(event).
-        q_ball: a ball whose upper end is certainly at least Q(event).
-    """
-
-    event: str
-    p_ball: arb
-    q_ball: arb
-
-    @property
-    def p_lower(self) -> float:
-        """A lower bound on P(event)."""
-        return float_down(self.p_ball)
-
-    @property
-    def q_upper(self) -> float:
-        """An upper bound on Q(event)."""
-        return Enclosure.of_ball(self.q_ball).upper
-
-    def delta_lower(self, epsilon: Exact) -> float:
-        """A lower bound on delta(epsilon), P(event) - exp(epsilon) Q(event), rounded down; it may be negative."""
-        level = exactly(epsilon, name="epsilon")
-        with precision(_BITS):
-            return float_down(self.p_ball.lower() - ball(level).exp() * self.q_ball.upper())
 
 
 def ball_event(dim: int, scale: Exact | Real, radius: Exact, shift: Exact | Real = 1) -> EventBound:

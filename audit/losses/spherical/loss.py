@@ -25,15 +25,17 @@ from numpy.polynomial.chebyshev import chebinterpolate, chebpts1
 from scipy.optimize import brentq
 
 from dpverdict.audit.losses import curves as smooth_trade_off
-from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
+from dpverdict.audit.losses.base import BallLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.curves import ACCURACY, Curve, epsilon_ball, log_delta_ball
-from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
+from dpverdict.audit.losses.domains import EPSILON, EventBound, LossTails, finite_losses
 from dpverdict.audit.losses.laplace.loss import interpolated
 from dpverdict.audit.losses.lattice.law import LatticePair
 from dpverdict.audit.losses.spherical.discretise import symmetric_lattice
+from dpverdict.audit.losses.spherical.events import best_ball_event
 from dpverdict.audit.losses.spherical.integral import SphericalProfile
 from dpverdict.audit.losses.spherical.law import RadialLaw, TailIntegral
+from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -250,7 +252,7 @@ _NOTHING_LEFT = -750.0
 
 
 @final
-class SphericalLoss(BallLoss):
+class SphericalLoss(BallLoss, ExactLoss):
     """The privacy loss of y = f(X) + n against y = f(X') + n, where |f(X) - f(X')| = shift and n = r v in R^dim.
 
     v is uniform on the unit sphere and the radius r independent of it, with a law such that the density of n decreases
@@ -314,6 +316,30 @@ class SphericalLoss(BallLoss):
     def shift(self) -> Real:
         """The distance of the two centres, exactly."""
         return self._shift
+
+    def least_rho(self) -> Fraction | Enclosure:
+        """0 for equal laws, infinite where some Renyi divergence is.
+
+        Raises:
+            InvalidValue: another law.
+        """
+        if self._unit_law is None:
+            return Fraction(0)
+        if self._unit_law.renyi(self._dim, Fraction(self._dim, self._dim - 1)) is None:
+            return Enclosure.of_ball(arb("inf"))
+        raise InvalidValue("law", self._law, "one whose zCDP parameter is known", "claim another guarantee")
+
+    def delta_to(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon), enclosed to at least ``bits`` accurate bits."""
+        if self._profile is None:
+            return identical_laws()._delta_balls([epsilon])[0]
+        return self._profile.delta(epsilon, bits)
+
+    def simple_event(self, epsilon: Fraction) -> EventBound | None:
+        """`best_ball_event` about the centre, where the density of a random direction is unbounded."""
+        if not isinstance(self._law, RandomDirectionGaussian) or self._unit_law is None:
+            return None
+        return best_ball_event(self._dim, self._law.sigma, epsilon, self._shift)
 
     def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
         """Encloses P[L > loss] and Q[L > loss], the probabilities of the best event against exp(loss)."""

@@ -11,8 +11,8 @@ from flint import acb, arb
 from sympy import Symbol, exp
 
 from dpverdict.audit.exact.calibrate import honest_scale
+from dpverdict.audit.losses.domains import EventBound
 from dpverdict.audit.losses.spherical.events import (
-    EventBound,
     apollonius_constant,
     apollonius_event,
     best_ball_event,

@@ -25,17 +25,22 @@ from dpverdict.mechanisms import (
     REPLACE_ONE,
     ApproximateDP,
     CorrelatedGaussian,
+    DiscreteCorrelatedGaussian,
     EllipticalGaussian,
+    FactorizationCounter,
     GaussianDP,
+    LaplaceMechanism,
     PureDP,
+    Rank1Gaussian,
     RenyiDP,
     StandardGaussian,
+    TreeCounter,
     ZeroConcentratedDP,
     broken,
 )
 from dpverdict.mechanisms.core import calibration as scales
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
-from dpverdict.mechanisms.core.mechanism import GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
 
 UNIT = StandardGaussian(dim=4, mu=1, adjacency=ADD_OR_REMOVE_ONE)  # scale 2: mu is exactly 1
 STEP = Fraction(1, 10**60)
@@ -193,18 +198,61 @@ def test_a_certificate_names_what_it_takes_for_granted_and_the_source_it_rests_o
     assert "vertex" in made.worst_case or "vertices" in made.worst_case
 
 
-@pytest.mark.parametrize(
-    "name", ["dpverdict.balls", "dpverdict.mechanisms.core.noise", "dpverdict.audit.exact.worst_case"]
-)
-def test_a_certificate_goes_stale_with_the_source(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = source_sha256(UNIT)
-    read = inspect.getsource
+LAWS: dict[str, AdditiveMechanism] = {
+    "Gaussian": CorrelatedGaussian(dim=3, mu=1),
+    "Gaussian stream": FactorizationCounter(horizon=9, kind="sqrt-toeplitz", noise="gaussian", claim="mu=1"),
+    "Laplace": LaplaceMechanism(dim=3, epsilon=1, adjacency=REPLACE_ONE),
+    "Laplace, bound": LaplaceMechanism.from_concentrated(
+        dim=9, epsilon=1, delta="1e-5", adjacency=REPLACE_ONE, norm="l2"
+    ),
+    "Laplace stream": FactorizationCounter(horizon=9, kind="honaker", noise="laplace", claim="eps=1"),
+    "discrete Gaussian": DiscreteCorrelatedGaussian(dim=3, rho="0.5"),
+    "randomised response": TreeCounter(horizon=12, epsilon=1, arity=5),
+    "random direction": Rank1Gaussian(dim=3, epsilon=1, delta="1e-3", scale=400),
+}
+
+
+@pytest.mark.parametrize("mechanism", LAWS.values(), ids=LAWS)
+def test_a_certificate_goes_stale_with_any_source_that_ran(
+    mechanism: AdditiveMechanism, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: set[str] = set()
+
+    def note(frame: types.FrameType, event: str, _: object) -> None:
+        if event == "call":
+            ran.add(frame.f_globals.get("__name__", ""))
+
+    sys.setprofile(note)
+    try:
+        verdict = certify(mechanism)
+    finally:
+        sys.setprofile(None)
+    assert verdict.certificate is not None
+    ran = {name for name in ran if name.startswith("dpverdict.")}
+    assert {"dpverdict.audit.exact.decide", type(mechanism.sensitivity).__module__} <= ran
+    assert len(ran) > 6
+    read, before = inspect.getsource, source_sha256(mechanism)
+    assert before == verdict.certificate.source_sha256
 
     def edited(module: types.ModuleType) -> str:
         return read(module) + ("# edited" if module.__name__ == name else "")
 
     monkeypatch.setattr(inspect, "getsource", edited)
-    assert source_sha256(UNIT) != before
+    unnoticed = []
+    for name in sorted(ran):
+        if source_sha256(mechanism) == before:
+            unnoticed.append(name)
+    assert unnoticed == []
+
+
+def test_a_certificate_does_not_rest_on_the_losses_of_other_laws(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, read = source_sha256(UNIT), inspect.getsource
+
+    def edited(module: types.ModuleType) -> str:
+        return read(module) + ("# edited" if module.__name__.startswith("dpverdict.audit.losses.laplace") else "")
+
+    monkeypatch.setattr(inspect, "getsource", edited)
+    assert source_sha256(UNIT) == before
 
 
 # the losses -----------------------------------------------------------------------------------------------------------

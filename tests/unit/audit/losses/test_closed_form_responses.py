@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from flint import arb
 
-from dpverdict.audit.exact.worst_case import concentrated_delta_upper, concentration, loss_of_shift
-from dpverdict.audit.losses.closed_form import ResponseLoss
+from dpverdict.audit.exact.comparison import concentrated_delta_upper
+from dpverdict.audit.exact.worst_case import loss_of
+from dpverdict.audit.losses.closed_form import RandomisedResponseLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Enclosure, ball, precision
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import LaplaceShift, ResponseShift
+from dpverdict.mechanisms.core.dominating_pairs import LaplacePair, RandomisedResponsePair
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplace
 
 CASES = [(1, Fraction(1, 2)), (3, Fraction(1, 3)), (5, Fraction(2)), (8, Fraction(1, 10))]
@@ -35,7 +36,7 @@ def enumerated(m: int, rate: Fraction, epsilon: Fraction) -> arb:
 
 @pytest.mark.parametrize(("m", "rate"), CASES)
 def test_the_profile_is_that_of_all_outcomes(m: int, rate: Fraction) -> None:
-    loss = ResponseLoss(m, rate)
+    loss = RandomisedResponseLoss(m, rate)
     for epsilon in (Fraction(-1), Fraction(0), rate / 2, rate, loss.total * Fraction(99, 100)):
         truth = enumerated(m, rate, epsilon)
         found = loss.certified_delta(epsilon)
@@ -51,7 +52,7 @@ def test_the_atoms_are_those_of_discrete_laplace_noise_moved_by_one() -> None:
     rate = Fraction(1, 3)
     law = DiscreteLaplace(rate)
     above = sum(law.probability(z).nearest() for z in range(-200, 1))  # where P/Q is exp(rate)
-    assert math.isclose(ResponseLoss(1, rate).tails(np.array([0.0])).p_above[0], above, rel_tol=1e-12)
+    assert math.isclose(RandomisedResponseLoss(1, rate).tails(np.array([0.0])).p_above[0], above, rel_tol=1e-12)
     for z in (-3, 0, 1, 4):
         ratio = math.log(law.probability(z).nearest() / law.probability(z - 1).nearest())
         assert math.isclose(abs(ratio), float(rate), rel_tol=1e-12)
@@ -59,7 +60,7 @@ def test_the_atoms_are_those_of_discrete_laplace_noise_moved_by_one() -> None:
 
 
 def test_an_atom_is_not_above_itself() -> None:
-    tails = ResponseLoss(2, Fraction(1, 2)).tails(np.array([-1.0, 0.0, 1.0]))
+    tails = RandomisedResponseLoss(2, Fraction(1, 2)).tails(np.array([-1.0, 0.0, 1.0]))
     assert tails.p_above[2] == tails.q_above[2] == 0.0
     assert math.isclose(tails.p_above[1], (1 / (1 + math.exp(-0.5))) ** 2, rel_tol=1e-14)
     np.testing.assert_allclose(tails.p_above + tails.p_below, 1.0, rtol=1e-14)
@@ -67,7 +68,7 @@ def test_an_atom_is_not_above_itself() -> None:
 
 @pytest.mark.parametrize(("m", "rate"), CASES)
 def test_the_trade_off_function_is_its_own_inverse_and_meets_its_corners(m: int, rate: Fraction) -> None:
-    loss = ResponseLoss(m, rate)
+    loss = RandomisedResponseLoss(m, rate)
     for alpha in (0.001, 0.1, 0.3, 0.5, 0.9):
         assert math.isclose(loss.beta(loss.beta(alpha)), alpha, rel_tol=1e-9)
     yes = 1 / (1 + math.exp(-float(rate)))
@@ -76,18 +77,18 @@ def test_the_trade_off_function_is_its_own_inverse_and_meets_its_corners(m: int,
 
 
 @pytest.mark.parametrize(
-    "shift",
+    "pair",
     [
-        ResponseShift(rate=Fraction(1, 3), count=3),
-        ResponseShift(rate=Fraction(4), count=2),
-        LaplaceShift(groups=((Fraction(1, 4), 2), (Fraction(3), 1))),
-        LaplaceShift(groups=((Fraction(8), 1),)),
+        RandomisedResponsePair(rate=Fraction(1, 3), count=3),
+        RandomisedResponsePair(rate=Fraction(4), count=2),
+        LaplacePair(groups=((Fraction(1, 4), 2), (Fraction(3), 1))),
+        LaplacePair(groups=((Fraction(8), 1),)),
     ],
     ids=str,
 )
-def test_the_zcdp_parameter_is_the_kullback_leibler_divergence(shift: Any) -> None:
-    loss = loss_of_shift(shift)
-    rho = concentration(shift, loss)
+def test_the_zcdp_parameter_is_the_kullback_leibler_divergence(pair: Any) -> None:
+    loss = loss_of(pair)
+    rho = loss.least_rho()
     assert isinstance(rho, Enclosure)
     orders = ("1.000001", "1.01", "1.5", "2", "7", "100")
     quotients = [loss.certified_renyi(order) for order in orders]
@@ -95,8 +96,8 @@ def test_the_zcdp_parameter_is_the_kullback_leibler_divergence(shift: Any) -> No
         assert Fraction(divergence.lower) <= Fraction(order) * Fraction(rho.upper)
     near = Fraction(quotients[0].lower) / Fraction(orders[0])
     assert near >= Fraction(rho.lower) * (1 - Fraction(1, 10**4))  # no smaller rho would do
-    total = sum((a**2 * n for a, n in shift.groups), Fraction(0)) if isinstance(shift, LaplaceShift) else None
-    assert Fraction(rho.upper) < (total if total is not None else shift.rate**2 * shift.count) / 2  # of pure DP
+    total = sum((a**2 * n for a, n in pair.groups), Fraction(0)) if isinstance(pair, LaplacePair) else None
+    assert Fraction(rho.upper) < (total if total is not None else pair.rate**2 * pair.count) / 2  # of pure DP
 
 
 def test_the_bound_by_concentration_is_above_the_curves_and_close_to_the_best() -> None:
@@ -117,12 +118,12 @@ def test_the_bound_by_concentration_is_above_the_curves_and_close_to_the_best() 
 )
 def test_bad_input_is_refused(arguments: tuple[Any, Any], name: str) -> None:
     with pytest.raises(InvalidValue) as caught:
-        ResponseLoss(*arguments)
+        RandomisedResponseLoss(*arguments)
     assert caught.value.name == name
 
 
 def test_no_response_tells_nothing() -> None:
-    nothing = ResponseLoss(0, 1)
+    nothing = RandomisedResponseLoss(0, 1)
     assert nothing.delta([0, 1]).tolist() == [0.0, 0.0]
     assert nothing.epsilon(0) == 0.0
     assert nothing.beta("0.25") == 0.75

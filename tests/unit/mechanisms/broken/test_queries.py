@@ -41,7 +41,7 @@ def test_the_formula_is_the_exact_worst_case_up_to_the_rounding_of_the_scales(mu
 def test_the_mixed_lattice_spends_more_than_rho_unless_d_is_a_perfect_square(dim: int) -> None:
     mutant = broken.mixed_lattice()
     mechanism = mutant.make(dim, "0.8")
-    shift, true = worst_case(mechanism).shift, mutant.true_mu_squared(dim, "0.8")
+    shift, true = worst_case(mechanism).dominating_pair, mutant.true_mu_squared(dim, "0.8")
     assert shift is not None
     assert true is not None
     assert 2 * shift.rho == true.rational

@@ -1,0 +1,272 @@
+"""What a pair of output laws attains against what a claim allows: the one inequality that decides the claim.
+
+A claim about a Gaussian pair is an inequality between exact numbers; mu-GDP, zCDP and Renyi claims then compare
+rationals whenever the noise scales are float64. Of every other law the largest loss, rho, the Renyi divergences and the
+privacy profile are compared, exactly where they are rational and in balls elsewhere; mu-GDP speaks of every epsilon, so
+that it can be refuted by one of them and proved by none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final, final
+
+import numpy as np
+from flint import arb
+from scipy.optimize import brentq
+
+from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.balls import Enclosure, Real, ball, compare, precision
+from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.mechanisms.core.guarantees import (
+    ApproximateDP,
+    GaussianDP,
+    Guarantee,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from dpverdict.numerics import gaussian_formulas
+from dpverdict.numerics.gaussian import BallNormal
+from dpverdict.numerics.text import short_text
+
+DIGITS: Final = 12
+"""Digits shown of a number that is not known to any precision asked for."""
+
+_MOST_BITS: Final = 1 << 13
+_FIRST_BITS: Final = 100
+_MAX_BITS: Final = 800
+_EPSILONS: Final = 64
+"""Where the profile of a pair is held against the one a claim implies, to find where the claim breaks."""
+_CONCENTRATED_BITS: Final = 120
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """``attained <= allowed`` is the claim, said of one pair of output laws.
+
+    Attributes:
+        quantity: what is compared, in the field's notation.
+        attained: encloses its value for the pair.
+        allowed: encloses the largest value that the claim permits, or a number above it.
+        sign: whether what is attained is below or above what is allowed (-1, 0, 1), for certain; None if undecided.
+        level: the epsilon of the event that shows it best.
+        exact: whether two rational numbers were compared.
+        digits: how many are shown.
+        undecided: how close the two are known to be, where the sign is not.
+        decides: whether ``attained`` at or below ``allowed`` proves the claim.
+    """
+
+    quantity: str
+    attained: Enclosure
+    allowed: Enclosure
+    sign: int | None
+    level: Fraction
+    exact: bool = False
+    digits: int = DIGITS
+    undecided: str = ""
+    decides: bool = True
+
+    @property
+    def broken(self) -> bool:
+        """Whether the pair certainly attains more than the claim allows."""
+        return self.sign == 1
+
+    @property
+    def kept(self) -> bool:
+        """Whether the claim is proved."""
+        return self.decides and self.sign in (-1, 0)
+
+    @property
+    def method(self) -> str:
+        """The arithmetic, of a certificate that rests on the comparison."""
+        return "exact rational arithmetic" if self.exact else "ball arithmetic"
+
+    def sides(self) -> str:
+        """The two sides in decimal, rounded outward."""
+        attained = "infinite" if self.attained.lower == math.inf else self.attained.show(self.digits)
+        return f"attained {attained}, allowed {self.allowed.show(self.digits)}"
+
+
+def comparison_of(claim: Guarantee, loss: PrivacyLoss) -> Comparison:
+    """The comparison that decides the claim, if one is known; otherwise the one that comes nearest to breaking it.
+
+    Raises:
+        InvalidValue: no certified way to what the pair attains is known.
+        PrecisionExhausted: it is not known accurately enough.
+    """
+    if isinstance(loss, DisjointLoss):
+        return _enclosed("mu", Enclosure.of_ball(arb("inf")), Fraction(0), Fraction(0))
+    if isinstance(loss, GaussianLoss):
+        return _of_gaussian(claim, loss)
+    if isinstance(loss, ExactLoss):
+        return _of_exact(claim, loss)
+    raise InvalidValue("loss", loss, "one of laws given in exact numbers", "bound its curves instead")
+
+
+def _of_gaussian(claim: Guarantee, loss: GaussianLoss) -> Comparison:
+    """The inequality in the quantity where it is simplest, between numbers known to any precision."""
+    square = loss.mu_squared
+    match claim:
+        case GaussianDP():
+            return _real("mu^2", square, claim.mu**2)
+        case ZeroConcentratedDP():
+            return _real("rho = mu^2/2", _times(square, Fraction(1, 2)), claim.rho)
+        case RenyiDP():
+            quantity = f"Renyi divergence of order {claim.order} = order mu^2/2"
+            return _real(quantity, _times(square, claim.order / 2), claim.epsilon)
+        case ApproximateDP():
+            return _gaussian_profile(claim.epsilon, claim.delta, loss)
+        case PureDP():
+            return _gaussian_profile(claim.epsilon, Fraction(0), loss)
+
+
+def _gaussian_profile(epsilon: Fraction, delta: Fraction, loss: GaussianLoss) -> Comparison:
+    at = Real.of(epsilon)
+    attained = Real.of(0)
+    if loss.mu_squared.rational != 0:
+        attained = Real(lambda: gaussian_formulas.delta(BallNormal(), at.ball(), loss.mu_real.ball()))
+    return _real(f"delta({short_text(epsilon)})", attained, delta)
+
+
+def _times(number: Real, factor: Fraction) -> Real:
+    if number.rational is not None:
+        return Real.of(number.rational * factor)
+    return Real(lambda: number.ball() * ball(factor))
+
+
+def _of_exact(claim: Guarantee, loss: ExactLoss) -> Comparison:
+    """By the numbers that every law given exactly is asked for."""
+    match claim:
+        case ApproximateDP():
+            return _profile(claim.epsilon, claim.delta, loss)
+        case PureDP():
+            pure = loss.largest_loss
+            if pure is None:
+                return _profile(claim.epsilon, Fraction(0), loss)
+            return _enclosed("the largest privacy loss", pure, claim.epsilon, claim.epsilon)
+        case ZeroConcentratedDP():
+            return _enclosed("rho", loss.least_rho(), claim.rho, _telling_level(claim, loss))
+        case RenyiDP():
+            divergence = loss.exact_renyi(claim.order)
+            quantity = f"Renyi divergence of order {claim.order}"
+            return _enclosed(quantity, divergence, claim.epsilon, _telling_level(claim, loss))
+        case GaussianDP():
+            level = _breaking_level(claim, loss)
+            allowed = Fraction(float(claim.delta_upper(float(level))))
+            return replace(_profile(level, allowed, loss), decides=False)
+
+
+def _profile(epsilon: Fraction, delta: Fraction, loss: ExactLoss) -> Comparison:
+    """delta(epsilon) against a bound on it, in balls of growing precision until they tell the two apart."""
+    found = _enclosed(f"delta({float(epsilon):g})", loss.certified_delta(epsilon), delta, epsilon)
+    sign, bits = found.sign, _FIRST_BITS
+    while sign is None and bits <= _MAX_BITS:
+        value = loss.delta_to(epsilon, bits)
+        with precision(2 * bits):
+            sign = 1 if value > ball(delta) else -1 if value < ball(delta) else None
+        bits *= 2
+    return replace(found, sign=sign)
+
+
+def _telling_level(claim: Guarantee, loss: ExactLoss) -> Fraction:
+    """The epsilon of the event shown beside a divergence: the mean of the loss where it has one; the numbers decide."""
+    rho = loss.least_rho()
+    if isinstance(rho, Fraction):
+        return rho
+    return Fraction(rho.lower) if rho.lower < math.inf else _breaking_level(claim, loss)
+
+
+def _breaking_level(claim: Guarantee, loss: PrivacyLoss) -> Fraction:
+    """The epsilon at which the profile exceeds most what the claim allows; found in float64, it proves nothing yet."""
+    reach = 1.0
+    while float(claim.delta_upper(reach)) > 1e-14 and reach < 2.0**16:
+        reach *= 2
+    grid = np.linspace(0.0, reach, _EPSILONS)
+    allowed = np.asarray(claim.delta_upper(grid))
+    with np.errstate(divide="ignore"):
+        excess = np.log(np.asarray(loss.delta(grid))) - np.log(allowed)
+    return Fraction(float(grid[int(np.argmax(excess))]))
+
+
+def comparison_by_concentration(claim: Guarantee, rho: Fraction) -> Comparison | None:
+    """What follows for every pair from rho-zCDP; None where that is nothing better than the loss says."""
+    match claim:
+        case ZeroConcentratedDP():
+            return _enclosed("rho, by the l2 norm,", rho, claim.rho, Fraction(0))
+        case RenyiDP():
+            quantity = f"the Renyi divergence of order {claim.order}, by the l2 norm,"
+            return _enclosed(quantity, claim.order * rho, claim.epsilon, Fraction(0))
+        case ApproximateDP() if claim.epsilon > 0:
+            bound = Enclosure.of_ball(concentrated_delta_upper(rho, claim.epsilon))
+            quantity = f"delta({float(claim.epsilon):g}), at most, by the l2 norm,"
+            return _enclosed(quantity, bound, claim.delta, claim.epsilon)
+        case _:
+            return None
+
+
+def concentrated_delta_upper(rho: Fraction, epsilon: Fraction) -> arb:
+    """An upper bound on delta(epsilon), epsilon > 0, of every rho-zCDP pair.
+
+    It is exp(m ((1 + m) rho - epsilon)) m^m/(1 + m)^(1 + m), which holds for every m > 0; m is taken close to the best.
+
+    Reference: Canonne, Kamath and Steinke 2020, Proposition 12 and Corollary 13 (arXiv:2004.00010).
+    """
+    at, r = float(epsilon), float(rho)
+    slope = brentq(lambda x: (2 * math.exp(x) + 1) * r - at - math.log1p(math.exp(-x)), -700.0, 700.0, xtol=1e-14)
+    with precision(_CONCENTRATED_BITS):
+        m = ball(Fraction(math.exp(slope)))
+        bound = (m * ((1 + m) * ball(rho) - ball(epsilon)) + m * m.log() - (1 + m) * m.log1p()).exp()
+    return bound
+
+
+def _enclosed(quantity: str, attained: Fraction | Enclosure, allowed: Fraction, level: Fraction) -> Comparison:
+    """A rational number, or one that is known between two others, against a rational one."""
+    if isinstance(attained, Fraction):
+        sign: int | None = (attained > allowed) - (attained < allowed)
+    else:
+        sign = 1 if attained.lower > allowed else -1 if attained.upper <= allowed else None
+    return Comparison(
+        quantity=quantity,
+        attained=Enclosure.of(Real.of(attained)) if isinstance(attained, Fraction) else attained,
+        allowed=Enclosure.of(Real.of(allowed)),
+        sign=sign,
+        level=level,
+        exact=isinstance(attained, Fraction),
+    )
+
+
+def _real(quantity: str, attained: Real, allowed: Fraction) -> Comparison:
+    """A number known to any precision against a rational one, shown in as many digits as tell them apart."""
+    left, right = _sharpest(attained), Enclosure.of(Real.of(allowed))
+    sign = compare(attained, Real.of(allowed), max_bits=_MOST_BITS)
+    return Comparison(
+        quantity=quantity,
+        attained=left,
+        allowed=right,
+        sign=sign,
+        level=Fraction(0),
+        exact=attained.rational is not None,
+        digits=_telling_digits(left, right),
+        undecided=f", which agree to {_MOST_BITS} bits" if sign is None else "",
+    )
+
+
+def _telling_digits(left: Enclosure, right: Enclosure) -> int:
+    """Enough digits to tell two numbers apart where 17 do, and at least 6."""
+    larger = max(abs(left.upper), abs(right.upper))
+    gap = abs(left.upper - right.upper) / larger if 0.0 < larger < math.inf else 1.0
+    return 17 if gap == 0.0 else min(17, max(6, 3 - math.floor(math.log10(gap))))
+
+
+def _sharpest(number: Real) -> Enclosure:
+    """The sharpest enclosure; the one at the largest precision of a number that no precision determines."""
+    try:
+        return Enclosure.of(number)
+    except PrecisionExhausted:
+        with precision(_MOST_BITS):
+            return Enclosure.of_ball(number.ball())
