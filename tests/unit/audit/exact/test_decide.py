@@ -323,7 +323,7 @@ class HandMade(StandardGaussian):
         exec(code.format(factor=factor), vars(notebook))
         sys.modules["a_notebook"] = notebook
         try:
-            verdict = certify(notebook.HandMade(dim=2, mu=1))
+            verdict = certify(notebook.HandMade(dim=2, mu=1, adjacency=REPLACE_ONE))
         finally:
             del sys.modules["a_notebook"]
         assert verdict.certificate is not None
