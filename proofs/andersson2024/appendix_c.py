@@ -20,9 +20,9 @@ from sympy import Integer, Rational, Symbol, exp
 
 from dpverdict.balls import Real, ball
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplace
+from dpverdict.mechanisms.streams import tree
 from dpverdict.mechanisms.streams.errors import laplace_constant
 from dpverdict.mechanisms.streams.tree import TreeDigits, unit_mean_squared_error
-from dpverdict.mechanisms.streams.tree import best_arity as best_arity_of
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 from dpverdict.proofs.andersson2024.appendix_a import x, y
 from dpverdict.proofs.andersson2024.brute_force import (
@@ -305,14 +305,14 @@ def even_is_not_best(claim: Optimal) -> Findings:
         yield every(
             "an odd arity is best",
             claim.exponents,
-            lambda j: best_arity_of(2**j, "offset") % 2 == 1,
+            lambda j: tree.best_arity(2**j, "offset") % 2 == 1,
             scope=f"T = 2^j, j = {', '.join(map(str, claim.exponents))}; all arities",
             show=_best_at,
         )
 
 
 def _best_at(exponent: int) -> str:
-    even, odd = best_arity_of(2**exponent, "offset"), best_arity_of(2**exponent, "symmetric")
+    even, odd = tree.best_arity(2**exponent, "offset"), tree.best_arity(2**exponent, "symmetric")
     errors = [float(unit_mean_squared_error(TreeDigits.offset(arity), 2**exponent)) for arity in (even, odd)]
     return f"T = 2^{exponent}: {errors[0]:.4f} for k = {even}, {errors[1]:.4f} for k = {odd}"
 

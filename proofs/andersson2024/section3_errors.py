@@ -292,7 +292,7 @@ def jumps(arity: int, most: int) -> Iterator[int]:
     ),
 )
 def heights(claim: Heights) -> Findings:
-    """k^h is odd, so k^h >= 2T iff k^h >= 2T + 1 iff (k^h - 1)/2 >= T. `Digits.height` is the least height.
+    """k^h is odd, so k^h >= 2T iff k^h >= 2T + 1 iff (k^h - 1)/2 >= T. `TreeDigits.height` is the least height.
 
     Neither side decreases in T, and both are step functions: where they agree beside all jumps up to 1e30, they
     agree at every T up to 1e30.

@@ -16,10 +16,10 @@ from flint import arb
 from sympy import Symbol
 
 from dpverdict.balls import Real
+from dpverdict.mechanisms.streams import tree
 from dpverdict.mechanisms.streams.errors import laplace_constant
 from dpverdict.mechanisms.streams.factorizations import Honaker, SmoothBinary
 from dpverdict.mechanisms.streams.tree import TreeDigits, TreeNodes, repunit, unit_mean_squared_error
-from dpverdict.mechanisms.streams.tree import best_arity as best_arity_of
 from dpverdict.proofs.andersson2024.brute_force import (
     OFFSET,
     PAPER,
@@ -238,7 +238,7 @@ def corollary_4_9_ratio(claim: Ratio) -> Findings:
         yield smaller(name, Real.of(factor), _over(theirs), scope="leading constants, k = 19")
     if claim.exponent is not None:
         horizon = 2**claim.exponent - 1
-        ours = unit_mean_squared_error(TreeDigits.symmetric(best_arity_of(horizon, "symmetric")), horizon)
+        ours = unit_mean_squared_error(TreeDigits.symmetric(tree.best_arity(horizon, "symmetric")), horizon)
         scope = f"T = 2^{claim.exponent} - 1, the best odd arity"
         honaker = 2 * claim.exponent**2 * rational(Honaker(horizon).mean_row_squared())
         yield smaller("Honaker's error", Real.of(claim.honaker), Real.of(honaker / ours), scope=scope)

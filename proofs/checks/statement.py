@@ -24,6 +24,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
@@ -259,29 +260,5 @@ RESULTS = "new_results"
 """The key of this project's own results, which stand after the papers."""
 
 
-def result(
-    *,
-    number: str,
-    text: str,
-    printed: Claim,
-    planted: Sequence[Plant],
-    formula: str = "",
-    assumptions: Sequence[str] = (),
-    note: str = "",
-    figure: Callable[[], str] | None = None,
-) -> Callable[[Callable[[Claim], Findings]], Statement]:
-    """Register a result of this project, which holds as it is stated; the arguments are those of `statement`."""
-    return statement(
-        paper=RESULTS,
-        number=number,
-        kind=StatementKind.RESULT,
-        expected=Standing.HOLDS,
-        text=text,
-        printed=printed,
-        planted=planted,
-        formula=formula,
-        assumptions=assumptions,
-        note=note,
-        new=True,
-        figure=figure,
-    )
+result = partial(statement, paper=RESULTS, kind=StatementKind.RESULT, expected=Standing.HOLDS, new=True)
+"""Register a result of this project, which holds as it is stated; the other arguments are those of `statement`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from flint import fmpq, fmpq_mat
 
@@ -62,13 +62,23 @@ def squared_parameter(covariance: Sequence[Vector], difference: Vector) -> Fract
         return None
 
 
-def shared_noise_covariance(dim: int, vz: Fraction, ve: Fraction, loading: int | None = 2) -> list[list[Fraction]]:
-    """The dense covariance of (eta + z_1, ..., eta + z_dim, loading * eta); without the last entry for None."""
-    rows = [[ve + (vz if i == k else 0) for k in range(dim)] for i in range(dim)]
+# Any: the entries are Fractions or numbers of one quadratic field
+def shared_noise_covariance(dim: int, vz: Any, ve: Any, loading: int | None, vw: Any = 0) -> list[list[Any]]:
+    """The dense covariance of (eta + z_1, ..., eta + z_dim, loading * eta + w); without the last entry for None."""
+    rows = [[ve + vz if i == k else ve + 0 * vz for k in range(dim)] for i in range(dim)]
     if loading is None:
         return rows
     rows = [[*row, loading * ve] for row in rows]
-    return [*rows, [loading * ve] * dim + [loading * loading * ve]]
+    return [*rows, [loading * ve for _ in range(dim)] + [loading * loading * ve + vw]]
+
+
+def block_diagonal(block: Sequence[Sequence[Any]], copies: int) -> list[list[Any]]:
+    """The matrix with ``copies`` of the block on its diagonal."""
+    size = len(block)
+    return [
+        [block[i % size][k % size] if i // size == k // size else 0 for k in range(copies * size)]
+        for i in range(copies * size)
+    ]
 
 
 def every(

@@ -6,17 +6,27 @@ trace bound OPT >= F(m1, m2)/d, for the law on the records with exactly k ones, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
 from math import isqrt
+from typing import NamedTuple
 
 import sympy
 from flint import arb
 from sympy import Matrix, Rational, symbols
 
+from dpverdict.balls import Real, ball, compare
 from dpverdict.mechanisms.core.calibration import family_variances
-from dpverdict.mechanisms.queries.count_ellipse import eigenvalues, largest_optimal_k, pair_eigenvalues, pair_root
+from dpverdict.mechanisms.queries.count_ellipse import (
+    eigenvalues,
+    largest_optimal_k,
+    least_ellipse_variance,
+    pair_eigenvalues,
+    pair_root,
+)
 from dpverdict.proofs.checks.boxes import positive_on_box
 from dpverdict.proofs.checks.identities import Expr, identity, positive
-from dpverdict.proofs.checks.outcome import Findings
+from dpverdict.proofs.checks.outcome import Finding, Findings
 from dpverdict.proofs.checks.statement import Formula
 from dpverdict.proofs.checks.vertices import every
 from dpverdict.proofs.lebeda2024.notation import Root, two_roots
@@ -26,6 +36,14 @@ def algorithm_1(dim: Expr, root: Root) -> Expr:
     """vz + ve = (sqrt d + 1)^2/4, the variance of a query."""
     vz, ve = family_variances(dim, root(dim), dim**0)
     return vz + ve
+
+
+def algorithm_1_value(dim: int) -> Real:
+    """(sqrt d + 1)^2/4, the variance of a query under Algorithm 1 at mu = 1; rational for squares."""
+    root = Real.of(dim).sqrt()
+    if root.rational is not None:
+        return Real.of(algorithm_1(Fraction(dim), lambda _: root.rational))
+    return Real(lambda: algorithm_1(ball(dim), lambda k: k.sqrt()))
 
 
 def layer_variance(dim: Expr, k: Expr, root: Root) -> Expr:
@@ -47,6 +65,70 @@ def even_gap() -> Expr:
 def odd_gap(halves: int) -> Expr:
     """layer_gap(d, (d + halves)/2) for odd d > 1 and halves = -1 or 1, in s = sqrt d + sqrt(d+1)."""
     return two_roots(lambda dim, root: layer_gap(dim, (dim + halves) / 2, root))
+
+
+class Gap(NamedTuple):
+    """What is said of the gap Algorithm 1 - OPT(d, d) for every d."""
+
+    coefficient: Rational
+    """c of the bound c/d."""
+    zero: Callable[[int], bool]
+    """The d at which it is 0."""
+    distance: int
+    """How far d is at least from the square that is not next to it, where one layer is active."""
+    own: Formula
+    """Algorithm 1's variance."""
+
+
+GAP = Gap(Rational(1, 4), lambda dim: isqrt(dim) ** 2 == dim, 3, algorithm_1)
+
+
+def gap_faults(zero: str, optima: str) -> tuple[tuple[str, str, Gap], ...]:
+    """Faults in what is said of the gap: condition, words, claim; ``zero`` and ``optima`` name the last two."""
+    less, other = GAP._replace(coefficient=Rational(1, 5)), GAP._replace(own=lambda dim, root: dim / 4)
+    return (
+        ("pairs: below the bound at d = n^2 + 1", "1/(5 d)", less),
+        ("pairs: below the bound at d = n^2 - 1", "1/(5 d)", less),
+        ("pairs: the gap is not 0 at d = n^2 + 1", "d/4 for (sqrt d + 1)^2/4", other),
+        ("pairs: the gap is not 0 at d = n^2 - 1", "d/4 for (sqrt d + 1)^2/4", other),
+        ("trigonometric form of h", "d/4 for (sqrt d + 1)^2/4", other),
+        ("gap by the angle", "d/4 for (sqrt d + 1)^2/4", other),
+        ("single layers: below the bound", "1 for 3", GAP._replace(distance=1)),
+        ("distance to the squares", "5 for 3", GAP._replace(distance=5)),
+        (zero, "odd squares only", GAP._replace(zero=lambda dim: dim % 2 == 1 and isqrt(dim) ** 2 == dim)),
+        (optima, "1/(5 d)", less),
+    )
+
+
+def gap_is_zero(name: str, claim: Gap, most: int, scope: str) -> Finding:
+    """The gap is 0 exactly where it is said to be: where sqrt d is the integer t of d's parity, and no pair is best."""
+    return every(
+        name,
+        range(1, most + 1),
+        lambda dim: claim.zero(dim) == (pair_root(dim) is None and (2 * largest_optimal_k(dim) - dim) ** 2 == dim),
+        scope=scope,
+    )
+
+
+def gap_of_optima(name: str, claim: Gap, scope: str) -> Finding:
+    """OPT(d, d) with its certificate, d <= 300: Algorithm 1's variance where the gap is 0, else within c/d below it."""
+    return every(
+        name,
+        range(1, 301),
+        lambda dim: _within(dim, claim),
+        scope=scope,
+        show=lambda dim: (
+            f"d = {dim}: OPT = {least_ellipse_variance(dim, dim).nearest():.8f}, Algorithm 1 = {algorithm_1_value(dim).nearest():.8f}"
+        ),
+    )
+
+
+def _within(dim: int, claim: Gap) -> bool:
+    best, ours = least_ellipse_variance(dim, dim), algorithm_1_value(dim)
+    if claim.zero(dim):
+        return best.rational is not None and best.rational == ours.rational
+    bound = Fraction(str(claim.coefficient)) / dim
+    return compare(best, ours) == -1 and compare(ours, Real(lambda: best.ball() + ball(bound))) == -1
 
 
 def gap_of_pairs(coefficient: Expr, own: Formula = algorithm_1) -> Findings:
@@ -106,7 +188,6 @@ def gap_of_single_layers(distance: int, own: Formula = algorithm_1) -> Findings:
 
 
 def _distance(dim: int) -> int:
-    """How far d is from the square of the other integer next to sqrt d: (n+1)^2 - d for t = n, d - n^2 for t = n +
-    1."""
+    """How far d is from the square of the other integer next to r: (n+1)^2 - d for t = n, d - n^2 for t = n + 1."""
     t, n = 2 * largest_optimal_k(dim) - dim, isqrt(dim)
     return (n + 1) ** 2 - dim if t == n else dim - n * n

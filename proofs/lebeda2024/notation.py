@@ -78,6 +78,15 @@ def no_record_exceeds(name: str, form: Expr, square: Expr) -> Finding:
     return nonnegative(name, slack, {r: 1, s2: 0, e: 0}, scope="all d >= 1, all x in [0,1]^d")
 
 
+def shared_variance_is_private(name: str, shared_variance: Callable[[Expr, Root], Expr], scope: str) -> Finding:
+    """Algorithm 1 with another variance of eta is 1-GDP for every d >= 1: mu^2 = d/(4 vz) + 1/(4 ve), as below."""
+    return private_for_all_d(
+        name,
+        lambda dim, root: at_vertex(released((dim + root(dim)) / 4, shared_variance(dim, root), dim=dim)),
+        scope,
+    )
+
+
 def private_for_all_d(name: str, true_square: Callable[[Expr, Root], Expr], scope: str) -> Finding:
     """true mu^2 <= 1 for every d >= 1, as a rational function of s; a violation for every d is shown as such."""
     excess = sympy.factor(two_roots(true_square) - 1)

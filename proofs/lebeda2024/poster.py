@@ -26,10 +26,10 @@ from dpverdict.proofs.lebeda2024.notation import (
     at_vertex,
     d,
     no_record_exceeds,
-    private_for_all_d,
     r,
     released,
     s,
+    shared_variance_is_private,
 )
 
 mu, a = symbols("mu a", positive=True)
@@ -184,13 +184,8 @@ def error(deviation: Formula) -> Findings:
     planted=(Plant("the mechanism is 1-GDP", "(sqrt d + 1)/5", lambda dim, root: (root(dim) + 1) / 5),),
 )
 def poster_line_1(shared_variance: Formula) -> Findings:
-    """mu^2 = d/(4 vz) + 1/(4 ve) at every binary record, vz = (d + sqrt d)/4; printed, it is 1 + 1/sqrt(d+1) -
-    1/(r+1)."""
-    yield private_for_all_d(
-        "the mechanism is 1-GDP",
-        lambda dim, root: at_vertex(released((dim + root(dim)) / 4, shared_variance(dim, root), dim=dim)),
-        "all d >= 1, at all binary records",
-    )
+    """mu^2 = d/(4 vz) + 1/(4 ve) at every binary record, vz = (d + r)/4; printed, it is 1 + 1/sqrt(d+1) - 1/(r+1)."""
+    yield shared_variance_is_private("the mechanism is 1-GDP", shared_variance, "all d >= 1, at all binary records")
 
 
 LINES: Mapping[str, Formula] = {

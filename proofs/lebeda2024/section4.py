@@ -21,8 +21,19 @@ from dpverdict.mechanisms.queries.correlated import pulled_back_covariance, squa
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
-from dpverdict.proofs.checks.vertices import binary_records, every, form_of, shared_noise_covariance
-from dpverdict.proofs.lebeda2024.notation import PAPER, C, at_vertex, d, j, private_for_all_d, r, released, x
+from dpverdict.proofs.checks.vertices import binary_records, block_diagonal, every, form_of, shared_noise_covariance
+from dpverdict.proofs.lebeda2024.notation import (
+    PAPER,
+    C,
+    at_vertex,
+    d,
+    j,
+    private_for_all_d,
+    r,
+    released,
+    shared_variance_is_private,
+    x,
+)
 
 Row = tuple[int, ...]
 
@@ -88,11 +99,7 @@ def grouped_records(rows: int, dim: int) -> list[Row]:
 )
 def algorithm_2_add_remove(shared_variance: Formula) -> Findings:
     """F10: one row is Algorithm 1 with the variance ve of its eta_j; mu^2 = d/(4 vz) + 1/(4 ve) at binary records."""
-    yield private_for_all_d(
-        "each row is mu-GDP",
-        lambda dim, root: at_vertex(released((dim + root(dim)) / 4, shared_variance(dim, root), dim=dim)),
-        "all d >= 1, all m, at all binary records",
-    )
+    yield shared_variance_is_private("each row is mu-GDP", shared_variance, "all d >= 1, all m, at all binary records")
 
 
 class Replacement(NamedTuple):
@@ -268,14 +275,9 @@ def _replacement(claim: Algorithm2, dim: int) -> tuple[Fraction, Fraction]:
 
 def _largest(rows: int, dim: int, vz: Fraction, ve: Fraction, *, replaced: bool) -> Fraction:
     """The largest v^T S^-1 v over all pairs of vertices, by the dense covariance of all rows."""
-    block = shared_noise_covariance(dim, vz, ve)
-    size = dim + 1
-    whole = [[Fraction(0)] * (rows * size) for _ in range(rows * size)]
-    for row, a, b in product(range(rows), range(size), range(size)):
-        whole[row * size + a][row * size + b] = block[a][b]
-    form = form_of(whole)
+    form = form_of(block_diagonal(shared_noise_covariance(dim, vz, ve, 2), rows))
     points = [_statistic(record, rows, dim) for record in grouped_records(rows, dim)]
-    others = points if replaced else [(0,) * (rows * size)]
+    others = points if replaced else [(0,) * (rows * (dim + 1))]
     return max(form([a - b for a, b in zip(p, q, strict=True)]) for p in points for q in others if p >= q)
 
 

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
-from math import isqrt
 from typing import NamedTuple
 
-from sympy import Rational
-
-from dpverdict.balls import Real, ball, compare
-from dpverdict.mechanisms.queries.count_ellipse import (
-    ellipse_optimum,
-    largest_optimal_k,
-    least_ellipse_variance,
-    pair_root,
-)
+from dpverdict.balls import Real, compare
+from dpverdict.mechanisms.queries.count_ellipse import ellipse_optimum, largest_optimal_k, least_ellipse_variance
 from dpverdict.proofs.checks.boxes import rounds_to
 from dpverdict.proofs.checks.drawings import density_figure
 from dpverdict.proofs.checks.identities import nonnegative
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import binary_records, every
-from dpverdict.proofs.lebeda2024.gap import algorithm_1, gap_of_pairs, gap_of_single_layers
+from dpverdict.proofs.lebeda2024.gap import (
+    GAP,
+    Gap,
+    algorithm_1,
+    algorithm_1_value,
+    gap_faults,
+    gap_is_zero,
+    gap_of_optima,
+    gap_of_pairs,
+    gap_of_single_layers,
+)
 from dpverdict.proofs.lebeda2024.notation import PAPER, r
 from dpverdict.proofs.lebeda2024.section4_1 import no_more
-
-
-def algorithm_1_value(dim: int) -> Real:
-    """(sqrt d + 1)^2/4, the variance of a query under Algorithm 1 at mu = 1; rational for squares."""
-    root = Real.of(dim).sqrt()
-    if root.rational is not None:
-        return Real.of(algorithm_1(Fraction(dim), lambda _: root.rational))
-    return Real(lambda: algorithm_1(ball(dim), lambda k: k.sqrt()))
 
 
 @statement(
@@ -109,8 +102,7 @@ def preferred(claim: Preferred) -> Findings:
             lambda case: compare(algorithm_1_value(case[0]), least_ellipse_variance(*case)) != 1,
             scope="d = 10, 100, 1000, d/2 < k <= khat",
             show=lambda case: (
-                f"(d, k) = {case}: {algorithm_1_value(case[0]).nearest():.6f} against "
-                f"{least_ellipse_variance(*case).nearest():.6f}"
+                f"(d, k) = {case}: {algorithm_1_value(case[0]).nearest():.6f} against {least_ellipse_variance(*case).nearest():.6f}"
             ),
         )
 
@@ -170,18 +162,6 @@ def _over(value: Real, divisor: int) -> Real:
     return Real(lambda: value.ball() / divisor)
 
 
-class Slight(NamedTuple):
-    """The coefficient c of the bound c/d, the distance of d from squares, the d of no gain, Algorithm 1's variance."""
-
-    coefficient: Rational
-    distance: int
-    nothing_gained: Formula
-    own: Formula
-
-
-SLIGHT = Slight(Rational(1, 4), 3, lambda dim: isqrt(dim) ** 2 == dim, algorithm_1)
-
-
 @statement(
     paper=PAPER,
     number="sec4.slight",
@@ -191,62 +171,15 @@ SLIGHT = Slight(Rational(1, 4), 3, lambda dim: isqrt(dim) ** 2 == dim, algorithm
     "of n. (Decided: iff d is not a square, and by less than 1/(4d).)",
     formula=r"0 \leq \frac{(\sqrt{d}+1)^2}{4} - \mathrm{OPT}_\infty(d) < \frac{1}{4d},\ \ = 0\ \mathrm{iff}\ d\ "
     r"\mathrm{is\ a\ square}",
-    printed=SLIGHT,
-    planted=(
-        *(
-            Plant(f"pairs: below the bound at d = n^2 {sign} 1", "1/(5 d)", SLIGHT._replace(coefficient=Rational(1, 5)))
-            for sign in "+-"
-        ),
-        *(
-            Plant(name, "d/4 for (sqrt d + 1)^2/4", SLIGHT._replace(own=lambda dim, root: dim / 4))
-            for name in (
-                "pairs: the gap is not 0 at d = n^2 + 1",
-                "pairs: the gap is not 0 at d = n^2 - 1",
-                "trigonometric form of h",
-                "gap by the angle",
-            )
-        ),
-        Plant("single layers: below the bound", "1 for 3", SLIGHT._replace(distance=1)),
-        Plant("distance to the squares", "5 for 3", SLIGHT._replace(distance=5)),
-        Plant(
-            "nothing gained",
-            "odd squares only",
-            SLIGHT._replace(nothing_gained=lambda dim: dim % 2 and isqrt(dim) ** 2 == dim),
-        ),
-        Plant("certified optima", "1/(5 d)", SLIGHT._replace(coefficient=Rational(1, 5))),
-    ),
+    printed=GAP,
+    planted=tuple(Plant(*fault) for fault in gap_faults("nothing gained", "certified optima")),
     assumptions=(
         "the optimum for k = d has one active layer, or two if d = n^2 + 1 or n^2 - 1 (certified for d <= 300 here)",
     ),
 )
-def slight(claim: Slight) -> Findings:
+def slight(claim: Gap) -> Findings:
     """Two active layers: rational in t. One: by the angle between two unit vectors. Equality iff t = sqrt d."""
     yield from gap_of_pairs(claim.coefficient, claim.own)
     yield from gap_of_single_layers(claim.distance, claim.own)
-    yield every(
-        "nothing gained",
-        range(1, 10_001),
-        lambda dim: (
-            bool(claim.nothing_gained(dim))
-            == (pair_root(dim) is None and (2 * largest_optimal_k(dim) - dim) ** 2 == dim)
-        ),
-        scope="d <= 10000; t = sqrt d for all squares",
-    )
-    yield every(
-        "certified optima",
-        range(1, 301),
-        lambda dim: _within(dim, claim),
-        scope="d <= 300: optimum with its certificate",
-        show=lambda dim: (
-            f"d = {dim}: OPT = {least_ellipse_variance(dim, dim).nearest():.8f}, "
-            f"Algorithm 1 = {algorithm_1_value(dim).nearest():.8f}"
-        ),
-    )
-
-
-def _within(dim: int, claim: Slight) -> bool:
-    best, ours = least_ellipse_variance(dim, dim), algorithm_1_value(dim)
-    if claim.nothing_gained(dim):
-        return best.rational is not None and best.rational == ours.rational
-    bound = Fraction(str(claim.coefficient)) / dim
-    return compare(best, ours) == -1 and compare(ours, Real(lambda: best.ball() + ball(bound))) == -1
+    yield gap_is_zero("nothing gained", claim, 10_000, "d <= 10000; t = sqrt d for all squares")
+    yield gap_of_optima("certified optima", claim, "d <= 300: optimum with its certificate")

@@ -17,7 +17,7 @@ from dpverdict.balls import Enclosure, Real, ball, precision
 from dpverdict.mechanisms.core.calibration import analytic_scale, concentrated_scale
 from dpverdict.mechanisms.streams.toeplitz import SquareRootToeplitz, coefficient, mean_squared_sum, squared_sum
 from dpverdict.mechanisms.streams.tree import TreeDigits, unit_mean_squared_error
-from dpverdict.numerics import gaussian as gaussian_balls
+from dpverdict.numerics.gaussian import delta_ball, log_delta_ball
 from dpverdict.proofs.checks.boxes import rounds_to
 from dpverdict.proofs.checks.identities import Expr, identity
 from dpverdict.proofs.checks.outcome import Findings, Method
@@ -177,7 +177,7 @@ def gaussian_limit(claim: Limits) -> Findings:
     def near(case: tuple[int, Fraction]) -> bool:
         m, distance = case
         size = Real.of(claim.variance(Fraction(1))).sqrt()
-        target = Enclosure.of_ball(gaussian_balls.delta_ball(Real.of(1), size))
+        target = Enclosure.of_ball(delta_ball(Real.of(1), size))
         shift = Fraction(1, 4) if m == 16 else Fraction(1443375673, 10**10)  # 1/sqrt 48, rounded
         found = LaplaceLoss.equal(m, shift).certified_delta(1)
         return max(found.upper - target.lower, target.upper - found.lower) < distance
@@ -405,7 +405,7 @@ def _log_thresholds(horizon: int, arity: int, constant: Fraction) -> tuple[Real,
 
     def third() -> arb:
         mu = Real(lambda: (theirs() / ball(ours)).sqrt())
-        return gaussian_balls.log_delta_ball(Real.of(1), mu) / arb(10).log()
+        return log_delta_ball(Real.of(1), mu) / arb(10).log()
 
     return Real(first), Real(second), Real(third)
 

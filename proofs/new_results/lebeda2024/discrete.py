@@ -21,7 +21,7 @@ from dpverdict.audit.statistics.proportions import proportion_lower
 from dpverdict.balls import Enclosure, Real, ball, precision
 from dpverdict.mechanisms.core.calibration import family_scales, family_variances, root
 from dpverdict.mechanisms.queries.discrete import DiscreteCorrelatedGaussian
-from dpverdict.numerics import gaussian as gaussian_balls
+from dpverdict.numerics.gaussian import delta_ball
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
 from dpverdict.proofs.checks.identities import identity, nonnegative
 from dpverdict.proofs.checks.outcome import Finding, Findings, Method
@@ -319,7 +319,7 @@ def not_gaussian(claim: Mapping[str, str]) -> Findings:
     """Two enclosures of the same number, and the closed form of the Gaussian profile."""
     level = Fraction(claim["epsilon"])
     found = DiscreteGaussianLoss(1, 1, mu=1).certified_delta(level)
-    gaussian = Real(lambda: gaussian_balls.delta_ball(Real.of(level), Real.of(1)))
+    gaussian = Real(lambda: delta_ball(Real.of(level), Real.of(1)))
     scope = f"d = 1, mu = 1, s = 1, eps = {claim['epsilon']}"
     yield has_digits("discrete", found, claim["discrete"], scope=scope)
     yield rounds_to("Gaussian", gaussian, claim["Gaussian"], scope=scope)

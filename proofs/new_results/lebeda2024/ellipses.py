@@ -18,10 +18,10 @@ from dpverdict.proofs.checks.boxes import rounds_to
 from dpverdict.proofs.checks.identities import Expr, identity, positive
 from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula, Plant, result
-from dpverdict.proofs.checks.vertices import binary_records, every, form_of
+from dpverdict.proofs.checks.vertices import binary_records, every, form_of, shared_noise_covariance
 from dpverdict.proofs.lebeda2024.notation import d
 from dpverdict.proofs.new_results.lebeda2024.mutants_special import not_beyond
-from dpverdict.proofs.new_results.lebeda2024.notation import noise_covariance, surd_form
+from dpverdict.proofs.new_results.lebeda2024.notation import surd_form
 
 
 class TraceBound(NamedTuple):
@@ -163,7 +163,7 @@ def count_ellipse(claim: CountEllipse) -> Findings:
 
     def dense(case: tuple[int, int]) -> bool:
         one, other = claim.eigenvalues(*case, Surd.root)
-        form = surd_form(noise_covariance(case[0], other, (one - other) / case[0], None))
+        form = surd_form(shared_noise_covariance(case[0], other, (one - other) / case[0], None))
         return (
             all(form(x) <= 1 for x in binary_records(case[0], case[1]))
             and form([1] * case[1] + [0] * (case[0] - case[1])) == 1
@@ -226,7 +226,7 @@ def vote_ellipse(claim: Votes) -> Findings:
 
     def dense(size: int) -> bool:
         one, other = (Surd.of(v) for v in claim.eigenvalues(size, Surd(Fraction(0), Fraction(1, 3), 3 * (size + 1))))
-        form = surd_form(noise_covariance(size, other, (one - other) / size, None))
+        form = surd_form(shared_noise_covariance(size, other, (one - other) / size, None))
         return (one, other) == vote_optimum(size) and all(form(x) == 1 for x in permutations(range(size)))
 
     yield every("dense matrices", range(2, 7), dense, scope="d = 2..6, all permutations, in Q(sqrt(3(d+1)))")

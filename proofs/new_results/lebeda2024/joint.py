@@ -29,9 +29,9 @@ from dpverdict.proofs.checks.boxes import rounds_to
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Findings, Method
 from dpverdict.proofs.checks.statement import Formula, Plant, result
-from dpverdict.proofs.checks.vertices import binary_records, every, form_of
+from dpverdict.proofs.checks.vertices import binary_records, every, form_of, shared_noise_covariance
 from dpverdict.proofs.lebeda2024.notation import C, d, r
-from dpverdict.proofs.new_results.lebeda2024.notation import noise_covariance, surd_form
+from dpverdict.proofs.new_results.lebeda2024.notation import surd_form
 
 s2, e = sympy.symbols("s2 e", nonnegative=True)
 
@@ -206,7 +206,7 @@ def _dense(case: tuple[int, int], claim: Free) -> bool:
     """The covariance of (f + noise, n - (1^T f)/j + scalar) is block diagonal: all records by dense matrices."""
     best = ellipse_optimum(*case)
     (j,) = best.active_layers
-    covariance = noise_covariance(case[0], best.independent_variance, best.shared_variance, None)
+    covariance = shared_noise_covariance(case[0], best.independent_variance, best.shared_variance, None)
     form, precision = surd_form(covariance), claim.precision(best)
     return all(form(x) + precision * (1 - Fraction(sum(x), j)) ** 2 <= 1 for x in binary_records(*case))
 
@@ -494,7 +494,7 @@ def _private(dim: int, witness: Witness) -> bool:
 
 def _dense_new(dim: int, witness: Witness) -> bool:
     vz, ve, loading, own = _numbers(witness)
-    covariance = noise_covariance(dim, vz, ve, 1, Fraction(0))
+    covariance = shared_noise_covariance(dim, vz, ve, 1, Fraction(0))
     for row in covariance[:-1]:
         row[-1] = loading * ve
     covariance[-1] = [loading * ve] * dim + [loading**2 * ve + own]

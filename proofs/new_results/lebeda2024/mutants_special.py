@@ -11,17 +11,16 @@ from typing import NamedTuple
 import sympy
 from sympy import Integer, Symbol
 
-from dpverdict.mechanisms.broken import correlated as broken_correlated
-from dpverdict.mechanisms.broken import queries as broken_others
+from dpverdict.mechanisms.broken import correlated, queries
 from dpverdict.mechanisms.queries.count_ellipse import eigenvalues, largest_optimal_k
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula, Plant, result
-from dpverdict.proofs.checks.vertices import every, squared_parameter
+from dpverdict.proofs.checks.vertices import block_diagonal, every, shared_noise_covariance, squared_parameter
 from dpverdict.proofs.lebeda2024.notation import S_AT_1, Root, d, j, r, s, two_roots
-from dpverdict.proofs.new_results.lebeda2024.forms import Variant, brute_force, correct, squared_of
-from dpverdict.proofs.new_results.lebeda2024.notation import block_diagonal, noise_covariance, solved_form, surd_form
+from dpverdict.proofs.new_results.lebeda2024.mutants import Variant, brute_force, correct, squared_of
+from dpverdict.proofs.new_results.lebeda2024.notation import solved_form, surd_form
 
 DIMS = range(1, 7)
 
@@ -81,7 +80,7 @@ def fresh_count(claim: FreshCount) -> Findings:
         lambda dim: (
             brute_force(dim, variant, Fraction(1))
             == claim.value(dim, Surd.root(dim), claim.place(dim))
-            == squared_of(broken_correlated.fresh_count_noise())(dim, 1, Surd.root)
+            == squared_of(correlated.fresh_count_noise())(dim, 1, Surd.root)
         ),
         scope="d = 1..6, all vertices, in Q(sqrt d)",
     )
@@ -103,7 +102,7 @@ class Misprint(NamedTuple):
     text="M3, the variance of eta is sqrt(d + 1)/4, as misprinted: true mu^2 = r/(r + 1) + 1/sqrt(d + 1) > 1 for every "
     "d.",
     formula=r"\mu_{true}^2 = \mu^2\left(\frac{r}{r+1} + \frac{1}{\sqrt{d+1}}\right) > \mu^2",
-    printed=broken_correlated.misprinted_shared_variance().squared,
+    printed=correlated.misprinted_shared_variance().squared,
     planted=(
         Plant("every vertex", "1/sqrt d", lambda d, mu, root: root(d) / (root(d) + 1) + 1 / root(d)),
         Plant("not private", "2/(r + 1)", lambda d, mu, root: (root(d) + 1) / (root(d) + 1)),
@@ -166,7 +165,7 @@ def integer_root(claim: IntegerRoot) -> Findings:
         lambda dim: (
             brute_force(dim, Variant(variances), Fraction(1))
             == claim.squared(Fraction(dim), isqrt(dim))
-            == squared_of(broken_correlated.integer_root())(dim, 1, Surd.root)
+            == squared_of(correlated.integer_root())(dim, 1, Surd.root)
         ),
         scope="d = 1..7, all vertices, exactly",
     )
@@ -258,7 +257,7 @@ def _grouped_pairs(dim: int, rows: int) -> list[list[int]]:
 
 
 def _grouped_worst(dim: int, rows: int, vz: Surd, ve: Surd) -> Surd:
-    form = surd_form(block_diagonal(noise_covariance(dim, vz, ve, 2), rows))
+    form = surd_form(block_diagonal(shared_noise_covariance(dim, vz, ve, 2), rows))
     best = Surd.of(0)
     for difference in _grouped_pairs(dim, rows):
         value = form(difference)
@@ -338,7 +337,7 @@ def grouped_replaced(claim: TwoCases) -> Findings:
     across = claim.across(r**2, lambda _: r, None)
     yield identity("across rows", _across_rows(vz, ve, r**2, j), across, scope="all d >= 1")
     yield nonnegative("the first is larger", within - across, {r: 1}, scope="all d >= 1")
-    exact = squared_of(broken_others.grouped_under_replacement())
+    exact = squared_of(queries.grouped_under_replacement())
     yield every(
         "all pairs",
         [(1, 2), (2, 2), (3, 2), (2, 3)],
@@ -389,7 +388,7 @@ def sparser(claim: Layers) -> Findings:
     def agrees(case: tuple[int, int, int]) -> bool:
         dim, k, most = case
         along, across = eigenvalues(dim, k, Surd.root)
-        form = surd_form(noise_covariance(dim, across, (along - across) / dim, None))
+        form = surd_form(shared_noise_covariance(dim, across, (along - across) / dim, None))
         best, claimed = Surd.of(0), Surd.of(0)
         for record in itertools.product((0, 1), repeat=dim):
             if sum(record) <= most:

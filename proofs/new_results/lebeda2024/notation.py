@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
 
 import sympy
 from flint import fmpq, fmpq_mat
@@ -70,25 +69,6 @@ def surd_form(covariance: Sequence[Sequence[Number]]) -> Callable[[Sequence[int 
 def _represented(entry: Surd, m: int) -> dict[tuple[int, int], Fraction]:
     a, b = entry.rational, entry.coefficient
     return {(0, 0): a, (0, 1): b * m, (1, 0): b, (1, 1): a}
-
-
-# Any: the entries are Fractions or numbers of one quadratic field
-def noise_covariance(dim: int, vz: Any, ve: Any, loading: int | None, vw: Any = 0) -> list[list[Any]]:
-    """The dense covariance of (eta + z_1, ..., eta + z_dim, loading * eta + w)."""
-    rows = [[ve + vz if i == k else ve + 0 * vz for k in range(dim)] for i in range(dim)]
-    if loading is None:
-        return rows
-    rows = [[*row, loading * ve] for row in rows]
-    return [*rows, [loading * ve for _ in range(dim)] + [loading * loading * ve + vw]]
-
-
-def block_diagonal(block: Sequence[Sequence[Any]], copies: int) -> list[list[Any]]:
-    """The matrix with ``copies`` of the block on its diagonal."""
-    size = len(block)
-    return [
-        [block[i % size][k % size] if i // size == k // size else 0 for k in range(copies * size)]
-        for i in range(copies * size)
-    ]
 
 
 def _fmpq(value: Fraction | int) -> fmpq:

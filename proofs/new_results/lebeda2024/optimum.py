@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import isqrt
 from typing import NamedTuple
 
 import sympy
 from sympy import Integer, Matrix, Rational, Symbol, sqrt
 
-from dpverdict.balls import Real, ball, compare
 from dpverdict.mechanisms.queries.count_ellipse import (
     ellipse_optimum,
     largest_optimal_k,
@@ -23,10 +21,15 @@ from dpverdict.proofs.checks.drawings import optimum_curve_figure
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula, Plant, result
-from dpverdict.proofs.checks.vertices import binary_records, every
+from dpverdict.proofs.checks.vertices import binary_records, every, shared_noise_covariance
 from dpverdict.proofs.lebeda2024.gap import (
+    GAP,
+    Gap,
     algorithm_1,
     even_gap,
+    gap_faults,
+    gap_is_zero,
+    gap_of_optima,
     gap_of_pairs,
     gap_of_single_layers,
     layer_variance,
@@ -34,7 +37,7 @@ from dpverdict.proofs.lebeda2024.gap import (
 )
 from dpverdict.proofs.lebeda2024.notation import S_AT_1, s
 from dpverdict.proofs.new_results.lebeda2024.mutants_special import not_beyond
-from dpverdict.proofs.new_results.lebeda2024.notation import noise_covariance, surd_form
+from dpverdict.proofs.new_results.lebeda2024.notation import surd_form
 
 
 class Pair(NamedTuple):
@@ -292,24 +295,21 @@ def _is_bound(value: Surd, dim: int, k: int) -> bool:
 
 def _dense(value: Surd, dim: int, k: int) -> bool:
     best = ellipse_optimum(dim, k)
-    covariance = noise_covariance(dim, best.independent_variance, best.shared_variance, None)
+    covariance = shared_noise_covariance(dim, best.independent_variance, best.shared_variance, None)
     form = surd_form(covariance)
     trace = sum((covariance[i][i] for i in range(dim)), Surd.of(0))
     return trace == dim * value and all(form(x) <= 1 for x in binary_records(dim, k))
 
 
-class Gap(NamedTuple):
-    """c of the bound c/d, the d of gap 0, the largest gap with its d, the distance from squares, the variance."""
+class Largest(NamedTuple):
+    """What is said of the gap for every d, the largest gap, and its d."""
 
-    coefficient: Rational
-    zero: Callable[[int], bool]
-    largest: Expr
+    gap: Gap
+    value: Expr
     place: int
-    distance: int = 3
-    own: Formula = algorithm_1
 
 
-GAP = Gap(Rational(1, 4), lambda m: isqrt(m) ** 2 == m, (6 * sqrt(2) - 7) / 12, 2)
+LARGEST = Largest(GAP, (6 * sqrt(2) - 7) / 12, 2)
 
 
 @result(
@@ -318,66 +318,32 @@ GAP = Gap(Rational(1, 4), lambda m: isqrt(m) ** 2 == m, (6 * sqrt(2) - 7) / 12, 
     "queries of Algorithm 1 are exactly optimal; the largest gap is (6 sqrt 2 - 7)/12 = 0.12377, at d = 2.",
     formula=r"0 \leq \frac{(\sqrt{d}+1)^2}{4} - \mathrm{OPT}_\infty(d) < \frac{1}{4d},\quad \max_d = "
     r"\frac{6\sqrt{2} - 7}{12}",
-    printed=GAP,
+    printed=LARGEST,
     planted=(
         *(
-            Plant(f"pairs: below the bound at d = n^2 {sign} 1", "1/(5 d)", GAP._replace(coefficient=Rational(1, 5)))
-            for sign in "+-"
+            Plant(name, words, LARGEST._replace(gap=fault))
+            for name, words, fault in gap_faults("zero at the squares alone", "small d")
         ),
-        *(
-            Plant(name, "d/4 for (sqrt d + 1)^2/4", GAP._replace(own=lambda dim, root: dim / 4))
-            for name in (
-                "pairs: the gap is not 0 at d = n^2 + 1",
-                "pairs: the gap is not 0 at d = n^2 - 1",
-                "trigonometric form of h",
-                "gap by the angle",
-            )
-        ),
-        Plant("single layers: below the bound", "1 for 3", GAP._replace(distance=1)),
-        Plant("distance to the squares", "5 for 3", GAP._replace(distance=5)),
-        Plant(
-            "zero at the squares alone", "odd squares", GAP._replace(zero=lambda m: m % 2 == 1 and isqrt(m) ** 2 == m)
-        ),
-        Plant("largest", "d = 3", GAP._replace(place=3)),
-        Plant("above all others", "less", GAP._replace(largest=Rational(1, 13))),
-        Plant("small d", "1/(5 d)", GAP._replace(coefficient=Rational(1, 5))),
+        Plant("largest", "d = 3", LARGEST._replace(place=3)),
+        Plant("above all others", "less", LARGEST._replace(value=Rational(1, 13))),
     ),
     assumptions=("leb.new.opt.single and leb.new.opt.pair, which hold for every d",),
 )
-def gap(claim: Gap) -> Findings:
+def largest_gap(claim: Largest) -> Findings:
     """Pairs: rational in t = sqrt d + n. Others: by the angle between two unit vectors, 0 iff t = sqrt d; d < 6 singly.
 
     The bound 1/(4d) is at most 1/12 from d = 3 on, less than the gap at d = 2; at d = 1 it is 0.
     """
-    yield from gap_of_pairs(claim.coefficient, claim.own)
-    yield from gap_of_single_layers(claim.distance, claim.own)
-    yield every(
-        "zero at the squares alone",
-        range(1, 20_001),
-        lambda m: claim.zero(m) == (pair_root(m) is None and (2 * largest_optimal_k(m) - m) ** 2 == m),
-        scope="the gap is 0 iff t = sqrt d: d <= 20000; t = sqrt d for every square",
-    )
+    yield from gap_of_pairs(claim.gap.coefficient, claim.gap.own)
+    yield from gap_of_single_layers(claim.gap.distance, claim.gap.own)
+    scope = "the gap is 0 iff t = sqrt d: d <= 20000; t = sqrt d for every square"
+    yield gap_is_zero("zero at the squares alone", claim.gap, 20_000, scope)
     value = algorithm_1(Integer(claim.place), sqrt) - Rational(
         least_ellipse_variance(claim.place, claim.place).rational or 0
     )
-    yield identity("largest", value, claim.largest, scope=f"d = {claim.place}")
-    yield positive("above all others", claim.largest - Rational(1, 12), {}, scope="all d >= 3 by the bound 1/(4d)")
-    yield every(
-        "small d",
-        range(1, 301),
-        lambda m: _within(m, claim),
-        scope="d <= 300: optimum with its certificate, in balls",
-        show=lambda m: f"d = {m}",
-    )
-
-
-def _within(dim: int, claim: Gap) -> bool:
-    best, root = least_ellipse_variance(dim, dim), Real.of(dim).sqrt()
-    if isqrt(dim) ** 2 == dim:
-        return best.rational == Fraction((isqrt(dim) + 1) ** 2, 4)
-    bound = Fraction(str(claim.coefficient)) / dim
-    gap = Real(lambda: (root.ball() + 1) ** 2 / 4 - best.ball())
-    return compare(Real.of(0), gap) == -1 and compare(gap, Real(lambda: ball(bound))) == -1
+    yield identity("largest", value, claim.value, scope=f"d = {claim.place}")
+    yield positive("above all others", claim.value - Rational(1, 12), {}, scope="all d >= 3 by the bound 1/(4d)")
+    yield gap_of_optima("small d", claim.gap, "d <= 300: optimum with its certificate, in balls")
 
 
 class Sharp(NamedTuple):

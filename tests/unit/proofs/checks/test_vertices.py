@@ -20,7 +20,7 @@ def test_brute_force_looks_at_something() -> None:
 
 def test_dense_algebra_agrees_with_the_form_at_inner_points() -> None:
     vz, ve = Fraction(3, 2), Fraction(2, 5)
-    form = form_of(shared_noise_covariance(3, vz, ve))
+    form = form_of(shared_noise_covariance(3, vz, ve, 2))
     symbolic = released(sympy.Rational(vz), sympy.Rational(ve)).subs(d, 3)
     for record in grid_records(3, 2):
         s1_value, s2_value = sum(record), sum(value**2 for value in record)
