@@ -15,14 +15,8 @@ from dpverdict.balls import Real, ball, precision
 from dpverdict.mechanisms.core.calibration import classic_scale
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
-from dpverdict.proofs.andersson2024.brute_force import (
-    DELTAS,
-    PAPER,
-    VECTORS,
-    certainly_below,
-    gaussian_delta,
-    norms,
-)
+from dpverdict.proofs.andersson2024.shared.curves import DELTAS, VECTORS, certainly_below, gaussian_delta, norms
+from dpverdict.proofs.andersson2024.shared.notation import PAPER
 from dpverdict.proofs.checks.boxes import positive_on_box, smaller
 from dpverdict.proofs.checks.identities import Expr, identity
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind

@@ -1,10 +1,7 @@
-"""Andersson et al. 2024, appendix C: digits of even arity, and the error with them.
+"""Andersson et al. 2024, appendices C and D: digits of even arity, heterogeneous composition, and exact sampling.
 
-Andersson et al. 2024, appendix C: the best even arity, and whether an odd one is better.
-
-Andersson et al. 2024, appendix D: heterogeneous composition.
-
-Andersson et al. 2024: exact sampling of the noise.
+The error with digits of even arity, the best even arity, and whether an odd one is better; what Laplace noise of
+different scales guarantees together; and how the noise is sampled exactly.
 """
 
 from __future__ import annotations
@@ -25,26 +22,12 @@ from dpverdict.mechanisms.streams.errors import laplace_constant
 from dpverdict.mechanisms.streams.tree import TreeDigits, unit_mean_squared_error
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 from dpverdict.proofs.andersson2024.appendix_a import x, y
-from dpverdict.proofs.andersson2024.brute_force import (
-    DELTAS,
-    OFFSET,
-    PAPER,
-    VECTORS,
-    Constant,
-    Span,
-    best_arity,
-    capacity,
-    certainly_below,
-    equal_to_digits,
-    h,
-    k,
-    norms,
-    randomised_response,
-    sizes_in_time,
-)
 from dpverdict.proofs.andersson2024.section3 import System, agrees, is_bijection, show_kw, up_to
-from dpverdict.proofs.andersson2024.section3_errors import limit_at_infinity
+from dpverdict.proofs.andersson2024.section3_3 import limit_at_infinity
 from dpverdict.proofs.andersson2024.section4_2 import offset_error
+from dpverdict.proofs.andersson2024.shared.brute_force import OFFSET, Span, capacity, sizes_in_time
+from dpverdict.proofs.andersson2024.shared.curves import DELTAS, VECTORS, certainly_below, norms, randomised_response
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, Constant, best_arity, equal_to_digits, h, k
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind

@@ -1,7 +1,4 @@
-"""Andersson et al. 2024, abstract: what it promises.
-
-Andersson et al. 2024, Theorem 1.1 and section 1.2.
-"""
+"""Andersson et al. 2024, abstract, Theorem 1.1 and section 1.2: what is promised."""
 
 from __future__ import annotations
 
@@ -17,21 +14,18 @@ from dpverdict.balls import Real, at_most, ball
 from dpverdict.mechanisms.core.calibration import analytic_scale, classic_scale, l2_scale_real
 from dpverdict.mechanisms.streams.errors import laplace_constant, published_gaussian_constant
 from dpverdict.mechanisms.streams.tree import TreeDigits, best_arity, unit_mean_squared_error
-from dpverdict.proofs.andersson2024.brute_force import (
+from dpverdict.proofs.andersson2024.section3 import show_kw, up_to
+from dpverdict.proofs.andersson2024.section3_3 import limit_at_infinity, run_stack
+from dpverdict.proofs.andersson2024.section4_2 import ODD_CONSTANT, offset_error
+from dpverdict.proofs.andersson2024.shared.brute_force import (
     OFFSET,
     ORDINARY,
-    PAPER,
     all_strings,
-    at,
     capacity,
-    epsilon,
-    k,
     least_height,
     sizes_in_time,
 )
-from dpverdict.proofs.andersson2024.section3 import show_kw, up_to
-from dpverdict.proofs.andersson2024.section3_errors import limit_at_infinity, run_stack
-from dpverdict.proofs.andersson2024.section4_2 import ODD_CONSTANT, offset_error
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, at, epsilon, k
 from dpverdict.proofs.checks.boxes import not_larger, smaller
 from dpverdict.proofs.checks.identities import identity, nonnegative
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind

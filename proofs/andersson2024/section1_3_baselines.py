@@ -1,6 +1,6 @@
-"""Andersson et al. 2024, section 1.3: the binary mechanisms before this one, and their exact errors.
+"""Andersson et al. 2024, section 1.3: the tree mechanisms before this one, and their exact errors.
 
-Andersson et al. 2024, section 1.3: sparse trees, and trees under Gaussian noise.
+Binary and sparse trees under Laplace noise, and trees under Gaussian noise.
 """
 
 from __future__ import annotations
@@ -19,20 +19,10 @@ from dpverdict.mechanisms.streams.errors import gaussian_constant
 from dpverdict.mechanisms.streams.factorization_counter import Factorization, FactorizationCounter
 from dpverdict.mechanisms.streams.factorizations import BinaryTree, SmoothBinary, own_weight
 from dpverdict.mechanisms.streams.tree import TreeDigits
-from dpverdict.proofs.andersson2024.brute_force import (
-    OFFSET,
-    ORDINARY,
-    PAPER,
-    Constant,
-    best_arity,
-    h,
-    k,
-    least_height,
-    rational,
-    sizes_in_time,
-)
 from dpverdict.proofs.andersson2024.section3 import show_kw, total_sizes, up_to
 from dpverdict.proofs.andersson2024.section4_2 import offset_error
+from dpverdict.proofs.andersson2024.shared.brute_force import OFFSET, ORDINARY, least_height, sizes_in_time
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, Constant, best_arity, h, k, rational
 from dpverdict.proofs.checks.boxes import positive_on_box
 from dpverdict.proofs.checks.identities import Expr, identity, positive
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind

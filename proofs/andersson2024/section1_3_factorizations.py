@@ -1,8 +1,6 @@
-"""Andersson et al. 2024, section 1.3: dense factorisations, under Laplace and under Gaussian noise.
+"""Andersson et al. 2024, section 1.3: factorisations of the prefix sums under Laplace and Gaussian noise.
 
-Andersson et al. 2024, section 1.3: factorisations by a few geometric series.
-
-Andersson et al. 2024, section 1.3: what no factorisation with Gaussian noise can beat.
+Dense ones, those by a few geometric series, and what no factorisation with Gaussian noise can beat.
 """
 
 from __future__ import annotations
@@ -17,15 +15,10 @@ from sympy import Symbol, cos, pi, sin
 
 from dpverdict.balls import Real, precision
 from dpverdict.mechanisms.streams.factorizations import BinaryTree
-from dpverdict.proofs.andersson2024.brute_force import (
-    PAPER,
-    Bounds,
-    bounds_in_floats,
-    certainly_below,
-    certified_bounds,
-    rational,
-)
 from dpverdict.proofs.andersson2024.section5_1 import square_root_error
+from dpverdict.proofs.andersson2024.shared.curves import certainly_below
+from dpverdict.proofs.andersson2024.shared.dense import Bounds, bounds_in_floats, certified_bounds
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, rational
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
 from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind

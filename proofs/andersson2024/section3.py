@@ -1,9 +1,4 @@
-"""Andersson et al. 2024, sections 2 to 3.2: unbiased errors, trees, ordinary digits.
-
-Andersson et al. 2024, section 3.2: Algorithm 1 and its privacy.
-
-Andersson et al. 2024, section 3.2: the error of Algorithm 1.
-"""
+"""Andersson et al. 2024, sections 2 to 3.2: unbiased errors, ordinary digits, Algorithm 1, its privacy, its error."""
 
 from __future__ import annotations
 
@@ -18,9 +13,8 @@ from sympy import Integer, Symbol
 
 from dpverdict.mechanisms.streams.tree import TreeDigits, unit_mean_squared_error
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
-from dpverdict.proofs.andersson2024.brute_force import (
+from dpverdict.proofs.andersson2024.shared.brute_force import (
     ORDINARY,
-    PAPER,
     PRINTED,
     Instance,
     Lines,
@@ -28,16 +22,14 @@ from dpverdict.proofs.andersson2024.brute_force import (
     all_strings,
     columns,
     counted,
-    epsilon,
     factors,
-    h,
     instances,
     is_prefix_sum,
-    k,
     sensitivity,
     sizes_in_time,
     vertices_of,
 )
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, epsilon, h, k
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, statement

@@ -1,9 +1,4 @@
-"""Andersson et al. 2024, section 4.2: the utility of Algorithm 2.
-
-Andersson et al. 2024, section 4.3: how long a noise of Algorithm 2 is used.
-
-Andersson et al. 2024, section 4.3: space and time of Algorithm 2.
-"""
+"""Andersson et al. 2024, sections 4.2 and 4.3: the utility of Algorithm 2, its space and its time."""
 
 from __future__ import annotations
 
@@ -20,24 +15,17 @@ from dpverdict.mechanisms.streams import tree
 from dpverdict.mechanisms.streams.errors import laplace_constant
 from dpverdict.mechanisms.streams.factorizations import Honaker, SmoothBinary
 from dpverdict.mechanisms.streams.tree import TreeDigits, TreeNodes, repunit, unit_mean_squared_error
-from dpverdict.proofs.andersson2024.brute_force import (
+from dpverdict.proofs.andersson2024.section3 import never_above, show_kw, total_sizes, up_to
+from dpverdict.proofs.andersson2024.section3_3 import jumps, run_stack
+from dpverdict.proofs.andersson2024.shared.brute_force import (
     OFFSET,
-    PAPER,
-    Constant,
     Instance,
-    at,
-    best_arity,
     capacity,
-    epsilon,
-    h,
     indices_of,
-    k,
     least_height,
-    rational,
     sizes_in_time,
 )
-from dpverdict.proofs.andersson2024.section3 import never_above, show_kw, total_sizes, up_to
-from dpverdict.proofs.andersson2024.section3_errors import jumps, run_stack
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, Constant, at, best_arity, epsilon, h, k, rational
 from dpverdict.proofs.checks.boxes import positive_on_box, smaller
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind

@@ -1,6 +1,6 @@
-"""Andersson et al. 2024, section 5.1: the published bound that Theorem 1.2 compares with, and its two factors.
+"""Andersson et al. 2024, section 5.1 with Theorem 1.2: Laplace against Gaussian noise for counting.
 
-Andersson et al. 2024, section 5.1 with Theorem 1.2: Laplace against Gaussian noise for counting.
+The published bound that Theorem 1.2 compares with, its two factors, and the comparison.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from dpverdict.balls import Real, at_most, ball, compare
 from dpverdict.mechanisms.streams.errors import laplace_constant, published_gaussian_constant
 from dpverdict.mechanisms.streams.toeplitz import SquareRootToeplitz, coefficient, squared_sum
 from dpverdict.mechanisms.streams.tree import TreeDigits, unit_mean_squared_error
-from dpverdict.proofs.andersson2024.brute_force import DELTAS, PAPER, certainly_below, gaussian_delta
+from dpverdict.proofs.andersson2024.shared.curves import DELTAS, certainly_below, gaussian_delta
+from dpverdict.proofs.andersson2024.shared.notation import PAPER
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
 from dpverdict.proofs.checks.identities import identity, nonnegative
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind

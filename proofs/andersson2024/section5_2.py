@@ -1,7 +1,4 @@
-"""Andersson et al. 2024, section 5.2 with Theorem 1.3: Laplace noise scaled to the l2 sensitivity.
-
-Andersson et al. 2024, section 5.2, Corollary 5.5: the variance of that noise.
-"""
+"""Andersson et al. 2024, section 5.2 with Theorem 1.3: Laplace noise scaled to the l2 sensitivity, and its variance."""
 
 from __future__ import annotations
 
@@ -17,14 +14,8 @@ from sympy import Integer, Rational, Symbol, sqrt
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Real, at_most, ball, compare, float_up
 from dpverdict.mechanisms.core.calibration import analytic_scale, l2_scale_real, theorem_epsilon
-from dpverdict.proofs.andersson2024.brute_force import (
-    DELTAS,
-    PAPER,
-    VECTORS,
-    equal_to_digits,
-    laplace_delta,
-    norms,
-)
+from dpverdict.proofs.andersson2024.shared.curves import DELTAS, VECTORS, laplace_delta, norms
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, equal_to_digits
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement

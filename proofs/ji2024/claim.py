@@ -1,8 +1,7 @@
-"""Ji and Li 2024, abstract: "achieves (epsilon, delta)-DP on query results in R^M", for M >= 4. False for every M.
+"""Ji and Li 2024, abstract: "achieves (epsilon, delta)-DP on query results in R^M", which is false for every M >= 4.
 
-Ji and Li 2024: the claim at M = 100, refuted in five lines of exact arithmetic, for a reader with a calculator.
-
-Ji and Li 2024: for every M >= 4 and every epsilon the claim fails at all small enough delta, with a bound.
+On the grid by enclosures; at M = 100 in five lines of exact arithmetic, for a reader with a calculator; and for every
+M >= 4 and every epsilon at all small enough delta, with a bound.
 """
 
 from __future__ import annotations

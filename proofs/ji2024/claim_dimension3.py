@@ -1,10 +1,9 @@
-"""The two bounds from which the claim of Ji and Li (2024) follows at M = 3, for every epsilon and delta.
+"""Ji and Li 2024, abstract: the claim at M = 3, where it is true, on the grid by enclosures and for all parameters.
 
-Notation: k = |f(X) - f(X')|/sigma; lengths in units of the shift; r, rho the distances of the output to f(X), f(X'); t
-the cosine of the angle at f(X), uniform on [-1, 1] for M = 3 (Archimedes); u = 1 - 2rt = rho^2 - r^2; the density of r
-is sqrt(2/pi) k exp(-k^2 r^2/2). The privacy loss is L = k^2 u/2 + log(1 + u/r^2).
-
-Ji and Li 2024, abstract: the claim at M = 3, where it is true: on the grid by enclosures, and for all parameters.
+Notation of the two bounds from which it follows: k = |f(X) - f(X')|/sigma; lengths in units of the shift; r, rho the
+distances of the output to f(X), f(X'); t the cosine of the angle at f(X), uniform on [-1, 1] for M = 3 (Archimedes);
+u = 1 - 2rt = rho^2 - r^2; the density of r is sqrt(2/pi) k exp(-k^2 r^2/2). The privacy loss is L = k^2 u/2 +
+log(1 + u/r^2).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Ji and Li 2024, abstract: the accuracy loss, the motivation, the trend of C_R, and the comparison with others.
+"""Ji and Li 2024, abstract, beside the claim of privacy: accuracy, motivation, and the trend of C_R.
 
-Ji and Li 2024, abstract: the trend and the limit of C_R, and the magnitude of the noise.
+The accuracy loss of the classic Gaussian, the comparison with other mechanisms, and the magnitude of the noise.
 """
 
 from __future__ import annotations

@@ -118,7 +118,8 @@ def gap_of_optima(name: str, claim: Gap, scope: str) -> Finding:
         lambda dim: _within(dim, claim),
         scope=scope,
         show=lambda dim: (
-            f"d = {dim}: OPT = {least_ellipse_variance(dim, dim).nearest():.8f}, Algorithm 1 = {algorithm_1_value(dim).nearest():.8f}"
+            f"d = {dim}: OPT = {least_ellipse_variance(dim, dim).nearest():.8f}, "
+            f"Algorithm 1 = {algorithm_1_value(dim).nearest():.8f}"
         ),
     )
 

@@ -1,6 +1,6 @@
-"""Lebeda 2024: the two facts that every privacy proof of the paper rests on.
+"""The poster of Lebeda 2024: its problem, its algorithm with the misprint in line 1, and its claims.
 
-The poster of Lebeda 2024: its problem, its algorithm with the misprint in line 1, and its claims.
+Before them stand the two facts that every privacy proof of the paper rests on.
 """
 
 from __future__ import annotations

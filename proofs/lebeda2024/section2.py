@@ -1,6 +1,6 @@
-"""The primitives of the normal law as SymPy expressions: the third arithmetic of the privacy curves, for proofs.
+"""Lebeda 2024, section 2: definitions, the transfer to other definitions of privacy, the two tools.
 
-Lebeda 2024, section 2: definitions, the transfer to other definitions of privacy, the two tools.
+The privacy curves of the normal law are taken in SymPy expressions here, a third arithmetic beside floats and balls.
 """
 
 from __future__ import annotations

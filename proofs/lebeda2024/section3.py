@@ -1,9 +1,4 @@
-"""Lebeda 2024, section 3: Figure 1, the error of Algorithm 1, and the embedding.
-
-Lebeda 2024, section 3: the bijection of Lemma 3.4, and the privacy of Algorithm 1.
-
-Lebeda 2024, note for practitioners: floating point.
-"""
+"""Lebeda 2024, section 3: Figure 1, Algorithm 1 with its error, its embedding and its privacy, and floating point."""
 
 from __future__ import annotations
 

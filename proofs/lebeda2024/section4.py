@@ -1,7 +1,4 @@
-"""Lebeda 2024, section 4: disjoint groups, Algorithm 2 line by line, with its two misprinted constants.
-
-Lebeda 2024, section 4: the privacy of Algorithm 2, and what it improves.
-"""
+"""Lebeda 2024, section 4: disjoint groups, Algorithm 2 line by line, its misprinted constants, and its privacy."""
 
 from __future__ import annotations
 

@@ -7,24 +7,23 @@ import numpy as np
 import pytest
 
 from dpverdict.balls import ball, precision
-from dpverdict.proofs.andersson2024.brute_force import (
+from dpverdict.proofs.andersson2024.section1_3_baselines import is_factorization
+from dpverdict.proofs.andersson2024.section3 import matches_project, sums_to_prefix
+from dpverdict.proofs.andersson2024.shared.brute_force import (
     OFFSET,
     ORDINARY,
     PRINTED,
     Instance,
-    bounds_in_floats,
     capacity,
-    certified_bounds,
     columns,
     counted,
     digit_table,
     factors,
-    randomised_response,
     sizes_in_time,
     vertices_of,
 )
-from dpverdict.proofs.andersson2024.section1_3_baselines import is_factorization
-from dpverdict.proofs.andersson2024.section3 import matches_project, sums_to_prefix
+from dpverdict.proofs.andersson2024.shared.curves import randomised_response
+from dpverdict.proofs.andersson2024.shared.dense import bounds_in_floats, certified_bounds
 from dpverdict.proofs.checks.outcome import Method, Standing
 from dpverdict.proofs.checks.registry import statements, verify
 

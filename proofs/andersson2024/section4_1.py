@@ -1,7 +1,4 @@
-"""Andersson et al. 2024, section 4.1, up to Proposition 4.1: Algorithm 3.
-
-Andersson et al. 2024, section 4.1: Algorithms 2 and 3 have one law, and are private.
-"""
+"""Andersson et al. 2024, section 4.1: Algorithm 3; Algorithms 2 and 3 have one law, and are private."""
 
 from __future__ import annotations
 
@@ -13,9 +10,16 @@ from sympy import Integer, Symbol
 
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
-from dpverdict.proofs.andersson2024.brute_force import (
+from dpverdict.proofs.andersson2024.section3 import (
+    Sensitivity,
+    all_are_vertices,
+    matches_project,
+    sums_to_prefix,
+    touched,
+)
+from dpverdict.proofs.andersson2024.section3_3 import CASES
+from dpverdict.proofs.andersson2024.shared.brute_force import (
     OFFSET,
-    PAPER,
     PRINTED,
     Instance,
     Lines,
@@ -25,14 +29,7 @@ from dpverdict.proofs.andersson2024.brute_force import (
     sensitivity,
     vertices_of,
 )
-from dpverdict.proofs.andersson2024.section3 import (
-    Sensitivity,
-    all_are_vertices,
-    matches_project,
-    sums_to_prefix,
-    touched,
-)
-from dpverdict.proofs.andersson2024.section3_errors import CASES
+from dpverdict.proofs.andersson2024.shared.notation import PAPER
 from dpverdict.proofs.checks.identities import positive
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Plant, Reading, statement

@@ -102,7 +102,8 @@ def preferred(claim: Preferred) -> Findings:
             lambda case: compare(algorithm_1_value(case[0]), least_ellipse_variance(*case)) != 1,
             scope="d = 10, 100, 1000, d/2 < k <= khat",
             show=lambda case: (
-                f"(d, k) = {case}: {algorithm_1_value(case[0]).nearest():.6f} against {least_ellipse_variance(*case).nearest():.6f}"
+                f"(d, k) = {case}: {algorithm_1_value(case[0]).nearest():.6f} "
+                f"against {least_ellipse_variance(*case).nearest():.6f}"
             ),
         )
 

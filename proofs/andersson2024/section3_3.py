@@ -1,8 +1,7 @@
-"""Andersson et al. 2024, section 3.2, Theorem 3.7: the constant of k-ary trees, and what is asymptotic about it.
+"""Andersson et al. 2024, sections 3.2 and 3.3: Theorem 3.7, digits with subtraction, and Algorithm 2.
 
-Andersson et al. 2024, section 3.3: digits with subtraction, heights, and the remarks made there.
-
-Andersson et al. 2024, section 3.3: Algorithm 2, and two slips of the pen before it.
+The constant of k-ary trees and what is asymptotic about it; heights with subtraction, and the remarks made there;
+Algorithm 2, and two slips of the pen before it.
 """
 
 from __future__ import annotations
@@ -17,27 +16,22 @@ from sympy import Symbol
 from dpverdict.balls import Real
 from dpverdict.mechanisms.streams.errors import laplace_constant
 from dpverdict.mechanisms.streams.tree import TreeDigits, TreeStream
-from dpverdict.proofs.andersson2024.brute_force import (
+from dpverdict.proofs.andersson2024.section3 import System, agrees, is_bijection, show_kw, up_to
+from dpverdict.proofs.andersson2024.shared.brute_force import (
     OFFSET,
     ORDINARY,
-    PAPER,
-    Constant,
     Instance,
     Span,
-    best_arity,
     capacity,
     columns,
     digit_table,
-    epsilon,
-    h,
     indices_of,
     instances,
-    k,
     least_height,
     stack_columns,
     system_of,
 )
-from dpverdict.proofs.andersson2024.section3 import System, agrees, is_bijection, show_kw, up_to
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, Constant, best_arity, epsilon, h, k
 from dpverdict.proofs.checks.boxes import smaller
 from dpverdict.proofs.checks.identities import Expr, identity
 from dpverdict.proofs.checks.outcome import Finding, Findings, Method, Standing, StatementKind

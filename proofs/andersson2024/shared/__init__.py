@@ -1,0 +1,1 @@
+"""What the checks of the paper share: its notation, its algorithms by brute force, and bounds in balls."""
