@@ -9,9 +9,7 @@ from dpverdict.audit.distinguishing.result import DistinguishingTest
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.implementation.embedding import EmbeddingCheck, EmbeddingFinding, EmbeddingTest
-from dpverdict.audit.reports.parts import Evidence
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.reports.sections import sections
 from dpverdict.audit.statistics.same_law import SameLaw
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
@@ -116,36 +114,6 @@ def test_a_report_needs_evidence_about_its_own_claim_and_a_time_in_utc(reports: 
     for created in (datetime(2025, 3, 1), datetime(2025, 3, 1, tzinfo=timezone(timedelta(hours=1)))):
         with pytest.raises(InvalidValue, match="must be a time in UTC"):
             dataclasses.replace(black_box, created=created)
-
-
-def test_every_section_has_one_kind_of_evidence_and_an_anchor_of_its_own(reports: Reports) -> None:
-    kinds = {
-        **dict.fromkeys(("worst", "certificate", "witness", "reason", "numbers"), Evidence.EXACT),
-        **dict.fromkeys(("covariance", "embedding"), Evidence.EXACT),
-        **dict.fromkeys(("embedding-samples", "statistics"), Evidence.STATISTICAL),
-        **dict.fromkeys(("subject", "assumptions", "reproduction"), Evidence.NONE),
-    }
-    for report in reports.values():
-        found = sections(report)
-        assert {section.anchor: section.evidence for section in found}.items() <= kinds.items()
-        assert len({section.anchor for section in found}) == len(found)
-        for section in found:
-            for table in section.tables:
-                assert {len(row) for row in table.rows} == {len(table.header or table.rows[0])}
-
-
-def test_the_two_samplers_are_not_among_the_exact_findings(reports: Reports) -> None:
-    by_anchor = {section.anchor: section for section in sections(reports["CERTIFIED"])}
-    exact = {row[2] for row in by_anchor["embedding"].tables[0].rows}
-    sampled = {row[2] for row in by_anchor["embedding-samples"].tables[0].rows}
-    assert exact == {"symbolic", "exact rational arithmetic"}
-    assert sampled == {"two-sample test"}
-
-
-def test_assumptions_are_listed_once(reports: Reports) -> None:
-    (section,) = (section for section in sections(reports["CERTIFIED"]) if section.anchor == "assumptions")
-    texts = [row[1] for row in section.tables[0].rows]
-    assert len(texts) == len(set(texts)) >= 2
 
 
 def test_the_versions_name_what_the_numbers_depend_on() -> None:

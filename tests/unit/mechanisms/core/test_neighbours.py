@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
+from dpverdict.mechanisms import (
+    ADD_OR_REMOVE_ONE,
+    REPLACE_ONE,
+    NeighbourPair,
+    parse_adjacency,
+)
+from dpverdict.mechanisms.core.neighbours import adjacency_name, check_adjacency
 
 A = np.array([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
 
@@ -83,3 +89,16 @@ def test_the_relation_and_the_records_per_user_are_checked() -> None:
         NeighbourPair(dataset=A, neighbour=A[:2], adjacency="add-or-remove-one")
     with pytest.raises(InvalidValue, match=r"^records_per_user="):
         NeighbourPair(dataset=A, neighbour=A, adjacency=ADD_OR_REMOVE_ONE, records_per_user=0)
+
+
+def test_relations_are_read_by_name_and_written_back() -> None:
+    for relation in (ADD_OR_REMOVE_ONE, REPLACE_ONE):
+        name = adjacency_name(relation)
+        assert parse_adjacency(name) is parse_adjacency(f" {name.upper().replace('-', '_')} ") is relation
+        assert check_adjacency(relation) is relation
+
+
+@pytest.mark.parametrize("text", ["", "replace", "add-or-remove", "replace_special"])
+def test_a_name_of_no_relation_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValue, match=r"^adjacency=.* must be one of add-or-remove-one, replace-one: "):
+        parse_adjacency(text)

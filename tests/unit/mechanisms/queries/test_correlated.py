@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -10,8 +11,19 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.balls import ball, precision
-from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, EmbeddedGaussian, from_embedding, to_embedding
+from dpverdict.mechanisms import (
+    ADD_OR_REMOVE_ONE,
+    REPLACE_ONE,
+    CorrelatedGaussian,
+    EmbeddedGaussian,
+    GroupedGaussian,
+    StandardGaussian,
+    from_embedding,
+    to_embedding,
+)
+from dpverdict.mechanisms.core.calibration import family_scales, family_variances, root
 from dpverdict.mechanisms.queries.correlated import pulled_back_covariance, squared_sensitivity
 
 rationals = st.fractions(max_denominator=1000)
@@ -84,3 +96,74 @@ def test_the_second_sampler_decodes_to_queries_and_count(seed: int) -> None:
         sampler.release_many(records, 1, np.random.default_rng(seed))[0],
         sampler.release(records, np.random.default_rng(seed)),
     )
+
+
+DIMS = (1, 2, 3, 9, 100, 10**6)
+
+
+@pytest.mark.parametrize("d", DIMS)
+@pytest.mark.parametrize("mu", ["0.001", "0.3", "1", "1000"])
+def test_the_scales_of_algorithm_1_are_the_printed_ones_rounded_up_by_two_units_at_most(d: int, mu: str) -> None:
+    mechanism = CorrelatedGaussian(dim=d, mu=mu)
+    with precision(200):
+        m, r = ball(Fraction(mu)), ball(d).sqrt()
+        printed = {"independent_scale": (d + r) / (4 * m * m), "shared_scale": (r + 1) / (4 * m * m)}
+        for name, variance in printed.items():
+            scale = getattr(mechanism, name)
+            below = math.nextafter(math.nextafter(scale, 0), 0)
+            assert not ball(scale) ** 2 < variance
+            assert ball(below) ** 2 < variance
+        total = ball(mechanism.independent_scale) ** 2 + ball(mechanism.shared_scale) ** 2
+        assert abs(total / ((r + 1) ** 2 / (4 * m * m)) - 1) < 1e-15  # Lemma 3.1
+
+
+@pytest.mark.parametrize("d", [1, 2, 10, 999])
+@pytest.mark.parametrize("c", ["0.1", "1", "3.7", "100"])
+def test_the_scales_of_the_family_follow_the_embedding_constant(d: int, c: str) -> None:
+    mechanism = CorrelatedGaussian(dim=d, mu="0.7", C=c)
+    vz, ve = family_variances(d, Fraction(c) ** 2, Fraction("0.7"))
+    for scale, variance in ((mechanism.independent_scale, vz), (mechanism.shared_scale, ve)):
+        assert variance <= Fraction(scale) ** 2 <= variance * (1 + Fraction(1, 10**15))
+    assert math.isclose(mechanism.embedding_constant, float(c), rel_tol=1e-15)
+
+
+@pytest.mark.parametrize("d", DIMS)
+def test_the_other_mechanisms_have_the_printed_scales(d: int) -> None:
+    assert math.isclose(
+        StandardGaussian(dim=d, mu="0.5", adjacency=ADD_OR_REMOVE_ONE).scale, 2 * math.sqrt(d), rel_tol=1e-15
+    )
+    estimated = CorrelatedGaussian(dim=d, mu=1, count="estimated", size_estimate=0)
+    assert math.isclose(estimated.independent_scale, math.sqrt(d) / 2, rel_tol=1e-15)
+    assert estimated.shared_scale == 0.0
+    replaced = GroupedGaussian(groups=2, dim=d, mu=2, adjacency=REPLACE_ONE)
+    assert math.isclose(replaced.independent_scale, math.sqrt(d) / 2, rel_tol=1e-15)
+    assert replaced.shared_scale == 0.5
+    removed = GroupedGaussian(groups=2, dim=d, mu=2, adjacency=ADD_OR_REMOVE_ONE)
+    single = CorrelatedGaussian(dim=d, mu=2)
+    assert (removed.independent_scale, removed.shared_scale) == (single.independent_scale, single.shared_scale)
+
+
+def test_a_perfect_square_gives_exact_scales_where_float64_has_them() -> None:
+    assert family_scales(9, root(9), Fraction(1))[1] == 1.0
+    assert family_scales(25, root(25), Fraction(1, 2))[1] ** 2 == pytest.approx(6.0, rel=1e-15)
+    assert StandardGaussian(dim=4, mu=1, adjacency=ADD_OR_REMOVE_ONE).scale == 2.0
+
+
+def test_parameters_are_exact_whatever_they_are_written_as() -> None:
+    same = [CorrelatedGaussian(dim=5, mu=mu) for mu in ("0.1", Fraction(1, 10), Decimal("0.1"), "1/10")]
+    assert len({(m.independent_scale, m.claim) for m in same}) == 1
+    assert CorrelatedGaussian(dim=5, mu=0.1).claim != same[0].claim  # the float is another number
+    assert CorrelatedGaussian(dim=np.int64(5), mu=np.float64(0.5)).claim.mu == Fraction(1, 2)  # type: ignore[union-attr]
+
+
+def test_half_the_size_estimate_is_added_to_every_query(seed: int) -> None:
+    records = np.random.default_rng(seed).random((7, 3))
+    zero, hundred = (CorrelatedGaussian(dim=3, mu=1, count="estimated", size_estimate=n) for n in (0, 100))
+    difference = hundred(records, np.random.default_rng(1)) - zero(records, np.random.default_rng(1))
+    np.testing.assert_allclose(difference, 50.0)
+    assert worst_case(hundred).loss.mu == worst_case(zero).loss.mu
+
+
+def test_a_withheld_count_is_not_in_the_release() -> None:
+    assert CorrelatedGaussian(dim=3, mu=1, count="withheld").noise.size == 3
+    assert CorrelatedGaussian(dim=3, mu=1).noise.size == 4

@@ -1,0 +1,44 @@
+"""The ledger in a terminal: a row for every statement, and every planted fault with what it broke."""
+
+import dataclasses
+
+import pytest
+
+from dpverdict.proofs.checks.outcome import Standing
+from dpverdict.proofs.ledger.ledger import Ledger
+from dpverdict.proofs.ledger.terminal import print_explanations, print_ledger
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def test_every_statement_has_a_row(ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
+    print_ledger(ledger)
+    printed = capsys.readouterr().out
+    for entry in ledger.entries:
+        assert entry.outcome.label in printed
+    assert ledger.summary() in printed
+    assert "CHANGED" not in printed
+
+
+def test_a_changed_outcome_is_shouted(ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
+    entry = ledger.entries[1]
+    changed = dataclasses.replace(entry, outcome=dataclasses.replace(entry.outcome, standing=Standing.UNDECIDED))
+    print_ledger(Ledger((changed,)))
+    assert f"CHANGED: lebeda2024 {entry.outcome.number} undecided, recorded: holds" in capsys.readouterr().out
+
+
+def test_an_explanation_names_every_condition_and_every_fault(
+    ledger: Ledger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = Ledger(ledger.entries[1:3])
+    print_explanations(few)
+    printed = " ".join(capsys.readouterr().out.split())
+    for entry in few.entries:
+        for finding in entry.outcome.findings:
+            assert finding.name in printed
+        for plant in entry.statement.planted:
+            assert plant.text in printed
+    assert "MISSED" not in printed
