@@ -9,6 +9,7 @@ import importlib
 import inspect
 import itertools
 import pkgutil
+import shlex
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -202,6 +203,23 @@ def calibrations_of(mechanism: type[AdditiveMechanism]) -> dict[str, Callable[..
 def constructors_of(mechanism: type[AdditiveMechanism]) -> list[Callable[..., AdditiveMechanism]]:
     """Every way to make the mechanism: the class itself, and its calibrations."""
     return [mechanism, *calibrations_of(mechanism).values()]
+
+
+def example_of(mechanism: type[AdditiveMechanism]) -> AdditiveMechanism:
+    """The mechanism that its own file gives as an example.
+
+    Raises:
+        InvalidValue: it gives none, or one that is not made of its options.
+    """
+    said = shlex.split(mechanism.example)
+    if not said or len(said) % 2 or not all(text.startswith("--") for text in said[::2]):
+        remedy = f'write {mechanism.__qualname__}.example = "--dim 3 --mu 1", with its own options'
+        raise InvalidValue(f"{mechanism.__qualname__}.example", mechanism.example, "options with their values", remedy)
+    names = {option(parameter): parameter for build in constructors_of(mechanism) for parameter in parameters_of(build)}
+    words = {names.get(text, text): value for text, value in zip(said[::2], said[1::2], strict=True)}
+    made = find_mechanism(mechanism.name, words).mechanism
+    assert isinstance(made, AdditiveMechanism)  # a name of the catalogue stands for nothing else
+    return made
 
 
 def option(parameter: str) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 from hypothesis import strategies as st
 
+from dpverdict.audit.trials.catalogue import example_of, mechanism_classes
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.core.guarantees import (
@@ -124,6 +125,11 @@ def mechanisms(max_dim: int = 8) -> st.SearchStrategy[AdditiveMechanism]:
         st.builds(lambda dim, mu: CorrelatedGaussian(dim=dim, mu=mu), dims, decimals()),
         st.builds(lambda limits, mu: EllipticalGaussian(bounds=limits, mu=mu), bounds, decimals()),
     )
+
+
+def examples() -> st.SearchStrategy[AdditiveMechanism]:
+    """One small mechanism of each kind that `dpverdict list` shows: the examples that their own files give."""
+    return st.sampled_from([*mechanism_classes().values()]).map(example_of)
 
 
 def broken_mechanisms(dim: int = 3) -> st.SearchStrategy[AdditiveMechanism]:

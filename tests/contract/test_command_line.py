@@ -52,6 +52,12 @@ AUDITS: list[tuple[str, int]] = [
     ("vote-ellipse --dim 5 --mu 1 --claim eps=1", 1),
 ]
 
+AUDITS += [
+    (f"{name} {mechanism.example}", 0)
+    for name, mechanism in mechanism_classes().items()
+    if name not in {command.split()[0] for command, _ in AUDITS}
+]
+
 
 def words(text: str) -> list[str]:
     return text.split()

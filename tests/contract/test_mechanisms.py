@@ -22,7 +22,7 @@ from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
 from dpverdict.audit.implementation.embedding import check_embedding, embedding_applies
-from dpverdict.audit.trials.catalogue import mechanism_classes
+from dpverdict.audit.trials.catalogue import example_of, mechanism_classes
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -140,6 +140,29 @@ CASES: dict[str, Case] = {
 }
 
 
+def stated(mechanism: Any) -> Array:
+    """The variance of every number of a release, from the stated covariance S and a linear decoding D: D S D^T."""
+    size = mechanism.noise.size
+    if isinstance(mechanism, GaussianMechanism):
+        covariance = np.linalg.inv(np.stack([mechanism.noise.solve(unit) for unit in np.eye(size)]))
+    else:
+        covariance = np.eye(size) * float(mechanism.noise.covariance()["variance"])
+    linear = (mechanism.decode(np.eye(size)) - mechanism.decode(np.zeros((1, size)))).T
+    return np.einsum("ij,jk,ik->i", linear, covariance, linear)
+
+
+def by_example(mechanism: type[AdditiveMechanism]) -> Case:
+    """The mechanism that its own file gives as an example, on its worst dataset."""
+    made = example_of(mechanism)
+    return Case(lambda: example_of(mechanism), worst_case(made).pair.dataset, stated, bound=not worst_case(made).exact)
+
+
+CASES |= {
+    f"{name}, its example": by_example(mechanism)
+    for name, mechanism in mechanism_classes().items()
+    if mechanism not in {type(case.make()) for case in CASES.values()}
+}
+
 FAMILIES = (
     *("correlated", "optimal grouped", "count ellipse, count", "vote ellipse", "lattice", "rank 1"),
     *("laplace, l1, REPLACE_ONE", "tree, discrete", "tree, continuous", "sqrt-toeplitz, gaussian"),
@@ -159,6 +182,18 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 def test_every_mechanism_of_the_project_is_here() -> None:
     assert {type(case.make()) for case in CASES.values()} == set(mechanism_classes().values())
+
+
+@pytest.mark.parametrize("name", sorted(mechanism_classes()))
+def test_every_mechanism_has_an_example_of_its_own(name: str) -> None:
+    mechanism = mechanism_classes()[name]
+    assert type(example_of(mechanism)) is mechanism
+
+
+@pytest.mark.parametrize("name", ["standard", "correlated", "grouped", "elliptical", "count ellipse", "vote ellipse"])
+def test_the_variances_derived_for_an_example_are_those_written_for_the_mechanism(name: str) -> None:
+    made = CASES[name].make()
+    np.testing.assert_allclose(stated(made), CASES[name].variances(made), rtol=1e-12)
 
 
 # the laws -------------------------------------------------------------------------------------------------------------

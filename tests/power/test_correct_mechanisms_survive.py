@@ -8,6 +8,7 @@ wrong with probability WRONGLY_DECLARED at most, and the 73 of a slow session wi
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.neighbour_search import search_neighbours
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
 from dpverdict.audit.exact.worst_case import worst_case
-from dpverdict.audit.trials.catalogue import mechanism_classes
+from dpverdict.audit.trials.catalogue import example_of, mechanism_classes
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -87,6 +88,11 @@ def rank1() -> Any:
 
 
 MECHANISMS["rank1-gaussian"] = rank1
+MECHANISMS |= {
+    name: partial(example_of, mechanism)
+    for name, mechanism in mechanism_classes().items()
+    if name not in {known.split(",")[0] for known in MECHANISMS}
+}
 PRIVATE = [("M1c", 1), ("M13", 1), ("S1", 1), ("M16", 4), ("M15", 3), ("M8b", 3), ("M8", 5), ("D1", 4)]
 MECHANISMS |= {f"broken:{name}, d={d}": lambda name=name, d=d: broken.by_name(name).make(d, 1) for name, d in PRIVATE}  # type: ignore[misc]
 MECHANISMS |= {

@@ -156,6 +156,6 @@ def test_a_wrong_pulled_back_covariance_is_found(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_wrong_image_of_a_record_is_found(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    right = embedding_check.h
+    right = embedding_check.to_embedding
     monkeypatch.setattr(embedding_check, "to_embedding", lambda f, n, c: (right(f, n, c)[0] + n, c * n))
     assert "means agree" in exact_failures(check(CORRECT[1], seed, samples=100))

@@ -1,0 +1,178 @@
+"""A mechanism is one new file: with no other file changed it is listed, audited, planned, drawn, replayed, and tested.
+
+`windowed.py` has a parameter that no other mechanism has. It is put into a copy of the package, together with files
+that do what a contributor may do wrong, and the commands of that copy are run.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpverdict
+
+HERE = Path(__file__).parent
+SOURCE = (HERE / "windowed.py").read_text()
+PLAN = """
+[[audit]]
+mechanism = "windowed"
+dim = 3
+window = 2
+mu = 1
+exact_only = true
+
+[[audit]]
+name = "a claim that is too strong"
+mechanism = "windowed"
+dim = 3
+window = 2
+mu = 1
+claim = "mu=0.5"
+expect = "refuted"
+samples = 1000
+"""
+
+
+def house(folder: Path, **files: str) -> Path:
+    """A copy of the package with mechanisms of these names in ``queries``."""
+    shutil.copytree(Path(dpverdict.__file__).parent, folder / "dpverdict", ignore=shutil.ignore_patterns("__pycache__"))
+    for name, text in files.items():
+        (folder / "dpverdict" / "mechanisms" / "queries" / f"{name}.py").write_text(text)
+    return folder
+
+
+def python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=folder)
+
+
+def cli(folder: Path, words: str) -> subprocess.CompletedProcess[str]:
+    return python(folder, "-m", "dpverdict.cli", *words.split())
+
+
+@pytest.fixture(scope="module")
+def windowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return house(tmp_path_factory.mktemp("house"), windowed=SOURCE)
+
+
+def test_it_is_listed_and_its_option_explained(windowed: Path) -> None:
+    row = next(line for line in cli(windowed, "list").stdout.splitlines() if line.startswith(" windowed"))
+    assert row.split() == ["windowed", "a", "test", "--dim", "--window", "--mu"]
+    for command in ("audit", "curve"):
+        shown = cli(windowed, f"{command} --help").stdout
+        assert next(line for line in shown.splitlines() if "--window" in line).strip("│ ").split()[:2] == [
+            "--window",
+            "W",
+        ]
+        assert "In how many queries a record is at most." in shown
+
+
+def test_it_is_audited_with_all_faces_of_a_report(windowed: Path) -> None:
+    given = "audit windowed --dim 3 --window 2 --mu 1 --samples 500 --seed 1 --error-probability 1e-9"
+    found = cli(windowed, f"{given} --json out.json --report out.html")
+    assert (found.returncode, found.stderr) == (0, "")
+    report = json.loads((windowed / "out.json").read_text())
+    assert "CERTIFIED" in found.stdout
+    assert ["window", "2"] in [list(pair) for pair in _pairs(report)]
+    assert "--window 2" in json.dumps(report)
+    assert "window" in (windowed / "out.html").read_text()
+
+
+def _pairs(value: object) -> list[tuple[str, object]]:
+    """Every key with its value, at any depth."""
+    if isinstance(value, dict):
+        return [*value.items(), *(pair for part in value.values() for pair in _pairs(part))]
+    return [pair for part in value for pair in _pairs(part)] if isinstance(value, list) else []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("--dim 3 --mu 1", "error: window=None must be given for windowed: add --window"),
+        ("--dim 3 --mu 1 --window 0", "error: window='0' must be a whole number >= 1: "),
+        ("--dim 3 --mu 1 --window 4", "error: window=4 must be at most dim=3: "),
+        ("--dim 3 --mu 1 --window 2 --groups 2", "windowed takes --dim, --window, --mu"),
+    ],
+)
+def test_a_wrong_value_is_refused_in_one_line(windowed: Path, given: str, message: str) -> None:
+    found = cli(windowed, f"audit windowed {given} --no-test")
+    assert (found.returncode, found.stdout, found.stderr.count("\n")) == (2, "", 1)
+    assert message in found.stderr
+
+
+def test_its_parameter_is_refused_for_another_mechanism(windowed: Path) -> None:
+    other = cli(windowed, "audit standard-gaussian --dim 3 --mu 1 --window 2 --no-test")
+    assert "window='2' must be left out for standard-gaussian" in other.stderr
+
+
+def test_its_refutation_is_replayed(windowed: Path) -> None:
+    given = "audit windowed --dim 3 --window 2 --mu 1 --claim mu=0.5 --samples 2000 --seed 1 --witness w.json --quiet"
+    assert cli(windowed, given).returncode == 1
+    assert cli(windowed, "replay w.json --seed 2").returncode == 1
+
+
+def test_its_curves_are_tabulated_and_it_stands_in_a_plan(windowed: Path) -> None:
+    found = cli(windowed, "curve windowed --dim 3 --window 2 --mu 1 --points 2 --csv out.csv")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "beta" in (windowed / "out.csv").read_text()
+    (windowed / "plan.toml").write_text(PLAN)
+    run = cli(windowed, "run plan.toml --json plan.json --report plan.html")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert ["window", "2"] in [list(pair) for pair in _pairs(json.loads((windowed / "plan.json").read_text()))]
+
+
+def test_the_strategies_draw_it(windowed: Path) -> None:
+    script = (
+        "from hypothesis import find; from dpverdict.strategies import examples; import dpverdict\n"
+        "print(dpverdict.__file__, find(examples(), lambda found: found.name == 'windowed').window)"
+    )
+    found = python(windowed, "-c", script)
+    assert found.stdout.split() == [str(windowed / "dpverdict" / "__init__.py"), "2"], found.stderr
+
+
+CONTRACT = ("-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / "test_mechanisms.py"), "-k", "windowed")
+
+
+def test_the_laws_of_every_mechanism_run_on_it(windowed: Path) -> None:
+    found = python(windowed, *CONTRACT)
+    assert found.returncode == 0, found.stdout
+    assert "8 passed" in found.stdout
+
+
+def test_the_laws_find_noise_that_is_too_small(tmp_path: Path) -> None:
+    planted = SOURCE.replace("Real.of(self.window / exact_mu**2)", "Real.of(1 / exact_mu**2)")
+    assert planted != SOURCE
+    found = python(house(tmp_path, windowed=planted), *CONTRACT)
+    assert found.returncode == 1
+    assert "FAILED" in found.stdout
+    assert "test_the_claim_is_certified" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (
+            'parameters = (Parameter("window", "W", "In how many queries a record is at most.", whole),)',
+            "parameters = ()",
+            "error: argument of dpverdict.mechanisms.queries.windowed.Windowed='window' must be declared in words "
+            'for the command line: add Parameter("window", metavar, text) to Windowed.parameters\n',
+        ),
+        ("window: int", "samples: int", "='samples' must be unlike the names that audits and curves take themselves"),
+        ('name = "windowed"', 'name = "laplace"', "error: name='laplace' must be the name of one mechanism only: "),
+    ],
+    ids=["undeclared", "reserved", "twice"],
+)
+def test_a_wrong_declaration_is_said_in_one_line(tmp_path: Path, before: str, after: str, message: str) -> None:
+    planted = SOURCE.replace(before, after)
+    assert planted != SOURCE
+    folder = house(tmp_path, windowed=planted)
+    for words in ("list", "audit laplace --help"):
+        found = cli(folder, words)
+        assert (found.returncode, found.stdout, found.stderr.count("\n")) == (2, "", 1)
+        assert message in found.stderr
+    assert cli(folder, "--help").returncode == 0
