@@ -1,6 +1,7 @@
-"""The least Laplace noise that keeps (epsilon, delta)-DP, by the exact curve of its worst neighbours.
+"""The least noise that keeps (epsilon, delta)-DP, by the certified curve of its worst neighbours.
 
-What the noise shape of R1SMG costs when its guarantee is to be true: the least scale, certified, and its error.
+Of Laplace noise in d coordinates, and of the random direction of R1SMG: there the least scale shows what the shape of
+the noise costs once its guarantee is true.
 """
 
 from __future__ import annotations
@@ -24,7 +25,12 @@ from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
 from dpverdict.mechanisms.queries.rank1 import Rank1Gaussian, published_psi
 from dpverdict.numerics.roots import Bracket, float_below, least_float
 
-_STEP = 2.0**-44
+_STEP: Final = 2.0**-44
+"""What a scale grows by, relatively, while it is not certainly large enough; doubled each time."""
+_BITS: Final = 96
+_MAX_BITS: Final = 1 << 12
+_WIDTH: Final = 2**58
+"""The bracket of a scale is narrowed to this share of it."""
 
 
 def exact_laplace_scale(dim: int, epsilon: Exact, delta: Exact) -> float:
@@ -74,11 +80,6 @@ def exact_laplace(*, dim: int, epsilon: Exact, delta: Exact, adjacency: Neighbor
         adjacency=adjacency,
         calibration="exact curve",
     )
-
-
-_BITS: Final = 96
-_MAX_BITS: Final = 1 << 12
-_WIDTH: Final = 2**58
 
 
 @final

@@ -1,9 +1,8 @@
-"""dp_accounting's events for mechanisms and losses, so that a user's accountant composes them with its own.
+"""What is known of a mechanism in the words of others: the events of dp_accounting, and a claim that is a whole curve.
 
-Subsampling, adaptive composition and calibration stay with dp_accounting: wrap these events in its
-``PoissonSampledDpEvent``, ``SelfComposedDpEvent`` or ``ComposedDpEvent``.
-
-A claim that is a whole privacy profile: "the laws are no farther apart than those of this privacy loss".
+A user's accountant composes the events with its own. Subsampling, adaptive composition and calibration stay with
+dp_accounting: wrap the events in its ``PoissonSampledDpEvent``, ``SelfComposedDpEvent`` or ``ComposedDpEvent``. A
+`ProfileClaim` says that two laws are no farther apart than those of a privacy loss, and is for `distinguish` to test.
 """
 
 from __future__ import annotations

@@ -59,7 +59,6 @@ class BrokenCounter(AdditiveMechanism):
     nodes: TreeNodes
     horizon: int
     dim: int
-    parts: tuple[object, ...]
     reuses: bool
 
     def __init__(
@@ -76,7 +75,6 @@ class BrokenCounter(AdditiveMechanism):
     ) -> None:
         self.name, self.source, self.nodes, self.claim = name, source, nodes, claim
         self.horizon = self.dim = nodes.horizon
-        self.parts = (nodes, nodes.digits)
         self.noise = DiscreteLaplaceNoise(size=int(wiring.max()) + 1, rate=rate)
         self._wiring, self._signs = wiring, signs
         self.reuses = self.noise.size < nodes.size

@@ -54,7 +54,6 @@ class AdditiveMechanism(ABC):
         noise: the law of what is added to the statistic.
         sensitivity: the set of differences of the statistic over neighbouring datasets.
         assumptions: what a certificate takes for granted about the data.
-        parts: further objects whose source the sensitivity space rests on, such as the tree of a counter.
         parameters: the arguments of the constructors in words, but for those that are `SHARED` and no different here.
         calibrations: the class methods that make it for an epsilon and a delta, without the "from_" of their names.
         example: the options of a small one, as on the command line: what holds for every mechanism is tested on it.
@@ -68,7 +67,6 @@ class AdditiveMechanism(ABC):
     noise: Noise
     sensitivity: SensitivitySpace | PairSpace
     assumptions: tuple[str, ...]
-    parts: tuple[object, ...] = ()
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     calibrations: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[str] = ""

@@ -2,11 +2,9 @@
 
 The map v -> v^T S^-1 v is convex, so over a polytope its supremum is attained at a vertex. Each space here knows the
 orbits of its vertices under the permutations that the noise does not see, and maximises the form over them exactly, by
-rational arithmetic and a bounded number of candidates: O(1) work whatever the dimension.
-
-Sensitivity spaces of records in a cube or a ball: one record added, removed or replaced.
-
-The sensitivity space of coordinates with bounds of their own (Poulsen 2022).
+rational arithmetic and a bounded number of candidates: O(1) work whatever the dimension. Here are the spaces of records
+in a cube, in a ball, and in a box with a bound for each coordinate (Poulsen 2022); noise that is not Gaussian names a
+dominating pair instead of a quadratic form.
 """
 
 from __future__ import annotations

@@ -174,7 +174,6 @@ class FactorizationCounter(AdditiveMechanism):
     dim: int
     factorization: Factorization
     claim: Guarantee
-    parts: tuple[object, ...]
     parameters = (
         Parameter("kind", "binary|honaker|smooth-binary|sqrt-toeplitz", "The factorisation."),
         Parameter("noise", "laplace|gaussian", "The law of the noise."),
@@ -200,7 +199,6 @@ class FactorizationCounter(AdditiveMechanism):
         law = LaplaceNoise if noise == "laplace" else NormalNoise
         self.noise = law(size=self.factorization.size, scale=scale)
         self.source = self.factorization.source
-        self.parts = (self.factorization,)
         invertible = self.factorization.size == self.horizon  # A = L R is, so both factors are if they are square
         self.sensitivity: LaplaceStep | GaussianStep = (
             LaplaceStep(horizon=self.horizon, column=self.factorization.column, invertible=invertible)

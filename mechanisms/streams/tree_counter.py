@@ -91,7 +91,6 @@ class TreeCounter(AdditiveMechanism):
     dim: int
     nodes: TreeNodes
     height: int
-    parts: tuple[object, ...]
     sensitivity: LaplaceStep
     parameters = (
         ARITY.otherwise("best", "the one with the least mean squared error at this horizon was taken"),
@@ -116,7 +115,6 @@ class TreeCounter(AdditiveMechanism):
         chosen = tree_errors.best_arity(self.horizon, digits) if arity == "best" else arity
         self.nodes = TreeNodes(system(chosen), self.horizon)
         self.height = self.nodes.height
-        self.parts = (self.nodes, self.nodes.digits)
         self.noise = _noise(noise, self.claim.epsilon / self.height, self.nodes.size)
         self.digits: DigitKind = digits
         self.noise_kind: NoiseKind = noise
