@@ -26,12 +26,13 @@ from dpverdict.audit.distinguishing.rows import SMALLEST_ERROR, conclude, decide
 from dpverdict.audit.scores.portfolio import claimed_score
 from dpverdict.audit.scores.score import Score, as_score
 from dpverdict.audit.statistics.error_budget import TrialRange
-from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler
+from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, mechanism_name
 from dpverdict.balls import Exact, exactly
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, ImpliedCurves, PureDP
-from dpverdict.mechanisms.core.neighbours import NeighbourPair
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name, as_pair
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
 
@@ -56,7 +57,8 @@ def distinguish(
 
     Args:
         mechanism: what is run, see `dpverdict.audit.trials.run`.
-        neighbours: the two datasets; without a `NeighbourPair` the score is learned.
+        neighbours: two datasets that differ in one record, see `as_pair`; without a `NeighbourPair` the score is
+            learned.
         claim: the guarantee, which covers both orders of the pair.
         error_probability: with which a claim that holds may be refuted, in [1e-90, 1).
         samples: trials per dataset, exploration included; at least 50.
@@ -69,15 +71,15 @@ def distinguish(
         progress: told how many trials are done, and how many there are to do.
 
     Raises:
-        InvalidValue: a parameter out of its range, or a score that returns something else than numbers.
+        InvalidValue: a parameter out of its range, datasets that are no neighbours, or a score that returns something
+            else than numbers.
         MechanismFailure: the mechanism raises, or returns something that is not an array of numbers of one shape.
     """
     error = checked_error(error_probability)
     total = checked_samples(samples)
     check_claim(claim)
     level = checked_delta(delta, claim)
-    datasets = (neighbours.dataset, neighbours.neighbour) if isinstance(neighbours, NeighbourPair) else neighbours
-    p, q = samplers(mechanism, datasets, seed, grid)
+    p, q = samplers(mechanism, neighbours, seed, grid)
     progress = progress or _silent
     given = None if score is None else as_score(score)
     claimed = claimed_score(mechanism, neighbours) if given is None else None
@@ -148,18 +150,31 @@ def distinguish(
     )
 
 
-def samplers(mechanism: AnyMechanism, datasets: object, seed: int, grid: float = 0.0) -> tuple[Sampler, Sampler]:
-    """The mechanism on the dataset and on its neighbour, its outputs rounded to ``grid`` if that is not 0."""
-    if not isinstance(datasets, tuple) or len(datasets) != 2:
-        raise InvalidValue("neighbours", datasets, "a NeighbourPair or two arrays", "give (dataset, neighbour)")
-    made = []
-    for where, dataset in zip(("the dataset", "the neighbour"), datasets, strict=True):
-        try:
-            records = np.asarray(dataset)
-        except ValueError:  # ragged
-            raise InvalidValue("neighbours", dataset, "two arrays", "give records of one shape") from None
-        made.append(Sampler.prepare(mechanism, records, where=where, seed=seed, grid=grid))
-    p, q = made
+def samplers(
+    mechanism: AnyMechanism,
+    neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
+    seed: int,
+    grid: float = 0.0,
+) -> tuple[Sampler, Sampler]:
+    """The mechanism on the dataset and on its neighbour, its outputs rounded to ``grid`` if that is not 0.
+
+    Raises:
+        InvalidValue: the datasets are no neighbours, see `as_pair`, or under another relation than the one that the
+            mechanism states: a claim about neighbours says nothing about them.
+    """
+    pair = as_pair(neighbours)
+    stated = mechanism.adjacency if isinstance(mechanism, AdditiveMechanism) else pair.adjacency
+    if pair.adjacency is not stated:
+        requirement = f"{adjacency_name(stated)} neighbours, as the claim of {mechanism_name(mechanism)} is about"
+        raise InvalidValue(
+            "neighbours", adjacency_name(pair.adjacency), requirement, "make the pair under that relation"
+        )
+    # Two arrays keep their order: the first is the dataset, whose law is P.
+    first, second = (pair.dataset, pair.neighbour) if isinstance(neighbours, NeighbourPair) else neighbours
+    p, q = (
+        Sampler.prepare(mechanism, np.asarray(dataset), where=where, seed=seed, grid=grid)
+        for where, dataset in (("the dataset", first), ("the neighbour", second))
+    )
     if p.size != q.size:
         problem = f"returned {p.size} numbers on the dataset and {q.size} on the neighbour"
         remedy = "return arrays of one shape, whatever the data: a shape that depends on them is a leak"

@@ -271,7 +271,7 @@ def find_float_leak(
 
     Args:
         mechanism: what is run, see `dpverdict.audit.trials.run`.
-        neighbours: the two datasets.
+        neighbours: two datasets that differ in one record, see `as_pair`.
         claim: the guarantee, read as one about the float64 outputs.
         error_probability: with which a claim that holds may be refuted.
         samples: trials per dataset, exploration included; at least 50.
@@ -281,15 +281,14 @@ def find_float_leak(
             of the outputs are always looked at.
 
     Raises:
-        InvalidValue: a parameter out of its range.
+        InvalidValue: a parameter out of its range, or datasets that are no neighbours.
         MechanismFailure: the mechanism raises, or returns something that is not an array of numbers of one shape.
     """
     error, total = checked_error(error_probability), checked_samples(samples)
     check_claim(claim)
     if not 0 <= delta < 1:
         raise InvalidValue("delta", delta, "in [0, 1)", "give a probability; 0 for pure privacy")
-    datasets = (neighbours.dataset, neighbours.neighbour) if isinstance(neighbours, NeighbourPair) else neighbours
-    sides = samplers(mechanism, datasets, seed)
+    sides = samplers(mechanism, neighbours, seed)
     part = max(10, math.ceil(EXPLORED * total / 2))
     fresh = total - 2 * part
 

@@ -250,7 +250,8 @@ def distinguish_sequentially(
 
     Args:
         mechanism: what is run, see `dpverdict.audit.trials.run`; its outputs must not depend on earlier ones.
-        neighbours: the two datasets; without a `NeighbourPair` the score is learned.
+        neighbours: two datasets that differ in one record, see `as_pair`; without a `NeighbourPair` the score is
+            learned.
         claim: the guarantee, which covers both orders of the pair.
         error_probability: with which a claim that holds is ever refuted, in [1e-90, 1).
         most_samples: pairs in all, those before a resumption included; at least 50.
@@ -262,15 +263,13 @@ def distinguish_sequentially(
         progress: told how many pairs are done, and how many there are to do at most.
 
     Raises:
-        InvalidValue: a parameter out of its range, or a state of another test.
+        InvalidValue: a parameter out of its range, datasets that are no neighbours, or a state of another test.
         MechanismFailure: the mechanism raises, or returns something that is not an array of numbers of one shape.
     """
     error = checked_error(error_probability)
     most = checked_samples(most_samples)
     check_claim(claim)
-    pair = neighbours
-    datasets = (pair.dataset, pair.neighbour) if isinstance(pair, NeighbourPair) else pair
-    p, q = samplers(mechanism, datasets, seed, grid)
+    p, q = samplers(mechanism, neighbours, seed, grid)
     given = None if score is None else as_score(score)
     known = claimed_score(mechanism, neighbours) if given is None else None
     payoff = payoff_of_claim(claim)

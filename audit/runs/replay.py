@@ -296,8 +296,7 @@ def _replay(
             **shared,
         )
     level = checked_error(float(document["level"]) if error_probability is None else error_probability)
-    datasets = (pair.dataset, pair.neighbour) if isinstance(pair, NeighbourPair) else pair
-    p, q = samplers(run, datasets, seed, float(document["grid"]))
+    p, q = samplers(run, pair, seed, float(document["grid"]))
     trials = _trials(kind, evidence) if samples is None else samples
     if trials < 2:
         raise InvalidValue("samples", trials, "a whole number >= 2", "run as many as decided before, or more")

@@ -1,6 +1,7 @@
 """Which datasets are neighbours: the two relations of Lebeda (2024), Definition 2.1, under dp_accounting's names.
 
-A pair of neighbouring datasets: the two worlds that privacy must not tell apart.
+A `NeighbourPair` is two datasets that are; `as_pair` checks two that somebody says are, and reads the relation off
+their lengths.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from dp_accounting import NeighboringRelation
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dpverdict.errors import InvalidValue
 
@@ -90,15 +91,13 @@ class NeighbourPair:
             return False
         i = self.position()
         rest = slice(i + q - extra, None)
-        return i + q <= n and np.array_equal(self.dataset[i + q :], self.neighbour[rest])
+        return i + q <= n and bool(_same_records(self.dataset[i + q :], self.neighbour[rest]).all())
 
     def position(self) -> int:
         """The index of the first record in which the two datasets differ."""
         n, q = len(self.dataset), self.records_per_user
         common = min(n, len(self.neighbour))
-        entries = tuple(range(1, self.dataset.ndim))
-        same = np.all(self.dataset[:common] == self.neighbour[:common], axis=entries)
-        differing = np.flatnonzero(~same)
+        differing = np.flatnonzero(~_same_records(self.dataset[:common], self.neighbour[:common]))
         return int(differing[0]) if differing.size else max(n - q, 0)
 
     @property
@@ -113,3 +112,49 @@ class NeighbourPair:
         head = np.array2string(record[:8], precision=4, separator=", ", max_line_width=200)
         shown = head if record.size <= 8 else head[:-1] + f", ...] ({record.size} values, sum {record.sum():.6g})"
         return f"{len(self.dataset)} against {len(self.neighbour)} records, {adjacency_name(self.adjacency)}: {shown}"
+
+
+def as_pair(neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike]) -> NeighbourPair:
+    """Two datasets as neighbours, the larger one first: one record less is ADD_OR_REMOVE_ONE, equal lengths are
+    REPLACE_ONE.
+
+    Args:
+        neighbours: a pair, which is given back as it is, or two datasets with records along their first axis, in either
+            order. A user who holds several records is stated by `NeighbourPair`, with ``records_per_user``.
+
+    Raises:
+        InvalidValue: they are no two arrays, are equal, or differ in more than one record: what differs further is not
+            covered by a claim about neighbours, and could refute one that holds.
+    """
+    if isinstance(neighbours, NeighbourPair):
+        return neighbours
+    given: object = neighbours  # what a caller passes is not always what the types say
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise InvalidValue("neighbours", neighbours, "a NeighbourPair or two arrays", "give (dataset, neighbour)")
+    made = []
+    for dataset in neighbours:
+        try:
+            made.append(np.asarray(dataset))
+        except ValueError:  # ragged
+            raise InvalidValue("neighbours", dataset, "two arrays", "give records of one shape") from None
+    one, other = made
+    shapes = f"arrays of shapes {one.shape} and {other.shape}"
+    if min(one.ndim, other.ndim) < 1 or abs(len(one) - len(other)) > 1 or one.shape[1:] != other.shape[1:]:
+        requirement = "two datasets of equal length, or one a record shorter than the other"
+        remedy = "change or remove exactly one record; state the records of one user in a NeighbourPair"
+        raise InvalidValue("neighbours", shapes, requirement, remedy)
+    if one.shape == other.shape and bool(_same_records(one, other).all()):
+        raise InvalidValue("neighbours", shapes, "two different datasets", "change or remove one record")
+    adjacency = REPLACE_ONE if len(one) == len(other) else ADD_OR_REMOVE_ONE
+    if len(one) < len(other):
+        one, other = other, one
+    return NeighbourPair(dataset=one, neighbour=other, adjacency=adjacency)
+
+
+def _same_records(one: NDArray[np.generic], other: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Which records are equal, one by one: shape (n,). What is not a number in both is equal, as it is to a reader."""
+    same: NDArray[np.bool_] = np.asarray(one == other)
+    if one.dtype.kind in "fc" and other.dtype.kind in "fc":
+        same = same | (np.isnan(one) & np.isnan(other))
+    found: NDArray[np.bool_] = np.asarray(same.all(axis=tuple(range(1, one.ndim))))
+    return found

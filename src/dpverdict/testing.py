@@ -90,6 +90,7 @@ def assert_private(
     from dpverdict.audit.trials.run import mechanism_name
     from dpverdict.mechanisms.core.guarantees import parse_guarantee
     from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+    from dpverdict.mechanisms.core.neighbours import as_pair
 
     guarantee = parse_guarantee(claim) if isinstance(claim, str) else claim
     pair = None if neighbours is None else as_pair(neighbours)
@@ -161,24 +162,6 @@ def assert_private_at(
             violation.add_note(f"at the setting {setting!r}")
             raise
     return reports
-
-
-def as_pair(neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike]) -> NeighbourPair:
-    """A pair of datasets as neighbours: one record less is ADD_OR_REMOVE_ONE, equal lengths are REPLACE_ONE.
-
-    Raises:
-        InvalidValue: they differ in more than one record.
-    """
-    import numpy as np
-
-    from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
-
-    if isinstance(neighbours, NeighbourPair):
-        return neighbours
-    dataset, neighbour = (np.asarray(part) for part in neighbours)
-    lengths = [0 if part.ndim == 0 else len(part) for part in (dataset, neighbour)]
-    adjacency = REPLACE_ONE if lengths[0] == lengths[1] else ADD_OR_REMOVE_ONE
-    return NeighbourPair(dataset=dataset, neighbour=neighbour, adjacency=adjacency)
 
 
 def failure_text(report: Report) -> str:

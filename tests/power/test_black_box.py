@@ -91,7 +91,7 @@ def refuted(case: Case, samples: int, seed: int) -> bool:
     pair = worst_case(mechanism).pair
     return distinguish(
         black_box(mechanism),
-        (pair.dataset, pair.neighbour),
+        pair,
         mechanism.claim,
         error_probability=ERROR,
         samples=samples,
@@ -152,7 +152,7 @@ def test_only_the_divergence_tells_of_the_lattice_variant(seed: int) -> None:
     pair = worst_case(mechanism).pair
     found = distinguish(
         black_box(mechanism),
-        (pair.dataset, pair.neighbour),
+        pair,
         mechanism.claim,
         error_probability=ERROR,
         samples=BUDGETS[case],

@@ -130,12 +130,9 @@ Audit = Callable[[int], bool]
 def from_releases(mechanism: Any, samples: int) -> Audit:
     """Scores are learned and events are chosen, the whole portfolio."""
     pair, releases = worst_case(mechanism).pair, black_box(mechanism)
-    datasets = pair.dataset, pair.neighbour
 
     def audit(seed: int) -> bool:
-        return distinguish(
-            releases, datasets, mechanism.claim, error_probability=ERROR, samples=samples, seed=seed
-        ).refuted
+        return distinguish(releases, pair, mechanism.claim, error_probability=ERROR, samples=samples, seed=seed).refuted
 
     return audit
 
@@ -155,11 +152,10 @@ def with_the_law(mechanism: Any, samples: int) -> Audit:
 def in_sequence(mechanism: Any, samples: int) -> Audit:
     """It may stop at any time."""
     pair, releases = worst_case(mechanism).pair, black_box(mechanism)
-    datasets = pair.dataset, pair.neighbour
 
     def audit(seed: int) -> bool:
         return distinguish_sequentially(
-            releases, datasets, mechanism.claim, error_probability=ERROR, most_samples=samples, seed=seed
+            releases, pair, mechanism.claim, error_probability=ERROR, most_samples=samples, seed=seed
         ).refuted
 
     return audit

@@ -9,8 +9,9 @@ import pytest
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
+from dpverdict.mechanisms.core.neighbours import as_pair
 from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
-from dpverdict.testing import PrivacyViolation, as_pair, assert_private, assert_private_at
+from dpverdict.testing import PrivacyViolation, assert_private, assert_private_at
 
 PAIR = (np.ones((2, 1)), np.ones((1, 1)))
 

@@ -12,13 +12,16 @@ import pytest
 
 from dpverdict.audit.distinguishing.events import choose_event, epsilon_promised, mu_promised, mu_quantity
 from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.distinguishing.low_bits import find_float_leak
 from dpverdict.audit.distinguishing.result import CurveRegion, DistinguishingTest, Event, Role
+from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
 from dpverdict.audit.exact.verdict import Verdict
 from dpverdict.audit.statistics.joint_test import Counts, Order
 from dpverdict.audit.trials.run import AnyMechanism, batched
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
+from dpverdict.mechanisms.queries.standard import StandardGaussian
 from dpverdict.numerics.arrays import Array
 
 PAIR = NeighbourPair(dataset=np.array([[0.0], [1.0]]), neighbour=np.array([[0.0]]), adjacency=ADD_OR_REMOVE_ONE)
@@ -337,3 +340,37 @@ def test_few_samples_are_enough_to_run(samples: int) -> None:
     for score in (None, lambda y: y[:, 0]):
         test = run(samples=samples, score=score)
         assert 0 < test.explored < samples
+
+
+def counted(dataset: Array, rng: np.random.Generator, trials: int) -> Array:
+    """A count that is 1-DP under adding or removing one record."""
+    return len(dataset) + rng.laplace(size=trials)
+
+
+@pytest.mark.parametrize("other", [slice(5, None), slice(2, None), slice(0, 0), slice(None, None, -1)])
+def test_a_true_claim_is_not_tested_on_datasets_that_are_no_neighbours(other: slice) -> None:
+    dataset = np.arange(10.0)[:, np.newaxis]
+    shared: dict[str, Any] = {"error_probability": 1e-6, "seed": 1}
+    for pair in ((dataset, dataset[other]), (dataset[other], dataset)):
+        with pytest.raises(InvalidValue, match=r"^neighbours="):
+            distinguish(counted, pair, PureDP(1), samples=500, **shared)
+        with pytest.raises(InvalidValue, match=r"^neighbours="):
+            distinguish_sequentially(counted, pair, PureDP(1), most_samples=500, **shared)
+        with pytest.raises(InvalidValue, match=r"^neighbours="):
+            find_float_leak(counted, pair, PureDP(1), samples=500, delta=0.0, **shared)
+    assert not distinguish(counted, (dataset, dataset[1:]), PureDP(1), samples=500, **shared).refuted
+    # The relation is what the test rests on: without the check five records refute the true claim.
+    assert distinguish(
+        lambda d, rng, trials: counted(dataset if len(d) else dataset[5:], rng, trials),
+        (np.ones((1, 1)), np.ones((0, 1))),
+        PureDP(1),
+        samples=500,
+        **shared,
+    ).refuted
+
+
+def test_a_mechanism_that_states_its_relation_is_tested_under_it() -> None:
+    mechanism = StandardGaussian(dim=1, mu=1, adjacency=ADD_OR_REMOVE_ONE)
+    pair = np.ones((2, 1)), np.array([[1.0], [0.0]])
+    with pytest.raises(InvalidValue, match="add-or-remove-one neighbours, as the claim of standard-gaussian is about"):
+        distinguish(mechanism, pair, GaussianDP(1), error_probability=1e-6, samples=500, seed=1)
