@@ -77,6 +77,63 @@ from dpverdict.mechanisms.streams.tree import TreeDigits as TreeDigits
 from dpverdict.mechanisms.streams.tree import best_arity as best_arity
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter as TreeCounter
 
+__all__ = [
+    # what is promised
+    "Guarantee",
+    "GaussianDP",
+    "PureDP",
+    "ApproximateDP",
+    "ZeroConcentratedDP",
+    "RenyiDP",
+    "parse_guarantee",
+    # between which datasets
+    "ADD_OR_REMOVE_ONE",
+    "REPLACE_ONE",
+    "NeighbourPair",
+    "parse_adjacency",
+    # what a mechanism states: its noise and its sensitivity space
+    "Mechanism",
+    "AdditiveMechanism",
+    "GaussianMechanism",
+    "SensitivitySpace",
+    "Cube",
+    "ReplacementCube",
+    "GroupedCube",
+    "Box",
+    "NormBall",
+    "Noise",
+    "SharedNoise",
+    "GroupedNoise",
+    "DiagonalNoise",
+    "LaplaceNoise",
+    "DiscreteLaplaceNoise",
+    # sums of records, released once
+    "StandardGaussian",
+    "CorrelatedGaussian",
+    "EmbeddedGaussian",
+    "GroupedGaussian",
+    "EllipticalGaussian",
+    "CountEllipse",
+    "VoteEllipse",
+    "DiscreteCorrelatedGaussian",
+    "LaplaceMechanism",
+    "Rank1Gaussian",
+    # counts under continual observation
+    "TreeCounter",
+    "FactorizationCounter",
+    # the embedding of Algorithm 1, comparisons, and known-wrong variants
+    "to_embedding",
+    "compare_ellipses",
+    "least_ellipse_variance",
+    "broken",
+]
+"""What the pages use; every other name imported above can be imported from here as well."""
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 if not TYPE_CHECKING:  # or type checkers would take every misspelt name for one of these
     _FORMER = {
         "h": "to_embedding",

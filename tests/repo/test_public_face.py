@@ -28,7 +28,7 @@ def hidden_modules(package: ModuleType) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", ["dpverdict.audit", "dpverdict.proofs"])
+@pytest.mark.parametrize("name", PACKAGES)
 def test_a_package_shows_its_curated_names_and_nothing_else(name: str) -> None:
     package = importlib.import_module(name)
     assert dir(package) == sorted(package.__all__)
