@@ -1,63 +1,34 @@
 """The zoo: known-wrong variants of the mechanisms, each with the privacy it really has.
 
 An auditor that cannot tell these from the correct mechanisms is worth nothing, so every test of the project's power
-runs over `ALL`. Each function below makes one entry; those with parameters make a family of them. Notation of the
+runs over `ALL`. Each file has a table of them; functions make families with a parameter. Notation of the
 formulas: d queries, r = sqrt d, j* = (d + r)/2; the correct variances are vz = (d + r)/(4 mu^2) and
 ve = (r + 1)/(4 mu^2). Several entries are private in some dimensions (M16 at perfect squares, M1c at d = 1), so a test
 set should include dimensions such as 2, 3 and 5. True values: Lebeda 2024, checked over all vertices for d <= 8. The
-counters and Laplace mechanisms have a notation of their own (`broken_counting`, `broken_laplace`).
+counters have a notation of their own (`counters`).
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TypeAlias
 
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.broken import correlated, laplace
-from dpverdict.mechanisms.broken import counters as counting
-from dpverdict.mechanisms.broken import queries as ellipses
-from dpverdict.mechanisms.broken import queries as others
+from dpverdict.mechanisms.broken import correlated, counters, laplace, queries
 from dpverdict.mechanisms.broken.mutant import Mutant
 
-Wrong: TypeAlias = Mutant | counting.CountingMutant | laplace.LaplaceMutant
+Wrong: TypeAlias = Mutant | counters.CountingMutant | laplace.LaplaceMutant
 """A known-wrong variant: it has a name, a title, a source, a formula, the names of its parameters, and ``make``."""
 
-GAUSSIAN: tuple[Mutant, ...] = (
-    correlated.fresh_count_noise(),
-    correlated.fresh_noise_everywhere(),
-    correlated.fresh_noise_without_count(),
-    others.first_eta_in_count(),
-    correlated.scaled_shared_variance(),
-    correlated.misprinted_shared_variance(),
-    correlated.scaled_independent_variance(),
-    correlated.used_under_replacement(),
-    correlated.exact_count(),
-    correlated.halved_count_noise(),
-    correlated.opposite_count_noise(),
-    correlated.unclipped(),
-    correlated.unclipped(Fraction(0), Fraction(3, 2), name="M7ab"),
-    correlated.variance_as_deviation(),
-    correlated.mu_not_squared(),
-    others.one_eta_for_all_groups(),
-    others.replacement_shared_variance(),
-    others.grouped_under_replacement(),
-    correlated.true_size_as_estimate(),
-    correlated.mixed_embedding(),
-    others.ellipse_for_sparser_data(),
-    others.ellipse_beyond_its_range(),
-    correlated.integer_root(),
-    correlated.several_records_per_user(),
-    others.unit_sensitivity(),
-    others.halved_bounds(),
-    ellipses.ranks_from_one(),
-    ellipses.ellipse_variance_without_its_shape(),
-    ellipses.count_that_is_not_free(),
-    ellipses.mean_not_put_back(),
+_MADE = {mutant.name: mutant for mutant in (*correlated.ALL, *queries.ALL)}
+_ORDER = (
+    *("M1", "M1b", "M1c", "M1d", "M2", "M3", "M4", "M5", "M6", "M6b", "M6c", "M7", "M7ab", "M8", "M8b"),
+    *("M9", "M10", "M11", "M12", "M13", "M14", "M15", "M16", "M17", "S1", "E1", "V1", "V2", "K1", "G1"),
 )
+
+GAUSSIAN: tuple[Mutant, ...] = tuple(_MADE[name] for name in _ORDER)
 """The known-wrong variants with Gaussian noise and a claim of mu-GDP, in the order of the sources."""
 
-ALL: tuple[Wrong, ...] = (*GAUSSIAN, ellipses.mixed_lattice(), *counting.ALL, *laplace.ALL)
+ALL: tuple[Wrong, ...] = (*GAUSSIAN, _MADE["D1"], *counters.ALL, *laplace.ALL)
 """Every known-wrong variant: those of `GAUSSIAN`, one on the lattice (rho-zCDP), counters and Laplace (epsilon-DP)."""
 
 

@@ -69,38 +69,10 @@ def algorithm_1(
     return build
 
 
-def fresh_count_noise() -> Mutant:
-    """M1: the count gets a fresh eta' instead of the shared one."""
-
-    def squared(d: int, mu: Number, root: Root) -> Number:
-        return mu * mu * (_queries_only(d, root) + 1 / (root(d) + 1))
-
-    return Mutant(
-        name="M1",
-        title="the count is released with a fresh eta' of the same variance",
-        source=_PAPER,
-        formula="mu^2 (max_j [1 - ((j - j*)/j*)^2] + 1/(r + 1))",
-        build=algorithm_1("M1", loading=0, own_count=lambda d, mu, root: 4 * ve(d, mu, root)),
-        squared=squared,
-    )
-
-
 def _queries_only(d: int, root: Root) -> Number:
     """max_j 1 - ((j - j*)/j*)^2 at the integer j nearest to j* = (d + r)/2, found in integers."""
     vertex, j = (d + root(d)) / 2, (d + 1 + math.isqrt(d)) // 2
     return 1 - ((j - vertex) / vertex) ** 2
-
-
-def fresh_noise_everywhere() -> Mutant:
-    """M1b: every query and the count get their own eta."""
-    return Mutant(
-        name="M1b",
-        title="a fresh eta_i for every query and for the count",
-        source=_PAPER,
-        formula="mu^2 (4 d + r + 1)/(r + 1)^2",
-        build=algorithm_1("M1b", independent=_total, shared=zero, loading=0, own_count=_count_variance),
-        squared=lambda d, mu, root: mu * mu * (4 * d + root(d) + 1) / (root(d) + 1) ** 2,
-    )
 
 
 def _total(d: int, mu: Number, root: Root) -> Number:
@@ -109,18 +81,6 @@ def _total(d: int, mu: Number, root: Root) -> Number:
 
 def _count_variance(d: int, mu: Number, root: Root) -> Number:
     return 4 * ve(d, mu, root)
-
-
-def fresh_noise_without_count() -> Mutant:
-    """M1c: every query gets its own eta, and no count is released."""
-    return Mutant(
-        name="M1c",
-        title="a fresh eta_i for every query, the count not released",
-        source=_PAPER,
-        formula="mu^2 4 d/(r + 1)^2",
-        build=algorithm_1("M1c", independent=_total, shared=zero, loading=None),
-        squared=lambda d, mu, root: mu * mu * 4 * d / (root(d) + 1) ** 2,
-    )
 
 
 def scaled_shared_variance(factor: Fraction = Fraction(1, 2)) -> Mutant:
@@ -132,18 +92,6 @@ def scaled_shared_variance(factor: Fraction = Fraction(1, 2)) -> Mutant:
         formula=f"mu^2 (r + 1/c)/(r + 1), c = {factor}",
         build=algorithm_1("M2", shared=lambda d, mu, root: times(factor, ve(d, mu, root))),
         squared=lambda d, mu, root: mu * mu * (times(factor, root(d)) + 1) / times(factor, root(d) + 1),
-    )
-
-
-def misprinted_shared_variance() -> Mutant:
-    """M3: the variance of eta is sqrt(d + 1)/4, as two of the supplied texts print it."""
-    return Mutant(
-        name="M3",
-        title="the variance of eta is sqrt(d + 1)/(4 mu^2), as printed",
-        source="poster line 1; Lebeda 2024, Algorithm 2 line 2 (supplied texts)",
-        formula="mu^2 (r/(r + 1) + 1/sqrt(d + 1))",
-        build=algorithm_1("M3", shared=lambda d, mu, root: root(d + 1) / (4 * mu * mu)),
-        squared=lambda d, mu, root: mu * mu * (root(d) / (root(d) + 1) + 1 / root(d + 1)),
     )
 
 
@@ -190,42 +138,6 @@ def used_under_replacement(c_squared: Fraction | None = None) -> Mutant:
     )
 
 
-def exact_count() -> Mutant:
-    """M6: the number of records is released exactly."""
-    return Mutant(
-        name="M6",
-        title="the count is released exactly",
-        source=_PAPER,
-        formula="infinite",
-        build=algorithm_1("M6", loading=0),
-        squared=None,
-    )
-
-
-def halved_count_noise() -> Mutant:
-    """M6b: the count gets eta instead of 2 eta."""
-    return Mutant(
-        name="M6b",
-        title="the count is released as n + eta",
-        source=_PAPER,
-        formula="4 mu^2, at the all-zero record",
-        build=algorithm_1("M6b", loading=1),
-        squared=lambda d, mu, root: 4 * mu * mu,
-    )
-
-
-def opposite_count_noise() -> Mutant:
-    """M6c: the count gets -2 eta instead of 2 eta."""
-    return Mutant(
-        name="M6c",
-        title="the count is released as n - 2 eta",
-        source=_PAPER,
-        formula="mu^2 (9 r + 1)/(r + 1), at the all-ones record",
-        build=algorithm_1("M6c", loading=-2),
-        squared=lambda d, mu, root: mu * mu * (9 * root(d) + 1) / (root(d) + 1),
-    )
-
-
 def unclipped(low: Fraction = Fraction(-1), high: Fraction = Fraction(1), name: str = "M7") -> Mutant:
     """M7: the data lie in [low, high], which contains [0, 1], and are not clipped."""
     reach = max((2 * low - 1) ** 2, (2 * high - 1) ** 2)
@@ -239,9 +151,85 @@ def unclipped(low: Fraction = Fraction(-1), high: Fraction = Fraction(1), name: 
     )
 
 
-def variance_as_deviation() -> Mutant:
-    """M8: the intended variances are used as standard deviations."""
+def several_records_per_user(q: int = 3) -> Mutant:
+    """M17: one user contributes q records, and the claim is read per user."""
     return Mutant(
+        name="M17",
+        title=f"one user contributes {q} records",
+        source=_PAPER,
+        formula=f"{q * q} mu^2",
+        build=algorithm_1("M17", copies=q),
+        squared=lambda d, mu, root: q * q * mu * mu,
+    )
+
+
+def _m1_squared(d: int, mu: Number, root: Root) -> Number:
+    return mu * mu * (_queries_only(d, root) + 1 / (root(d) + 1))
+
+
+ALL: tuple[Mutant, ...] = (
+    Mutant(
+        name="M1",
+        title="the count is released with a fresh eta' of the same variance",
+        source=_PAPER,
+        formula="mu^2 (max_j [1 - ((j - j*)/j*)^2] + 1/(r + 1))",
+        build=algorithm_1("M1", loading=0, own_count=lambda d, mu, root: 4 * ve(d, mu, root)),
+        squared=_m1_squared,
+    ),
+    Mutant(
+        name="M1b",
+        title="a fresh eta_i for every query and for the count",
+        source=_PAPER,
+        formula="mu^2 (4 d + r + 1)/(r + 1)^2",
+        build=algorithm_1("M1b", independent=_total, shared=zero, loading=0, own_count=_count_variance),
+        squared=lambda d, mu, root: mu * mu * (4 * d + root(d) + 1) / (root(d) + 1) ** 2,
+    ),
+    Mutant(
+        name="M1c",
+        title="a fresh eta_i for every query, the count not released",
+        source=_PAPER,
+        formula="mu^2 4 d/(r + 1)^2",
+        build=algorithm_1("M1c", independent=_total, shared=zero, loading=None),
+        squared=lambda d, mu, root: mu * mu * 4 * d / (root(d) + 1) ** 2,
+    ),
+    scaled_shared_variance(),
+    Mutant(
+        name="M3",
+        title="the variance of eta is sqrt(d + 1)/(4 mu^2), as printed",
+        source="poster line 1; Lebeda 2024, Algorithm 2 line 2 (supplied texts)",
+        formula="mu^2 (r/(r + 1) + 1/sqrt(d + 1))",
+        build=algorithm_1("M3", shared=lambda d, mu, root: root(d + 1) / (4 * mu * mu)),
+        squared=lambda d, mu, root: mu * mu * (root(d) / (root(d) + 1) + 1 / root(d + 1)),
+    ),
+    scaled_independent_variance(),
+    used_under_replacement(),
+    Mutant(
+        name="M6",
+        title="the count is released exactly",
+        source=_PAPER,
+        formula="infinite",
+        build=algorithm_1("M6", loading=0),
+        squared=None,
+    ),
+    Mutant(
+        name="M6b",
+        title="the count is released as n + eta",
+        source=_PAPER,
+        formula="4 mu^2, at the all-zero record",
+        build=algorithm_1("M6b", loading=1),
+        squared=lambda d, mu, root: 4 * mu * mu,
+    ),
+    Mutant(
+        name="M6c",
+        title="the count is released as n - 2 eta",
+        source=_PAPER,
+        formula="mu^2 (9 r + 1)/(r + 1), at the all-ones record",
+        build=algorithm_1("M6c", loading=-2),
+        squared=lambda d, mu, root: mu * mu * (9 * root(d) + 1) / (root(d) + 1),
+    ),
+    unclipped(),
+    unclipped(Fraction(0), Fraction(3, 2), name="M7ab"),
+    Mutant(
         name="M8",
         title="standard deviations set to the intended variances",
         source=_PAPER,
@@ -252,12 +240,8 @@ def variance_as_deviation() -> Mutant:
             shared=lambda d, mu, root: ve(d, mu, root) ** 2,
         ),
         squared=lambda d, mu, root: 8 * mu**4 / (root(d) + 1) ** 2,
-    )
-
-
-def mu_not_squared() -> Mutant:
-    """M8b: 1/(4 mu) where 1/(4 mu^2) is meant."""
-    return Mutant(
+    ),
+    Mutant(
         name="M8b",
         title="variances divided by 4 mu instead of 4 mu^2, as printed",
         source="Lebeda 2024, text before Lemma 4.4 (supplied text)",
@@ -268,36 +252,24 @@ def mu_not_squared() -> Mutant:
             shared=lambda d, mu, root: ve(d, mu, root) * mu,
         ),
         squared=lambda d, mu, root: mu,
-    )
-
-
-def true_size_as_estimate() -> Mutant:
-    """M12: Lemma 3.6 with the true n in place of an independent estimate: f + N(0, d/(4 mu^2))."""
-    return Mutant(
+    ),
+    Mutant(
         name="M12",
         title="Lemma 3.6 with the true n as the estimate of n",
         source="Lebeda 2024, Lemma 3.6 (its unstated condition)",
         formula="4 mu^2",
         build=algorithm_1("M12", independent=lambda d, mu, root: d / (4 * mu * mu), shared=zero, loading=None),
         squared=lambda d, mu, root: 4 * mu * mu,
-    )
-
-
-def mixed_embedding() -> Mutant:
-    """M13: the embedding uses C = sqrt d, the noise is still that of C = d^(1/4)."""
-    return Mutant(
+    ),
+    Mutant(
         name="M13",
         title="C = sqrt d in the embedding, noise variance still d + sqrt d",
         source="Lebeda 2024, section 3.1",
         formula="mu^2 2 r/(r + 1)",
         build=algorithm_1("M13", shared=lambda d, mu, root: (d + root(d)) / (4 * d * mu * mu)),
         squared=lambda d, mu, root: mu * mu * 2 * root(d) / (root(d) + 1),
-    )
-
-
-def integer_root() -> Mutant:
-    """M16: sqrt d replaced by its integer part in the printed formulas."""
-    return Mutant(
+    ),
+    Mutant(
         name="M16",
         title="sqrt d rounded down to s in (d + s)/4 and (s + 1)/4",
         source=_PAPER,
@@ -310,16 +282,7 @@ def integer_root() -> Mutant:
         squared=lambda d, mu, root: (
             mu * mu * (1 + Fraction(d - math.isqrt(d) ** 2, (d + math.isqrt(d)) * (math.isqrt(d) + 1)))
         ),
-    )
-
-
-def several_records_per_user(q: int = 3) -> Mutant:
-    """M17: one user contributes q records, and the claim is read per user."""
-    return Mutant(
-        name="M17",
-        title=f"one user contributes {q} records",
-        source=_PAPER,
-        formula=f"{q * q} mu^2",
-        build=algorithm_1("M17", copies=q),
-        squared=lambda d, mu, root: q * q * mu * mu,
-    )
+    ),
+    several_records_per_user(),
+)
+"""Those of Algorithm 1 and of Lemma 3.6; functions make those with a parameter."""

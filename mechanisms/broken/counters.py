@@ -1,6 +1,4 @@
-"""A tree counter with any noise on any vertex: what the known-wrong counters are made of.
-
-Known-wrong counters, each with the epsilon it really has.
+"""Known-wrong counters, each with the epsilon it really has: tree counters with any noise on any vertex.
 
 Notation: k = arity, h = height of the tree for the horizon T, e = the epsilon that is claimed. The true epsilons are
 exact at the horizons where the counts determine the noisy vertices (``TreeNodes.invertible``): the full ones, and every
@@ -299,134 +297,6 @@ class CountingMutant:
         return TreeNodes(self.digits(arity), check_dim(horizon, "horizon"))
 
 
-def smaller_height() -> CountingMutant:
-    """T1: the noise is scaled for h - 1 levels."""
-    return CountingMutant(
-        name="T1",
-        title="noise of scale (h - 1)/epsilon on h levels",
-        source="Andersson, Pagh and Torkamani 2024, Algorithm 2, line 11",
-        formula="e h/(h - 1)",
-        digits=TreeDigits.offset,
-        rate=lambda nodes, e: e / _positive_height(nodes.height - 1),
-    )
-
-
-def floor_of_logarithm() -> CountingMutant:
-    """T2: the height that scales the noise is floor(log_k(2T)) instead of ceil."""
-    return CountingMutant(
-        name="T2",
-        title="floor instead of ceil in the height that scales the noise",
-        source="Andersson, Pagh and Torkamani 2024, Algorithm 2, line 2",
-        formula="e h/floor(log_k(2T))",
-        digits=TreeDigits.symmetric,
-        rate=lambda nodes, e: e / _positive_height(_floor_log(nodes.digits.arity, 2 * nodes.horizon)),
-    )
-
-
-def horizon_without_one() -> CountingMutant:
-    """T3: ceil(log_k(T)) for ceil(log_k(T + 1)), which is wrong at T = k^j only."""
-    return CountingMutant(
-        name="T3",
-        title="ceil(log_k(T)) for ceil(log_k(T + 1)) in the height that scales the noise",
-        source="Andersson, Pagh and Torkamani 2024, Algorithm 1, line 2",
-        formula="e (j + 1)/j at T = k^j, e elsewhere",
-        digits=TreeDigits.ordinary,
-        rate=lambda nodes, e: e / _positive_height(_ceil_log(nodes.digits.arity, nodes.horizon)),
-    )
-
-
-def one_level_budget() -> CountingMutant:
-    """T4: every vertex gets noise of scale 1/epsilon, as if an item were in one vertex."""
-    return CountingMutant(
-        name="T4",
-        title="noise of scale 1/epsilon on every vertex",
-        source="Andersson, Pagh and Torkamani 2024, Algorithm 1, line 4",
-        formula="e h",
-        digits=TreeDigits.offset,
-        rate=lambda nodes, e: e,
-    )
-
-
-def scaled_to_l2() -> CountingMutant:
-    """T5: Laplace noise scaled to the l2 sensitivity sqrt(h), with a pure claim."""
-    return CountingMutant(
-        name="T5",
-        title="noise of scale sqrt(h)/epsilon, the l2 sensitivity, claimed to be pure",
-        source="Andersson, Pagh and Torkamani 2024, Theorem 1.3",
-        formula="e sqrt(h), up to the rounding of the root to 64 bits",
-        digits=TreeDigits.offset,
-        rate=lambda nodes, e: e / Fraction(math.isqrt(nodes.height << 128), 1 << 64),
-    )
-
-
-def one_noise_for_all_times() -> CountingMutant:
-    """T6: one noise value is drawn and added to every count."""
-    return CountingMutant(
-        name="T6",
-        title="the noise reused at all time steps",
-        source="Andersson, Pagh and Torkamani 2024, Algorithm 2, line 11",
-        formula="infinite for T >= 2",
-        digits=TreeDigits.offset,
-        rate=lambda nodes, e: e / nodes.height,
-        wiring=lambda nodes: np.zeros(nodes.size, dtype=np.int64),
-        item=lambda arity: 2,
-    )
-
-
-def noise_by_digit() -> CountingMutant:
-    """T7: noise is kept by level and digit, and so comes back after every carry."""
-    return CountingMutant(
-        name="T7",
-        title="the noise indexed by level and digit instead of by vertex",
-        source="Andersson, Pagh and Torkamani 2024, Algorithm 2, lines 7 and 11",
-        formula="infinite for h >= 2, e for h = 1",
-        digits=TreeDigits.offset,
-        rate=lambda nodes, e: e / nodes.height,
-        wiring=lambda nodes: _shared(nodes, lambda level, block, digit: (level, digit)),
-    )
-
-
-def index_without_sign() -> CountingMutant:
-    """T8: the index of a noise value counts up for negative digits too, so digits j and -j share theirs."""
-    return CountingMutant(
-        name="T8",
-        title="the sign of the digit dropped from the index of the noise",
-        source="Andersson, Pagh and Torkamani 2024, Algorithm 2, line 10",
-        formula="infinite for h >= 2 and k >= 3, e otherwise",
-        digits=TreeDigits.offset,
-        rate=lambda nodes, e: e / nodes.height,
-        wiring=lambda nodes: _shared(nodes, lambda level, block, digit: (level, block, abs(digit))),
-        item=lambda arity: arity + 1,
-    )
-
-
-def subtracted_children_added() -> CountingMutant:
-    """T9: the sums of the children that are to be subtracted are added: private, but the counts are wrong."""
-    return CountingMutant(
-        name="T9",
-        title="plus for minus where children are subtracted",
-        source="Andersson, Pagh and Torkamani 2024, Algorithm 3, line 15",
-        formula="e: the counts are biased, and no less private",
-        digits=TreeDigits.offset,
-        rate=lambda nodes, e: e / nodes.height,
-        unsigned=True,
-    )
-
-
-ALL: tuple[CountingMutant, ...] = (
-    smaller_height(),
-    floor_of_logarithm(),
-    horizon_without_one(),
-    one_level_budget(),
-    scaled_to_l2(),
-    one_noise_for_all_times(),
-    noise_by_digit(),
-    index_without_sign(),
-    subtracted_children_added(),
-)
-"""Every known-wrong counter."""
-
-
 def _shared(nodes: TreeNodes, label: Callable[[int, int, int], tuple[int, ...]]) -> NDArray[np.int64]:
     """A wiring in which vertices with the same label of (level, block, digit) share their noise."""
     labels = [label(*place) for place in nodes.places()]
@@ -452,3 +322,86 @@ def _positive_height(height: int) -> int:
     if height < 1:
         raise InvalidValue("height", height, ">= 1 for this variant", "take a longer horizon, or a smaller arity")
     return height
+
+
+ALL: tuple[CountingMutant, ...] = (
+    CountingMutant(
+        name="T1",
+        title="noise of scale (h - 1)/epsilon on h levels",
+        source="Andersson, Pagh and Torkamani 2024, Algorithm 2, line 11",
+        formula="e h/(h - 1)",
+        digits=TreeDigits.offset,
+        rate=lambda nodes, e: e / _positive_height(nodes.height - 1),
+    ),
+    CountingMutant(
+        name="T2",
+        title="floor instead of ceil in the height that scales the noise",
+        source="Andersson, Pagh and Torkamani 2024, Algorithm 2, line 2",
+        formula="e h/floor(log_k(2T))",
+        digits=TreeDigits.symmetric,
+        rate=lambda nodes, e: e / _positive_height(_floor_log(nodes.digits.arity, 2 * nodes.horizon)),
+    ),
+    CountingMutant(
+        name="T3",
+        title="ceil(log_k(T)) for ceil(log_k(T + 1)) in the height that scales the noise",
+        source="Andersson, Pagh and Torkamani 2024, Algorithm 1, line 2",
+        formula="e (j + 1)/j at T = k^j, e elsewhere",
+        digits=TreeDigits.ordinary,
+        rate=lambda nodes, e: e / _positive_height(_ceil_log(nodes.digits.arity, nodes.horizon)),
+    ),
+    CountingMutant(
+        name="T4",
+        title="noise of scale 1/epsilon on every vertex",
+        source="Andersson, Pagh and Torkamani 2024, Algorithm 1, line 4",
+        formula="e h",
+        digits=TreeDigits.offset,
+        rate=lambda nodes, e: e,
+    ),
+    CountingMutant(
+        name="T5",
+        title="noise of scale sqrt(h)/epsilon, the l2 sensitivity, claimed to be pure",
+        source="Andersson, Pagh and Torkamani 2024, Theorem 1.3",
+        formula="e sqrt(h), up to the rounding of the root to 64 bits",
+        digits=TreeDigits.offset,
+        rate=lambda nodes, e: e / Fraction(math.isqrt(nodes.height << 128), 1 << 64),
+    ),
+    CountingMutant(
+        name="T6",
+        title="the noise reused at all time steps",
+        source="Andersson, Pagh and Torkamani 2024, Algorithm 2, line 11",
+        formula="infinite for T >= 2",
+        digits=TreeDigits.offset,
+        rate=lambda nodes, e: e / nodes.height,
+        wiring=lambda nodes: np.zeros(nodes.size, dtype=np.int64),
+        item=lambda arity: 2,
+    ),
+    CountingMutant(
+        name="T7",
+        title="the noise indexed by level and digit instead of by vertex",
+        source="Andersson, Pagh and Torkamani 2024, Algorithm 2, lines 7 and 11",
+        formula="infinite for h >= 2, e for h = 1",
+        digits=TreeDigits.offset,
+        rate=lambda nodes, e: e / nodes.height,
+        wiring=lambda nodes: _shared(nodes, lambda level, block, digit: (level, digit)),
+    ),
+    CountingMutant(
+        name="T8",
+        title="the sign of the digit dropped from the index of the noise",
+        source="Andersson, Pagh and Torkamani 2024, Algorithm 2, line 10",
+        formula="infinite for h >= 2 and k >= 3, e otherwise",
+        digits=TreeDigits.offset,
+        rate=lambda nodes, e: e / nodes.height,
+        wiring=lambda nodes: _shared(nodes, lambda level, block, digit: (level, block, abs(digit))),
+        item=lambda arity: arity + 1,
+    ),
+    CountingMutant(
+        name="T9",
+        title="plus for minus where children are subtracted",
+        source="Andersson, Pagh and Torkamani 2024, Algorithm 3, line 15",
+        formula="e: the counts are biased, and no less private",
+        digits=TreeDigits.offset,
+        rate=lambda nodes, e: e / nodes.height,
+        unsigned=True,
+    ),
+)
+"""Every known-wrong counter."""

@@ -66,39 +66,32 @@ class LaplaceMutant:
         return f"all but d = {', '.join(map(str, private))}" if private else "all"
 
 
-def added_noise_under_replacement() -> LaplaceMutant:
-    """L1: noise for one record added or removed, where one is replaced: two records of an l1 ball differ by twice."""
+def _l1_mechanism(dim: int, epsilon: Fraction) -> LaplaceMechanism:
+    right = LaplaceMechanism(dim=dim, epsilon=epsilon, adjacency=ADD_OR_REMOVE_ONE, norm="l1")
+    return LaplaceMechanism(dim=dim, epsilon=epsilon, adjacency=REPLACE_ONE, norm="l1", scale=right.scale)
 
-    def build(dim: int, epsilon: Fraction) -> LaplaceMechanism:
-        right = LaplaceMechanism(dim=dim, epsilon=epsilon, adjacency=ADD_OR_REMOVE_ONE, norm="l1")
-        return LaplaceMechanism(dim=dim, epsilon=epsilon, adjacency=REPLACE_ONE, norm="l1", scale=right.scale)
 
-    return LaplaceMutant(
+def _l2_mechanism(dim: int, epsilon: Fraction) -> LaplaceMechanism:
+    scale = rounded_up(times(1 / epsilon, root(dim)))
+    return LaplaceMechanism(dim=dim, epsilon=epsilon, adjacency=ADD_OR_REMOVE_ONE, scale=scale)
+
+
+ALL: tuple[LaplaceMutant, ...] = (
+    LaplaceMutant(
         name="L1",
         title="records of an l1 ball, the sensitivity of add-or-remove-one used under replace-one",
         source="Dwork, McSherry, Nissim and Smith 2006, Proposition 1",
         formula="2 e",
-        build=build,
+        build=_l1_mechanism,
         factor_squared=lambda d: 4,
-    )
-
-
-def pure_claim_by_l2() -> LaplaceMutant:
-    """L2: noise scaled to the l2 sensitivity sqrt(d), with a pure claim."""
-
-    def build(dim: int, epsilon: Fraction) -> LaplaceMechanism:
-        scale = rounded_up(times(1 / epsilon, root(dim)))
-        return LaplaceMechanism(dim=dim, epsilon=epsilon, adjacency=ADD_OR_REMOVE_ONE, scale=scale)
-
-    return LaplaceMutant(
+    ),
+    LaplaceMutant(
         name="L2",
         title="noise of scale sqrt(d)/epsilon, the l2 sensitivity, claimed to be pure",
         source="Andersson, Pagh and Torkamani 2024, Theorem 1.3",
         formula="e sqrt(d)",
-        build=build,
+        build=_l2_mechanism,
         factor_squared=lambda d: d,
-    )
-
-
-ALL: tuple[LaplaceMutant, ...] = (added_noise_under_replacement(), pure_claim_by_l2())
+    ),
+)
 """Every known-wrong Laplace mechanism."""

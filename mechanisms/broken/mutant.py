@@ -1,7 +1,4 @@
-"""A known-wrong variant of a mechanism, with the privacy it really has in closed form.
-
-A Gaussian mechanism with any noise and any claim: what the known-wrong variants are made of.
-"""
+"""What a known-wrong variant is: a Gaussian mechanism with any noise and claim, and its true privacy in closed form."""
 
 from __future__ import annotations
 

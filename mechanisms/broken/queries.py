@@ -1,9 +1,7 @@
-"""Known-wrong variants that are not Algorithm 1 with one part replaced (see `broken` for the notation).
+"""Known-wrong variants that are more than Algorithm 1 with a part replaced (see `broken` for the notation).
 
-Known-wrong variants of the ellipses, of the noise correlated between groups, and of the mechanism on the lattice.
-
-See `broken` for the notation. R1SMG is not among them: its published claim is not one of mu, and `Rank1Gaussian` is
-itself the wrong mechanism.
+Algorithm 2, the ellipses, noise correlated between groups, and the discrete Gaussian mechanism. R1SMG is not among
+them: its published claim is not one of mu, and `Rank1Gaussian` is itself the wrong mechanism.
 """
 
 from __future__ import annotations
@@ -37,30 +35,6 @@ from dpverdict.mechanisms.queries.grouped import GroupedCube, NestedNoise, Optim
 from dpverdict.mechanisms.queries.vote_ellipse import Permutations, VoteEllipse
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import moments
-
-
-def first_eta_in_count() -> Mutant:
-    """M1d: every query gets its own eta_i, and the count gets 2 eta_1."""
-
-    def build(dim: int, mu: Fraction) -> BrokenMechanism:
-        return BrokenMechanism(
-            name="broken:M1d",
-            source="known-wrong variant M1d",
-            dim=dim,
-            claim=GaussianDP(mu),
-            adjacency=ADD_OR_REMOVE_ONE,
-            noise=FirstEtaNoise(dim=dim, z_scale=scale(vz, dim, mu), eta_scale=scale(ve, dim, mu)),
-            sensitivity=FirstEtaCube(dim=dim),
-        )
-
-    return Mutant(
-        name="M1d",
-        title="a fresh eta_i for every query, the count released as n + 2 eta_1",
-        source="Lebeda 2024, Algorithm 1",
-        formula="mu^2 (4 (r - 1)/(r + 1) + 1/r)",
-        build=build,
-        squared=lambda d, mu, root: mu * mu * (4 * (root(d) - 1) / (root(d) + 1) + 1 / root(d)),
-    )
 
 
 @final
@@ -259,90 +233,6 @@ def _along(k: int) -> Formula:
     return lambda d, mu, root: shared_noise_variances(d, k, root)[1] / (mu * mu)
 
 
-def unit_sensitivity() -> Mutant:
-    """S1: the standard Gaussian mechanism with sensitivity 1 instead of sqrt d."""
-    return Mutant(
-        name="S1",
-        title="standard Gaussian noise for l2-sensitivity 1 instead of sqrt d",
-        source="Lebeda 2024, Lemma 2.1",
-        formula="d mu^2",
-        build=algorithm_1("S1", independent=lambda d, mu, root: 1 / (mu * mu), shared=zero, loading=None),
-        squared=lambda d, mu, root: d * mu * mu,
-    )
-
-
-def halved_bounds() -> Mutant:
-    """E1: elliptical noise for the half-widths of the box, as if a record were added or removed, under replacement."""
-
-    def build(dim: int, mu: Fraction) -> BrokenMechanism:
-        bounds = np.arange(1.0, dim + 1.0)
-        return BrokenMechanism(
-            name="broken:E1",
-            source="known-wrong variant E1",
-            dim=dim,
-            claim=GaussianDP(mu),
-            adjacency=REPLACE_ONE,
-            noise=EllipticalGaussian(bounds=bounds / 2, mu=mu).noise,
-            sensitivity=Box(bounds=bounds),
-            low=-bounds / 2,
-            high=bounds / 2,
-        )
-
-    return Mutant(
-        name="E1",
-        title="elliptical noise for Delta_j/2 under replacement (Delta_j = j)",
-        source="Poulsen 2022, section 2",
-        formula="4 mu^2",
-        build=build,
-        squared=lambda d, mu, root: 4 * mu * mu,
-    )
-
-
-def ranks_from_one() -> Mutant:
-    """V1: the Vote ellipse for ranks 0..d-1, on votes that rank from 1 to d."""
-
-    def build(dim: int, mu: Fraction) -> BrokenMechanism:
-        return _vote("V1", dim, mu, VoteEllipse(dim=dim, mu=mu).noise, first=1)
-
-    def squared(d: int, mu: Number, root: Root) -> Number:
-        return mu * mu * (1 + 4 * d / ((d - 1) * (d - 1) * (1 + root(3 * (d + 1)) / 3)))
-
-    return Mutant(
-        name="V1",
-        title="the Vote ellipse for ranks 0..d-1 on ranks 1..d",
-        source="Joseph and Yu 2024, Vote ellipse",
-        formula="mu^2 (1 + 4 d/((d - 1)^2 (1 + sqrt((d + 1)/3))))",
-        build=build,
-        squared=squared,
-        least_dim=2,
-    )
-
-
-def ellipse_variance_without_its_shape() -> Mutant:
-    """V2: independent noise of the variance that the Vote ellipse gives a query."""
-
-    def variance(d: int, mu: Number, root: Root) -> Number:
-        side = (d - 1) * (1 + root(3 * (d + 1)) / 3) / 2
-        return side * side / (mu * mu)
-
-    def build(dim: int, mu: Fraction) -> BrokenMechanism:
-        return _vote("V2", dim, mu, SharedNoise(dim=dim, independent_scale=scale(variance, dim, mu)), first=0)
-
-    def squared(d: int, mu: Number, root: Root) -> Number:
-        shape = 1 + root(3 * (d + 1)) / 3
-        return mu * mu * (4 * d * (2 * d - 1)) / (6 * (d - 1) * shape * shape)
-
-    return Mutant(
-        name="V2",
-        title="independent noise of the Vote ellipse's variance, without its shape",
-        source="Joseph and Yu 2024, Vote ellipse",
-        formula="mu^2 2 d (2 d - 1)/(3 (d - 1) (1 + sqrt((d + 1)/3))^2)",
-        build=build,
-        squared=squared,
-        least_dim=2,
-    )
-
-
 def _vote(name: str, dim: int, mu: Fraction, noise: SharedNoise, *, first: int) -> BrokenMechanism:
     return BrokenMechanism(
         name=f"broken:{name}",
@@ -354,39 +244,6 @@ def _vote(name: str, dim: int, mu: Fraction, noise: SharedNoise, *, first: int) 
         sensitivity=Permutations(dim=dim, first=first),
         low=float(first),
         high=float(first + dim - 1),
-    )
-
-
-def count_that_is_not_free() -> Mutant:
-    """K1: the optimal ellipse for k = d, with n - (1^T f)/j released under N(0, 1/mu^2) as if that were always free."""
-
-    def build(dim: int, mu: Fraction) -> CountEllipse:
-        wrong = CountEllipse(dim=dim, k=dim, mu=mu)
-        wrong.name, wrong.source = "broken:K1", "known-wrong variant K1"
-        wrong.count, wrong.count_scale = "released", scale(lambda d, mu, root: 1 / (mu * mu), dim, mu)
-        wrong.noise = SharedNoise(
-            dim=dim,
-            independent_scale=wrong.independent_scale,
-            shared_scale=wrong.shared_scale,
-            count_loading=0,
-            count_scale=wrong.count_scale,
-        )
-        wrong.sensitivity = LevelledCube(dim=dim, nonzero=dim, layer=wrong.active_layers[0])
-        return wrong
-
-    def squared(d: int, mu: Number, root: Root) -> Number:
-        best = ellipse_optimum(d, d)
-        j = best.active_layers[0]
-        worst = max(best.at_layer(i) + Fraction(j - i, j) ** 2 for i in range(d + 1))
-        return mu * mu * (times(worst.rational, root(1)) + times(worst.coefficient, root(worst.radicand or 1)))
-
-    return Mutant(
-        name="K1",
-        title="the optimal ellipse with the count released as if P were 1",
-        source="Lebeda 2024, section 4.1 and closing remark",
-        formula="mu^2 max_i [g(i) + (1 - i/j)^2], > mu^2 iff d is not a perfect square",
-        build=build,
-        squared=squared,
     )
 
 
@@ -416,34 +273,160 @@ def mean_not_put_back(groups: int = 2) -> Mutant:
     )
 
 
-def mixed_lattice() -> Mutant:
-    """D1: the lattice mechanism with sqrt d rounded down in the queries' noise and up in the count's.
+def _around_root(dim: int) -> tuple[int, int]:
+    low = math.isqrt(dim)
+    return low, low + (low * low < dim)
 
-    The claim is one of zCDP, rho = mu^2/2, and the true value is twice the true rho.
-    """
 
-    def build(dim: int, mu: Fraction) -> DiscreteCorrelatedGaussian:
-        low, high = _around_root(dim)
-        wrong = DiscreteCorrelatedGaussian(dim=dim, rho=mu**2 / 2, s=low)
-        wrong.name, wrong.source = "broken:D1", "known-wrong variant D1"
-        wrong.count_variance = (dim + high) / (high * mu**2)
-        wrong.noise = LatticeNoise(dim=dim, query_variance=wrong.query_variance, count_variance=wrong.count_variance)
-        return wrong
+def _m1d_mechanism(dim: int, mu: Fraction) -> BrokenMechanism:
+    return BrokenMechanism(
+        name="broken:M1d",
+        source="known-wrong variant M1d",
+        dim=dim,
+        claim=GaussianDP(mu),
+        adjacency=ADD_OR_REMOVE_ONE,
+        noise=FirstEtaNoise(dim=dim, z_scale=scale(vz, dim, mu), eta_scale=scale(ve, dim, mu)),
+        sensitivity=FirstEtaCube(dim=dim),
+    )
 
-    def squared(d: int, mu: Number, root: Root) -> Number:
-        low, high = _around_root(d)
-        return times(Fraction(d, d + low) + Fraction(high, d + high), mu * mu)
 
-    return Mutant(
+def _e1_mechanism(dim: int, mu: Fraction) -> BrokenMechanism:
+    bounds = np.arange(1.0, dim + 1.0)
+    return BrokenMechanism(
+        name="broken:E1",
+        source="known-wrong variant E1",
+        dim=dim,
+        claim=GaussianDP(mu),
+        adjacency=REPLACE_ONE,
+        noise=EllipticalGaussian(bounds=bounds / 2, mu=mu).noise,
+        sensitivity=Box(bounds=bounds),
+        low=-bounds / 2,
+        high=bounds / 2,
+    )
+
+
+def _v1_mechanism(dim: int, mu: Fraction) -> BrokenMechanism:
+    return _vote("V1", dim, mu, VoteEllipse(dim=dim, mu=mu).noise, first=1)
+
+
+def _v1_squared(d: int, mu: Number, root: Root) -> Number:
+    return mu * mu * (1 + 4 * d / ((d - 1) * (d - 1) * (1 + root(3 * (d + 1)) / 3)))
+
+
+def _v2_variance(d: int, mu: Number, root: Root) -> Number:
+    side = (d - 1) * (1 + root(3 * (d + 1)) / 3) / 2
+    return side * side / (mu * mu)
+
+
+def _v2_mechanism(dim: int, mu: Fraction) -> BrokenMechanism:
+    return _vote("V2", dim, mu, SharedNoise(dim=dim, independent_scale=scale(_v2_variance, dim, mu)), first=0)
+
+
+def _v2_squared(d: int, mu: Number, root: Root) -> Number:
+    shape = 1 + root(3 * (d + 1)) / 3
+    return mu * mu * (4 * d * (2 * d - 1)) / (6 * (d - 1) * shape * shape)
+
+
+def _k1_mechanism(dim: int, mu: Fraction) -> CountEllipse:
+    wrong = CountEllipse(dim=dim, k=dim, mu=mu)
+    wrong.name, wrong.source = "broken:K1", "known-wrong variant K1"
+    wrong.count, wrong.count_scale = "released", scale(lambda d, mu, root: 1 / (mu * mu), dim, mu)
+    wrong.noise = SharedNoise(
+        dim=dim,
+        independent_scale=wrong.independent_scale,
+        shared_scale=wrong.shared_scale,
+        count_loading=0,
+        count_scale=wrong.count_scale,
+    )
+    wrong.sensitivity = LevelledCube(dim=dim, nonzero=dim, layer=wrong.active_layers[0])
+    return wrong
+
+
+def _k1_squared(d: int, mu: Number, root: Root) -> Number:
+    best = ellipse_optimum(d, d)
+    j = best.active_layers[0]
+    worst = max(best.at_layer(i) + Fraction(j - i, j) ** 2 for i in range(d + 1))
+    return mu * mu * (times(worst.rational, root(1)) + times(worst.coefficient, root(worst.radicand or 1)))
+
+
+def _d1_mechanism(dim: int, mu: Fraction) -> DiscreteCorrelatedGaussian:
+    low, high = _around_root(dim)
+    wrong = DiscreteCorrelatedGaussian(dim=dim, rho=mu**2 / 2, s=low)
+    wrong.name, wrong.source = "broken:D1", "known-wrong variant D1"
+    wrong.count_variance = (dim + high) / (high * mu**2)
+    wrong.noise = LatticeNoise(dim=dim, query_variance=wrong.query_variance, count_variance=wrong.count_variance)
+    return wrong
+
+
+def _d1_squared(d: int, mu: Number, root: Root) -> Number:
+    low, high = _around_root(d)
+    return times(Fraction(d, d + low) + Fraction(high, d + high), mu * mu)
+
+
+ALL: tuple[Mutant, ...] = (
+    Mutant(
+        name="M1d",
+        title="a fresh eta_i for every query, the count released as n + 2 eta_1",
+        source="Lebeda 2024, Algorithm 1",
+        formula="mu^2 (4 (r - 1)/(r + 1) + 1/r)",
+        build=_m1d_mechanism,
+        squared=lambda d, mu, root: mu * mu * (4 * (root(d) - 1) / (root(d) + 1) + 1 / root(d)),
+    ),
+    one_eta_for_all_groups(),
+    replacement_shared_variance(),
+    grouped_under_replacement(),
+    ellipse_for_sparser_data(),
+    ellipse_beyond_its_range(),
+    Mutant(
+        name="S1",
+        title="standard Gaussian noise for l2-sensitivity 1 instead of sqrt d",
+        source="Lebeda 2024, Lemma 2.1",
+        formula="d mu^2",
+        build=algorithm_1("S1", independent=lambda d, mu, root: 1 / (mu * mu), shared=zero, loading=None),
+        squared=lambda d, mu, root: d * mu * mu,
+    ),
+    Mutant(
+        name="E1",
+        title="elliptical noise for Delta_j/2 under replacement (Delta_j = j)",
+        source="Poulsen 2022, section 2",
+        formula="4 mu^2",
+        build=_e1_mechanism,
+        squared=lambda d, mu, root: 4 * mu * mu,
+    ),
+    Mutant(
+        name="V1",
+        title="the Vote ellipse for ranks 0..d-1 on ranks 1..d",
+        source="Joseph and Yu 2024, Vote ellipse",
+        formula="mu^2 (1 + 4 d/((d - 1)^2 (1 + sqrt((d + 1)/3))))",
+        build=_v1_mechanism,
+        squared=_v1_squared,
+        least_dim=2,
+    ),
+    Mutant(
+        name="V2",
+        title="independent noise of the Vote ellipse's variance, without its shape",
+        source="Joseph and Yu 2024, Vote ellipse",
+        formula="mu^2 2 d (2 d - 1)/(3 (d - 1) (1 + sqrt((d + 1)/3))^2)",
+        build=_v2_mechanism,
+        squared=_v2_squared,
+        least_dim=2,
+    ),
+    Mutant(
+        name="K1",
+        title="the optimal ellipse with the count released as if P were 1",
+        source="Lebeda 2024, section 4.1 and closing remark",
+        formula="mu^2 max_i [g(i) + (1 - i/j)^2], > mu^2 iff d is not a perfect square",
+        build=_k1_mechanism,
+        squared=_k1_squared,
+    ),
+    mean_not_put_back(),
+    Mutant(
         name="D1",
         title="the lattice mechanism with s = floor(sqrt d) for the queries and ceil(sqrt d) for the count",
         source="Lebeda 2024, Algorithm 1, discrete form",
         formula="mu^2 (d/(d + floor r) + ceil r/(d + ceil r)) = 2 rho",
-        build=build,
-        squared=squared,
-    )
-
-
-def _around_root(dim: int) -> tuple[int, int]:
-    low = math.isqrt(dim)
-    return low, low + (low * low < dim)
+        build=_d1_mechanism,
+        squared=_d1_squared,
+    ),
+)
+"""Those of the other mechanisms on sums of records; functions make those with a parameter."""

@@ -15,7 +15,7 @@ import sympy
 from sympy import Integer, Rational, Symbol
 
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.broken import correlated, queries
+from dpverdict.mechanisms.broken import by_name, correlated
 from dpverdict.mechanisms.broken.mutant import Mutant
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
@@ -159,7 +159,7 @@ VARIANTS = (
         "M1b",
         "M1b, a fresh eta_i for every query and for the count: true mu^2 = (4d + r + 1)/(r + 1)^2.",
         r"\mu_{true}^2 = \mu^2\,\frac{4d + r + 1}{(r + 1)^2}",
-        correlated.fresh_noise_everywhere(),
+        by_name("M1b"),
         Variant(lambda d, mu, root: (square(root(d) + 1) / (4 * mu**2), 0 * mu, 0, (root(d) + 1) / mu**2)),
         ("r + 2 for r + 1", lambda d, mu, root: mu**2 * (4 * d + root(d) + 2) / square(root(d) + 1)),
     ),
@@ -167,7 +167,7 @@ VARIANTS = (
         "M1c",
         "M1c, a fresh eta_i for every query, n not released: true mu^2 = 4d/(r + 1)^2, more than 1 iff d >= 2.",
         r"\mu_{true}^2 = \mu^2\,\frac{4d}{(r + 1)^2}",
-        correlated.fresh_noise_without_count(),
+        by_name("M1c"),
         Variant(lambda d, mu, root: (square(root(d) + 1) / (4 * mu**2), 0 * mu, None, 0 * mu)),
         ("d + 1 for d", lambda d, mu, root: mu**2 * 4 * (d + 1) / square(root(d) + 1)),
     ),
@@ -199,7 +199,7 @@ VARIANTS = (
         "M6b",
         "M6b, the count released as n + eta: true mu^2 = 4 for every d, at the all-zero record.",
         r"\mu_{true}^2 = 4\mu^2",
-        correlated.halved_count_noise(),
+        by_name("M6b"),
         Variant(lambda d, mu, root: (*correct(d, mu, root)[:2], 1, 0 * mu), ones=0),
         ("5", lambda d, mu, root: 5 * mu**2),
     ),
@@ -207,7 +207,7 @@ VARIANTS = (
         "M6c",
         "M6c, the count released as n - 2 eta: true mu^2 = (9r + 1)/(r + 1), at the all-ones record.",
         r"\mu_{true}^2 = \mu^2\,\frac{9r + 1}{r + 1}",
-        correlated.opposite_count_noise(),
+        by_name("M6c"),
         Variant(lambda d, mu, root: (*correct(d, mu, root)[:2], -2, 0 * mu)),
         ("9r + 2", lambda d, mu, root: mu**2 * (9 * root(d) + 2) / (root(d) + 1)),
     ),
@@ -232,7 +232,7 @@ VARIANTS = (
         "M8",
         "M8, standard deviations set to the intended variances: true mu^2 = 8 mu^4/(r + 1)^2.",
         r"\mu_{true}^2 = \frac{8\mu^4}{(r + 1)^2}",
-        correlated.variance_as_deviation(),
+        by_name("M8"),
         Variant(
             lambda d, mu, root: (
                 square(correct(d, mu, root)[0]),
@@ -247,7 +247,7 @@ VARIANTS = (
         "M8b",
         "M8b, variances divided by 4 mu in place of 4 mu^2: the true mu^2 is mu.",
         r"\mu_{true}^2 = \mu",
-        correlated.mu_not_squared(),
+        by_name("M8b"),
         Variant(lambda d, mu, root: (correct(d, mu, root)[0] * mu, correct(d, mu, root)[1] * mu, 2, 0 * mu)),
         ("2 mu", lambda d, mu, root: 2 * mu),
     ),
@@ -255,7 +255,7 @@ VARIANTS = (
         "M12",
         "M12, Lemma 3.6 with the true n as its estimate: true mu^2 = 4.",
         r"\mu_{true}^2 = 4\mu^2",
-        correlated.true_size_as_estimate(),
+        by_name("M12"),
         Variant(lambda d, mu, root: (d / (4 * mu**2), 0 * mu, None, 0 * mu)),
         ("5", lambda d, mu, root: 5 * mu**2),
     ),
@@ -263,7 +263,7 @@ VARIANTS = (
         "M13",
         "M13, C = sqrt d in the embedding, noise still d + sqrt d: true mu^2 = 2r/(r + 1).",
         r"\mu_{true}^2 = \mu^2\,\frac{2r}{r + 1}",
-        correlated.mixed_embedding(),
+        by_name("M13"),
         Variant(lambda d, mu, root: (*correct(d, mu, root)[:1], (d + root(d)) / (4 * d * mu**2), 2, 0 * mu)),
         ("2r + 1", lambda d, mu, root: mu**2 * (2 * root(d) + 1) / (root(d) + 1)),
     ),
@@ -290,7 +290,7 @@ def _first_eta(dim: int) -> list[list[Surd]]:
     number="leb.new.mut.M1d",
     text="M1d, a fresh eta_i for every query, the count released as n + 2 eta_1: true mu^2 = 4(r - 1)/(r + 1) + 1/r.",
     formula=r"\mu_{true}^2 = \mu^2\left(\frac{4(r - 1)}{r + 1} + \frac{1}{r}\right)",
-    printed=queries.first_eta_in_count().squared,
+    printed=by_name("M1d").squared,
     planted=(
         Plant("the all-ones record", "2/r", lambda d, mu, root: 4 * (root(d) - 1) / (root(d) + 1) + 2 / root(d)),
         Plant("all vertices", "2/r", lambda d, mu, root: 4 * (root(d) - 1) / (root(d) + 1) + 2 / root(d)),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import sympy
 from sympy import Integer, Symbol
 
-from dpverdict.mechanisms.broken import correlated, queries
+from dpverdict.mechanisms.broken import by_name, queries
 from dpverdict.mechanisms.queries.count_ellipse import eigenvalues, largest_optimal_k
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
@@ -80,7 +80,7 @@ def fresh_count(claim: FreshCount) -> Findings:
         lambda dim: (
             brute_force(dim, variant, Fraction(1))
             == claim.value(dim, Surd.root(dim), claim.place(dim))
-            == squared_of(correlated.fresh_count_noise())(dim, 1, Surd.root)
+            == squared_of(by_name("M1"))(dim, 1, Surd.root)
         ),
         scope="d = 1..6, all vertices, in Q(sqrt d)",
     )
@@ -102,7 +102,7 @@ class Misprint(NamedTuple):
     text="M3, the variance of eta is sqrt(d + 1)/4, as misprinted: true mu^2 = r/(r + 1) + 1/sqrt(d + 1) > 1 for every "
     "d.",
     formula=r"\mu_{true}^2 = \mu^2\left(\frac{r}{r+1} + \frac{1}{\sqrt{d+1}}\right) > \mu^2",
-    printed=correlated.misprinted_shared_variance().squared,
+    printed=by_name("M3").squared,
     planted=(
         Plant("every vertex", "1/sqrt d", lambda d, mu, root: root(d) / (root(d) + 1) + 1 / root(d)),
         Plant("not private", "2/(r + 1)", lambda d, mu, root: (root(d) + 1) / (root(d) + 1)),
@@ -165,7 +165,7 @@ def integer_root(claim: IntegerRoot) -> Findings:
         lambda dim: (
             brute_force(dim, Variant(variances), Fraction(1))
             == claim.squared(Fraction(dim), isqrt(dim))
-            == squared_of(correlated.integer_root())(dim, 1, Surd.root)
+            == squared_of(by_name("M16"))(dim, 1, Surd.root)
         ),
         scope="d = 1..7, all vertices, exactly",
     )

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.neighbour_search import search_neighbours
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.broken.correlated import fresh_count_noise
+from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.core.guarantees import GaussianDP, PureDP
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
@@ -72,7 +72,7 @@ def test_the_same_seed_finds_the_same() -> None:
 @pytest.mark.slow
 def test_the_bug_of_the_twice_drawn_noise_needs_a_record_in_the_middle() -> None:
     """mu^2(j) = 1 - ((j - j*)/j*)^2 + 1/(r + 1): above 1 for j = 8..17 of 20, below at 20."""
-    mechanism = fresh_count_noise().make(20, 1)
+    mechanism = broken.by_name("M1").make(20, 1)
     found = search_neighbours(mechanism, GaussianDP(1), dim=20, adjacency=ADD_OR_REMOVE_ONE, samples=80_000, seed=0)
     assert 8 <= found.best.pair.record.sum() <= 17
 

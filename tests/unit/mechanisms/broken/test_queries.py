@@ -10,15 +10,15 @@ from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import compare
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.broken import queries as broken
+from dpverdict.mechanisms.broken import by_name, queries
 from dpverdict.mechanisms.broken.mutant import Mutant
 
 GAUSSIAN = [
-    broken.ranks_from_one(),
-    broken.ellipse_variance_without_its_shape(),
-    broken.count_that_is_not_free(),
-    broken.mean_not_put_back(),
-    broken.mean_not_put_back(5),
+    by_name("V1"),
+    by_name("V2"),
+    by_name("K1"),
+    queries.mean_not_put_back(),
+    queries.mean_not_put_back(5),
 ]
 NEAR = Fraction(1, 10**13)
 
@@ -39,7 +39,7 @@ def test_the_formula_is_the_exact_worst_case_up_to_the_rounding_of_the_scales(mu
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 8, 9, 10, 100, 101])
 def test_the_mixed_lattice_spends_more_than_rho_unless_d_is_a_perfect_square(dim: int) -> None:
-    mutant = broken.mixed_lattice()
+    mutant = by_name("D1")
     mechanism = mutant.make(dim, "0.8")
     shift, true = worst_case(mechanism).dominating_pair, mutant.true_mu_squared(dim, "0.8")
     assert shift is not None
@@ -51,18 +51,18 @@ def test_the_mixed_lattice_spends_more_than_rho_unless_d_is_a_perfect_square(dim
 
 
 def test_a_count_at_full_precision_is_free_at_perfect_squares_alone() -> None:
-    mutant = broken.count_that_is_not_free()
+    mutant = by_name("K1")
     for dim in range(1, 40):
         assert mutant.refutable(dim) is (dim not in (1, 4, 9, 16, 25, 36))
 
 
 def test_known_values() -> None:
-    assert broken.count_that_is_not_free().true_mu(2, 1) == pytest.approx(2**0.5)
-    squared = broken.ranks_from_one().true_mu_squared(2, 1)
+    assert by_name("K1").true_mu(2, 1) == pytest.approx(2**0.5)
+    squared = by_name("V1").true_mu_squared(2, 1)
     assert squared is not None
     assert squared.rational == 5
-    assert not broken.ellipse_variance_without_its_shape().refutable(2)
-    true = broken.mean_not_put_back().true_mu_squared(7, 1)
+    assert not by_name("V2").refutable(2)
+    true = queries.mean_not_put_back().true_mu_squared(7, 1)
     assert true is not None
     assert compare(true, true) == 0
     assert true.rational == 2
@@ -70,4 +70,4 @@ def test_known_values() -> None:
 
 def test_a_vote_on_one_candidate_does_not_exist() -> None:
     with pytest.raises(InvalidValue, match=">= 2 for V1"):
-        broken.ranks_from_one().make(1, 1)
+        by_name("V1").make(1, 1)
