@@ -34,8 +34,8 @@ from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.betting import Mixture
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
 from dpverdict.audit.trials.catalogue import find, takes
-from dpverdict.audit.trials.journal import write_atomically
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, with_batches
+from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.audit.trials.words import names_a_callable, source_files
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
@@ -73,7 +73,12 @@ def write_witness(document: Mapping[str, Any], path: str | os.PathLike[str]) -> 
     Raises:
         OSError: the folder is missing, or cannot be written to.
     """
-    write_atomically(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+    write_atomically(path, str(render_witness(document)))
+
+
+def render_witness(document: Mapping[str, Any] | None) -> str | None:
+    """The text of a document; None if there is none."""
+    return None if document is None else json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def read_witness(path: str | os.PathLike[str]) -> dict[str, Any]:

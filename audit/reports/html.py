@@ -10,7 +10,7 @@ from importlib import resources
 from dpverdict.audit.reports.figures import covariance, profile, trade_off
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
-from dpverdict.audit.trials.journal import write_atomically
+from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.cards import MARKS
 
 

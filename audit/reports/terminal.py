@@ -17,6 +17,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.parts import Evidence, Section, Table
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
+from dpverdict.errors import printable
 
 COLOURS: Final = {Status.CERTIFIED: "green", Status.REFUTED: "red", Status.INCONCLUSIVE: "yellow"}
 TAGS: Final = {Evidence.EXACT: "blue", Evidence.STATISTICAL: "cyan", Evidence.NONE: ""}
@@ -52,9 +53,9 @@ def _parts(report: Report, encoding: str, anchors: Collection[str] | None = None
     colour = COLOURS[report.status]
     head = Text.assemble(
         (f"{report.status.name}\n", f"bold {colour}"),
-        (_printable(f"{report.name} claims {report.claim.describe()}", encoding), "bold"),
+        (printable(f"{report.name} claims {report.claim.describe()}", encoding), "bold"),
         "\n",
-        _printable(report.answer, encoding),
+        printable(report.answer, encoding),
     )
     yield Panel(head, border_style=colour, padding=(0, 1), box=box.HEAVY)
     for section in sections(report):
@@ -65,12 +66,12 @@ def _parts(report: Report, encoding: str, anchors: Collection[str] | None = None
 def _section(section: Section, encoding: str) -> RenderableType:
     tag = "" if section.evidence is Evidence.NONE else f"  [{section.evidence.name.lower()}]"
     parts: list[RenderableType] = [Text.assemble((section.title, "bold"), (tag, TAGS[section.evidence]))]
-    parts += [_indented(Text(_printable(paragraph, encoding))) for paragraph in section.text]
+    parts += [_indented(Text(printable(paragraph, encoding))) for paragraph in section.text]
     for i, table in enumerate(section.tables):
         if i or (section.text and table.header):
             parts.append("")
         if table.caption:
-            parts.append(_indented(Text(_printable(table.caption, encoding), style="italic")))
+            parts.append(_indented(Text(printable(table.caption, encoding), style="italic")))
         parts.append(_indented(_table(table, encoding)))
     return Group(*parts, "")
 
@@ -89,19 +90,13 @@ def _table(table: Table, encoding: str) -> RichTable:
         padding=(0, 2, 0, 0) if not table.header else (0, 1),
     )
     for name in table.header or ("",) * len(table.rows[0]):
-        drawn.add_column(Text(_printable(name, encoding)), overflow="fold")
+        drawn.add_column(Text(printable(name, encoding)), overflow="fold")
     if not table.header:
         drawn.columns[0].style = "dim"
         drawn.columns[0].no_wrap = True
     for row in table.rows:
-        drawn.add_row(*(Text(_printable(cell, encoding)) for cell in row))
+        drawn.add_row(*(Text(printable(cell, encoding)) for cell in row))
     return drawn
-
-
-def _printable(text: str, encoding: str) -> str:
-    """The text with every character that is not printable, or not of the encoding, as an escape."""
-    shown = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text)
-    return shown.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def plain_table(title: str, *columns: str) -> RichTable:

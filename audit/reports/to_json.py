@@ -20,7 +20,7 @@ from dpverdict.audit.implementation.embedding import TWO_SAMPLES
 from dpverdict.audit.reports.parts import stated_deltas, stated_profile, stated_trade_off
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import section_values
-from dpverdict.audit.trials.journal import write_atomically
+from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name

@@ -57,7 +57,8 @@ from dpverdict.audit.reports.to_json import render_json
 from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY, Bar, Request, audit_request
 from dpverdict.audit.runs.scores import ScoresRequest, audit_scores
 from dpverdict.audit.trials.catalogue import option
-from dpverdict.audit.trials.journal import Journal, hold, journalled_in
+from dpverdict.audit.trials.journal import Journal, journalled_in
+from dpverdict.audit.trials.whole_files import hold
 from dpverdict.audit.trials.words import names_a_callable, probability, source_files
 from dpverdict.balls import exactly
 from dpverdict.checks import check_seed
@@ -127,6 +128,11 @@ class Plan:
     error_probability: str
     audits: tuple[PlannedAudit, ...]
     folder: Path
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The files that its audits read, by a word for each."""
+        return {f"{what} of {audit.name}": path for audit in self.audits for what, path in audit.request.inputs.items()}
 
     def share(self) -> float:
         """The error probability of one test: an equal part, so that all together stay within that of the plan."""
@@ -469,7 +475,7 @@ def _entry(audit: PlannedAudit, request: Request | ScoresRequest, created: datet
 def _files(request: Request | ScoresRequest) -> Iterator[str]:
     """Files that a request reads: tables, pairs, and the sources of functions with what they import beside them."""
     if isinstance(request, ScoresRequest):
-        yield from (path for path in request.files if Path(path).is_file())
+        yield from (path for path in request.inputs.values() if Path(path).is_file())
         return
     for text in (request.data, request.neighbours, request.mechanism, request.score):
         if text is None:

@@ -32,7 +32,7 @@ from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit
 from dpverdict.audit.trials.catalogue import find, option
 from dpverdict.audit.trials.data_files import read_pair, read_table
 from dpverdict.audit.trials.run import AnyMechanism, Sampler
-from dpverdict.audit.trials.words import load_callable, probability
+from dpverdict.audit.trials.words import load_callable, names_a_callable, probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
@@ -125,6 +125,19 @@ class Request:
     search: str | None = None
     exact_only: bool = False
     command: str | None = None
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The files that are read, by a word for each; of a function, the file that it is in."""
+        found = {"the data": self.data, "the neighbours": self.neighbours}
+        found |= {"the mechanism": self.mechanism, "the score": self.score}
+        bounds = self.options.get("bounds")
+        found["the bounds"] = bounds[1:] if bounds is not None and bounds.startswith("@") else None
+        return {
+            what: text.rpartition(":")[0] if names_a_callable(text) else text
+            for what, text in found.items()
+            if text is not None
+        }
 
 
 def audit_request(request: Request, bar: Bar | None = None) -> Report:

@@ -63,10 +63,10 @@ class ScoresRequest:
         return False
 
     @property
-    def files(self) -> tuple[str, ...]:
-        """The files that are read."""
-        found = (self.scores_in, self.scores_out, self.scores, self.included)
-        return tuple(one.partition("#")[0] for one in found if one is not None)
+    def inputs(self) -> dict[str, str]:
+        """The files that are read, by a word for each."""
+        named = {"in": self.scores_in, "out": self.scores_out, "scores": self.scores, "included": self.included}
+        return {f"the file of {option(name)}": one.partition("#")[0] for name, one in named.items() if one is not None}
 
 
 def audit_scores(request: ScoresRequest) -> Report:

@@ -1,9 +1,8 @@
 """What a run has finished, on disk: entries that are written whole or not at all, and read only if they are whole.
 
 A journal is a folder of files, one per entry. An entry has a name, which says what it is with everything it depends
-on, and bytes. It goes to a temporary file that is flushed to disk and then takes its place (`write_atomically`, which
-every output of the project uses), so a process that is killed at any moment leaves whole entries only; each also
-carries its SHA-256, so that a file damaged afterwards is taken for absent, and its work is done again.
+on, and bytes. It is written by `write_atomically`, so a process that is killed at any moment leaves whole entries only;
+each also carries its SHA-256, so that a file damaged afterwards is taken for absent, and its work is done again.
 """
 
 from __future__ import annotations
@@ -11,58 +10,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import os
-import sys
-import tempfile
 from collections.abc import Generator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import IO, Final, final
+from typing import Final, final
 
 import numpy as np
 
+from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 
 MARK: Final = b"dpverdict journal 1\n"
 """What an entry begins with; its name, its digest and its bytes follow."""
-
-
-def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write bytes, or text as UTF-8, to ``path``: a reader sees the old file or the new one, never a part of either.
-
-    The content goes to a temporary file in the same directory, which then takes the place of ``path``. If anything
-    fails, the old file is untouched and the temporary one is removed. The permissions of an old file are kept. What
-    UTF-8 cannot hold (half of a surrogate pair, from an argument that is not text) is written as an escape.
-
-    Raises:
-        OSError: the directory is missing, or cannot be written to.
-    """
-    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-    target = Path(os.path.realpath(path))  # through a link, so that the link stays one
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a directory: give the path of a file")
-    if target.exists() and not target.is_file():
-        target.write_bytes(data)  # a device such as /dev/stdout cannot be replaced
-        return
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    """The permissions that a new file does not get; the only way to read them is to set them."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 @final
@@ -127,22 +87,6 @@ class Journal:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.entry"
-
-
-def hold(file: IO[str]) -> None:
-    """Keep other processes from holding the same file, until it is closed or this process ends, however it ends.
-
-    Raises:
-        OSError: another process holds it.
-    """
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _head(name: str) -> bytes:

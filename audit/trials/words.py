@@ -1,14 +1,12 @@
 """What a user writes as text: the name of a function, and values on a command line.
 
-A function is named ``module:function`` or ``folder/file.py:function``; values are whole numbers, probabilities, lists
-of bounds, and paths of outputs.
+A function is named ``module:function`` or ``folder/file.py:function``; values are probabilities.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import sys
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -128,19 +126,3 @@ def probability(text: str, name: str) -> float:
     if not 0 < number < 1 or not 0.0 < float(number) < 1.0:
         raise InvalidValue(name, text, "strictly between 0 and 1", "give for example 1e-6")
     return float(number)
-
-
-def output_file(path: Path, name: str) -> Path:
-    """A path at which a file can be written, found out before the work is done.
-
-    Raises:
-        InvalidValue: a folder, a path in a folder that does not exist, or one that must not be written.
-    """
-    if path.is_dir():
-        raise InvalidValue(name, str(path), "a file, not a folder", "add a file name")
-    if not path.parent.is_dir():
-        raise InvalidValue(name, str(path), "in a folder that exists", f"make the folder {path.parent} first")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        remedy = "choose another path, or change the permissions"
-        raise InvalidValue(name, str(path), "a path that may be written", remedy)
-    return path

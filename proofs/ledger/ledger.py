@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from dpverdict.audit.trials.engines import ThisProcess, current_engine
-from dpverdict.audit.trials.journal import write_atomically
 from dpverdict.proofs.checks.outcome import Finding, Outcome, Standing
 from dpverdict.proofs.checks.registry import registered, rooms, title
 from dpverdict.proofs.checks.statement import Statement
@@ -104,9 +102,9 @@ def as_json(ledger: Ledger) -> dict[str, Any]:  # Any: the values of a JSON obje
     }
 
 
-def write_json(ledger: Ledger, path: str | os.PathLike[str]) -> None:
-    """Write `as_json`, whole or not at all."""
-    write_atomically(path, json.dumps(as_json(ledger), indent=2, ensure_ascii=False) + "\n")
+def render_json(ledger: Ledger) -> str:
+    """`as_json` as text."""
+    return json.dumps(as_json(ledger), indent=2, ensure_ascii=False) + "\n"
 
 
 def markdown(ledger: Ledger) -> str:

@@ -1,33 +1,28 @@
-"""What ``dpverdict prove`` does: check the statements asked for, and write the files asked for."""
+"""What ``dpverdict prove`` does: check the statements asked for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import final
 
 from dpverdict.errors import InvalidValue
 from dpverdict.proofs.checks.registry import load, matching, statements
 from dpverdict.proofs.checks.statement import Statement
-from dpverdict.proofs.ledger.html import write_html
-from dpverdict.proofs.ledger.ledger import Ledger, Progress, make_ledger, write_json
+from dpverdict.proofs.ledger.ledger import Ledger, Progress, make_ledger
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """A request: which statements to check, and what to write.
+    """A request: which statements to check.
 
     Attributes:
         paper: key of a paper, or a module or file.py of the user's that registers statements; None for all papers.
         number: the statement, as in `verify`; None for all of the paper.
-        json, report: files to write; None for none.
     """
 
     paper: str | None = None
     number: str | None = None
-    json: Path | None = None
-    report: Path | None = None
 
 
 def statements_asked_for(request: Proof) -> tuple[Statement, ...]:
@@ -44,15 +39,9 @@ def statements_asked_for(request: Proof) -> tuple[Statement, ...]:
 
 
 def prove_statements(request: Proof, progress: Progress | None = None) -> Ledger:
-    """Check the statements and write the files.
+    """Check the statements.
 
     Raises:
         InvalidValue: no such paper or statement.
-        OSError: a file cannot be written.
     """
-    made = make_ledger(statements_asked_for(request), progress)
-    if request.json is not None:
-        write_json(made, request.json)
-    if request.report is not None:
-        write_html(made, request.report)
-    return made
+    return make_ledger(statements_asked_for(request), progress)

@@ -60,6 +60,18 @@ class NotCertified(DpverdictError):
     """``Verdict.require()`` was called on a verdict that is not CERTIFIED."""
 
 
+def printable(text: str, encoding: str = "utf-8") -> str:
+    """The text with every character that is not printable, or not of the encoding, as an escape; line ends stay.
+
+    A name cannot move the cursor, change colours, or show letters in another order.
+
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    shown = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text)
+    return shown.encode(encoding, "backslashreplace").decode(encoding)
+
+
 @final
 class _Shown:
     """Stands in another process for a value that could not follow its error there: it is shown as it was."""

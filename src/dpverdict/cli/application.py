@@ -22,16 +22,12 @@ from dpverdict.cli.prove import prove
 from dpverdict.cli.run import run
 from dpverdict.cli.scores import scores
 from dpverdict.cli.selftest import selftest
-from dpverdict.errors import DpverdictError
+from dpverdict.cli.session import open_standard_streams, say
+from dpverdict.errors import DpverdictError, printable
 
 USAGE_ERROR: Final = 2
-
-
 INTERRUPTED: Final = 130
-
-
 INTERNAL_ERROR: Final = 70
-
 
 app: typer.Typer = typer.Typer(
     name="dpverdict",
@@ -60,37 +56,55 @@ app.command()(selftest)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code is returned, and an error is one line on standard error."""
+    """Run the command line; the exit code is returned, and an error is one line on standard error.
+
+    A code that says a verdict comes from a command that ended, and from nothing else.
+    """
+    open_standard_streams()
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    command = typer.main.get_command(app)
     try:
-        code = command.main(args=arguments, prog_name="dpverdict", standalone_mode=False, obj=arguments)
-        if code == INTERRUPTED:  # some versions of typer answer an interrupt themselves
-            raise KeyboardInterrupt
-    except typer.Exit as stop:  # raised or returned, as the version of typer has it
-        return stop.exit_code
+        code = _run(arguments)
+        sys.stdout.flush()
     except DpverdictError as error:
-        return _fail(str(error))
+        return _fail(str(error), error)
     except OSError as error:
         where = "" if error.filename is None else f"{error.filename}: "
-        return _fail(f"{where}{error.strerror or error}")
-    except MemoryError:
-        return _fail("the audit does not fit in the memory: choose a smaller --dim or --samples")
-    except (KeyboardInterrupt, typer.Abort, EOFError):
-        print("interrupted", file=sys.stderr)
+        return _fail(f"{where}{error.strerror or error}", error)
+    except MemoryError as error:
+        return _fail("the audit does not fit in the memory: choose a smaller --dim or --samples", error)
+    except (KeyboardInterrupt, typer.Abort) as error:
+        say(_with_notes("interrupted", error))
         return INTERRUPTED
     except _UsageError as error:
-        return _fail(error.format_message())
-    except Exception:  # a fault of this program must not leave with Python's own exit code 1, which says "refuted"
-        traceback.print_exc()
+        return _fail(error.format_message(), error)
+    except BaseException:  # a fault of this program must not leave with Python's own exit code 1, which says "refuted"
+        print(printable(traceback.format_exc(), "ascii"), end="", file=sys.stderr)
         return INTERNAL_ERROR
-    return code if isinstance(code, int) else 0
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    """The code that a command ended with, see `ends`; without a command, as for ``--help``, that of typer."""
+    command = typer.main.get_command(app)
+    try:
+        found = command.main(args=arguments, prog_name="dpverdict", standalone_mode=False, obj=arguments)
+    except typer.Exit as stop:  # raised or returned, as the version of typer has it
+        found = stop.exit_code
+    if found == INTERRUPTED:  # some versions of typer answer an interrupt themselves
+        raise KeyboardInterrupt
+    if not isinstance(found, int):
+        raise RuntimeError(f"the command line ended with {found!r}, which is no end of a command")
+    return found
 
 
 # The base of every usage error, whichever library typer parses with: it exports BadParameter alone, so the type is Any.
 _UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 
 
-def _fail(message: str) -> int:
-    print("error: " + " ".join(message.split()), file=sys.stderr)
+def _fail(message: str, error: BaseException) -> int:
+    say(_with_notes(f"error: {message}", error))
     return USAGE_ERROR
+
+
+def _with_notes(message: str, error: BaseException) -> str:
+    return message + "".join(f" ({note})" for note in getattr(error, "__notes__", ()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -19,9 +20,10 @@ from dpverdict.cli.options import (
     option,
     parameters,
 )
-from dpverdict.cli.session import engine_of_options, output_files, progress_bar, reader_may_leave
+from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar
 
 
+@ends
 def audit(
     context: typer.Context,
     mechanism: MechanismName,
@@ -79,7 +81,7 @@ def audit(
     ] = None,
     report: HtmlReport = None,
     quiet: Quiet = False,
-) -> None:
+) -> Ended:
     """Audit a mechanism: does it keep the promise it makes?
 
     A mechanism of known structure is certified or refuted exactly, and its releases are tested as well. Of a function
@@ -87,9 +89,11 @@ def audit(
 
     Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 usage error.
     """
-    outputs = output_files({"json": json, "report": report, "witness": witness})
-
-    from dpverdict.audit.runs.request import Request, audit_request
+    from dpverdict.audit.distinguishing.witness_document import render_witness
+    from dpverdict.audit.reports.html import render_html
+    from dpverdict.audit.reports.terminal import print_report
+    from dpverdict.audit.reports.to_json import render_json
+    from dpverdict.audit.runs.request import Request, audit_request, report_witness
 
     request = Request(
         mechanism=mechanism,
@@ -108,31 +112,22 @@ def audit(
         exact_only=no_test,
         command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
     )
-    with engine_of_options(jobs, dask), progress_bar() as bar:
-        made = audit_request(request, bar)
-    if "json" in outputs:
-        from dpverdict.audit.reports.to_json import write_json
-
-        write_json(made, outputs["json"])
-    if "report" in outputs:
-        from dpverdict.audit.reports.html import write_html
-
-        write_html(made, outputs["report"])
-    if "witness" in outputs:
-        from dpverdict.audit.distinguishing.witness_document import write_witness
-        from dpverdict.audit.runs.request import report_witness
-
-        document = report_witness(made, request)
-        if document is not None:
-            write_witness(document, outputs["witness"])
+    with Outputs(json=json, report=report, witness=witness) as outputs:
+        outputs.keep_apart_from(request.inputs)
+        with engine_of_options(jobs, dask), progress_bar() as bar:
+            made = audit_request(request, bar)
+        outputs.write(
+            json=lambda: render_json(made),
+            report=lambda: render_html(made),
+            witness=lambda: render_witness(report_witness(made, request)),
+        )
     if not quiet:
-        from dpverdict.audit.reports.terminal import print_report
-
-        with reader_may_leave():
+        with printing():
             print_report(made)
-    raise typer.Exit(made.exit_code)
+    return Ended(code=made.exit_code)
 
 
+@ends
 def replay(
     witness: Annotated[
         Path, typer.Argument(metavar="WITNESS", help="What dpverdict audit --witness wrote.", show_default=False)
@@ -150,7 +145,7 @@ def replay(
     jobs: Jobs = None,
     dask: Dask = None,
     quiet: Quiet = False,
-) -> None:
+) -> Ended:
     """Check a witness again on fresh random numbers: its score and its event are fixed, nothing is explored.
 
     Exit codes: 1 refuted again, 3 not refuted this time, 2 usage error, also a damaged or foreign file.
@@ -158,6 +153,7 @@ def replay(
     from dpverdict.audit.distinguishing.witness_document import read_witness
     from dpverdict.audit.runs.replay import replay as run_again
     from dpverdict.audit.trials.words import probability
+    from dpverdict.errors import printable
     from dpverdict.numerics.text import whole_number
 
     document = read_witness(witness)
@@ -172,6 +168,6 @@ def replay(
             seed=None if seed is None else whole_number(seed, "seed", at_least=0),
         )
     if not quiet:
-        with reader_may_leave():
-            print(found.summary())
-    raise typer.Exit(found.exit_code)
+        with printing():
+            print(printable(found.summary(), sys.stdout.encoding))
+    return Ended(code=found.exit_code)

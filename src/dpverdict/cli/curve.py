@@ -12,9 +12,10 @@ from dpverdict.cli.options import (
     option,
     parameters,
 )
-from dpverdict.cli.session import output_files, reader_may_leave
+from dpverdict.cli.session import Ended, Outputs, ends, printing
 
 
+@ends
 def curve(
     context: typer.Context,
     mechanism: MechanismName,
@@ -23,21 +24,19 @@ def curve(
     json: Annotated[Path | None, option("--json", "FILE", "Write the numbers in full, as JSON.", "Output")] = None,
     png: Annotated[Path | None, option("--png", "FILE", "Draw the curves.", "Output")] = None,
     svg: Annotated[Path | None, option("--svg", "FILE", "Draw the curves, as SVG.", "Output")] = None,
-) -> None:
+) -> Ended:
     """Certified curves of the worst neighbours: the privacy profile delta(epsilon) and the trade-off beta(alpha).
 
     Of a counter, its errors as well. In place of a mechanism: counters (Laplace trees against Gaussian factorisations,
     and the delta below which the tree is better), ellipses (counting queries on records with at most k non-zero
     entries, and the optimum), constants (the embedding constant C of correlated noise).
     """
-    outputs = output_files({"csv": csv, "json": json, "png": png, "svg": svg})
-
     from dpverdict.audit.comparisons.request import curve_faces
-    from dpverdict.audit.trials.journal import write_atomically
     from dpverdict.numerics.text import whole_number
 
-    faces = curve_faces(mechanism, parameters(context), points=whole_number(points, "points", at_least=2))
-    for face, path in outputs.items():
-        write_atomically(path, faces.written[face]())
-    with reader_may_leave():
+    with Outputs(csv=csv, json=json, png=png, svg=svg) as outputs:
+        faces = curve_faces(mechanism, parameters(context), points=whole_number(points, "points", at_least=2))
+        outputs.write(**faces.written)
+    with printing():
         faces.show()
+    return Ended(code=0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dpverdict.cli.session import reader_may_leave
+from dpverdict.cli.session import Ended, ends, printing
 
 
-def list_mechanisms() -> None:
+@ends
+def list_mechanisms() -> Ended:
     """The mechanisms with their parameters, and the known-wrong ones with the privacy they really have."""
     from dpverdict.cli.catalogue import print_catalogue
 
-    with reader_may_leave():
+    with printing():
         print_catalogue()
+    return Ended(code=0)

@@ -12,9 +12,10 @@ from dpverdict.cli.options import (
     Jobs,
     option,
 )
-from dpverdict.cli.session import engine_of_options, output_files, progress_bar, reader_may_leave
+from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar
 
 
+@ends
 def prove(
     paper: Annotated[
         str | None,
@@ -35,21 +36,23 @@ def prove(
     ] = False,
     json: Annotated[Path | None, option("--json", "FILE", "Write the ledger as JSON.", "Output")] = None,
     report: Annotated[Path | None, option("--report", "FILE", "Write the ledger as one HTML page.", "Output")] = None,
-) -> None:
+) -> Ended:
     """Check the numbered statements of the source papers, and print the ledger of outcomes.
 
     A false statement that is refuted is a success of the ledger, and is shown as refuted.
 
     Exit codes: 0 every outcome as recorded, 1 an outcome changed, 2 usage error.
     """
-    outputs = output_files({"json": json, "report": report})
-
+    from dpverdict.proofs.ledger.html import render_html
+    from dpverdict.proofs.ledger.ledger import render_json
     from dpverdict.proofs.ledger.prove import Proof, prove_statements
     from dpverdict.proofs.ledger.terminal import print_explanations, print_ledger
 
-    request = Proof(paper=paper, number=statement, json=outputs.get("json"), report=outputs.get("report"))
-    with engine_of_options(jobs, dask), progress_bar() as bar:
-        ledger = prove_statements(request, bar)
-    with reader_may_leave():
+    with Outputs(json=json, report=report) as outputs:
+        outputs.keep_apart_from({} if paper is None else {"the statements": paper})
+        with engine_of_options(jobs, dask), progress_bar() as bar:
+            ledger = prove_statements(Proof(paper=paper, number=statement), bar)
+        outputs.write(json=lambda: render_json(ledger), report=lambda: render_html(ledger))
+    with printing():
         (print_explanations if explain else print_ledger)(ledger)
-    raise typer.Exit(ledger.exit_code)
+    return Ended(code=ledger.exit_code)

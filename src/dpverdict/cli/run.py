@@ -13,9 +13,10 @@ from dpverdict.cli.options import (
     Quiet,
     option,
 )
-from dpverdict.cli.session import engine_of_options, output_files, progress_bar, reader_may_leave
+from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar
 
 
+@ends
 def run(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A TOML file of audits.", show_default=False)],
     journal: Annotated[
@@ -30,24 +31,26 @@ def run(
     junit: Annotated[Path | None, option("--junit", "FILE", "Write the results as JUnit XML.", "Output")] = None,
     report: Annotated[Path | None, option("--report", "FILE", "Write one HTML page of all reports.", "Output")] = None,
     quiet: Quiet = False,
-) -> None:
+) -> Ended:
     """Run a plan of audits: one report, one exit code. A run that was stopped continues where it was.
 
     Exit codes: 0 all as expected, 1 one was refuted, or was not though it had to be, 3 inconclusive, 2 usage error.
     """
-    outputs = output_files({"json": json, "junit": junit, "report": report})
-
     from dpverdict.audit.runs.plan import open_journal, read_plan, run_plan
     from dpverdict.audit.runs.plan_faces import print_plan, render_junit, render_plan_html, render_plan_json
-    from dpverdict.audit.trials.journal import write_atomically
 
-    read = read_plan(plan)
-    with open_journal(plan, journal, fresh=fresh) as kept, engine_of_options(jobs, dask), progress_bar() as bar:
-        result = run_plan(read, kept, bar)
-    faces = {"json": render_plan_json, "junit": render_junit, "report": render_plan_html}
-    for name, path in outputs.items():
-        write_atomically(path, faces[name](result))
+    with Outputs(json=json, junit=junit, report=report) as outputs:
+        outputs.keep_apart_from({"the plan": plan})
+        read = read_plan(plan)
+        outputs.keep_apart_from(read.inputs)
+        with open_journal(plan, journal, fresh=fresh) as kept, engine_of_options(jobs, dask), progress_bar() as bar:
+            result = run_plan(read, kept, bar)
+        outputs.write(
+            json=lambda: render_plan_json(result),
+            junit=lambda: render_junit(result),
+            report=lambda: render_plan_html(result),
+        )
     if not quiet:
-        with reader_may_leave():
+        with printing():
             print_plan(result)
-    raise typer.Exit(result.exit_code)
+    return Ended(code=result.exit_code)

@@ -14,9 +14,10 @@ from dpverdict.cli.options import (
     Quiet,
     option,
 )
-from dpverdict.cli.session import output_files, reader_may_leave
+from dpverdict.cli.session import Ended, Outputs, ends, printing
 
 
+@ends
 def scores(
     context: typer.Context,
     scores_in: Annotated[
@@ -44,7 +45,7 @@ def scores(
     json: JsonReport = None,
     report: HtmlReport = None,
     quiet: Quiet = False,
-) -> None:
+) -> Ended:
     """Test a claim against recorded scores: of canaries in training runs, or of any other system.
 
     Scores of independent runs with and without the canary, or of many canaries of one run, each included by a fair
@@ -52,8 +53,9 @@ def scores(
 
     Exit codes: 1 refuted, 3 inconclusive, 2 usage error.
     """
-    outputs = output_files({"json": json, "report": report})
-
+    from dpverdict.audit.reports.html import render_html
+    from dpverdict.audit.reports.terminal import print_report
+    from dpverdict.audit.reports.to_json import render_json
     from dpverdict.audit.runs.scores import ScoresRequest, audit_scores
 
     request = ScoresRequest(
@@ -67,18 +69,11 @@ def scores(
         delta=delta,
         command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
     )
-    made = audit_scores(request)
-    if "json" in outputs:
-        from dpverdict.audit.reports.to_json import write_json
-
-        write_json(made, outputs["json"])
-    if "report" in outputs:
-        from dpverdict.audit.reports.html import write_html
-
-        write_html(made, outputs["report"])
+    with Outputs(json=json, report=report) as outputs:
+        outputs.keep_apart_from(request.inputs)
+        made = audit_scores(request)
+        outputs.write(json=lambda: render_json(made), report=lambda: render_html(made))
     if not quiet:
-        from dpverdict.audit.reports.terminal import print_report
-
-        with reader_may_leave():
+        with printing():
             print_report(made)
-    raise typer.Exit(made.exit_code)
+    return Ended(code=made.exit_code)

@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
-import typer
-
-from dpverdict.cli.session import reader_may_leave
+from dpverdict.cli.session import Ended, ends, printing
 
 ERROR_PROBABILITY: Final = 1e-9
 SAMPLES: Final = 5_000
@@ -54,7 +52,8 @@ def self_checks() -> Iterator[tuple[SelfCheck, bool, str]]:
             yield check, False, " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def selftest() -> None:
+@ends
+def selftest() -> Ended:
     """Check in seconds that this installation finds what it must find, and nothing where nothing is.
 
     Exit codes: 0 every check passed, 1 one did not.
@@ -63,12 +62,12 @@ def selftest() -> None:
     from rich.text import Text
 
     console, failed = Console(highlight=False), 0
-    with reader_may_leave():
+    with printing():
         for check, passed, found in self_checks():
             failed += not passed
             mark = Text("ok    ", style="green") if passed else Text("FAILED", style="bold red")
             console.print(Text.assemble(mark, f" {check.name}: {found}"))
-    raise typer.Exit(1 if failed else 0)
+    return Ended(code=1 if failed else 0)
 
 
 def _must(condition: bool, problem: str) -> None:

@@ -1,28 +1,137 @@
-"""What a command does around its work: output files, the engine of the trials, progress, a reader who leaves."""
+"""What a command does around its work: output files, the engine of the trials, progress, and how it ends.
+
+A command returns `Ended`, which alone becomes an exit code that says a verdict. Code of the user's runs within a
+command, and may raise anything; that it ended the program is no verdict.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Final, NoReturn, ParamSpec, Self, final
 
-from dpverdict.errors import InvalidValue
+import typer
+
+from dpverdict.errors import DpverdictError, InvalidValue, printable
+
+Parameters = ParamSpec("Parameters")
 
 
-def output_files(paths: dict[str, Path | None]) -> dict[str, Path]:
-    """The files to write, each checked before the work begins."""
-    from dpverdict.audit.trials.words import output_file
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a command ended: it did its work, wrote what it was asked for, and this is what it found.
 
-    files: dict[str, Path] = {}
-    for name, path in paths.items():
-        if path is None:
-            continue
-        files[name] = output_file(path, name)
-        if os.path.realpath(path) in [os.path.realpath(files[other]) for other in files if other != name]:
-            raise InvalidValue(name, str(path), "a file of its own", "give every output another file name")
-    return files
+    Attributes:
+        code: 0, 1 or 3, see the help of each command.
+    """
+
+    code: int
+
+
+class EndedByOthers(DpverdictError):
+    """Code that is not of this package ended the run, with `SystemExit` or another exception that is no error."""
+
+
+def ends(command: Callable[Parameters, Ended]) -> Callable[Parameters, NoReturn]:
+    """The command, which ends the program with the code that it returns; no exception of others does."""
+
+    @functools.wraps(command)
+    def wrapped(*arguments: Parameters.args, **named: Parameters.kwargs) -> NoReturn:
+        try:
+            found = command(*arguments, **named)
+        except (typer.Exit, typer.Abort, EOFError) as error:
+            raise ended_by_others(error) from error
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise ended_by_others(error) from error
+        raise typer.Exit(found.code)
+
+    return wrapped
+
+
+def ended_by_others(error: BaseException) -> EndedByOthers:
+    """The error for an exception of the user's code that no command raises."""
+    shown = f"{type(error).__name__}({', '.join(map(repr, error.args))})"
+    remedy = "let it return, or raise an error"
+    found = EndedByOthers(f"the code that was run ended with {shown}, which is no verdict: {remedy}")
+    for note in getattr(error, "__notes__", ()):
+        found.add_note(note)
+    return found
+
+
+@final
+class Outputs:
+    """The files that a command was asked for: checked before its work, then written all or none.
+
+    While they are not written, an exception that passes carries their names as a note.
+
+    Args:
+        asked: paths by the names of their options; None for one that was not given.
+
+    Raises:
+        InvalidValue: a path that cannot be written to, is that of a source file, or is given twice.
+    """
+
+    def __init__(self, **asked: Path | None) -> None:
+        from dpverdict.audit.trials.whole_files import output_file
+
+        self.files: Final[dict[str, Path]] = {}
+        self._written = False
+        for name, path in asked.items():
+            if path is None:
+                continue
+            for other in self.files.values():
+                if os.path.realpath(path) == os.path.realpath(other):
+                    raise InvalidValue(name, str(path), "a file of its own", "give every output another file name")
+            self.files[name] = output_file(path, name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.files
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and self.files and not self._written:
+            error.add_note(f"not written: {', '.join(map(str, self.files.values()))}")
+
+    def keep_apart_from(self, inputs: Mapping[str, str | os.PathLike[str]]) -> None:
+        """Refuse an output that is one of the inputs; see `whole_files.keep_apart`."""
+        from dpverdict.audit.trials.whole_files import keep_apart
+
+        keep_apart(self.files, inputs)
+
+    def write(self, **faces: Callable[[], str | bytes | None]) -> None:
+        """Make the contents of all files that were asked for, then write them together.
+
+        Args:
+            faces: the content of each, by the name of its option; one that gives None has nothing to say, which is
+                told on standard error.
+        """
+        from dpverdict.audit.trials.whole_files import write_together
+
+        made = {name: faces[name]() for name in self.files}
+        write_together({self.files[name]: content for name, content in made.items() if content is not None})
+        self._written = True
+        for name, content in made.items():
+            if content is None:
+                say(f"note: {self.files[name]} was not written: there is no {name}")
+
+
+def say(message: str) -> None:
+    """One line on standard error: control characters as escapes, and what it cannot encode too."""
+    line = printable(" ".join(message.split()), getattr(sys.stderr, "encoding", None) or "utf-8")
+    print(line, file=sys.stderr)
 
 
 @contextmanager
@@ -56,10 +165,36 @@ def progress_bar() -> Generator[Callable[[str, int, int], None] | None]:
 
 
 @contextmanager
-def reader_may_leave() -> Generator[None]:
-    """Let the reader of a pipe close it early, as ``| head`` does: the exit code still tells the verdict."""
+def printing() -> Generator[None]:
+    """Print the result: a reader of a pipe may close it early, as ``| head`` does, and the exit code tells the verdict.
+
+    Raises:
+        OSError: standard output cannot be written to, for another reason.
+    """
     try:
         yield
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # rich turns the first into the second
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        leave_standard_output()
+    except OSError as error:
+        leave_standard_output()
+        raise OSError(error.errno, error.strerror, "standard output") from None
+
+
+def leave_standard_output() -> None:
+    """What is still to be written goes nowhere, so that the end of the program has nothing to fail at."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def open_standard_streams() -> None:
+    """Let a standard stream that is closed go nowhere: a file opened later must not take its place."""
+    for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(descriptor, mode, closefd=False))

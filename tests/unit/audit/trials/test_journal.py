@@ -1,6 +1,5 @@
 """A file is written whole or not at all; of a journal only whole entries are read."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from dpverdict.audit.trials.engines import (
     ThisProcess,
     running_on,
 )
-from dpverdict.audit.trials.journal import Journal, current_journal, hold, journalled_in, write_atomically
+from dpverdict.audit.trials.journal import Journal, current_journal, journalled_in
 from dpverdict.audit.trials.run import Sampler
 from dpverdict.errors import InvalidValue
 
@@ -69,30 +68,6 @@ def test_a_temporary_file_is_not_an_entry(tmp_path: Path) -> None:
     assert journal.read("b") is None
 
 
-def test_a_written_file_keeps_its_permissions_and_its_link(tmp_path: Path) -> None:
-    target, link = tmp_path / "target", tmp_path / "link"
-    target.write_text("old")
-    target.chmod(0o640)
-    link.symlink_to(target)
-    write_atomically(link, "new")
-    assert link.is_symlink()
-    assert (target.read_text(), target.stat().st_mode & 0o777) == ("new", 0o640)
-
-
-def test_what_is_not_a_file_is_not_replaced(tmp_path: Path) -> None:
-    write_atomically(os.devnull, "gone")
-    assert not Path(os.devnull).is_file()
-    with pytest.raises(IsADirectoryError, match="give the path of a file"):
-        write_atomically(tmp_path, "text")
-    with pytest.raises(FileNotFoundError):
-        write_atomically(tmp_path / "missing" / "report", "text")
-
-
-def test_half_of_a_surrogate_pair_is_written_as_an_escape(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "text", "a\udc80")
-    assert (tmp_path / "text").read_text() == "a\\udc80"
-
-
 def test_an_entry_that_another_run_removed_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     journal.store("a", np.arange(3.0))
@@ -119,10 +94,3 @@ def test_the_journal_is_that_of_the_innermost_block(tmp_path: Path) -> None:
             assert current_journal() is None
         assert current_journal() is outer
     assert current_journal() is None
-
-
-def test_a_file_is_held_by_one_at_a_time(tmp_path: Path) -> None:
-    with (tmp_path / "lock").open("w") as first, (tmp_path / "lock").open("w") as second:
-        hold(first)
-        with pytest.raises(BlockingIOError):
-            hold(second)

@@ -6,15 +6,13 @@ from pathlib import Path
 import pytest
 
 from dpverdict.audit.trials.words import (
-    bounds,
     load_callable,
     names_a_callable,
-    output_file,
     probability,
     source_files,
-    whole_number,
 )
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.text import whole_number
 
 
 @pytest.fixture
@@ -66,18 +64,3 @@ def test_whole_numbers_and_probabilities_may_have_an_exponent() -> None:
     for bad in ("0", "1", "-0.1", "nan", "1e-400", "x"):
         with pytest.raises(InvalidValue, match="error_probability"):
             probability(bad, "error_probability")
-
-
-def test_bounds_come_from_the_line_or_from_a_file(folder: Path) -> None:
-    (folder / "bounds.txt").write_text("1 2\n0.5\n")
-    assert bounds("@bounds.txt") == bounds("1,2, 0.5") == ("1", "2", "0.5")
-    for bad in ("@gone.txt", "", "@words_of_a_user.py:", ","):
-        with pytest.raises(InvalidValue, match="bounds"):
-            bounds(bad)
-
-
-def test_an_output_is_a_file_in_a_folder_that_exists(folder: Path) -> None:
-    assert output_file(folder / "out.json", "json") == folder / "out.json"
-    for bad in (folder, folder / "missing" / "out.json"):
-        with pytest.raises(InvalidValue, match="json"):
-            output_file(bad, "json")
