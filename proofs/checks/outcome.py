@@ -87,6 +87,21 @@ def decide(findings: Iterable[Finding]) -> bool | None:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FaultFinding:
+    """What the check said of one planted fault.
+
+    Attributes:
+        condition, text: the condition that the fault must break, and what was changed, in words.
+        missed: why the fault was not found; empty when the check refuted its condition.
+    """
+
+    condition: str
+    text: str
+    missed: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """The outcome of a statement's check, as the ledger shows it.
 
@@ -105,6 +120,8 @@ class Outcome:
         findings: the conditions of the statement as printed.
         caveat_findings: those of the reading that the caveat excludes; one of them fails.
         corrected_findings: those of the corrected one.
+        faults: the planted faults, each run, and whether its own condition broke.
+        unguarded: the conditions, in any of the readings, under which no fault is planted.
         source_sha256: hash of the source of the check and of everything of this project that it calls.
         location: file and line of the check.
         note: why it is undecided, or why a weaker method than the best was used; empty otherwise.
@@ -127,14 +144,24 @@ class Outcome:
     findings: tuple[Finding, ...]
     caveat_findings: tuple[Finding, ...]
     corrected_findings: tuple[Finding, ...]
+    faults: tuple[FaultFinding, ...]
+    unguarded: tuple[str, ...]
     source_sha256: str
     location: str
     note: str
 
     @property
     def as_expected(self) -> bool:
-        """Whether the standing is the recorded one."""
-        return self.standing is self.expected
+        """Whether the standing is the recorded one, and the check is one that can fail."""
+        return self.standing is self.expected and not self.defects
+
+    @property
+    def defects(self) -> tuple[str, ...]:
+        """Why the check shows nothing: faults that it does not find, conditions that no fault guards."""
+        return (
+            *(f"missed the planted fault {f.text!r} of {f.condition!r}: {f.missed}" for f in self.faults if f.missed),
+            *(f"no fault is planted under the condition {name!r}" for name in self.unguarded),
+        )
 
     @property
     def anchor(self) -> str:

@@ -4,9 +4,6 @@ A paper is a room beside ``checks`` and ``ledger``: its key is the name of the f
 ``__init__``, and its statements are those that the files of the room register. The order is that of the tree: papers by
 name, this project's own results last; in a paper files by name, where numbers count as numbers and appendices come
 after the sections; in a file the lines. So a paper is added by adding a folder.
-
-For every statement it can also be asked whether each of its conditions is guarded: whether a fault is planted under it,
-and whether the check is seen to find that fault.
 """
 
 from __future__ import annotations
@@ -21,8 +18,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from dpverdict.errors import InvalidValue
-from dpverdict.proofs.checks.outcome import Finding, Outcome
-from dpverdict.proofs.checks.statement import RESULTS, STATEMENTS, Plant, Statement
+from dpverdict.proofs.checks.outcome import Outcome
+from dpverdict.proofs.checks.statement import RESULTS, STATEMENTS, Statement
 
 _PROOFS = __name__.rpartition(".checks.")[0]
 _TOOLS = frozenset({"checks", "ledger"})
@@ -182,28 +179,3 @@ def registered(paper: str, number: str) -> Statement:
 def _normal(number: str) -> str:
     words = number.strip().lower().split()
     return "".join(_LONG.get(word, word) for word in words)
-
-
-def planted_findings(statement: Statement) -> tuple[tuple[Plant, tuple[Finding, ...]], ...]:
-    """What the check says of every planted fault."""
-    return tuple((fault, statement.findings(fault.claim)) for fault in statement.planted)
-
-
-def missed(findings: tuple[tuple[Plant, tuple[Finding, ...]], ...]) -> tuple[str, ...]:
-    """The planted faults that do not break the condition they are registered under.
-
-    A fault may break other conditions as well; only its own counts. So a condition that is dropped from a check, or
-    that no longer decides anything, leaves its fault unrefuted.
-    """
-    return tuple(
-        f"{fault.condition}: {fault.text}"
-        for fault, found in findings
-        if not any(finding.name == fault.condition and finding.holds is False for finding in found)
-    )
-
-
-def unguarded(statement: Statement, outcome: Outcome) -> tuple[str, ...]:
-    """The conditions of a statement, in any of its readings, under which no fault is planted."""
-    findings = (*outcome.findings, *outcome.caveat_findings, *outcome.corrected_findings)
-    guarded = {fault.condition for fault in statement.planted}
-    return tuple(name for name in dict.fromkeys(finding.name for finding in findings) if name not in guarded)

@@ -14,8 +14,8 @@ A check is a function of a claim, the statement's constants and formulas, and yi
         yield identity("variance", vz + ve, variance(d, mu))
 
 The same code then decides the claim as printed, the corrected claim, the reading that a caveat excludes, and the
-planted faults. A condition without a planted fault that breaks it is a defect, and a test looks for it: so a check
-cannot pass for want of looking, and no condition can be dropped unnoticed.
+planted faults, every time. A fault that does not break its own condition, or a condition without a fault, makes the
+statement undecided: so a check cannot pass for want of looking, and no condition can be dropped unnoticed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,22 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
 from dpverdict.errors import DpverdictError, InvalidValue
-from dpverdict.proofs.checks.outcome import Finding, Findings, Method, Outcome, Standing, StatementKind, decide
+from dpverdict.proofs.checks.outcome import (
+    FaultFinding,
+    Finding,
+    Findings,
+    Method,
+    Outcome,
+    Standing,
+    StatementKind,
+    decide,
+)
 from dpverdict.proofs.checks.source_hash import source_sha256
 
 Formula: TypeAlias = Callable[..., Any]
@@ -114,7 +123,7 @@ class Statement:
 
         HOLDS: the printed claim holds and there is no caveat. HOLDS_WITH_CAVEAT: it holds, and the reading that the
         caveat excludes is refuted. FAILS_AS_PRINTED: it is refuted, and the corrected claim holds. UNDECIDED: anything
-        else, with the reason in the note.
+        else, with the reason in the note; also where the check misses a planted fault, or a condition has none.
         """
         try:
             printed = self.findings(self.printed)
@@ -124,6 +133,21 @@ class Statement:
             return self._outcome(Standing.UNDECIDED, (), (), (), f"the check gave up: {error}")
         standing, reason = self._standing(printed, excluded, corrected)
         return self._outcome(standing, printed, excluded, corrected, reason)
+
+    def _run(self, fault: Plant) -> FaultFinding:
+        """Whether the check refutes the condition that the fault is planted under; breaking others does not count."""
+        found: list[bool | None] = []
+        try:
+            for finding in self.check(fault.claim):
+                if finding.name == fault.condition:
+                    found.append(finding.holds)
+                    if finding.holds is False:
+                        return FaultFinding(condition=fault.condition, text=fault.text, missed="")
+        except (DpverdictError, ArithmeticError) as error:
+            missed = f"the check gave up: {error}"
+        else:
+            missed = "it holds" if found and all(found) else "it is undecided" if found else "no condition of this name"
+        return FaultFinding(condition=fault.condition, text=fault.text, missed=missed)
 
     def _standing(
         self, printed: Sequence[Finding], excluded: Sequence[Finding], corrected: Sequence[Finding]
@@ -149,10 +173,12 @@ class Statement:
         corrected: tuple[Finding, ...],
         reason: str,
     ) -> Outcome:
+        guarded = {fault.condition for fault in self.planted}
+        names = dict.fromkeys(finding.name for finding in (*printed, *excluded, *corrected))
         good = corrected if standing is Standing.FAILS_AS_PRINTED else printed
         methods = sorted({f.method for f in (*printed, *corrected)}, key=list(Method).index)
         broken = [f for f in (*printed, *excluded) if f.holds is False]
-        return Outcome(
+        outcome = Outcome(
             paper=self.paper,
             number=self.number,
             label=self.label,
@@ -170,10 +196,16 @@ class Statement:
             findings=printed,
             caveat_findings=excluded,
             corrected_findings=corrected,
+            faults=tuple(self._run(fault) for fault in self.planted),
+            unguarded=tuple(name for name in names if name not in guarded),
             source_sha256=self.source_sha256,
             location=self.location,
             note=reason or self.note,
         )
+        if not outcome.defects:
+            return outcome
+        words = "; ".join((*([reason] if reason else []), *outcome.defects))
+        return replace(outcome, standing=Standing.UNDECIDED, note=words)
 
 
 def statement(

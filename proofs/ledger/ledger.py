@@ -39,12 +39,12 @@ class Ledger:
 
     @property
     def changed(self) -> tuple[Entry, ...]:
-        """The entries whose standing is not the recorded one."""
+        """The entries whose standing is not the recorded one, or whose check cannot fail."""
         return tuple(entry for entry in self.entries if not entry.outcome.as_expected)
 
     @property
     def exit_code(self) -> int:
-        """0 if every standing is the recorded one, 1 otherwise."""
+        """0 if every standing is the recorded one and every planted fault was found, 1 otherwise."""
         return 1 if self.changed else 0
 
     @property
@@ -57,11 +57,17 @@ class Ledger:
         return tuple(entry for entry in self.entries if entry.statement.paper == paper)
 
     def summary(self) -> str:
-        """One line: how many statements stand where, and whether anything changed."""
+        """One line: how many statements stand where, whether anything changed, and how many faults were found."""
         counts = Counter(entry.outcome.standing for entry in self.entries)
         parts = [f"{counts[kind]} {WORDS[kind][counts[kind] == 1]}" for kind in Standing if counts[kind]]
         verdict = f"{len(self.changed)} CHANGED" if self.changed else "every outcome as recorded"
-        return f"{len(self.entries)} statement{'s'[: len(self.entries) != 1]}: {', '.join(parts)}; {verdict}"
+        faults = [fault for entry in self.entries for fault in entry.outcome.faults]
+        found = sum(not fault.missed for fault in faults)
+        share = f"all {found}" if found == len(faults) else f"ONLY {found} of {len(faults)}"
+        return (
+            f"{len(self.entries)} statement{'s'[: len(self.entries) != 1]}: {', '.join(parts)}; {verdict}; "
+            f"{share} planted faults found"
+        )
 
 
 WORDS = {
@@ -165,7 +171,11 @@ def _row(entry: Entry) -> dict[str, Any]:  # Any: the values of a JSON object
         "note": outcome.note,
         "findings": _findings(outcome.findings),
         "corrected_findings": _findings(outcome.corrected_findings),
-        "planted": [{"condition": fault.condition, "text": fault.text} for fault in entry.statement.planted],
+        "planted": [
+            {"condition": fault.condition, "text": fault.text, "found": not fault.missed, "missed": fault.missed}
+            for fault in outcome.faults
+        ],
+        "defects": list(outcome.defects),
         "anchor": outcome.anchor,
         "location": outcome.location,
         "source_sha256": outcome.source_sha256,

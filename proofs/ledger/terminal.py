@@ -85,9 +85,11 @@ def _print_explanation(entry: Entry) -> None:
     ):
         _print_findings(console, words, findings)
     console.print(Text("planted      (faults that the same check must find)"))
-    for fault in statement.planted:
-        found = [f for f in statement.findings(fault.claim) if f.name == fault.condition and f.holds is False]
-        console.print(Text(f"  {'refuted' if found else 'MISSED'}: {fault.text} [{fault.condition}]"))
+    for fault in outcome.faults:
+        mark = f"MISSED ({fault.missed})" if fault.missed else "refuted"
+        console.print(Text(f"  {mark}: {fault.text} [{fault.condition}]", style="bold red" if fault.missed else ""))
+    for name in outcome.unguarded:
+        console.print(Text(f"  NONE PLANTED [{name}]", style="bold red"))
     for assumption in outcome.assumptions or ("nothing beyond the definitions",):
         console.print(Text(f"assumed      {assumption}"))
     console.print(Text(f"code         {outcome.location}, sha256 {outcome.source_sha256[:16]}, {entry.seconds:.2f} s"))

@@ -11,7 +11,7 @@ import pytest
 
 from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.outcome import Findings, Outcome, Standing, StatementKind
-from dpverdict.proofs.checks.registry import missed, planted_findings, statements, unguarded
+from dpverdict.proofs.checks.registry import statements
 from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Statement, statement
 from dpverdict.proofs.lebeda2024.notation import d
 
@@ -25,14 +25,10 @@ def outcome_of(number: int) -> Outcome:
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_every_planted_fault_is_refuted_and_no_condition_can_be_dropped(number: int) -> None:
-    found = FOUND[number]
-    findings = planted_findings(found)
-    assert missed(findings) == ()
-    assert unguarded(found, outcome_of(number)) == ()
-    for condition in {fault.condition for fault in found.planted}:
-        without = tuple((fault, tuple(f for f in seen if f.name != condition)) for fault, seen in findings)
-        assert missed(without), f"the condition {condition!r} could be removed unnoticed"
+def test_every_planted_fault_is_refuted_and_every_condition_has_one(number: int) -> None:
+    outcome = outcome_of(number)
+    assert outcome.defects == ()
+    assert len(outcome.faults) == len(FOUND[number].planted)
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -66,30 +62,72 @@ def double(paper: str, factor: int, planted: tuple[Plant, ...]) -> Statement:
     )
     def check(claim: int) -> Findings:
         yield identity("sum", d + d, (claim if factor else 2) * d)
-        yield identity("square", (d + d) ** 2, 4 * d**2)
+        yield identity("square", (d + d) ** 2, (claim if factor == 1 else 2) ** 2 * d**2)
 
     return check
 
 
-def test_a_check_that_ignores_its_claim_is_noticed(scratch: str) -> None:
-    honest = double(scratch, 1, (Plant("sum", "3 d", 3),))
-    assert missed(planted_findings(honest)) == ()
+GUARDS = (Plant("sum", "3 d", 3), Plant("square", "3 d", 3))
+
+
+def only_note(found: Statement) -> str:
+    """The note of an outcome that defects alone make undecided."""
+    outcome = found.verify()
+    assert outcome.standing is Standing.UNDECIDED
+    assert not outcome.as_expected
+    assert outcome.note == "; ".join(outcome.defects)
+    return outcome.note
+
+
+def test_a_check_that_ignores_its_claim_is_undecided(scratch: str) -> None:
+    assert double(scratch, 1, GUARDS).verify().standing is Standing.HOLDS
     STATEMENTS.pop(scratch)
-    deaf = double(scratch, 0, (Plant("sum", "3 d", 3),))
-    assert deaf.verify().standing is Standing.HOLDS
-    assert missed(planted_findings(deaf)) == ("sum: 3 d",)
+    words = only_note(double(scratch, 0, GUARDS))
+    assert words.startswith("missed the planted fault '3 d' of 'sum': it holds")
 
 
 def test_a_condition_without_a_planted_fault_is_noticed(scratch: str) -> None:
-    half = double(scratch, 1, (Plant("sum", "3 d", 3),))
-    assert unguarded(half, half.verify()) == ("square",)
+    assert only_note(double(scratch, 1, GUARDS[:1])) == "no fault is planted under the condition 'square'"
 
 
 def test_a_fault_that_is_none_is_noticed(scratch: str) -> None:
-    assert missed(planted_findings(double(scratch, 1, (Plant("sum", "no fault", 2),)))) == ("sum: no fault",)
+    found = double(scratch, 1, (*GUARDS, Plant("sum", "no fault", 2)))
+    assert only_note(found) == "missed the planted fault 'no fault' of 'sum': it holds"
+
+
+def test_a_misspelt_condition_is_noticed(scratch: str) -> None:
+    found = double(scratch, 1, (Plant("sun", "3 d", 3), GUARDS[1]))
+    words = only_note(found)
+    assert "missed the planted fault '3 d' of 'sun': no condition of this name" in words
+    assert "no fault is planted under the condition 'sum'" in words
+
+
+def test_a_fault_that_breaks_another_condition_only_is_missed(scratch: str) -> None:
+    found = double(scratch, 2, GUARDS)  # the square is not of the claim
+    assert only_note(found) == "missed the planted fault '3 d' of 'square': it holds"
+
+
+def test_a_fault_at_which_the_check_gives_up_is_missed(scratch: str) -> None:
+    honest = double(scratch, 1, (*GUARDS, Plant("sum", "no number", 0)))
+
+    def partial(claim: int) -> Findings:
+        assert 1 / claim > 0
+        yield from honest.check(claim)
+
+    assert "the check gave up" in only_note(dataclasses.replace(honest, check=partial))
+
+
+@pytest.mark.parametrize("dropped", ["sum", "square"])
+def test_no_condition_can_be_dropped_unnoticed(scratch: str, dropped: str) -> None:
+    honest = double(scratch, 1, GUARDS)
+
+    def shorter(claim: int) -> Findings:
+        return (finding for finding in honest.check(claim) if finding.name != dropped)
+
+    assert f"the planted fault '3 d' of {dropped!r}" in only_note(dataclasses.replace(honest, check=shorter))
 
 
 def test_a_changed_outcome_is_noticed(scratch: str) -> None:
-    found = dataclasses.replace(double(scratch, 1, (Plant("sum", "3 d", 3),)), printed=3)
+    found = dataclasses.replace(double(scratch, 1, GUARDS), printed=3, corrected=None)
     assert found.verify().standing is Standing.FAILS_AS_PRINTED
     assert not found.verify().as_expected

@@ -11,7 +11,7 @@ import pytest
 from dpverdict.cli.application import main
 from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.registry import matching
-from dpverdict.proofs.checks.statement import STATEMENTS
+from dpverdict.proofs.checks.statement import STATEMENTS, Plant
 
 SCHEMA = json.loads(
     resources.files("dpverdict.proofs.ledger").joinpath("ledger.schema.json").read_text(encoding="utf-8")
@@ -63,6 +63,36 @@ def test_a_changed_outcome_exits_with_1(monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setitem(STATEMENTS["lebeda2024"], "lem3.1", wrong)
     assert main(["prove", "lebeda2024", "--statement", "lem3.1"]) == 1
     assert "CHANGED: lebeda2024 lem3.1 fails as printed, recorded: holds" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("explained", [[], ["--explain"]])
+def test_a_check_that_cannot_fail_exits_with_1_and_every_face_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, explained: list[str]
+) -> None:
+    (found,) = matching("lebeda2024", "lem3.1")
+    deaf = dataclasses.replace(found, planted=(*found.planted, Plant("sum", "no fault at all", found.printed)))
+    monkeypatch.setitem(STATEMENTS["lebeda2024"], "lem3.1", deaf)
+    files = tmp_path / "ledger.json", tmp_path / "ledger.html"
+    asked = ["prove", "lebeda2024", "--statement", "lem3.1", "--json", str(files[0]), "--report", str(files[1])]
+    assert main([*asked, *explained]) == 1
+    out = capsys.readouterr().out
+    assert "1 undecided; 1 CHANGED; ONLY" in out
+    assert "missed the planted fault 'no fault at all'" in out
+    made = json.loads(files[0].read_text(encoding="utf-8"))
+    jsonschema.validate(made, SCHEMA)
+    assert made["as_expected"] is False
+    assert made["statements"][0]["planted"][-1]["found"] is False
+    assert "no condition of this name" in made["statements"][0]["defects"][0]
+    page = files[1].read_text(encoding="utf-8")
+    assert "Some outcomes changed" in page
+    assert "missed the planted fault &#39;no fault at all&#39;" in page
+
+
+def test_a_defect_fails_the_run_even_where_undecided_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    (found,) = matching("lebeda2024", "lem3.1")
+    deaf = dataclasses.replace(found, expected=Standing.UNDECIDED, planted=(Plant("sum", "none", found.printed),))
+    monkeypatch.setitem(STATEMENTS["lebeda2024"], "lem3.1", deaf)
+    assert main(["prove", "lebeda2024", "--statement", "lem3.1"]) == 1
 
 
 def test_the_json_file_and_the_page_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
