@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import hashlib
@@ -27,12 +28,47 @@ def source_sha256(*roots: object) -> str:
     return digest.hexdigest()
 
 
-@functools.cache  # many statements reach the same code, and to cut it out of its file takes milliseconds
 def _source(item: FunctionType | type) -> str:
-    """The source; of a lambda, the lines it stands on, which `inspect` cuts differently from version to version."""
-    if not isinstance(item, FunctionType) or item.__name__ != "<lambda>":
-        return inspect.getsource(item)
-    code = item.__code__
-    last = max((end for _, end, _, _ in code.co_positions() if end is not None), default=code.co_firstlineno)
-    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 : last]
-    return "".join(lines)
+    """The source, decorators included; of a lambda, the lines it stands on.
+
+    Raises:
+        OSError: there is none.
+    """
+    if isinstance(item, type):
+        lines, classes, _ = _parsed(inspect.getsourcefile(item) or "")
+        first, last = classes.get(item.__qualname__, (0, 0))
+    else:
+        first = item.__code__.co_firstlineno
+        lines, _, functions = _parsed(item.__code__.co_filename)
+        ends = (end for _, end, _, _ in item.__code__.co_positions() if end is not None)
+        last = functions.get(first) or max(ends, default=first)
+    if not 0 < first <= last <= len(lines):
+        raise OSError(f"no source of {item.__qualname__}")
+    return "".join(lines[first - 1 : last])
+
+
+@functools.cache
+def _parsed(file: str) -> tuple[list[str], dict[str, tuple[int, int]], dict[int, int]]:
+    """The lines of a file, the first and the last line of each class by name, and the last of each function by its
+    first, decorators included: `inspect` reads the whole file anew for every one of them.
+    """
+    lines = linecache.getlines(file)
+    classes: dict[str, tuple[int, int]] = {}
+    functions: dict[int, int] = {}
+
+    def walk(node: ast.AST, prefix: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            inside = prefix
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                first = min((one.lineno for one in child.decorator_list), default=child.lineno)
+                last = child.end_lineno or child.lineno
+                if isinstance(child, ast.ClassDef):
+                    classes[prefix + child.name] = first, last
+                    inside = f"{prefix}{child.name}."
+                else:
+                    functions[first] = last
+                    inside = f"{prefix}{child.name}.<locals>."
+            walk(child, inside)
+
+    walk(ast.parse("".join(lines)), "")
+    return lines, classes, functions

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dpverdict.proofs.checks import statement as source_hash
+from dpverdict.proofs.checks import source_hash
 from dpverdict.proofs.checks.registry import statements
 
 PAGE = Path(__file__).parents[2] / "docs" / "ledger.md"

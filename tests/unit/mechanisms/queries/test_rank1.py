@@ -269,7 +269,7 @@ def test_the_space_speaks_of_its_own_noise_alone() -> None:
         space.maximise(SharedNoise(dim=3, independent_scale=1.0))
     with pytest.raises(InvalidValue, match="exact maximiser"):
         space.dominating_pair(RandomDirectionNoise(dim=3, scale=1.0), np.ones(3) / 2, np.zeros(3))
-    with pytest.raises(InvalidValue, match="a shift of 0 costs nothing"):
+    with pytest.raises(InvalidValue, match="a move of 0 costs nothing"):
         RandomDirectionPair(dim=3, scale=Fraction(1), squared_length=Fraction(0))
 
 
