@@ -1,24 +1,16 @@
-"""Standard deviations of the Gaussian mechanism, rounded up, so that the floats keep what the formulas promise.
+"""Scales of Gaussian and Laplace noise, rounded up, so that the floats keep what the formulas promise.
 
-Epsilon, delta and mu are taken at their exact values. A sensitivity is the l2-sensitivity of the statistic: a number,
-or a `Real` such as sqrt(d), taken exactly too.
-
-Scales of the Laplace mechanism from the l1 or the l2 sensitivity, rounded up, so that the floats keep the promise.
-
-Epsilon, delta and sensitivities are taken at their exact values; a sensitivity may be a `Real` such as sqrt(d).
-
+Epsilon, delta and mu are taken at their exact values, and so are sensitivities, which may be a `Real` such as sqrt(d).
 Notation: D1, D2 = the l1 and l2 sensitivities of the statistic; l = scale; ln = natural logarithm.
 
-The standard deviations of Algorithm 1 and its relatives: the formulas, and their rounding away from danger.
-
-For the embedding constant C, with B = d + C^2 (Lebeda 2024, Lemma 3.3 and section 3.1):
+The Gaussian mechanism is calibrated by its l2 sensitivity, the Laplace mechanism by either. Of Algorithm 1 and its
+relatives, with the embedding constant C and B = d + C^2 (Lebeda 2024, Lemma 3.3 and section 3.1):
 
     independent noise  vz = B / (4 mu^2),      shared noise  ve = B / (4 C^2 mu^2),      count  n + 2 eta.
 
 The pair is mu-GDP iff d/(4 vz) + 1/(4 ve) <= mu^2. Rounding each scale up keeps that inequality, so the floats returned
-here never promise more than they hold.
-
-How much error any additive noise must have to be (epsilon, delta)-DP: a sanity gate that needs no noise law.
+here never promise more than they hold. `universal_error_bound` is how much error any additive noise must have to be
+(epsilon, delta)-DP: a sanity gate that needs no noise law.
 """
 
 from __future__ import annotations
@@ -34,10 +26,9 @@ from dpverdict.checks import check_dim, check_positive
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, ZeroConcentratedDP
 from dpverdict.mechanisms.core.noise import Number
-from dpverdict.numerics import gaussian_floats as gaussian_profile
 from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.gaussian import BallNormal
-from dpverdict.numerics.gaussian_floats import Pair
+from dpverdict.numerics.gaussian_floats import LARGEST_MU, SMALLEST_MU, Pair, log_delta_floats
 from dpverdict.numerics.roots import _sized, float_above, float_below, least_float, rounded_up
 
 _KIND = BallNormal()
@@ -143,10 +134,10 @@ def _largest_mu(epsilon: Fraction, delta: Fraction) -> float:
     A grid of logarithms is refined around the crossing; it works on log delta_G, which does not underflow.
     """
     at, goal = np.asarray(float(epsilon)), float(refine(lambda: ball(delta).log()))
-    low, high = math.log(gaussian_profile.SMALLEST_MU), math.log(gaussian_profile.LARGEST_MU)
+    low, high = math.log(SMALLEST_MU), math.log(LARGEST_MU)
     while high - low > 1e-14 * max(1.0, abs(low)):
         grid = np.linspace(low, high, 400)
-        below = gaussian_profile.log_delta_floats(at, Pair.of(np.exp(grid))) <= goal
+        below = log_delta_floats(at, Pair.of(np.exp(grid))) <= goal
         k = int(np.count_nonzero(np.cumprod(below)))
         low, high = float(grid[max(k - 1, 0)]), float(grid[min(k, 399)])
     return math.exp(low)

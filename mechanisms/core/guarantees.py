@@ -1,15 +1,14 @@
-"""The privacy profile and the trade-off function that each guarantee implies, as float64 bounds.
-
-Every function named ``..._upper`` returns numbers that are at least the exact value at the exact arguments, every one
-named ``..._lower`` numbers that are at most it: results are moved outward by a bound on the rounding errors made.
-
-Notation: e, d are the epsilon and delta of the guarantee, m = order - 1 > 0, u = 2^-53.
-
-The guarantees a mechanism can claim, with the curves each of them implies.
+"""The guarantees a mechanism can claim, with the curves each of them implies.
 
 A guarantee holds for every pair of neighbours in both orders, (P, Q) and (Q, P). Its parameters are exact rationals:
 ``GaussianDP("0.1")`` is one tenth, ``GaussianDP(0.1)`` the float nearest to it. `parse_guarantee` reads back exactly
 what ``describe()`` writes.
+
+The privacy profiles and trade-off functions are float64 bounds. Every function named ``..._upper`` returns numbers that
+are at least the exact value at the exact arguments, every one named ``..._lower`` numbers that are at most it: results
+are moved outward by a bound on the rounding errors made.
+
+Notation: e, d are the epsilon and delta of the guarantee, m = order - 1 > 0, u = 2^-53.
 """
 
 from __future__ import annotations
@@ -24,9 +23,17 @@ import numpy as np
 
 from dpverdict.balls import Exact, exactly
 from dpverdict.errors import InvalidValue
-from dpverdict.numerics import gaussian_floats as gaussian_profile
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.gaussian_floats import Pair, two_sum
+from dpverdict.numerics.gaussian_floats import (
+    LARGEST_MU,
+    RELATIVE_ERROR,
+    SMALLEST_MU,
+    Pair,
+    beta_floats,
+    delta_floats,
+    power_floats,
+    two_sum,
+)
 from dpverdict.numerics.roots import float_above, float_below
 from dpverdict.numerics.text import exact_text
 
@@ -54,10 +61,10 @@ def reflected_upper(epsilon: Array, delta_at_size: Array) -> Array:
 
 def _mu_above(mu: Fraction) -> Pair | None:
     """mu, or slightly more, within the range of the float64 formulas; None above it."""
-    if mu > gaussian_profile.LARGEST_MU:
+    if mu > LARGEST_MU:
         return None
-    if mu < gaussian_profile.SMALLEST_MU:
-        return Pair.of(np.asarray(gaussian_profile.SMALLEST_MU))
+    if mu < SMALLEST_MU:
+        return Pair.of(np.asarray(SMALLEST_MU))
     return Pair.nearest(mu)
 
 
@@ -68,7 +75,7 @@ def gaussian_upper(epsilon: Array, mu: Fraction) -> Array:
     pair = _mu_above(mu)
     if pair is None:
         return np.ones_like(epsilon)
-    return _up(gaussian_profile.delta_floats(epsilon, pair), gaussian_profile.RELATIVE_ERROR)
+    return _up(delta_floats(epsilon, pair), RELATIVE_ERROR)
 
 
 def gaussian_beta_lower(alpha: Array, mu: Fraction) -> Array:
@@ -78,9 +85,9 @@ def gaussian_beta_lower(alpha: Array, mu: Fraction) -> Array:
     pair = _mu_above(mu)
     if pair is None:
         return np.where(alpha == 0, 1.0, 0.0)
-    pad = gaussian_profile.RELATIVE_ERROR
-    directly = gaussian_profile.beta_floats(alpha, pair) * (1 - pad) - _TINY
-    by_power = one_minus_lower(_up(gaussian_profile.power_floats(alpha, pair), pad))
+    pad = RELATIVE_ERROR
+    directly = beta_floats(alpha, pair) * (1 - pad) - _TINY
+    by_power = one_minus_lower(_up(power_floats(alpha, pair), pad))
     return np.where(alpha == 0, 1.0, np.maximum(np.maximum(directly, by_power), 0.0))
 
 

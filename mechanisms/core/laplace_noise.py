@@ -1,12 +1,11 @@
-"""Discrete Laplace noise on the integers, sampled exactly from random bits.
+"""Independent Laplace noise on every coordinate of a statistic: continuous, or discrete and sampled exactly.
 
-P(z) = (1 - p)/(1 + p) p^|z| with p = exp(-rate). It is the law of G - G' for two independent geometric variables,
-P(G = g) = (1 - p) p^g, and the base-B digits of G are independent, each geometric and cut off at B. A digit is drawn
-by inversion: it is the number of points of its distribution function at or below a uniform real number U, of which 64
-bits are read first. Where those do not decide (a probability of about 2^-52), further bits are read, and the comparison
-is made in ball arithmetic. So the law is the stated one exactly, whatever real number p is; no float is used.
-
-Independent Laplace noise on every coordinate of a statistic.
+The discrete law on the integers is P(z) = (1 - p)/(1 + p) p^|z| with p = exp(-rate). It is the law of G - G' for two
+independent geometric variables, P(G = g) = (1 - p) p^g, and the base-B digits of G are independent, each geometric and
+cut off at B. A digit is drawn by inversion: it is the number of points of its distribution function at or below a
+uniform real number U, of which 64 bits are read first. Where those do not decide (a probability of about 2^-52),
+further bits are read, and the comparison is made in ball arithmetic. So the law is the stated one exactly, whatever
+real number p is; no float is used.
 """
 
 from __future__ import annotations

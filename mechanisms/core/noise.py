@@ -1,4 +1,8 @@
-"""The squared GDP parameter of a difference, as a permutation-invariant quadratic form.
+"""Gaussian noise with structure: what is added to the statistic, and the squared GDP parameter of a difference.
+
+A covariance is described by the few standard deviations that generate it, so that sampling, the likelihood ratio and
+the exact squared GDP parameter all cost O(d); a d x d matrix is never formed. The standard deviations are float64 and
+are taken at their exact values everywhere: the number the sampler uses is the number that is certified.
 
 Fact (Lebeda 2024, used throughout). N(a, S) against N(b, S) with v = a - b is exactly mu-GDP apart with
 mu^2 = v^T S^-1 v. Where S treats all queries alike, and v = (x, t) holds the queries' difference x in R^d and the
@@ -8,12 +12,6 @@ count's difference t,
 
 so a record of any length costs O(1) once its two moments are known. The formulas are written once, over any field:
 `Fraction` for certificates, balls for irrational parameters, float64, SymPy symbols for proofs.
-
-Gaussian noise with structure: what is added to the statistic.
-
-A covariance is described by the few standard deviations that generate it, so that sampling, the likelihood ratio and
-the exact squared GDP parameter all cost O(d); a d x d matrix is never formed. The standard deviations are float64 and
-are taken at their exact values everywhere: the number the sampler uses is the number that is certified.
 """
 
 from __future__ import annotations

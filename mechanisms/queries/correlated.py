@@ -1,10 +1,9 @@
-"""The Gaussian mechanism with correlated noise: Algorithm 1 of Lebeda (2024).
+"""The Gaussian mechanism with correlated noise, Algorithm 1 of Lebeda (2024), and the embedding behind it.
 
-The (d+1)-dimensional embedding behind Algorithm 1, and the second sampler that goes through it.
-
-A record x becomes (2x - 1, C), so the sum of the embedded records is g = (2f - n 1, C n), of l2-sensitivity
-sqrt(d + C^2) (Lebeda 2024, Lemma 3.2). The standard Gaussian mechanism in R^(d+1) releases g + N(0, sigma^2 I) with
-sigma^2 = (d + C^2)/mu^2 (Lemma 3.3); the invertible linear map
+`CorrelatedGaussian` adds the correlated noise itself; `EmbeddedGaussian` is a second sampler of the same law, through d
++ 1 dimensions. A record x becomes (2x - 1, C), so the sum of the embedded records is g = (2f - n 1, C n), of
+l2-sensitivity sqrt(d + C^2) (Lebeda 2024, Lemma 3.2). The standard Gaussian mechanism in R^(d+1) releases g + N(0,
+sigma^2 I) with sigma^2 = (d + C^2)/mu^2 (Lemma 3.3); the invertible linear map
 
     h(f, n) = (2f - n 1, C n),      h^-1(g, m) = ((g + (m/C) 1)/2, m/C)
 

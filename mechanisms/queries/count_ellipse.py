@@ -1,17 +1,17 @@
-"""The Count ellipse of Joseph and Yu: Gaussian noise shaped for records with at most k ones.
+"""Counting queries on records with at most k ones: the least Gaussian noise for every d and k, with its proof.
 
-Quoted by Lebeda (2024, section 4.1) as JY24; formulas re-derived from one constraint p u + q w <= 1 with p = k^2/d,
-q = k (d - k)/d, u and w the precisions along the all-ones line and on its complement (Cauchy-Schwarz). With
-R = sqrt((d - 1) k (d - k)), the eigenvalues of the covariance are a1^2 = k (k + R)/d along the all-ones line and
-a2^2 = R (k + R)/(d (d - 1)) on its complement, and the variance of a query is h(d, k) = (k + R)^2/d^2.
+The Count ellipse of Joseph and Yu is noise shaped for such records, quoted by Lebeda (2024, section 4.1) as JY24;
+formulas re-derived from one constraint p u + q w <= 1 with p = k^2/d, q = k (d - k)/d, u and w the precisions along the
+all-ones line and on its complement (Cauchy-Schwarz). With R = sqrt((d - 1) k (d - k)), the eigenvalues of the
+covariance are a1^2 = k (k + R)/d along the all-ones line and a2^2 = R (k + R)/(d (d - 1)) on its complement, and the
+variance of a query is h(d, k) = (k + R)^2/d^2.
 
 The ellipse is private, and optimal, for every k up to `largest_optimal_k`; beyond it the formula is not private, and
-`ellipse_optimum` has the optimum. Both are released by `CountEllipse`, of `count_ellipse_mechanism`.
+`ellipse_optimum` has the optimum. `CountEllipse` releases with either, and with the count where it is free.
 
-The least Gaussian noise for d counting queries when a record has at most k ones, for every d and k, with its proof.
-
-Minimise tr(S)/d over covariances S with x^T S^-1 x <= 1 for every binary x with at most k ones (mu = 1, add/remove). By
-averaging over permutations, S = along on the line of 1 and across on its complement; a record with j ones then has
+The problem: minimise tr(S)/d over covariances S with x^T S^-1 x <= 1 for every binary x with at most k ones (mu = 1,
+add/remove). By averaging over permutations, S = along on the line of 1 and across on its complement; a record with j
+ones then has
 
     g(j) = u j^2/d + w j (d - j)/d,      u = 1/along,  w = 1/across,      g(j) <= 1 for j = 0..k.
 
@@ -23,8 +23,6 @@ A law on one or two layers closes the gap. This settles the range k > d/2 that L
 the Count ellipse of Joseph and Yu is the optimum for k <= khat(d), about (d + sqrt d)/2, and from there on OPT does not
 change, unless d = s^2 + 1 or d = s^2 - 1, where two layers are active. Every optimum is checked when it is made, in the
 field of rationals and one square root: private on every layer, and equal to the lower bound. Nothing is rounded.
-
-Counting queries on records with at most k ones: the least Gaussian noise, and the count where it is free.
 """
 
 from __future__ import annotations

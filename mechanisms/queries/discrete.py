@@ -1,14 +1,13 @@
-"""Exact samples of the discrete Gaussian N_Z(0, v), P(y) proportional to exp(-y^2/(2 v)) on the integers, v rational.
+"""The correlated mechanism in integers from beginning to end, with discrete Gaussian noise that is sampled exactly.
 
-Two samplers of the same law, neither of which rounds anything:
+The law is N_Z(0, v), P(y) proportional to exp(-y^2/(2 v)) on the integers, v rational. It has two samplers, neither of
+which rounds anything:
 
 * `discrete_gaussian` is the rejection sampler of Canonne, Kamath and Steinke (2020, Algorithms 1 to 3), one sample at a
   time, from any source of uniform integers, the operating system's for a release that counts;
 * `DiscreteGaussianTable` inverts the distribution function for many samples at once. A uniform number is drawn bit by
   bit until it lies certainly between two values of the function: 64 bits decide nearly always, and more are drawn when
   they do not. The values are enclosed by balls, so no sample is decided by a rounded number.
-
-The production form of the correlated mechanism: integers from beginning to end, sampled exactly.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""The sensitivity space of disjoint groups (Lebeda 2024, section 4).
+"""Queries in disjoint groups (Lebeda 2024, section 4): Algorithm 2, and less noise where only the queries are released.
 
-Correlated noise for disjoint groups: Algorithm 2 of Lebeda (2024).
-
-Disjoint groups under replacement, queries only: noise that is correlated between groups as well.
-
-For m groups of d queries and records of [0, 1]^(m x d) with at most one non-zero row, the covariance
+`GroupedGaussian` is Algorithm 2, correlated noise in each group by itself. `OptimalGroupedGaussian` correlates the
+noise between groups as well, under replacement. For m groups of d queries and records of [0, 1]^(m x d) with at most
+one non-zero row, the covariance
 
     S = ( d I + (I_m - 2/(m+1) J_m) x 11^T ) / mu^2        (x: Kronecker product, J_m: all ones)
 
@@ -16,8 +14,6 @@ contrasts of the groups and 2d/((m+1) mu^2) on the all-ones line: all positive, 
     noise_(j,i) = s (z_(j,i) - mean_i z_j) + a (y_j - mean y) + b mean y,       z, y independent standard normal,
 
 with s^2 = d/mu^2, a^2 = 2/mu^2 and b^2 = 2/((m+1) mu^2).
-
-Noise in three parts, inside groups, between them and common to all, and the worst replacement under it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Sensitivity spaces of real records under independent Laplace noise: a cube, an l1 ball and an l2 ball.
+"""The Laplace mechanism on sums, calibrated by the l1 sensitivity, by the l2 sensitivity, or by the exact curve.
 
-Three facts. (1) A log-concave law against itself moved further tells more, coordinate by coordinate, so enlarging any
+Its records are those of a cube, an l1 ball or an l2 ball. Three facts give their worst pairs under independent Laplace
+noise. (1) A log-concave law against itself moved further tells more, coordinate by coordinate, so enlarging any
 |a_j| of the shift vector a enlarges the loss. (2) Of all shift vectors with the same l1 norm, the one on a single
 coordinate dominates: a chain of moves, one coordinate at a time, has a trade-off function of at least the composition
 f(1 - g) of those of its links, and for moves of one log-concave law along one line, where half-lines are the best
 tests, this is an equality: F(F^-1(1 - alpha) - a - b). (3) Lap(1) moved by s is s-DP, hence s^2/2-zCDP.
-
-The Laplace mechanism on sums, calibrated by the l1 sensitivity, by the l2 sensitivity, or by the exact curve.
 """
 
 from __future__ import annotations

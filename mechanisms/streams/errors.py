@@ -4,21 +4,16 @@ A `CounterError` is an error in units of the noise. With Laplace noise the unit 
 sensitivity over epsilon. With Gaussian noise it is sigma^2, sigma the standard deviation that an l2 sensitivity of 1
 needs: 1/mu for mu-GDP, and what `analytic_scale` finds for (epsilon, delta)-DP.
 
-Notation: T = horizon, h = height of the tree.
-
-Pure against approximate DP for counting: the delta below which a Laplace tree beats a Gaussian factorisation.
-
 Pure DP costs the tree the same at every delta, and Gaussian noise grows without bound as delta falls; so there is one
 delta at which the two errors are equal, the crossover: the tree has the smaller error below it, the factorisation
-above. Everything here is enclosed by balls at any precision.
+above.
 
-Notation: T = horizon, L = error of the Laplace tree in units of 1/epsilon^2, G = error of the factorisation in units of
-sigma^2, sigma the standard deviation for an l2 sensitivity of 1; see `dpverdict.mechanisms.streams.errors`.
+The leading constants of tree counters: with Laplace noise the mean squared error is constant * log2(T)^3/epsilon^2 +
+O(log(T)^2), with Gaussian noise it is constant * sigma^2 log2(T)^2 + O(log T). Crossovers and constants are enclosed by
+balls to any precision.
 
-The leading constants of the error of tree counters, as numbers that balls enclose to any precision.
-
-With Laplace noise the mean squared error is constant * log2(T)^3/epsilon^2 + O(log(T)^2), with Gaussian noise it is
-constant * sigma^2 log2(T)^2 + O(log T), where sigma is the standard deviation for an l2 sensitivity of 1.
+Notation: T = horizon, h = height of the tree, L = error of the Laplace tree in units of 1/epsilon^2, G = error of the
+factorisation in units of sigma^2.
 
 Reference: Andersson, Pagh and Torkamani 2024, Theorem 3.7, Corollaries 4.9 and C.3 (arXiv:2408.07021v2).
 """

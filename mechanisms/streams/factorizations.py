@@ -1,4 +1,4 @@
-"""The binary tree, and Honaker's estimate from below: prefix sums from the sums over dyadic intervals.
+"""Prefix sums from the sums over dyadic intervals: the binary tree, Honaker's estimate from below, the smooth tree.
 
 The node e of level l is the interval of items (e - 1) 2^l + 1 .. e 2^l. The prefix sum up to t is the sum of one node
 for every one in the binary digits of t. The binary tree releases those nodes only. Honaker releases every node, and
@@ -8,11 +8,10 @@ replaces the value of a used node of level l by the best linear estimate from it
 
 whose variance is v_l times that of one node.
 
-The smooth binary mechanism: a binary tree in which only balanced leaves hold items.
-
-The leaves are the numbers of h bits of which h/2 are ones, s(1) < s(2) < ...; item i sits at leaf s(i). The items
-before leaf s(t + 1) are those up to t, and they are covered by the left siblings of the h/2 ones of s(t + 1): every
-output uses h/2 nodes, so all have the same variance.
+The smooth binary mechanism is a binary tree in which only balanced leaves hold items: the numbers of h bits of which
+h/2 are ones, s(1) < s(2) < ...; item i sits at leaf s(i). The items before leaf s(t + 1) are those up to t, and they
+are covered by the left siblings of the h/2 ones of s(t + 1): every output uses h/2 nodes, so all have the same
+variance.
 """
 
 from __future__ import annotations

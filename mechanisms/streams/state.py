@@ -1,4 +1,4 @@
-"""Where the noise of a stream comes from: a chain of keys that cannot be run backwards.
+"""What a stream keeps: its noise from a chain of keys that cannot be run backwards, its items, its state on disk.
 
 A block of random words is SHAKE-256 of a 32-byte key, which also gives the next key; the old key is then forgotten.
 Each noise value is handed out once, and forgotten too. So the noise to come follows from a few bytes, the same on every
@@ -11,12 +11,10 @@ use (hence the true counts at those earlier times, at most as many, whose noise 
 come, but no other past value: the items between those times stay behind the noise that they had. An older copy of the
 state gives away all noise since it was written. So the state is to be kept like the data, and old copies destroyed.
 
-The state of a stream on disk: written whole or not at all, read only if it is intact.
-
-A file is JSON: the format, the version of its schema, the state, and the SHA-256 of the state's canonical text. The
-checksum finds damage, not forgery. Integers are exact; floats are written in hexadecimal and read back bit by bit.
-
-The items a counter takes: bits, or real numbers in [0, 1].
+The file of a state is written whole or not at all, and read only if it is intact. It is JSON: the format, the version
+of its schema, the state, and the SHA-256 of the state's canonical text. The checksum finds damage, not forgery.
+Integers are exact; floats are written in hexadecimal and read back bit by bit. The items a counter takes are bits, or
+real numbers in [0, 1].
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Two long sums in the errors of counters, enclosed in a time that does not grow with their length.
+"""The square-root factorisation, prefix sums as the square of one Toeplitz matrix; and two long sums of its errors.
+
+L = R has the entries f_(i - j), i >= j, with f_j = binom(2j, j)/4^j, the coefficients of (1 - x)^(-1/2); its square has
+those of 1/(1 - x). With G_n = sum over j <= n of f_j^2, the column norm is G_(T-1) and row t has G_(t-1).
+
+Two sums are enclosed in a time that does not grow with their length:
 
     G_n = sum over j = 0..n of f_j^2,  f_j = binom(2j, j)/4^j        (the Landau constants)
     N_T = sum over i = 1..T of 1/(2 sin((2i - 1) pi/(4T + 2)))       (the nuclear norm of the prefix-sum matrix)
@@ -6,11 +11,6 @@
 The first terms are added up; the rest is the Euler-Maclaurin formula. Its remainder after p terms is at most the p-th
 term in absolute value wherever the 2p-th derivative of the summand has one sign: f_x^2 is completely monotone in x > 0,
 and all even derivatives of the cosecant are positive on (0, pi).
-
-The square-root factorisation: prefix sums as the square of one Toeplitz matrix.
-
-L = R has the entries f_(i - j), i >= j, with f_j = binom(2j, j)/4^j, the coefficients of (1 - x)^(-1/2); its square has
-those of 1/(1 - x). With G_n = sum over j <= n of f_j^2, the column norm is G_(T-1) and row t has G_(t-1).
 """
 
 from __future__ import annotations

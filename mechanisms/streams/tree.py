@@ -1,36 +1,34 @@
-"""The digits in which a k-ary tree writes the time: how many vertices of each level a prefix sum adds or subtracts.
+"""A k-ary tree with subtraction: the digits that write the time, the vertices in use, their noise, and the exact error.
 
-Notation: k = arity, a = the most vertices that are subtracted on one level; digits lie in [-a, k - 1 - a]. The lowest
-digit comes first, so w digits d stand for t = sum over l < w of d[l] k^l. The time t is cut at level l into
+The digits say how many vertices of each level a prefix sum adds or subtracts. Notation: k = arity, a = the most
+vertices that are subtracted on one level; digits lie in [-a, k - 1 - a]. The lowest digit comes first, so w digits d
+stand for t = sum over l < w of d[l] k^l. The time t is cut at level l into
 
     r_l(t) = (t + a (k^l - 1)/(k - 1)) // k^l,
 
 the number whose digits are those of t from l on. All arithmetic is on integers, and every sum over time is a closed
 form: nothing here loops over t.
 
-The vertices of a k-ary tree that prefix sums use, level by level, in arrays.
-
-The counts are A x = L R x: R x are the sums of the used vertices, each with the sign it is used with, and L adds them
-up. On level l, vertex e = 1, 2, ... is the sum of items (e - 1) k^l + 1 .. e k^l. At time t the digits cut at level l
-write r = r_l(t) = w k + d, where d is the digit and w the number above it; then vertices r - d + 1 .. r are added if
-d > 0, and r + 1 .. r - d subtracted if d < 0. So a vertex belongs to one block w, has one sign at all times, and the
-first subtracted child of a block carries the block's largest index. Noise z on the vertices gives A x + L z.
+The vertices (`TreeNodes`). The counts are A x = L R x: R x are the sums of the used vertices, each with the sign it is
+used with, and L adds them up. On level l, vertex e = 1, 2, ... is the sum of items (e - 1) k^l + 1 .. e k^l. At time t
+the digits cut at level l write r = r_l(t) = w k + d, where d is the digit and w the number above it; then vertices r -
+d + 1 .. r are added if d > 0, and r + 1 .. r - d subtracted if d < 0. So a vertex belongs to one block w, has one sign
+at all times, and the first subtracted child of a block carries the block's largest index. Noise z on the vertices gives
+A x + L z.
 
 Order of the coordinates: levels from the lowest up; on each, the added vertices of all blocks, then the subtracted ones
 of blocks 1, 2, ..., from the right to the left within a block.
 
-The noise of a tree counter, one time step after the other, in O(log T) memory.
+The noise one step after the other, in O(log T) memory (`TreeStream`). The vertices in use at a time form a stack, from
+the highest level to the lowest. A step either adds one vertex on the lowest level, or stops subtracting one, or
+carries: it drops the vertices of the levels whose digit was the largest, moves the digit above them, and subtracts
+afresh on the levels below. Every vertex is pushed once and popped at most once, so a step costs O(1) amortised. The
+stack holds partial sums, so that a pop restores an earlier sum exactly: rounding errors do not build up over a long
+stream.
 
-The vertices in use at a time form a stack, from the highest level to the lowest. A step either adds one vertex on the
-lowest level, or stops subtracting one, or carries: it drops the vertices of the levels whose digit was the largest,
-moves the digit above them, and subtracts afresh on the levels below. Every vertex is pushed once and popped at most
-once, so a step costs O(1) amortised. The stack holds partial sums, so that a pop restores an earlier sum exactly:
-rounding errors do not build up over a long stream.
-
-The exact error of a tree counter, and the arity that makes it smallest.
-
-With independent Laplace noise of scale h/epsilon on every vertex, h = the height, the count at time t has the variance
-2 h^2 size(t)/epsilon^2, where size(t) is the number of vertices used. Values here are for epsilon = 1.
+The error, and the arity that makes it smallest (`best_arity`). With independent Laplace noise of scale h/epsilon on
+every vertex, h = the height, the count at time t has the variance 2 h^2 size(t)/epsilon^2, where size(t) is the number
+of vertices used. Values here are for epsilon = 1.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise, Laplac
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.parameters import ARITY, Parameter
-from dpverdict.mechanisms.streams import tree as tree_errors
 from dpverdict.mechanisms.streams.sensitivity import LaplaceStep, vertex_score
 from dpverdict.mechanisms.streams.state import (
     KEY_BYTES,
@@ -37,7 +36,14 @@ from dpverdict.mechanisms.streams.state import (
     text_of,
     write_state,
 )
-from dpverdict.mechanisms.streams.tree import TreeNodes, TreeStream
+from dpverdict.mechanisms.streams.tree import (
+    TreeNodes,
+    TreeStream,
+    best_arity,
+    digit_system,
+    unit_mean_squared_error,
+    unit_variance,
+)
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
 from dpverdict.numerics.text import exact_text
@@ -111,8 +117,8 @@ class TreeCounter(AdditiveMechanism):
     ) -> None:
         self.horizon = self.dim = check_dim(horizon, "horizon")
         self.claim = PureDP(check_positive(epsilon, "epsilon"))
-        system = tree_errors.digit_system(digits)
-        chosen = tree_errors.best_arity(self.horizon, digits) if arity == "best" else arity
+        system = digit_system(digits)
+        chosen = best_arity(self.horizon, digits) if arity == "best" else arity
         self.nodes = TreeNodes(system(chosen), self.horizon)
         self.height = self.nodes.height
         self.noise = _noise(noise, self.claim.epsilon / self.height, self.nodes.size)
@@ -291,7 +297,7 @@ class TreeCounter(AdditiveMechanism):
 
         The discrete noise has `variance_ratio` times this error, a little less.
         """
-        return tree_errors.unit_mean_squared_error(self.nodes.digits, self.horizon) / self.claim.epsilon**2
+        return unit_mean_squared_error(self.nodes.digits, self.horizon) / self.claim.epsilon**2
 
     def variance_at(self, time: int) -> Fraction:
         """The variance of the count at a time, exactly, for continuous noise of scale h/epsilon (see `variance_ratio`).
@@ -300,7 +306,7 @@ class TreeCounter(AdditiveMechanism):
             InvalidValue: the time is not in 1..T.
         """
         checked = self._check_time(time, "time")
-        return tree_errors.unit_variance(self.nodes.digits, self.horizon, checked) / self.claim.epsilon**2
+        return unit_variance(self.nodes.digits, self.horizon, checked) / self.claim.epsilon**2
 
     def variance_ratio(self) -> Real:
         """The variance of the noise in use, over that of continuous noise of scale h/epsilon.
