@@ -7,9 +7,9 @@ from typing import final
 from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
-from dpverdict.balls import Exact, Real, sqrt_up
+from dpverdict.balls import Exact
 from dpverdict.checks import check_array, check_dim, check_positive
-from dpverdict.mechanisms.core.calibration import analytic_scale, classic_scale, root
+from dpverdict.mechanisms.core.calibration import analytic_scale, classic_scale, gdp_scale, root
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, check_adjacency
@@ -57,7 +57,7 @@ class StandardGaussian(GaussianMechanism):
 
     def __init__(self, *, dim: int, mu: Exact, adjacency: NeighboringRelation) -> None:
         exact_mu = check_positive(mu, "mu")
-        self._set(dim, sqrt_up(Real.of(check_dim(dim) / exact_mu**2)), GaussianDP(exact_mu), adjacency)
+        self._set(dim, gdp_scale(exact_mu, root(check_dim(dim))), GaussianDP(exact_mu), adjacency)
 
     @classmethod
     def classic(cls, *, dim: int, epsilon: Exact, delta: Exact, adjacency: NeighboringRelation) -> StandardGaussian:

@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Literal, Protocol, final
 
 import numpy as np
@@ -30,6 +29,7 @@ from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, Words, words_o
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.parameters import Parameter
+from dpverdict.mechanisms.streams.counter import Counter, NoiseStream
 from dpverdict.mechanisms.streams.factorizations import BinaryTree, Honaker, SmoothBinary
 from dpverdict.mechanisms.streams.sensitivity import Column, GaussianStep, LaplaceStep, noisy_sums, times, vertex_score
 from dpverdict.mechanisms.streams.state import (
@@ -39,25 +39,11 @@ from dpverdict.mechanisms.streams.state import (
     check_item,
     check_stream,
     check_unit_interval,
-    refuse_copy,
 )
 from dpverdict.mechanisms.streams.toeplitz import SquareRootToeplitz
 from dpverdict.numerics.arrays import Array
 
 FactorizationName = Literal["binary", "honaker", "smooth-binary", "sqrt-toeplitz"]
-
-
-class NoiseStream(Protocol):
-    """L z, one entry after the other."""
-
-    @property
-    def live(self) -> int:
-        """How many values are kept."""
-        ...
-
-    def advance(self) -> float:
-        """The next entry of L z."""
-        ...
 
 
 class Factorization(Protocol):
@@ -142,7 +128,7 @@ class NormalNoise:
 
 
 @final
-class FactorizationCounter(AdditiveMechanism):
+class FactorizationCounter(Counter):
     """Noisy prefix sums of a stream of items in [0, 1], by a factorisation: what a `TreeCounter` is compared with.
 
     The claim is for streams that differ in one item, by at most 1. Under Laplace noise it is PureDP, ApproximateDP or
@@ -170,7 +156,6 @@ class FactorizationCounter(AdditiveMechanism):
     adjacency: NeighboringRelation = REPLACE_ONE
     assumptions: tuple[str, ...] = ("every item lies in [0, 1]", "noise and counts are real numbers, not floats")
     noise: LaplaceNoise | NormalNoise
-    horizon: int
     dim: int
     factorization: Factorization
     claim: Guarantee
@@ -210,16 +195,6 @@ class FactorizationCounter(AdditiveMechanism):
         source = NoiseSource(lambda words, size: self.noise.sample(words, size).tolist(), key)
         self._stream = self.factorization.stream(source.draw)
 
-    @property
-    def time(self) -> int:
-        """The number of items so far."""
-        return self._time
-
-    @property
-    def live(self) -> int:
-        """The number of noise values kept."""
-        return self._stream.live
-
     def add(self, item: float) -> float:
         """Take the next item and release the noisy sum so far.
 
@@ -227,18 +202,11 @@ class FactorizationCounter(AdditiveMechanism):
             InvalidValue: the item is not in [0, 1], or the horizon is past; the counter is as it was.
         """
         checked = check_item(item, whole=False)
-        if self._time >= self.horizon:
-            remedy = "start a new counter, with a budget of its own"
-            raise InvalidValue("time", self._time + 1, f"<= the horizon {self.horizon}", remedy)
+        self._may_add()
         noise = self._stream.advance()
         self._time += 1
         self._count += checked
         return self._count / UNIT + noise
-
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        """A record is one number: ()."""
-        return ()
 
     def check_records(self, dataset: ArrayLike) -> Array:
         """The stream as float64 of shape (n,), 1 <= n <= T, items in [0, 1]."""
@@ -248,20 +216,12 @@ class FactorizationCounter(AdditiveMechanism):
 
     def statistic(self, records: Array) -> Array:
         """R x of a stream padded with zeros: shape (noise.size,)."""
-        padded = np.concatenate([records, np.zeros(self.horizon - len(records))])
-        sums: Array = self.factorization.embed(padded[None])[0]
+        sums: Array = self.factorization.embed(self.padded(records))[0]
         return sums
 
     def decode(self, noisy: Array) -> Array:
         """L y: shape (trials, noise.size) -> (trials, T)."""
         return self.factorization.decode(noisy)
-
-    def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
-        """The noisy counts of ``trials`` independent copies of the counter: shape (trials, n)."""
-        stream = self.check_records(dataset)
-        noise = self.noise.add(np.zeros(self.noise.size), check_dim(trials, "trials"), rng)
-        counts: Array = self.decode(noise)[:, : len(stream)] + np.cumsum(stream)
-        return counts
 
     def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
         """The log-likelihood ratio of P against Q at counts of shape (trials, n), if L is square; else a good score."""
@@ -307,25 +267,25 @@ class FactorizationCounter(AdditiveMechanism):
         Raises:
             InvalidValue: the time is not in 1..T.
         """
-        checked = check_dim(time, "time")
-        if checked > self.horizon:
-            raise InvalidValue("time", time, f"<= the horizon {self.horizon}", "give a time step of the stream")
-        return times(self.noise.variance, self.factorization.row_squared(checked))
+        return times(self.noise.variance, self.factorization.row_squared(self._checked_time(time)))
 
     def describe(self) -> dict[str, str]:
         """Name and parameters, for a report."""
         return AdditiveMechanism.describe(self) | {
             "horizon": str(self.horizon),
             "kind": self.kind,
-            "noise": "laplace" if isinstance(self.noise, LaplaceNoise) else "gaussian",
+            "noise": self.noise_kind,
             "scale": repr(self.noise.scale),
         }
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """A copy of a counter that has not begun is a new one, with noise of its own."""
-        refuse_copy(self._time)
-        noise: Literal["laplace", "gaussian"] = "laplace" if isinstance(self.noise, LaplaceNoise) else "gaussian"
-        return partial(FactorizationCounter, horizon=self.horizon, kind=self.kind, noise=noise, claim=self.claim), ()
+    @property
+    def noise_kind(self) -> Literal["laplace", "gaussian"]:
+        """The law of the noise, by name."""
+        return "laplace" if isinstance(self.noise, LaplaceNoise) else "gaussian"
+
+    def arguments(self) -> dict[str, object]:
+        """What the constructor was given, but for ``rng``."""
+        return {"horizon": self.horizon, "kind": self.kind, "noise": self.noise_kind, "claim": self.claim}
 
     def __repr__(self) -> str:
         return f"FactorizationCounter(horizon={self.horizon}, kind={self.kind!r}, claim={self.claim.describe()!r})"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol, final
+from typing import final
 
 import numpy as np
 
@@ -26,15 +26,6 @@ from dpverdict.numerics.arrays import Array
 
 Column = tuple[tuple[Fraction, int], ...]
 """The distinct absolute values of the non-zero entries of R e_i, each with the number of entries that have it."""
-
-
-class ScaledNoise(Noise, Protocol):
-    """Independent noise of one scale."""
-
-    @property
-    def variance(self) -> Fraction:
-        """The exact variance of a coordinate."""
-        ...
 
 
 @final

@@ -267,16 +267,6 @@ def check_item(item: object, whole: bool) -> int:
     raise InvalidValue("item", item, "0 or 1" if whole else "a number in [0, 1]", _REMEDY)
 
 
-def refuse_copy(time: int) -> None:
-    """Refuse to copy or pickle a stream that has begun: two copies would release the same noise on different items.
-
-    Raises:
-        TypeError: the stream has begun.
-    """
-    if time:
-        raise TypeError(f"a stream at time {time} cannot be copied or pickled: two copies would share their noise")
-
-
 def check_stream(dataset: ArrayLike, horizon: int) -> Array:
     """A stream as float64 of shape (n,), 1 <= n <= horizon; a column of shape (n, 1) is taken too.
 

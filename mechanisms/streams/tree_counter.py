@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import partial
 from typing import Literal, final
 
 import numpy as np
@@ -20,6 +19,7 @@ from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise, Laplac
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.parameters import ARITY, Parameter
+from dpverdict.mechanisms.streams.counter import Counter
 from dpverdict.mechanisms.streams.sensitivity import LaplaceStep, vertex_score
 from dpverdict.mechanisms.streams.state import (
     KEY_BYTES,
@@ -32,7 +32,6 @@ from dpverdict.mechanisms.streams.state import (
     check_unit_interval,
     read_counter,
     read_state,
-    refuse_copy,
     text_of,
     write_state,
 )
@@ -53,7 +52,7 @@ DigitKind = Literal["offset", "symmetric", "ordinary"]
 
 
 @final
-class TreeCounter(AdditiveMechanism):
+class TreeCounter(Counter):
     """Noisy prefix sums of a stream x_1, ..., x_T of items in {0, 1}, or in [0, 1] under continuous noise.
 
     The vertices of a tree of height h and arity k get independent Laplace noise of scale h/epsilon, and the count at
@@ -93,11 +92,11 @@ class TreeCounter(AdditiveMechanism):
     kind = "tree counter"
     claim: PureDP
     noise: LaplaceNoise | DiscreteLaplaceNoise
-    horizon: int
     dim: int
     nodes: TreeNodes
     height: int
     sensitivity: LaplaceStep
+    _stream: TreeStream
     parameters = (
         ARITY.otherwise("best", "the one with the least mean squared error at this horizon was taken"),
         Parameter("digits", "offset|symmetric|ordinary", "With or without subtraction."),
@@ -148,16 +147,6 @@ class TreeCounter(AdditiveMechanism):
 
     # the stream -------------------------------------------------------------------------------------------------------
 
-    @property
-    def time(self) -> int:
-        """The number of items so far."""
-        return self._time
-
-    @property
-    def live(self) -> int:
-        """The number of noise values in the current count: at most h times the largest digit (Lemma 4.12)."""
-        return self._stream.live
-
     def add(self, item: float) -> float:
         """Take the next item and release the noisy number of items so far: an int under discrete noise.
 
@@ -167,9 +156,7 @@ class TreeCounter(AdditiveMechanism):
         exact = isinstance(self.noise, DiscreteLaplaceNoise)
         if type(item) is not int or not 0 <= item <= 1 or not exact:
             item = check_item(item, exact)
-        if self._time >= self.horizon:
-            remedy = "start a new counter, with a budget of its own"
-            raise InvalidValue("time", self._time + 1, f"<= the horizon {self.horizon}", remedy)
+        self._may_add()
         noise: float = self._stream.advance()
         self._time += 1
         self._count += item
@@ -246,11 +233,6 @@ class TreeCounter(AdditiveMechanism):
 
     # whole streams ----------------------------------------------------------------------------------------------------
 
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        """A record is one number: ()."""
-        return ()
-
     def check_records(self, dataset: ArrayLike) -> Array:
         """The stream as float64 of shape (n,), 1 <= n <= T.
 
@@ -266,21 +248,12 @@ class TreeCounter(AdditiveMechanism):
 
     def statistic(self, records: Array) -> Array:
         """The sums of the used vertices, each with its sign, of a stream padded with zeros: shape (noise.size,)."""
-        padded = np.concatenate([records, np.zeros(self.horizon - len(records))])
-        sums: Array = self.nodes.embed(padded[None])[0]
+        sums: Array = self.nodes.embed(self.padded(records))[0]
         return sums
 
     def decode(self, noisy: Array) -> Array:
         """The counts at t = 1..T from noisy vertices: shape (trials, noise.size) -> (trials, T)."""
         return self.nodes.decode(noisy)
-
-    def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
-        """The noisy counts of ``trials`` independent copies of the counter: shape (trials, n)."""
-        stream = self.check_records(dataset)
-        noise = self.noise.add(np.zeros(self.noise.size), check_dim(trials, "trials"), rng)
-        counts: Array = self.nodes.decode(noise)[:, : len(stream)]
-        counts += np.cumsum(stream)
-        return counts
 
     def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
         """The log-likelihood ratio of P against Q at counts of shape (trials, n): the most powerful score.
@@ -305,7 +278,7 @@ class TreeCounter(AdditiveMechanism):
         Raises:
             InvalidValue: the time is not in 1..T.
         """
-        checked = self._check_time(time, "time")
+        checked = self._checked_time(time)
         return unit_variance(self.nodes.digits, self.horizon, checked) / self.claim.epsilon**2
 
     def variance_ratio(self) -> Real:
@@ -330,13 +303,7 @@ class TreeCounter(AdditiveMechanism):
         Raises:
             InvalidValue: the item is not in 1..T.
         """
-        return (self.noise.rate,) * self.nodes.paths(self._check_time(item, "item"))
-
-    def _check_time(self, time: object, name: str) -> int:
-        checked = check_dim(time, name)
-        if checked > self.horizon:
-            raise InvalidValue(name, time, f"<= the horizon {self.horizon}", "give a time step of the stream")
-        return checked
+        return (self.noise.rate,) * self.nodes.paths(self._checked_time(item, "item"))
 
     def describe(self) -> dict[str, str]:
         """Name and parameters, for a report."""
@@ -349,12 +316,15 @@ class TreeCounter(AdditiveMechanism):
             "mean squared error": exact_text(self.mean_squared_error()),
         }
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """A copy of a counter that has not begun is a new one, with noise of its own."""
-        refuse_copy(self._time)
-        options = {"digits": self.digits, "noise": self.noise_kind}
-        made = partial(TreeCounter, horizon=self.horizon, epsilon=self.claim.epsilon, arity=self.arity)
-        return partial(made, **options), ()
+    def arguments(self) -> dict[str, object]:
+        """What the constructor was given, but for ``rng``; the arity is the one found, if the best was asked for."""
+        return {
+            "horizon": self.horizon,
+            "epsilon": self.claim.epsilon,
+            "arity": self.arity,
+            "digits": self.digits,
+            "noise": self.noise_kind,
+        }
 
     def __repr__(self) -> str:
         return f"TreeCounter(horizon={self.horizon}, arity={self.arity}, claim={self.claim.describe()!r})"
