@@ -21,8 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.trials.run import AnyMechanism, BatchedMechanism, with_batches
+from dpverdict.audit.trials.user_code import guarded
 from dpverdict.checks import check_seed
-from dpverdict.errors import InvalidValue
+from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.sensitivity import StepSpace
@@ -83,10 +84,9 @@ def grey_box_checks(
         raise InvalidValue("neighbours", neighbours, "datasets with records along the first axis", "pass two arrays")
     checked, found = check_seed(seed), list[GreyBoxFinding]()
     try:
-        found.extend(_checks(mechanism, dataset, neighbour, checked))
-    except Exception as error:  # the mechanism is the user's: it may raise anything
-        problem = " ".join(f"{type(error).__name__}: {error}".split())
-        found.append(_unknown("every check could be made", f"the mechanism raised {problem}"))
+        guarded(lambda: found.extend(_checks(mechanism, dataset, neighbour, checked)), _raised)
+    except MechanismFailure as failure:
+        found.append(_unknown("every check could be made", f"the mechanism {failure.problem}"))
     return tuple(found)
 
 
@@ -141,6 +141,10 @@ def _runner(mechanism: AnyMechanism) -> Run:
         return np.stack(both) if len(both[0]) == len(both[1]) else both[0][np.newaxis]
 
     return run
+
+
+def _raised(said: str) -> MechanismFailure:
+    return MechanismFailure("", f"raised {said}", "call it yourself on that dataset")
 
 
 def _same(x: Array, y: Array) -> bool:

@@ -12,6 +12,7 @@ from typing import Final, Protocol, final, runtime_checkable
 
 import numpy as np
 
+from dpverdict.audit.trials.user_code import guarded
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.mechanism import HasLikelihoodRatio, HasLikelihoodScore
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
@@ -93,14 +94,11 @@ class CallableScore:
         """
         wanted = f"({len(outputs)},)"
         remedy = "return one number per output, larger where the output looks more like one of the dataset"
-        try:
-            returned = self.function(outputs)
-            values = np.asarray(returned)
-        except Exception as error:  # the function is the user's: it may raise anything
-            text = " ".join(f"{type(error).__name__}: {error}".split())
-            raise InvalidValue(
-                "score", f"{self.name} raised {text}", f"a function (trials, m) -> {wanted}", remedy
-            ) from error
+
+        def failure(said: str) -> InvalidValue:
+            return InvalidValue("score", f"{self.name} raised {said}", f"a function (trials, m) -> {wanted}", remedy)
+
+        values = guarded(lambda: np.asarray(self.function(outputs)), failure)
         if values.dtype.kind not in "biuf" or values.shape != (len(outputs),):
             found = f"{self.name} returned {values.dtype} of shape {values.shape}"
             raise InvalidValue("score", found, f"real numbers of shape {wanted}", remedy)

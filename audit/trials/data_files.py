@@ -16,8 +16,9 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 from numpy.typing import NDArray
 
+from dpverdict.audit.trials.user_code import guarded
 from dpverdict.audit.trials.words import load_callable, names_a_callable
-from dpverdict.errors import InvalidValue
+from dpverdict.errors import InvalidValue, in_one_line
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair, adjacency_name
 from dpverdict.numerics.arrays import Array
 
@@ -86,13 +87,10 @@ def read_pair(path: str, adjacency: NeighboringRelation | None = None) -> Neighb
 
 
 def _call(source: str) -> object:
-    function = load_callable(source, name="data")
-    try:
-        return function()
-    except Exception as error:  # user code may raise anything
-        problem = " ".join(f"{type(error).__name__}: {error}".split())
-        requirement = "a function that returns an array of records"
-        raise InvalidValue("data", source, requirement, f"it fails with {problem}") from error
+    def failure(said: str) -> InvalidValue:
+        return InvalidValue("data", source, "a function that returns an array of records", f"it fails with {said}")
+
+    return guarded(load_callable(source, name="data"), failure)
 
 
 def must_be_a_file(path: str, name: str) -> None:
@@ -195,8 +193,7 @@ def _numbers(table: object, name: str) -> Array:
 
 def unreadable(name: str, path: str, requirement: str, error: Exception) -> InvalidValue:
     """The error for a file that cannot be read, with the reason."""
-    problem = " ".join(f"{type(error).__name__}: {error}".split())
-    return InvalidValue(name, path, requirement, f"reading it fails with {problem[:120]}")
+    return InvalidValue(name, path, requirement, f"reading it fails with {in_one_line(error)[:120]}")
 
 
 FORMATS = "a .npy, .csv or .parquet file"

@@ -27,7 +27,8 @@ from typing import Any, Final, TypeVar, final
 
 import cloudpickle
 
-from dpverdict.errors import InvalidValue, MechanismFailure
+from dpverdict.audit.trials.user_code import guarded
+from dpverdict.errors import InvalidValue, MechanismFailure, in_one_line
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -48,6 +49,7 @@ class Engine(ABC):
 
         Raises:
             MechanismFailure: a task ended its worker `ATTEMPTS` times.
+            MechanismFailure: ``function`` was ended by something that is no exception, such as ``sys.exit``.
             Exception: whatever ``function`` raises, at its place in the order.
         """
 
@@ -57,7 +59,8 @@ class ThisProcess(Engine):
     """One task after the other, where the caller is."""
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        yield from map(function, tasks)
+        for task in tasks:
+            yield _carried_out(function, task)
 
 
 @final
@@ -186,7 +189,7 @@ class DaskCluster(_Remote):
         try:
             self._client: Any = distributed.Client(address, timeout="10s", set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
-            problem = " ".join(f"{type(error).__name__}: {error}".split())
+            problem = in_one_line(error)
             remedy = f"give the address that the scheduler prints, such as tcp://127.0.0.1:8786 ({problem})"
             raise InvalidValue("dask", address, "the address of a Dask scheduler that answers", remedy) from None
         self._pool: Executor = self._client.get_executor(pure=False)
@@ -257,7 +260,18 @@ def _quiet() -> None:
 
 
 def _work(function: bytes, task: bytes) -> object:
-    return _unpacked(function)(cloudpickle.loads(task))
+    # To unpack it imports user code.
+    return _carried_out(lambda packed: _unpacked(function)(cloudpickle.loads(packed)), task, "in a worker")
+
+
+def _carried_out(function: Callable[[T], R], task: T, name: str | None = None) -> R:
+    """``function(task)``; what would end the process, or hang a worker, is an error."""
+
+    def failure(said: str) -> MechanismFailure:
+        remedy = "raise an ordinary exception, or return: a trial must not end the program"
+        return MechanismFailure(name or _name(function), f"raised {said}", remedy)
+
+    return guarded(lambda: function(task), failure, passing=Exception)
 
 
 @lru_cache(maxsize=4)
@@ -271,12 +285,13 @@ def _packed(value: object) -> bytes:
     mine = [module for module in list(sys.modules.values()) if _travels(module)]
     for module in mine:
         cloudpickle.register_pickle_by_value(module)
-    try:
-        packed: bytes = cloudpickle.dumps(value)
-    except Exception as error:
-        problem = " ".join(f"{type(error).__name__}: {error}".split())
+
+    def failure(said: str) -> InvalidValue:
         requirement = "something that can be sent to another process"
-        raise InvalidValue("mechanism", value, requirement, f"run it with --jobs 1 ({problem})") from error
+        return InvalidValue("mechanism", value, requirement, f"run it with --jobs 1 ({said})")
+
+    try:
+        packed: bytes = guarded(lambda: cloudpickle.dumps(value), failure)
     finally:
         for module in mine:
             cloudpickle.unregister_pickle_by_value(module)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.trials.engines import current_engine
 from dpverdict.audit.trials.journal import current_journal
+from dpverdict.audit.trials.user_code import guarded
 from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.numerics.arrays import Array
@@ -180,18 +181,19 @@ class Sampler:
         Raises:
             MechanismFailure: the mechanism raises, or releases anything but finite numbers of one shape.
         """
-        outputs = self._batch(trials, rng) if isinstance(self.mechanism, BatchedMechanism) else self._loop(trials, rng)
+        many = isinstance(self.mechanism, BatchedMechanism)
+        outputs = guarded(
+            lambda: self._batch(trials, rng) if many else self._loop(trials, rng),
+            self._raised,
+            passing=MechanismFailure,
+        )
         if not np.isfinite(outputs).all():
             raise self._failure("returned NaN or an infinity", "release finite numbers only")
         return np.rint(outputs / self.grid) * self.grid if self.grid else outputs
 
     def _batch(self, trials: int, rng: np.random.Generator) -> Array:
         assert isinstance(self.mechanism, BatchedMechanism)
-        try:
-            released = self.mechanism.release_many(self.dataset, trials, rng)
-        except Exception as error:  # the mechanism is the user's: it may raise anything
-            raise self._raised(error) from error
-        outputs = self._numbers(released)
+        outputs = self._numbers(self.mechanism.release_many(self.dataset, trials, rng))
         if outputs.shape == (trials,):
             outputs = outputs[:, np.newaxis]
         wanted = f"({trials}, {self.size or 'm'})"
@@ -205,11 +207,7 @@ class Sampler:
         assert callable(self.mechanism)
         outputs = np.empty((trials, self.size))
         for i in range(trials):
-            try:
-                released = self.mechanism(self.dataset, rng)
-            except Exception as error:  # the mechanism is the user's: it may raise anything
-                raise self._raised(error) from error
-            output = np.atleast_1d(self._numbers(released))
+            output = np.atleast_1d(self._numbers(self.mechanism(self.dataset, rng)))
             if output.ndim != 1 or output.size == 0:
                 raise self._failure(f"returned shape {output.shape}", "return a number or an array of shape (m,)")
             if self.size == 0:  # the probe
@@ -233,10 +231,9 @@ class Sampler:
         with np.errstate(over="ignore"):  # an overflow becomes an infinity, which is refused
             return values.astype(np.float64, copy=False)
 
-    def _raised(self, error: Exception) -> MechanismFailure:
-        text = " ".join(f"{type(error).__name__}: {error}".split())
+    def _raised(self, said: str) -> MechanismFailure:
         remedy = "call it yourself on that dataset; it gets the records read-only, so copy them before a change"
-        return self._failure(f"raised {text}", remedy)
+        return self._failure(f"raised {said}", remedy)
 
     def _failure(self, problem: str, remedy: str) -> MechanismFailure:
         return MechanismFailure(self.name, f"{problem} on {self.where}", remedy)

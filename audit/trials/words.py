@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
+from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
 
@@ -59,9 +60,11 @@ def source_files(text: str) -> list[str]:
         file = Path(where)
     else:
         _search_here()
-        try:
-            found = importlib.util.find_spec(where)
-        except Exception:  # it imports the packages around the module, which may raise anything
+        try:  # it imports the packages around the module, which may raise anything
+            found = guarded(
+                lambda: importlib.util.find_spec(where), lambda said: _fails_on_import(said, text, "mechanism")
+            )
+        except InvalidValue:
             return []
         if found is None or found.origin is None:
             return []
@@ -72,14 +75,13 @@ def source_files(text: str) -> list[str]:
 def _from_name(module: str, text: str, name: str) -> ModuleType:
     _search_here()
     try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
-            remedy = "check its spelling, install it, or run from the folder that holds it"
-            raise InvalidValue(name, text, "in a module that can be found", remedy) from None
-        raise _fails_on_import(error, text, name) from error
-    except Exception as error:  # user code may raise anything while it is imported
-        raise _fails_on_import(error, text, name) from error
+        return guarded(lambda: importlib.import_module(module), lambda said: _fails_on_import(said, text, name))
+    except InvalidValue as failure:
+        missing = failure.__cause__.name if isinstance(failure.__cause__, ModuleNotFoundError) else None
+        if missing is None or not (module == missing or module.startswith(missing + ".")):
+            raise
+        remedy = "check its spelling, install it, or run from the folder that holds it"
+        raise InvalidValue(name, text, "in a module that can be found", remedy) from None
 
 
 def _search_here() -> None:
@@ -96,24 +98,22 @@ def _from_file(path: str, text: str, name: str) -> ModuleType:
     if folder not in sys.path:  # a script may import its neighbours, as when it is run
         sys.path.insert(0, folder)
     spec = importlib.util.spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None:
+    loader = None if spec is None else spec.loader
+    if spec is None or loader is None:
         raise InvalidValue(name, text, "in a Python source file", "give a file that ends in .py")
     module = importlib.util.module_from_spec(spec)
     former = sys.modules.get(file.stem)
     sys.modules[file.stem] = module  # dataclasses and pickles look their module up while it is executed
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # user code may raise anything while it is imported
-        raise _fails_on_import(error, text, name) from error
+        guarded(lambda: loader.exec_module(module), lambda said: _fails_on_import(said, text, name))
     finally:
         if former is not None:
             sys.modules[file.stem] = former
     return module
 
 
-def _fails_on_import(error: Exception, text: str, name: str) -> InvalidValue:
-    problem = " ".join(f"{type(error).__name__}: {error}".split())
-    return InvalidValue(name, text, "in a module that can be imported", f"it fails with {problem}")
+def _fails_on_import(said: str, text: str, name: str) -> InvalidValue:
+    return InvalidValue(name, text, "in a module that can be imported", f"it fails with {said}")
 
 
 def probability(text: str, name: str) -> float:

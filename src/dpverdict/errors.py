@@ -72,6 +72,15 @@ def printable(text: str, encoding: str = "utf-8") -> str:
     return shown.encode(encoding, "backslashreplace").decode(encoding)
 
 
+def in_one_line(error: BaseException) -> str:
+    """The type and the message of an error, whoever made it: ``ValueError: not a number``."""
+    try:
+        message = str(error)
+    except BaseException:  # a message that raises is no message
+        message = "(its message cannot be shown)"
+    return " ".join(f"{type(error).__name__}: {message}".split())
+
+
 @final
 class _Shown:
     """Stands in another process for a value that could not follow its error there: it is shown as it was."""
@@ -85,10 +94,17 @@ class _Shown:
 
 def _sendable(value: object) -> object:
     """The value, or its representation where it cannot be sent to another process."""
-    return value if value is None or isinstance(value, bool | int | float | str) else _Shown(repr(value))
+    return value if value is None or isinstance(value, bool | int | float | str) else _Shown(_represented(value))
+
+
+def _represented(value: object) -> str:
+    try:
+        return repr(value)
+    except BaseException:  # an object of the user's
+        return f"<{type(value).__name__} whose representation cannot be shown>"
 
 
 def _short(value: object, limit: int = 80) -> str:
     """The value as it is shown in a message: one line, at most ``limit`` characters."""
-    text = " ".join(repr(value).split())
+    text = " ".join(_represented(value).split())
     return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
 from dpverdict.audit.trials.engines import (
     ATTEMPTS,
     DaskCluster,
@@ -24,8 +26,9 @@ from dpverdict.audit.trials.engines import (
     current_engine,
     running_on,
 )
-from dpverdict.audit.trials.run import Sampler
+from dpverdict.audit.trials.run import AnyMechanism, Sampler
 from dpverdict.errors import InvalidValue, MechanismFailure, PrecisionExhausted
+from dpverdict.mechanisms.core.guarantees import PureDP
 
 Array = NDArray[np.float64]
 DATASET = np.ones((3, 2))
@@ -34,6 +37,13 @@ TRIALS = 20_000
 
 def noisy(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     return dataset.sum(axis=0) + rng.normal(size=(trials, 2))
+
+
+def summed(dataset: Array, rng: np.random.Generator) -> object:
+    return dataset.sum() + rng.laplace()
+
+
+PAIR = np.ones((2, 1)), np.ones((1, 1))
 
 
 def raises(dataset: Array, rng: np.random.Generator) -> object:
@@ -118,6 +128,49 @@ def test_every_error_says_the_same_after_a_journey(error: Exception) -> None:
     assert str(arrived) == str(error)
 
 
+class Own(BaseException):
+    """What no handler of exceptions sees."""
+
+
+ENDINGS = [SystemExit(0), SystemExit(1), SystemExit(), KeyboardInterrupt(), GeneratorExit(), Own("mine")]
+
+
+def ends(how: BaseException) -> AnyMechanism:
+    def release(dataset: Array, rng: np.random.Generator) -> object:
+        if rng.random() < 0.2:
+            raise how
+        return 0.0
+
+    return release
+
+
+@pytest.mark.parametrize("how", ENDINGS, ids=repr)
+@pytest.mark.parametrize("workers", [False, True])
+def test_a_trial_that_would_end_the_program_ends_the_audit_with_an_error(
+    how: BaseException, workers: bool, processes: Processes
+) -> None:
+    with running_on(processes if workers else ThisProcess()):
+        with pytest.raises(MechanismFailure, match=f"raised {type(how).__name__}"):
+            distinguish(ends(how), PAIR, PureDP(1), error_probability=0.05, samples=100, seed=1)
+        with pytest.raises(MechanismFailure, match=f"raised {type(how).__name__}"):
+            distinguish_sequentially(ends(how), PAIR, PureDP(1), error_probability=0.05, most_samples=100, seed=1)
+
+        def task(number: int) -> int:
+            raise how
+
+        with pytest.raises(MechanismFailure, match=f"raised {type(how).__name__}"):
+            list(current_engine().map(task, range(3)))
+
+
+def test_a_score_that_would_end_the_program_is_an_error_too(processes: Processes) -> None:
+    def score(outputs: Array) -> Array:
+        sys.exit(0)
+
+    for engine in (ThisProcess(), processes):
+        with running_on(engine), pytest.raises(InvalidValue, match=r"^score="):
+            distinguish(summed, PAIR, PureDP(1), error_probability=0.05, samples=100, seed=1, score=score)
+
+
 def test_a_worker_that_dies_costs_its_tasks_only(tmp_path: Path, processes: Processes) -> None:
     def fragile(task: int) -> int:
         marker = tmp_path / str(task)
@@ -148,6 +201,9 @@ def test_a_dask_cluster_gives_the_same_bits_and_survives_the_death_of_a_worker(s
             assert time.monotonic() < deadline, "the workers did not start"
             time.sleep(0.1)
         assert np.array_equal(collect(cluster), collect(ThisProcess()))
+        for how in ENDINGS:  # each hung before, or took the worker with it
+            with running_on(cluster), pytest.raises(MechanismFailure, match=f"raised {type(how).__name__}"):
+                distinguish(ends(how), PAIR, PureDP(1), error_probability=0.05, samples=100, seed=1)
 
         def fragile(task: int) -> int:
             marker = tmp_path / str(task)

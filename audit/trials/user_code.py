@@ -1,0 +1,73 @@
+"""Calls of user code: whatever ends one becomes an error of ours, never the end of the audit, and never a verdict.
+
+``sys.exit``, an interrupt that the code raises by itself and every other ``BaseException`` are told like any exception.
+Only Ctrl-C passes: it is known by its signal.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, Self, TypeVar, final
+
+from dpverdict.errors import DpverdictError, in_one_line
+
+R = TypeVar("R")
+
+
+def guarded(
+    call: Callable[[], R],
+    failure: Callable[[str], DpverdictError],
+    *,
+    passing: type[BaseException] | tuple[type[BaseException], ...] = (),
+) -> R:
+    """What ``call`` returns.
+
+    Args:
+        call: runs user code.
+        failure: makes the error from what the code raised, in one line.
+        passing: errors that are left as they are.
+
+    Raises:
+        DpverdictError: that of ``failure``, with what was raised as its cause.
+        KeyboardInterrupt: the user pressed Ctrl-C.
+    """
+    with _Interrupts() as interrupts:
+        try:
+            return call()
+        except passing:
+            raise
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and interrupts.seen:
+                raise
+            raise failure(in_one_line(error)) from error
+
+
+@final
+class _Interrupts:
+    """Notes whether Ctrl-C was pressed, and hands it on. Only the main thread is ever interrupted by it."""
+
+    def __init__(self) -> None:
+        self.seen = False
+        self._former: Callable[[int, FrameType | None], Any] | None = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            former = signal.getsignal(signal.SIGINT)
+            if callable(former):  # otherwise it is ignored, or ends the process
+                self._former = former
+                signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._former is not None:
+            signal.signal(signal.SIGINT, self._former)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.seen = True
+        assert self._former is not None
+        self._former(number, frame)

@@ -1,0 +1,80 @@
+"""Whatever ends user code is an error of ours; only Ctrl-C passes."""
+
+import _thread
+import signal
+import threading
+from typing import NoReturn
+
+import pytest
+
+from dpverdict.audit.trials.user_code import guarded
+from dpverdict.errors import InvalidValue, MechanismFailure
+
+
+def failure(said: str) -> MechanismFailure:
+    return MechanismFailure("m", f"raised {said}", "mend it")
+
+
+class Unspeakable(BaseException):
+    def __str__(self) -> NoReturn:
+        raise SystemExit(0)
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (SystemExit(0), "SystemExit: 0"),
+        (KeyboardInterrupt(), "KeyboardInterrupt:"),
+        (ValueError("a\n b"), "ValueError: a b"),
+        (Unspeakable(), "Unspeakable: .its message cannot be shown"),
+    ],
+)
+@pytest.mark.parametrize("thread", [False, True])
+def test_what_user_code_raises_is_told(raised: BaseException, said: str, thread: bool) -> None:
+    def call() -> None:
+        raise raised
+
+    def audit() -> None:
+        with pytest.raises(MechanismFailure, match=f"raised {said}"):
+            guarded(call, failure)
+        done.append(True)
+
+    done: list[bool] = []
+    if thread:
+        worker = threading.Thread(target=audit)
+        worker.start()
+        worker.join()
+    else:
+        audit()
+    assert done == [True]
+
+
+def test_what_passes_is_left_as_it_is() -> None:
+    own = InvalidValue("a", 1, "2", "mend it")
+
+    def call() -> None:
+        raise own
+
+    with pytest.raises(InvalidValue) as caught:
+        guarded(call, failure, passing=InvalidValue)
+    assert caught.value is own
+    assert guarded(lambda: 3, failure) == 3
+
+
+def test_an_interrupt_by_the_user_is_no_error_of_the_code() -> None:
+    former = signal.getsignal(signal.SIGINT)
+
+    def call() -> None:
+        _thread.interrupt_main()  # what Ctrl-C does
+        while True:
+            pass
+
+    with pytest.raises(KeyboardInterrupt):
+        guarded(lambda: guarded(call, failure), failure)
+    assert signal.getsignal(signal.SIGINT) is former
+
+
+def test_a_handler_that_user_code_sets_does_not_stay() -> None:
+    former = signal.getsignal(signal.SIGINT)
+    guarded(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), failure)
+    assert signal.getsignal(signal.SIGINT) is former
