@@ -8,16 +8,14 @@ import types
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
-import numpy as np
 import pytest
 from flint import arb
 
 from dpverdict.audit.exact.decide import certify, decide, source_sha256
-from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
-from dpverdict.audit.exact.worst_case import WorstCase, neighbour_loss, worst_case
-from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.audit.exact.verdict import Certificate, Status, Witness
+from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import Enclosure, Real, ball, precision
 from dpverdict.errors import NotCertified
 from dpverdict.mechanisms import (
@@ -110,9 +108,6 @@ def test_a_mechanism_told_apart_with_certainty_keeps_no_claim() -> None:
         assert claim.describe() in witness.statement
 
 
-# undecided ------------------------------------------------------------------------------------------------------------
-
-
 def stuck(value: Fraction) -> Real:
     """A stand-in for a number whose balls keep a width of 2^-20000 at every precision."""
     return Real(lambda: ball(value).union(ball(value) + arb(2) ** -20000))
@@ -144,9 +139,6 @@ def test_a_box_of_more_sides_than_are_summed_exactly_may_meet_its_claim_undecide
     assert certify(EllipticalGaussian(bounds=[1, 4, 4, 16], mu=1)).status is Status.CERTIFIED
 
 
-# the objects ----------------------------------------------------------------------------------------------------------
-
-
 def certificate() -> Certificate:
     made = certify(UNIT).certificate
     assert made is not None
@@ -157,37 +149,6 @@ def witness() -> Witness:
     made = certify(UNIT, GaussianDP("0.5")).witness
     assert made is not None
     return made
-
-
-@pytest.mark.parametrize("status", list(Status))
-@pytest.mark.parametrize("parts", [(), ("certificate", "witness"), ("witness", "reason"), ("certificate", "reason")])
-def test_a_verdict_with_other_evidence_than_its_status_is_not_made(status: Status, parts: tuple[str, ...]) -> None:
-    evidence: dict[str, Any] = {"certificate": certificate(), "witness": witness(), "reason": "undecided"}
-    with pytest.raises(ValueError, match="needs its own evidence"):
-        Verdict(status=status, mechanism="m", claim=GaussianDP(1), **{part: evidence[part] for part in parts})
-
-
-@pytest.mark.parametrize(
-    ("status", "part"),
-    [(Status.CERTIFIED, "witness"), (Status.REFUTED, "reason"), (Status.INCONCLUSIVE, "certificate")],
-)
-def test_evidence_of_another_status_does_not_make_a_verdict(status: Status, part: str) -> None:
-    evidence: dict[str, Any] = {"certificate": certificate(), "witness": witness(), "reason": "undecided"}
-    with pytest.raises(ValueError, match="needs its own evidence"):
-        Verdict(status=status, mechanism="m", claim=GaussianDP(1), **{part: evidence[part]})
-
-
-def test_a_verdict_is_not_a_truth_value_and_is_required_explicitly() -> None:
-    kept, refuted = certify(UNIT), certify(UNIT, GaussianDP("0.5"))
-    for verdict in (kept, refuted):
-        with pytest.raises(TypeError, match="three values"):
-            bool(verdict)
-    assert kept.require() is kept
-    with pytest.raises(NotCertified, match=r"^REFUTED: standard-gaussian claims mu=0\.5: "):
-        refuted.require()
-    assert kept.summary().startswith("CERTIFIED: standard-gaussian claims mu=1: mu^2 is within mu=1")
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        kept.status = Status.REFUTED  # type: ignore[misc]
 
 
 def test_a_certificate_names_what_it_takes_for_granted_and_the_source_it_rests_on() -> None:
@@ -253,35 +214,6 @@ def test_a_certificate_does_not_rest_on_the_losses_of_other_laws(monkeypatch: py
 
     monkeypatch.setattr(inspect, "getsource", edited)
     assert source_sha256(UNIT) == before
-
-
-# the losses -----------------------------------------------------------------------------------------------------------
-
-
-def test_the_worst_case_is_told_in_words_and_as_datasets() -> None:
-    worst = worst_case(CorrelatedGaussian(dim=3, mu=1, count="withheld"))
-    assert worst.description == "a record with 2 of 3 entries at 1 and the others at 0"
-    np.testing.assert_array_equal(worst.pair.dataset, [[1.0, 1.0, 0.0]])
-    assert worst.pair.neighbour.shape == (0, 3)
-    replaced = worst_case(StandardGaussian(dim=3, mu=1, adjacency=REPLACE_ONE))
-    np.testing.assert_array_equal(replaced.pair.dataset + replaced.pair.neighbour, np.ones((1, 3)))
-
-
-def test_all_records_of_one_user_are_in_the_worst_pair() -> None:
-    worst = worst_case(broken.by_name("M17").make(4, 1))
-    assert worst.pair.dataset.shape == (3, 4)
-    assert worst.pair.records_per_user == 3
-    assert isinstance(worst, WorstCase)
-
-
-def test_a_neighbour_that_changes_nothing_has_no_loss() -> None:
-    mechanism = CorrelatedGaussian(dim=3, mu=1, count="withheld")
-    assert neighbour_loss(mechanism, np.zeros(3)).mu == 0.0
-    assert neighbour_loss(UNIT, np.zeros(4)).delta(0) == 0.0
-    assert isinstance(neighbour_loss(broken.by_name("M6").make(3, 1), np.zeros(3)), DisjointLoss)
-
-
-# planted faults -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
