@@ -1,8 +1,7 @@
-"""Brute force over vertices, and dense algebra by two libraries."""
+"""Brute force over vertices, and dense algebra that agrees with the form at inner points."""
 
 from fractions import Fraction
 
-import mpmath
 import pytest
 import sympy
 
@@ -28,17 +27,3 @@ def test_dense_algebra_agrees_with_the_form_at_inner_points() -> None:
         assert form((*record, 1)) == Fraction(str(value))
     with pytest.raises(ZeroDivisionError):
         form_of([[1, 1], [1, 1]])
-
-
-@pytest.mark.parametrize("dim", [2, 3, 5, 7])
-def test_theorem_3_1_by_a_second_library(dim: int) -> None:
-    """mpmath and LU decomposition, at 60 digits, share nothing with the symbolic check, nor with the balls."""
-    with mpmath.workdps(60):
-        vz, ve = (dim + mpmath.sqrt(dim)) / 4, (mpmath.sqrt(dim) + 1) / 4
-        covariance = mpmath.matrix(dim + 1)
-        for i in range(dim + 1):
-            for k in range(dim + 1):
-                covariance[i, k] = (2 if i == dim else 1) * (2 if k == dim else 1) * ve + (vz if i == k < dim else 0)
-        for record in binary_records(dim):
-            v = mpmath.matrix([*record, 1])
-            assert abs((v.T * mpmath.lu_solve(covariance, v))[0] - 1) < mpmath.mpf(10) ** -50
