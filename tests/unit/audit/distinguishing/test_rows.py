@@ -15,6 +15,7 @@ from dpverdict.audit.distinguishing.rows import (
     plan_rows,
 )
 from dpverdict.audit.statistics.error_budget import TrialRange
+from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
 
 SEED = 4
@@ -66,8 +67,7 @@ def test_a_score_that_was_known_beforehand_leads_whatever_the_order_says() -> No
 
 
 def test_a_false_claim_is_contradicted_and_a_true_one_is_not() -> None:
-    plan = planned(GaussianDP(1))
-    right, wrong = (decide_rows(plan, sides(mu, TRIALS, SEED + 1)) for mu in (1.0, 2.0))
+    right, wrong = (decide_rows(planned(GaussianDP(1)), sides(mu, TRIALS, SEED + 1)) for mu in (1.0, 2.0))
     assert combined_p(right, ERROR) > ERROR
     assert combined_p(wrong, ERROR) <= ERROR
     assert largest_bound(right, "mu_lower") <= 1
@@ -75,6 +75,13 @@ def test_a_false_claim_is_contradicted_and_a_true_one_is_not() -> None:
     assert largest_bound(wrong, "epsilon_lower") == 0.0
     contradicting = next(row for row in wrong if row.p_value is not None and row.p_value <= row.error_share)
     assert "mu=1 implies" in inequality(contradicting, GaussianDP(1))
+
+
+def test_a_plan_decides_once() -> None:
+    plan = planned(GaussianDP(1))
+    decide_rows(plan, sides(1.0, TRIALS, SEED + 1))
+    with pytest.raises(InvalidValue, match="a test has one outcome"):
+        decide_rows(plan, sides(1.0, TRIALS, SEED + 2))
 
 
 def test_p_values_are_combined_by_their_weights() -> None:
