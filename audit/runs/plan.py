@@ -17,6 +17,8 @@
     claim = "eps=1, delta=1e-6"
     samples = 1e5
     expect = "refuted"
+    timeout = 600                 # seconds; at the top of the plan it is for every audit
+    memory = "2G"                 # of each process of the audit
 
     [[scores]]                    # recorded elsewhere; or scores and included, of one run
     name = "canaries"
@@ -47,19 +49,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.reports.html import render_part
+from dpverdict.audit.isolation.grounds import file_hash, package_hash
+from dpverdict.audit.isolation.process import NO_LIMITS, Limits, parse_limits
 from dpverdict.audit.reports.report import EXIT_CODES
-from dpverdict.audit.reports.to_json import render_json
-from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY, Bar, Request, audit_request
-from dpverdict.audit.runs.scores import ScoresRequest, audit_scores
+from dpverdict.audit.runs.apart import audit_as_asked
+from dpverdict.audit.runs.audited import Wanted, audited_of, status_of_fields
+from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY, Bar, Request
+from dpverdict.audit.runs.scores import ScoresRequest
 from dpverdict.audit.trials.catalogue import option
-from dpverdict.audit.trials.journal import Journal, journalled_in
+from dpverdict.audit.trials.journal import Journal
 from dpverdict.audit.trials.whole_files import hold
-from dpverdict.audit.trials.words import names_a_callable, probability, source_files
+from dpverdict.audit.trials.words import names_a_callable, probability
 from dpverdict.balls import exactly
 from dpverdict.checks import check_seed
 from dpverdict.errors import DpverdictError, InvalidValue
@@ -68,12 +72,13 @@ from dpverdict.numerics.text import whole_number
 TESTS_PER_AUDIT: Final = 2
 """The check of the embedding and the distinguishing test: an audit has at most these."""
 
-_OF_THE_PLAN: Final = ("title", "seed", "error_probability", "audit", "scores")
+_LIMITS: Final = ("timeout", "memory")
+_OF_THE_PLAN: Final = ("title", "seed", "error_probability", *_LIMITS, "audit", "scores")
 _PATHS: Final = ("data", "neighbours")
 _FUNCTIONS: Final = ("mechanism", "score")
 _OF_A_REQUEST: Final = ("claim", "record", "samples", "test_delta", "numbers", "search", *_PATHS, *_FUNCTIONS)
 _OF_SCORES: Final = {"in": "scores_in", "out": "scores_out", "scores": "scores", "included": "included"}
-_OF_THE_AUDIT: Final = ("name", "expect", "exact_only")
+_OF_THE_AUDIT: Final = ("name", "expect", "exact_only", *_LIMITS)
 _SHARED: Final = ("seed", "error_probability")
 
 
@@ -102,12 +107,14 @@ class PlannedAudit:
         anchor: the name as part of an address: small letters, digits and hyphens; unique in the plan.
         expect: what must come out.
         request: what is audited; its seed and its error probability are those of the plan.
+        limits: what it may take.
     """
 
     name: str
     anchor: str
     expect: Expected
     request: Request | ScoresRequest
+    limits: Limits = NO_LIMITS
 
 
 @final
@@ -182,9 +189,11 @@ def plan_of(table: Mapping[str, object], folder: Path) -> Plan:
     elif not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         remedy = "begin each with a line [[audit]], and give it a mechanism"
         raise InvalidValue("audit", entries, "a list of one or more tables", remedy)
+    shared = _limits(table, "the plan", NO_LIMITS)
     audits: list[PlannedAudit] = []
     for number, entry in enumerate([*entries, *recorded], start=1):
         audit = (_audit if number <= len(entries) else _scores)(entry, number, folder)
+        audit = dataclasses.replace(audit, limits=_limits(entry, f"audit {audit.name}", shared))
         for other in audits:
             if audit.anchor == other.anchor:
                 remedy = f"{other.name!r} is too much like it: give each audit another name"
@@ -204,8 +213,8 @@ def _scores(entry: Mapping[str, object], number: int, folder: Path) -> PlannedAu
     _leave_to_the_plan(entry, "scores", number)
     words = {key: _text(value, f"scores.{key}") for key, value in entry.items()}
     for key in words:
-        if key not in (*_OF_SCORES, "name", "expect", "claim", "delta"):
-            remedy = f"an audit of scores has name, expect, claim, delta, {', '.join(_OF_SCORES)}"
+        if key not in (*_OF_SCORES, "name", "expect", "claim", "delta", *_LIMITS):
+            remedy = f"an audit of scores has name, expect, claim, delta, {', '.join((*_LIMITS, *_OF_SCORES))}"
             raise InvalidValue(f"scores.{key}", words[key], "a key of [[scores]]", remedy)
     name, anchor = _named(words.get("name", f"{number} recorded scores"))
     paths = {_OF_SCORES[key]: str(folder / words[key]) for key in _OF_SCORES if key in words}
@@ -215,6 +224,12 @@ def _scores(entry: Mapping[str, object], number: int, folder: Path) -> PlannedAu
         expect=_expected(words.get("expect", "not refuted"), "recorded scores", name, black_box=True),
         request=ScoresRequest(claim=words.get("claim"), delta=words.get("delta"), **paths),
     )
+
+
+def _limits(table: Mapping[str, object], what: str, others: Limits) -> Limits:
+    """The limits that a table of the plan sets, and others where it sets none."""
+    given = {key: _text(table[key], f"{key} of {what}") for key in _LIMITS if key in table}
+    return parse_limits(given.get("timeout"), given.get("memory")).or_those_of(others)
 
 
 def _leave_to_the_plan(entry: Mapping[str, object], kind: str, number: int) -> None:
@@ -382,23 +397,29 @@ def open_journal(plan: Path, folder: Path | None, *, fresh: bool = False) -> Gen
             remedy = "wait for it, or give this run a --journal of its own"
             raise InvalidValue("journal", str(where), "used by one run at a time", remedy) from None
         if fresh:
-            for path in where.iterdir():
-                Journal(path).clear() if path.is_dir() else None
-            journal.clear()
+            journal.clear_all()
         yield journal
 
 
-def run_plan(plan: Plan, journal: Journal, bar: Bar | None = None) -> PlanResult:
+def run_plan(plan: Plan, journal: Journal, bar: Bar | None = None, limits: Limits = NO_LIMITS) -> PlanResult:
     """Run what the journal does not hold, and give everything.
 
-    An audit that cannot be run is reported with the reason, and the others go on; it is tried again the next time.
+    An audit of the user's code, or one with a limit, has a process of its own. An audit that cannot be run, or does not
+    finish, is reported with the reason, and the others go on; it is tried again the next time.
+
+    Args:
+        plan: what is audited.
+        journal: what is finished; an entry counts only while all that it rests on is as it was.
+        bar: told how far the run is.
+        limits: of each audit that the plan sets none for.
     """
     seed, created = _start(plan, journal)
     results = []
     for number, audit in enumerate(plan.audits):
         if bar is not None:
             bar("audits", number, len(plan.audits))
-        results.append(_result(plan, audit, seed, created, journal, bar))
+        limited = dataclasses.replace(audit, limits=audit.limits.or_those_of(limits))
+        results.append(_result(plan, limited, seed, created, journal, bar))
     if bar is not None:
         bar("audits", len(plan.audits), len(plan.audits))
     return PlanResult(plan=plan, seed=seed, created=created, results=tuple(results))
@@ -429,35 +450,50 @@ def _result(
     request = plan.request_of(audit, seed)
     try:
         name = _entry(audit, request, created)
-        kept = journal.read(name)
+        kept = _kept(journal, name, audit)
         if kept is None:
-            trials = Journal(journal.folder / hashlib.sha256(name.encode()).hexdigest()[:32])
+            trials = journal.part(name)
             kept = _run(audit, request, created, trials, bar)
-            journal.write(name, kept)
+            journal.write(name, json.dumps(kept).encode())
             trials.clear()  # the report says all that later runs need
     except (DpverdictError, OSError, MemoryError) as error:
         problem = str(error) or type(error).__name__
         return AuditResult(audit=audit, status=None, fields={}, page="", error=problem, seconds=0.0)
-    found = json.loads(kept)
-    status = Status[found["fields"]["status"]]
+    fields: Mapping[str, Any] = kept["fields"]
     return AuditResult(
-        audit=audit, status=status, fields=found["fields"], page=found["page"], error=None, seconds=found["seconds"]
+        audit=audit,
+        status=status_of_fields(fields),
+        fields=fields,
+        page=kept["part"],
+        error=None,
+        seconds=kept["seconds"],
     )
+
+
+def _kept(journal: Journal, name: str, audit: PlannedAudit) -> dict[str, Any] | None:
+    """The entry of an audit, if there is one and all that it rests on is as it was."""
+    content = journal.read(name)
+    if content is None:
+        return None
+    kept: dict[str, Any] = json.loads(content)
+    grounds = audited_of(kept, audit.name).grounds  # without any it rests on what is in its name
+    return kept if grounds is None or grounds.changed() is None else None
 
 
 def _run(
     audit: PlannedAudit, request: Request | ScoresRequest, created: datetime, trials: Journal, bar: Bar | None
-) -> bytes:
+) -> dict[str, Any]:
+    """Run an audit: here, or in a process of its own."""
     began = time.monotonic()
-    with journalled_in(trials):
-        made = audit_scores(request) if isinstance(request, ScoresRequest) else audit_request(request, bar)
-        report = dataclasses.replace(made, created=created)
-    kept = {
-        "fields": json.loads(render_json(report)),
-        "page": render_part(report, audit.anchor),
+    done = audit_as_asked(
+        request, Wanted(created=created, anchor=audit.anchor, trials=trials), limits=audit.limits, bar=bar
+    )
+    return {
+        "fields": done.fields,
+        "part": done.part,
+        "grounds": None if done.grounds is None else done.grounds.to_json(),
         "seconds": round(time.monotonic() - began, 3),
     }
-    return json.dumps(kept).encode()
 
 
 def _entry(audit: PlannedAudit, request: Request | ScoresRequest, created: datetime) -> str:
@@ -467,23 +503,18 @@ def _entry(audit: PlannedAudit, request: Request | ScoresRequest, created: datet
         "request": dataclasses.asdict(request),
         "created": created.isoformat(),
         "versions": software_versions(),
-        "files": {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(_files(request))},
+        "package": package_hash(),
+        "files": {path: file_hash(path) for path in sorted(_files(request))},
     }
     return "audit " + json.dumps(parts, sort_keys=True)
 
 
 def _files(request: Request | ScoresRequest) -> Iterator[str]:
-    """Files that a request reads: tables, pairs, and the sources of functions with what they import beside them."""
+    """Files that a request reads: tables, pairs, bounds. What the user's code reads is in the grounds of its entry."""
     if isinstance(request, ScoresRequest):
         yield from (path for path in request.inputs.values() if Path(path).is_file())
         return
-    for text in (request.data, request.neighbours, request.mechanism, request.score):
-        if text is None:
-            continue
-        if names_a_callable(text):
-            yield from source_files(text)
-        elif text in (request.data, request.neighbours) and Path(text).is_file():
-            yield text
+    yield from (path for path in (request.data, request.neighbours) if path is not None and Path(path).is_file())
     bounds = request.options.get("bounds")
     if bounds is not None and bounds.startswith("@") and Path(bounds[1:]).is_file():
         yield bounds[1:]

@@ -192,6 +192,7 @@ class DaskCluster(_Remote):
             problem = in_one_line(error)
             remedy = f"give the address that the scheduler prints, such as tcp://127.0.0.1:8786 ({problem})"
             raise InvalidValue("dask", address, "the address of a Dask scheduler that answers", remedy) from None
+        self.address: Final = address
         self._pool: Executor = self._client.get_executor(pure=False)
 
     def _executor(self) -> Executor:

@@ -118,6 +118,7 @@ class Sampler:
         mechanism = with_batches(mechanism)
         records = np.array(dataset)
         records.flags.writeable = False
+        records = records.view()  # of an array that cannot be written to: the mechanism cannot make it writeable again
         unsized = Sampler(mechanism=mechanism, name=name, dataset=records, where=where, seed=check_seed(seed), size=0)
         probe = unsized.chunk(1, generator(seed, f"probe {where}", 0))
         return Sampler(
@@ -181,6 +182,7 @@ class Sampler:
         Raises:
             MechanismFailure: the mechanism raises, or releases anything but finite numbers of one shape.
         """
+        self.dataset.flags.writeable = False  # on its way to a worker process it was forgotten
         many = isinstance(self.mechanism, BatchedMechanism)
         outputs = guarded(
             lambda: self._batch(trials, rng) if many else self._loop(trials, rng),

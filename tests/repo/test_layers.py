@@ -23,7 +23,9 @@ FACES = {"dpverdict", *(f"dpverdict.{name}" for name in FOLDERS), "dpverdict.mec
 LAYERS = {
     "dpverdict": ("errors cards balls numerics checks mechanisms audit proofs testing strategies pytest_plugin cli"),
     "dpverdict.mechanisms": "core queries streams broken",
-    "dpverdict.audit": "losses trials statistics scores exact distinguishing implementation reports runs comparisons",
+    "dpverdict.audit": (
+        "losses isolation trials statistics scores exact distinguishing implementation reports runs comparisons"
+    ),
     "dpverdict.audit.losses": (
         "domains curves lattice base closed_form pld laplace discrete_gaussian contour spherical bounded composition"
     ),

@@ -16,7 +16,9 @@ from dpverdict.cli.options import (
     Jobs,
     JsonReport,
     MechanismName,
+    Memory,
     Quiet,
+    Timeout,
     option,
     parameters,
 )
@@ -74,6 +76,8 @@ def audit(
     ] = False,
     jobs: Jobs = None,
     dask: Dask = None,
+    timeout: Timeout = None,
+    memory: Memory = None,
     json: JsonReport = None,
     witness: Annotated[
         Path | None,
@@ -85,16 +89,18 @@ def audit(
     """Audit a mechanism: does it keep the promise it makes?
 
     A mechanism of known structure is certified or refuted exactly, and its releases are tested as well. Of a function
-    of your own only the releases are seen: give --neighbours and --claim; it can be refuted, but not certified.
+    of your own only the releases are seen: give --neighbours and --claim; it can be refuted, but not certified. It runs
+    in a process of its own.
 
     Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 usage error.
     """
     from dpverdict.audit.distinguishing.witness_document import render_witness
-    from dpverdict.audit.reports.html import render_html
-    from dpverdict.audit.reports.terminal import print_report
-    from dpverdict.audit.reports.to_json import render_json
-    from dpverdict.audit.runs.request import Request, audit_request, report_witness
+    from dpverdict.audit.isolation.process import parse_limits
+    from dpverdict.audit.runs.apart import audit_as_asked
+    from dpverdict.audit.runs.audited import Wanted, console_facts
+    from dpverdict.audit.runs.request import Request
 
+    limits = parse_limits(timeout, memory)
     request = Request(
         mechanism=mechanism,
         options=parameters(context),
@@ -114,16 +120,15 @@ def audit(
     )
     with Outputs(json=json, report=report, witness=witness) as outputs:
         outputs.keep_apart_from(request.inputs)
-        with engine_of_options(jobs, dask), progress_bar() as bar:
-            made = audit_request(request, bar)
-        outputs.write(
-            json=lambda: render_json(made),
-            report=lambda: render_html(made),
-            witness=lambda: render_witness(report_witness(made, request)),
+        wanted = Wanted(
+            page="report" in outputs, witness="witness" in outputs, console=None if quiet else console_facts()
         )
+        with engine_of_options(jobs, dask), progress_bar() as bar:
+            made = audit_as_asked(request, wanted, limits, bar)
+        outputs.write(json=lambda: made.json, report=lambda: made.page, witness=lambda: render_witness(made.witness))
     if not quiet:
         with printing():
-            print_report(made)
+            sys.stdout.write(made.text)
     return Ended(code=made.exit_code)
 
 

@@ -34,6 +34,13 @@ Jobs = Annotated[str | None, option("--jobs", "N", "Worker processes; 1 if not g
 Dask = Annotated[
     str | None, option("--dask", "ADDRESS", "Run on the Dask cluster of the scheduler at tcp://host:port.", "Machines")
 ]
+Timeout = Annotated[
+    str | None, option("--timeout", "SECONDS", "Stop an audit that has not finished by then.", "Machines")
+]
+Memory = Annotated[
+    str | None,
+    option("--memory", "SIZE", "Of each process of an audit, such as 2G; else no limit.", "Machines"),
+]
 JsonReport = Annotated[Path | None, option("--json", "FILE", "Write the report as JSON.", "Output")]
 HtmlReport = Annotated[Path | None, option("--report", "FILE", "Write the report as one HTML page.", "Output")]
 Quiet = Annotated[

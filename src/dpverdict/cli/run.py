@@ -10,7 +10,9 @@ import typer
 from dpverdict.cli.options import (
     Dask,
     Jobs,
+    Memory,
     Quiet,
+    Timeout,
     option,
 )
 from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar
@@ -27,6 +29,8 @@ def run(
     ] = False,
     jobs: Jobs = None,
     dask: Dask = None,
+    timeout: Timeout = None,
+    memory: Memory = None,
     json: Annotated[Path | None, option("--json", "FILE", "Write the results as JSON.", "Output")] = None,
     junit: Annotated[Path | None, option("--junit", "FILE", "Write the results as JUnit XML.", "Output")] = None,
     report: Annotated[Path | None, option("--report", "FILE", "Write one HTML page of all reports.", "Output")] = None,
@@ -36,15 +40,17 @@ def run(
 
     Exit codes: 0 all as expected, 1 one was refuted, or was not though it had to be, 3 inconclusive, 2 usage error.
     """
+    from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.audit.runs.plan import open_journal, read_plan, run_plan
     from dpverdict.audit.runs.plan_faces import print_plan, render_junit, render_plan_html, render_plan_json
 
+    limits = parse_limits(timeout, memory)
     with Outputs(json=json, junit=junit, report=report) as outputs:
         outputs.keep_apart_from({"the plan": plan})
         read = read_plan(plan)
         outputs.keep_apart_from(read.inputs)
         with open_journal(plan, journal, fresh=fresh) as kept, engine_of_options(jobs, dask), progress_bar() as bar:
-            result = run_plan(read, kept, bar)
+            result = run_plan(read, kept, bar, limits)
         outputs.write(
             json=lambda: render_plan_json(result),
             junit=lambda: render_junit(result),

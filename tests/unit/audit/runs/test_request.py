@@ -4,7 +4,7 @@ import pytest
 
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.runs.audits import Numbers
-from dpverdict.audit.runs.request import Request, carry_out, numbers_of, parse_domain, report_witness
+from dpverdict.audit.runs.request import Request, audit_request, numbers_of, parse_domain, report_witness
 from dpverdict.errors import InvalidValue
 
 
@@ -19,12 +19,12 @@ STANDARD = {"dim": "2", "mu": "1"}
 
 def test_a_request_for_the_exact_evidence_is_decided() -> None:
     asked = Request(mechanism="standard-gaussian", options=STANDARD, exact_only=True)
-    report = carry_out(asked)
+    report = audit_request(asked)
     assert report.status is Status.CERTIFIED
     assert report.seed is None
     assert report_witness(report, asked) is None
     refuted = Request(mechanism="standard-gaussian", options=STANDARD, claim="mu=0.9", exact_only=True)
-    witness = report_witness(carry_out(refuted), refuted)
+    witness = report_witness(audit_request(refuted), refuted)
     assert witness is not None
     assert witness["claim"] == "mu=0.9"
 
@@ -45,7 +45,7 @@ def test_a_request_for_the_exact_evidence_is_decided() -> None:
 )
 def test_every_part_is_checked_before_anything_is_run(change: dict[str, str], name: str) -> None:
     with pytest.raises(InvalidValue, match=name):
-        carry_out(Request(mechanism="standard-gaussian", options=STANDARD, **change))
+        audit_request(Request(mechanism="standard-gaussian", options=STANDARD, **change))
 
 
 def test_numbers_are_chosen_by_name() -> None:

@@ -1,0 +1,139 @@
+"""The other side of `apart`: what the process of one audit does."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Generator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from dpverdict.audit.isolation.grounds import Grounds, Recorder, grounds_of
+from dpverdict.audit.isolation.intact import Snapshot
+from dpverdict.audit.reports.report import Report
+from dpverdict.audit.runs.audited import Wanted, audited
+from dpverdict.audit.runs.request import Request, audit_request
+from dpverdict.audit.runs.scores import ScoresRequest, audit_scores
+from dpverdict.audit.trials.engines import chosen_engine
+from dpverdict.audit.trials.journal import KEY_VARIABLE, Journal, journalled_in
+from dpverdict.errors import DpverdictError
+
+REST: Final = "what the trials rest on"
+"""The entry of a journal of trials that is written before any trial is."""
+
+_BETWEEN: Final = 0.1
+"""Seconds between two messages about progress."""
+
+
+def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
+    """Carry out one audit and give its faces; or the message of why it cannot be carried out."""
+    os.environ.pop(KEY_VARIABLE, None)
+    here = Path.cwd()
+    recorder, intact = Recorder(network="dask" in request["engine"], own=request["trials"]), Snapshot()
+    try:
+        asked = (ScoresRequest if request["scores"] else Request)(**request["audit"])
+        with chosen_engine(**request["engine"]), _trials(request, recorder) as rest:
+            with recorder.recording():
+                report = _audit(asked, _bar(tell) if request["progress"] else None)
+            changed = intact.describe()
+            if changed is not None:
+                return {"error": f"mechanism {_name(asked)} {changed}: do not replace what is not yours"}
+            os.chdir(here)
+            done = audited(report, asked, _wanted(request))
+            return {
+                "fields": dict(done.fields),
+                "part": done.part,
+                "page": done.page,
+                "text": done.text,
+                "witness": done.witness,
+                "grounds": rest().to_json(),
+            }
+    except (DpverdictError, OSError) as error:
+        return {"error": _one_line(str(error) or type(error).__name__)}
+    except MemoryError as error:
+        return {"error": _one_line(f"the audit does not fit in the memory it may take: {error}")}
+    except BaseException as error:  # the user's code may raise anything: SystemExit is no verdict
+        problem = f"mechanism {request['audit'].get('mechanism')} ended the audit with {_words(error)}"
+        return {"error": _one_line(f"{problem}: call it yourself on its dataset; no verdict is its to give")}
+
+
+def _wanted(request: Mapping[str, Any]) -> Wanted:
+    return Wanted(
+        created=None if request["created"] is None else datetime.fromisoformat(request["created"]),
+        anchor=request["anchor"],
+        page=request["page"],
+        witness=request["witness"],
+        console=request["console"],
+    )
+
+
+def _audit(asked: Request | ScoresRequest, bar: Callable[[str, int, int], None] | None) -> Report:
+    return audit_scores(asked) if isinstance(asked, ScoresRequest) else audit_request(asked, bar)
+
+
+@contextlib.contextmanager
+def _trials(request: Mapping[str, Any], recorder: Recorder) -> Generator[Callable[[], Grounds]]:
+    """The journal of the trials, which is begun anew unless all it rests on is as it was; and the grounds at the end.
+
+    What the trials rest on is written before they are, so that those of a killed run are never mixed with trials of
+    another mechanism.
+    """
+    if request["trials"] is None:
+        yield recorder.grounds
+        return
+    folder, key = Path(request["trials"]), bytes.fromhex(request["key"])
+    journal = Journal(folder, key)
+    former = _former(journal)
+    if former is None:
+        journal.clear()
+        journal = Journal(folder, key)
+    seen = -1
+
+    def rest() -> Grounds:
+        now = recorder.grounds()
+        return now if former is None else now.with_those_of(former)
+
+    def note() -> None:
+        nonlocal seen
+        if recorder.size != seen:
+            seen = recorder.size
+            journal.write(REST, json.dumps(rest().to_json()).encode())
+
+    with journalled_in(Journal(folder, key, before=note)):
+        yield rest
+
+
+def _former(journal: Journal) -> Grounds | None:
+    """What the trials of a journal rest on; None if that is not known, or not as it was."""
+    kept = journal.read(REST)
+    if kept is None:
+        return None
+    found = grounds_of(json.loads(kept))
+    return found if found.changed() is None else None
+
+
+def _bar(tell: Callable[[object], None]) -> Callable[[str, int, int], None]:
+    last = 0.0
+
+    def bar(what: str, done: int, total: int) -> None:
+        nonlocal last
+        if done == total or time.monotonic() - last > _BETWEEN:
+            last = time.monotonic()
+            tell([what, done, total])
+
+    return bar
+
+
+def _name(asked: Request | ScoresRequest) -> str:
+    return asked.mechanism if isinstance(asked, Request) else "of the scores"
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

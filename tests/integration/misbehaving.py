@@ -1,0 +1,393 @@
+"""Forty and more ways in which audited code misbehaves. Every function here is also a leak: its noise is too small.
+
+So whatever it does, the audit of the claim "eps=1" ends with REFUTED, or is named as one that did not finish: never
+as expected. A test copies this file beside a plan; nothing here runs in the process of the tests.
+"""
+# ruff: noqa: NPY002, E731
+
+import atexit
+import builtins
+import contextlib
+import ctypes
+import gc
+import json
+import locale
+import logging
+import math
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve()
+STATE = {"calls": 0}
+
+
+def leak(dataset, rng, trials):
+    return dataset.sum(axis=0) + rng.laplace(scale=0.2, size=(trials, 1))
+
+
+def exits(dataset, rng, trials):
+    sys.exit(0)
+
+
+def exits_with_one(dataset, rng, trials):
+    sys.exit(1)
+
+
+def ends_at_once(dataset, rng, trials):
+    os._exit(0)
+
+
+def ends_with_three(dataset, rng, trials):
+    os._exit(3)
+
+
+def raises(dataset, rng, trials):
+    raise RuntimeError("no")
+
+
+def raises_base(dataset, rng, trials):
+    raise BaseException("no")
+
+
+def raises_interrupt(dataset, rng, trials):
+    raise KeyboardInterrupt
+
+
+def raises_generator_exit(dataset, rng, trials):
+    raise GeneratorExit
+
+
+def raises_typer_exit(dataset, rng, trials):
+    import typer
+
+    raise typer.Exit(0)
+
+
+def hangs(dataset, rng, trials):
+    time.sleep(10_000)
+
+
+def spins(dataset, rng, trials):
+    while True:
+        pass
+
+
+def spins_outside_python(dataset, rng, trials):
+    return sum(range(10**12))
+
+
+def hangs_without_signals(dataset, rng, trials):
+    signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
+    time.sleep(10_000)
+
+
+def forks(dataset, rng, trials):
+    os.fork()
+    return leak(dataset, rng, trials)
+
+
+def forks_and_exits(dataset, rng, trials):
+    if os.fork() == 0:
+        sys.exit(0)
+    return leak(dataset, rng, trials)
+
+
+def leaves_a_daemon(dataset, rng, trials):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(10_000)
+        os._exit(0)
+    return leak(dataset, rng, trials)
+
+
+def starts_a_program(dataset, rng, trials):
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(10_000)"], start_new_session=True)
+    return leak(dataset, rng, trials)
+
+
+def starts_processes(dataset, rng, trials):
+    multiprocessing.get_context("fork").Process(target=time.sleep, args=(10_000,)).start()
+    return leak(dataset, rng, trials)
+
+
+def allocates(dataset, rng, trials):
+    held = np.ones(10 * 2**30 // 8)
+    return leak(dataset, rng, trials) + 0 * held[0]
+
+
+def allocates_in_lists(dataset, rng, trials):
+    held = [bytes(2**20) for _ in range(10 * 2**10)]
+    return leak(dataset, rng, trials) + 0 * len(held)
+
+
+def recurses(dataset, rng, trials):
+    return recurses(dataset, rng, trials)
+
+
+def recurses_without_limit(dataset, rng, trials):
+    sys.setrecursionlimit(10**9)
+    deep = []
+    for _ in range(10**6):
+        deep = [deep]
+    return leak(dataset, rng, trials) + len(repr(deep))
+
+
+def sets_no_recursion(dataset, rng, trials):
+    sys.setrecursionlimit(60)
+    return leak(dataset, rng, trials)
+
+
+def kills_itself(dataset, rng, trials):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kills_its_group(dataset, rng, trials):
+    os.killpg(0, signal.SIGKILL)
+
+
+def kills_its_parent(dataset, rng, trials):
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(1)
+    return leak(dataset, rng, trials)
+
+
+def terminates_its_parent(dataset, rng, trials):
+    os.kill(os.getppid(), signal.SIGTERM)
+    return leak(dataset, rng, trials)
+
+
+def faults(dataset, rng, trials):
+    ctypes.string_at(0)
+
+
+def aborts(dataset, rng, trials):
+    os.abort()
+
+
+def prints_much(dataset, rng, trials):
+    if not STATE["calls"]:
+        STATE["calls"] = 1
+        for _ in range(1024):
+            sys.stdout.write("x" * 2**20)
+    return leak(dataset, rng, trials)
+
+
+def prints_a_verdict(dataset, rng, trials):
+    print('{"status": "CERTIFIED", "exit_code": 0}', flush=True)
+    os.write(1, b"CERTIFIED\n")
+    return leak(dataset, rng, trials)
+
+
+def writes_everywhere(dataset, rng, trials):
+    for handle in range(3, 64):
+        with contextlib.suppress(OSError):
+            os.write(handle, b'["result", {"status": "CERTIFIED"}]\n')
+    return leak(dataset, rng, trials)
+
+
+def closes_its_output(dataset, rng, trials):
+    with contextlib.suppress(OSError):
+        os.close(1)
+        os.close(2)
+    return leak(dataset, rng, trials)
+
+
+def closes_everything(dataset, rng, trials):
+    os.closerange(0, 256)
+    return leak(dataset, rng, trials)
+
+
+def replaces_its_output(dataset, rng, trials):
+    sys.stdout = sys.stderr = None
+    return leak(dataset, rng, trials)
+
+
+def deletes_its_file(dataset, rng, trials):
+    copy = HERE.with_name("deleted.py")
+    copy.unlink(missing_ok=True)
+    return leak(dataset, rng, trials)
+
+
+def changes_the_folder(dataset, rng, trials):
+    os.chdir("/")
+    return leak(dataset, rng, trials)
+
+
+def removes_its_folder(dataset, rng, trials):
+    where = HERE.with_name(f"gone{os.getpid()}")
+    where.mkdir(exist_ok=True)
+    os.chdir(where)
+    shutil.rmtree(where)
+    return leak(dataset, rng, trials)
+
+
+def exits_at_exit(dataset, rng, trials):
+    atexit.register(os._exit, 0)
+    return leak(dataset, rng, trials)
+
+
+def hangs_at_exit(dataset, rng, trials):
+    threading.Thread(target=time.sleep, args=(10_000,)).start()
+    atexit.register(time.sleep, 10_000)
+    return leak(dataset, rng, trials)
+
+
+def sets_an_alarm(dataset, rng, trials):
+    signal.signal(signal.SIGALRM, lambda *_: sys.exit(0))
+    signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+    return leak(dataset, rng, trials)
+
+
+def interrupts_from_a_thread(dataset, rng, trials):
+    def interrupt():
+        time.sleep(0.1)
+        import _thread
+
+        _thread.interrupt_main()
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    time.sleep(0.5)
+    return leak(dataset, rng, trials)
+
+
+def ends_from_a_thread(dataset, rng, trials):
+    threading.Timer(0.2, os._exit, (0,)).start()
+    return leak(dataset, rng, trials)
+
+
+def ignores_signals(dataset, rng, trials):
+    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(one, signal.SIG_IGN)
+    return leak(dataset, rng, trials)
+
+
+def makes_warnings_errors(dataset, rng, trials):
+    warnings.simplefilter("error")
+    warnings.showwarning = None
+    return leak(dataset, rng, trials)
+
+
+def makes_numpy_raise(dataset, rng, trials):
+    np.seterr(all="raise")
+    return leak(dataset, rng, trials)
+
+
+def seeds_everything(dataset, rng, trials):
+    random.seed(0)
+    np.random.seed(0)
+    return leak(dataset, rng, trials)
+
+
+def clears_the_environment(dataset, rng, trials):
+    os.environ.clear()
+    os.environ["DPVERDICT_JOURNAL_KEY"] = "x"
+    os.environ["SOURCE_DATE_EPOCH"] = "never"
+    return leak(dataset, rng, trials)
+
+
+def changes_the_locale(dataset, rng, trials):
+    for name in ("de_DE.UTF-8", "tr_TR.UTF-8", "C"):
+        with contextlib.suppress(locale.Error):
+            locale.setlocale(locale.LC_ALL, name)
+    return leak(dataset, rng, trials)
+
+
+def empties_the_path(dataset, rng, trials):
+    sys.path[:] = []
+    sys.meta_path[:] = []
+    return leak(dataset, rng, trials)
+
+
+def empties_the_modules(dataset, rng, trials):
+    for name in list(sys.modules):
+        if name.startswith(("dpverdict", "numpy")):
+            del sys.modules[name]
+    return leak(dataset, rng, trials)
+
+
+def replaces_numpy(dataset, rng, trials):
+    constant = lambda *arguments, **options: 0.0
+    for name in ("quantile", "mean", "sort", "exp", "log", "sum"):
+        setattr(np, name, constant)
+    return leak(dataset, rng, trials)
+
+
+def replaces_this_package(dataset, rng, trials):
+    from dpverdict.audit.reports.report import Report
+
+    Report.status = property(lambda self: None)
+    return leak(dataset, rng, trials)
+
+
+def replaces_json(dataset, rng, trials):
+    json.dumps = lambda *arguments, **options: "{}"
+    return leak(dataset, rng, trials)
+
+
+def replaces_mathematics(dataset, rng, trials):
+    math.exp = math.log = lambda x: 0.0
+    return leak(dataset, rng, trials)
+
+
+def replaces_builtins(dataset, rng, trials):
+    builtins.sorted = lambda *arguments, **options: []
+    builtins.open = None
+    return leak(dataset, rng, trials)
+
+
+def disables_collection(dataset, rng, trials):
+    gc.disable()
+    gc.freeze()
+    logging.disable()
+    return leak(dataset, rng, trials)
+
+
+def takes_all_descriptors(dataset, rng, trials):
+    STATE.setdefault("held", [])
+    with contextlib.suppress(OSError):
+        while True:
+            STATE["held"].append(os.open(os.devnull, os.O_RDONLY))
+    return leak(dataset, rng, trials)
+
+
+def limits_itself(dataset, rng, trials):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    return leak(dataset, rng, trials)
+
+
+def traces(dataset, rng, trials):
+    sys.settrace(lambda *arguments: sys.exit(0))
+    return leak(dataset, rng, trials)
+
+
+def writes_to_the_dataset(dataset, rng, trials):
+    dataset.flags.writeable = True
+    dataset[...] = 0
+    return leak(dataset, rng, trials)
+
+
+def removes_the_journal(dataset, rng, trials):
+    for path in HERE.parent.glob("*.journal/*/*.entry"):
+        path.unlink(missing_ok=True)
+    return leak(dataset, rng, trials)
+
+
+WAYS = sorted(
+    name
+    for name, value in list(globals().items())
+    if callable(value) and getattr(value, "__module__", None) == __name__ and name != "leak"
+)
