@@ -1,1 +1,1 @@
-"""dpverdict curve: curves and comparisons as tables and pictures."""
+"""What `dpverdict curve` shows: curves of one mechanism, and comparisons of several, as tables and pictures."""

@@ -1,1 +1,1 @@
-"""the membership-inference game: explore, test, bound, witness."""
+"""The membership-inference game: explore, choose tests, decide on fresh releases, and keep a witness."""

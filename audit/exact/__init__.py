@@ -1,1 +1,1 @@
-"""worst pair, decision, certificate or witness: nothing is sampled."""
+"""The worst pair, the decision, and a certificate or a witness: nothing is sampled here."""

@@ -1,1 +1,1 @@
-"""checks of an implementation: embedding, grey box, membership."""
+"""What a look inside an implementation shows: its embedding, its randomness, a game on a real table."""

@@ -1,1 +1,1 @@
-"""the privacy loss of one pair, one kind a file, and their composition."""
+"""The privacy loss of one pair of output laws, one kind in a file, and the composition of losses."""

@@ -1,1 +1,1 @@
-"""one Report and its faces: terminal, JSON, HTML."""
+"""One report, from its sections to its faces: terminal, JSON and HTML."""

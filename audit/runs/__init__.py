@@ -1,1 +1,1 @@
-"""an audit in words: one, many (plan), recorded scores, replay."""
+"""An audit from a request in words to a report: one, many in a plan, recorded scores, a replay."""

@@ -1,1 +1,1 @@
-"""functions that tell outputs apart, known or learned."""
+"""Functions that tell outcomes apart, known beforehand or learned."""

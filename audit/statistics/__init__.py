@@ -1,1 +1,1 @@
-"""tests and bounds on numbers: no mechanism, no claim is run here."""
+"""Tests and bounds on numbers alone: no mechanism is run here."""

@@ -1,1 +1,1 @@
-"""what is run, on what, where: trials, engines, catalogue, files."""
+"""What is run, on what data, and where: mechanisms by name, data files, engines, the journal."""

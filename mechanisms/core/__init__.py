@@ -1,1 +1,1 @@
-"""what every mechanism states: claim, neighbours, noise, sensitivity."""
+"""What every mechanism states: its claim, its neighbours, its noise and its sensitivity."""

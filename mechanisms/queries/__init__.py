@@ -1,1 +1,1 @@
-"""sums of records, released once."""
+"""Mechanisms that release sums of records once."""

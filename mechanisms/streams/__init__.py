@@ -1,1 +1,1 @@
-"""counts under continual observation."""
+"""Mechanisms that release counts again and again while items arrive."""

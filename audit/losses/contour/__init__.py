@@ -1,1 +1,1 @@
-"""contour."""
+"""Gaussian and Laplace noise together, by contour integrals of the moment generating function."""

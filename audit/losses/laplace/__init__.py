@@ -1,1 +1,1 @@
-"""laplace."""
+"""Vectors of Laplace variables: exact sums, contours and bounds, and the loss that chooses between them."""

@@ -1,1 +1,1 @@
-"""lattice."""
+"""Privacy losses on a lattice: two-sided discretisation, powers, and bounds on compositions."""

@@ -1,1 +1,1 @@
-"""numbers: the normal law in balls and float64, exact sums, roots."""
+"""Numbers: the normal law in balls and in float64, exact sums, roots, and exact numbers as text."""
