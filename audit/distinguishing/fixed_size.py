@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -147,6 +148,7 @@ def distinguish(
         explored=explored,
         seed=p.seed,
         grid=p.grid,
+        one_stream=p.one_stream,
     )
 
 
@@ -175,6 +177,8 @@ def samplers(
         Sampler.prepare(mechanism, np.asarray(dataset), where=where, seed=seed, grid=grid)
         for where, dataset in (("the dataset", first), ("the neighbour", second))
     )
+    if p.one_stream != q.one_stream:  # a state that shows on one dataset alone is one state nevertheless
+        p, q = replace(p, one_stream=True), replace(q, one_stream=True)
     if p.size != q.size:
         problem = f"returned {p.size} numbers on the dataset and {q.size} on the neighbour"
         remedy = "return arrays of one shape, whatever the data: a shape that depends on them is a leak"

@@ -199,6 +199,8 @@ class DistinguishingTest:
         region: where the trade-off function lies.
         grid: to whose multiples outputs were rounded before anything looked at them; 0 for the float64 numbers as they
             are; None for scores that were recorded elsewhere: no mechanism was run.
+        one_stream: whether all trials ran one after the other in one process, whatever the engine, because the
+            mechanism has randomness or a state of its own that copies in workers would repeat.
     """
 
     refuted: bool
@@ -217,6 +219,7 @@ class DistinguishingTest:
     ledger: tuple[LedgerRow, ...]
     region: CurveRegion
     grid: float | None = 0.0
+    one_stream: bool = False
 
     def __post_init__(self) -> None:
         if self.refuted != (self.witness is not None):

@@ -279,6 +279,7 @@ def conclude(
     explored: int,
     seed: int,
     grid: float | None,
+    one_stream: bool = False,
 ) -> DistinguishingTest:
     """The result of an audit whose rows are decided.
 
@@ -294,6 +295,7 @@ def conclude(
         explored: of those, the ones that were explored.
         seed: of every random number.
         grid: to which outputs were rounded, see `DistinguishingTest`.
+        one_stream: see `DistinguishingTest`.
     """
     broken = [row for row in rows if row.is_contradiction]
     # An event is easier to check than a mean, so it is shown if one suffices.
@@ -321,6 +323,7 @@ def conclude(
         ledger=(*rows, region_row(region)),
         region=region,
         grid=grid,
+        one_stream=one_stream,
     )
 
 

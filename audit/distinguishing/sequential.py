@@ -146,6 +146,8 @@ class SequentialTest:
         state: give it to the next call to go on; JSON-ready.
         grid: to whose multiples outputs were rounded before anything looked at them; 0 for the float64 numbers as they
             are.
+        one_stream: whether all trials ran one after the other in one process, whatever the engine, because the
+            mechanism has randomness or a state of its own that copies in workers would repeat.
         mu_lower: exceeds the true mu with at most the error probability, however often one looks; 0 says nothing; None
             unless the claim is one of mu-GDP. A test ends when its claim is refuted, so it is seldom far above it.
         epsilon_lower: the same of epsilon at the delta of the claim; None unless that is pure or approximate DP.
@@ -165,6 +167,7 @@ class SequentialTest:
     witness: dict[str, Any] | None
     state: dict[str, object]
     grid: float = 0.0
+    one_stream: bool = False
     mu_lower: float | None = None
     epsilon_lower: float | None = None
 
@@ -342,6 +345,7 @@ def distinguish_sequentially(
         p_value=min(1.0, mixture.p_value),
         witness=witness,
         grid=p.grid,
+        one_stream=p.one_stream,
         mu_lower=bounds["mu"],
         epsilon_lower=bounds["epsilon"],
         state={

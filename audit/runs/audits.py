@@ -202,6 +202,11 @@ def described(
         assumptions.append(
             "the mechanism draws randomness of its own, which the seed does not govern: another run sees other releases"
         )
+    if any(test is not None and test.one_stream for test in (report.test, report.sequential)):
+        assumptions.append(
+            "the trials ran one after the other in one process, not on several: the mechanism has randomness or state "
+            "of its own, and copies of it in workers would have repeated each other's releases"
+        )
     return replace(
         report,
         parameters={

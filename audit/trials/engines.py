@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
+import random
 import sys
 import sysconfig
 from abc import ABC, abstractmethod
@@ -22,10 +24,11 @@ from functools import lru_cache
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final, TypeVar, final
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, ClassVar, Final, TypeVar, final
 
 import cloudpickle
+import numpy as np
 
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.errors import InvalidValue, MechanismFailure, in_one_line
@@ -43,6 +46,9 @@ IN_FLIGHT: Final = 4
 class Engine(ABC):
     """Maps a function over tasks; see the module."""
 
+    copies: ClassVar[bool] = True
+    """Whether tasks run on copies of the function, each with a copy of whatever state it keeps."""
+
     @abstractmethod
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """``function(task)`` of every task, in the order of the tasks, each given as soon as it is known.
@@ -57,6 +63,8 @@ class Engine(ABC):
 @final
 class ThisProcess(Engine):
     """One task after the other, where the caller is."""
+
+    copies = False
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         for task in tasks:
@@ -281,21 +289,63 @@ def _unpacked(function: bytes) -> Callable[[object], object]:
     return loaded
 
 
-def _packed(value: object) -> bytes:
-    """The bytes of a function with all it holds; code that a worker cannot import travels with it."""
+GENERATORS: Final = (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random)
+
+
+def holds_generator(value: object) -> bool:
+    """Whether a function, or anything it holds, refers to a generator of random numbers that outlives a call.
+
+    A copy of such a function draws the same numbers as the original. Functions that travel by name are looked into
+    only as far as the names that they use themselves.
+    """
+    finder = _Finder(io.BytesIO())
+    with _by_value(), contextlib.suppress(Exception):  # what cannot be sent is told when it is sent
+        guarded(lambda: finder.dump(value), lambda said: InvalidValue("mechanism", said, "sent", "run it here"))
+    return finder.found
+
+
+class _Finder(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle is untyped
+    """Looks at every object that would be sent."""
+
+    found = False
+
+    def persistent_id(self, value: object) -> None:
+        """Called with every object on the way; every one is then sent by what it is made of."""
+        held = [value]
+        if isinstance(value, FunctionType):
+            held += [value.__globals__.get(name) for name in _names_used(value.__code__)]
+        self.found = self.found or any(isinstance(one, GENERATORS) for one in held)
+
+
+def _names_used(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names_used(inner)
+
+
+@contextlib.contextmanager
+def _by_value() -> Generator[None]:
+    """Code that a worker cannot import travels with the functions that are packed inside."""
     mine = [module for module in list(sys.modules.values()) if _travels(module)]
     for module in mine:
         cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        for module in mine:
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def _packed(value: object) -> bytes:
+    """The bytes of a function with all it holds."""
 
     def failure(said: str) -> InvalidValue:
         requirement = "something that can be sent to another process"
         return InvalidValue("mechanism", value, requirement, f"run it with --jobs 1 ({said})")
 
-    try:
+    with _by_value():
         packed: bytes = guarded(lambda: cloudpickle.dumps(value), failure)
-    finally:
-        for module in mine:
-            cloudpickle.unregister_pickle_by_value(module)
     return packed
 
 

@@ -15,13 +15,13 @@ import hashlib
 import inspect
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.trials.engines import current_engine
+from dpverdict.audit.trials.engines import ThisProcess, current_engine, holds_generator
 from dpverdict.audit.trials.journal import current_journal
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.checks import check_seed
@@ -33,6 +33,9 @@ Progress = Callable[[int, int], None]
 
 LARGEST_CHUNK: Final = 4096
 NUMBERS_PER_CHUNK: Final = 2**22
+REPEATED: Final = 64
+"""Trials that show whether the generator that is passed in decides the releases. Two releases of a bit that is flipped
+with probability 1/4 agree by chance in 64 trials with probability 1e-13."""
 
 
 @runtime_checkable
@@ -90,6 +93,8 @@ class Sampler:
         seed: of every stream.
         size: m, the numbers in one output.
         grid: outputs are rounded to its multiples, see `check_grid`; 0 to leave them as they are.
+        one_stream: whether all trials run in this process, one after the other, whatever the engine: the mechanism has
+            a state of its own, such as a generator of its module, and copies of it would repeat each other's releases.
     """
 
     mechanism: AnyMechanism
@@ -99,12 +104,15 @@ class Sampler:
     seed: int
     size: int
     grid: float = 0.0
+    one_stream: bool = False
 
     @staticmethod
     def prepare(
         mechanism: AnyMechanism, dataset: NDArray[np.generic], *, where: str, seed: int, grid: float = 0.0
     ) -> Sampler:
         """Learn the size of an output from one trial with a stream of its own, whose result is thrown away.
+
+        Where the engine runs trials on copies of the mechanism, a few more trials show whether that is safe.
 
         Raises:
             MechanismFailure: the mechanism raises, or returns something other than finite numbers in one dimension.
@@ -121,15 +129,15 @@ class Sampler:
         records = records.view()  # of an array that cannot be written to: the mechanism cannot make it writeable again
         unsized = Sampler(mechanism=mechanism, name=name, dataset=records, where=where, seed=check_seed(seed), size=0)
         probe = unsized.chunk(1, generator(seed, f"probe {where}", 0))
-        return Sampler(
-            mechanism=mechanism,
-            name=name,
-            dataset=records,
-            where=where,
-            seed=unsized.seed,
-            size=probe.shape[1],
-            grid=check_grid(grid),
-        )
+        sampler = replace(unsized, size=probe.shape[1])
+        alone = current_engine().copies and (holds_generator(mechanism) or not sampler.repeats())
+        return replace(sampler, grid=check_grid(grid), one_stream=alone)
+
+    def repeats(self) -> bool:
+        """Whether the generator that is passed in decides the releases: the same one twice gives the same ones."""
+        trials = max(2, min(REPEATED, chunk_length(self.size)))
+        one, other = (self.chunk(trials, generator(self.seed, f"repeat {self.where}", 0)) for _ in range(2))
+        return np.array_equal(one, other)
 
     def chunks(self, stream: str, trials: int, *, progress: Progress | None = None) -> Iterator[Array]:
         """The outputs of one stream, chunk by chunk: arrays of shape (at most `chunk_length` trials, m).
@@ -165,7 +173,10 @@ class Sampler:
 
         known = [journal is not None and journal.holds(entry(chunk)) for chunk in chunks]
         missing = [chunk for chunk, found in zip(chunks, known, strict=True) if not found]
-        made = current_engine().map(ChunkRun(self, stream, score), missing)
+        engine = current_engine()
+        if self.one_stream or (engine.copies and score is not None and holds_generator(score)):
+            engine = ThisProcess()
+        made = engine.map(ChunkRun(self, stream, score), missing)
         done = 0
         for chunk, found in zip(chunks, known, strict=True):
             result = journal.load(entry(chunk)) if journal is not None and found else next(made)

@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,10 +104,9 @@ def test_a_function_made_on_the_spot_travels(processes: Processes) -> None:
 
 
 def test_an_error_in_a_worker_arrives_whole(processes: Processes) -> None:
-    with running_on(processes):
-        sampler = Sampler.prepare(raises, DATASET, where="the dataset", seed=3)
-        with pytest.raises(MechanismFailure, match="one in five") as caught:
-            sampler.collect("confirm", 50)
+    sampler = Sampler.prepare(raises, DATASET, where="the dataset", seed=3)
+    with running_on(processes), pytest.raises(MechanismFailure, match="one in five") as caught:
+        sampler.collect("confirm", 50)
     assert caught.value.remedy
     with pytest.raises(MechanismFailure) as alone:
         sampler.collect("confirm", 50)
@@ -238,8 +238,12 @@ def test_options_that_cannot_be_used_are_refused() -> None:
 
 
 def test_a_mechanism_that_cannot_be_sent_is_named(processes: Processes) -> None:
-    numbers = (float(i) for i in range(100))
+    lock = threading.Lock()
     with running_on(processes):
-        sampler = Sampler.prepare(lambda data, rng: next(numbers), DATASET, where="the dataset", seed=1)
+        sampler = Sampler.prepare(lambda data, rng: rng.normal() + lock.locked(), DATASET, where="the dataset", seed=1)
         with pytest.raises(InvalidValue, match="--jobs 1"):
             sampler.collect("s", 10)
+        numbers = (float(i) for i in range(1000))  # a state of its own is not sent at all
+        sampler = Sampler.prepare(lambda data, rng: next(numbers), DATASET, where="the dataset", seed=1)
+        assert sampler.one_stream
+        assert len(np.unique(sampler.collect("s", 10))) == 10
