@@ -7,7 +7,7 @@ and returns what the library publishes. A library that is not installed, or not 
     python third_party_findings.py                  # audit what is installed; exit code 1 if a claim is refuted
     python third_party_findings.py NAME pair.npz    # only write the pair of one of them, for the command line:
     dpverdict audit third_party_findings.py:NAME --neighbours pair.npz --claim CLAIM --samples N --witness witness.json
-    dpverdict replay witness.json
+    dpverdict replay witness.json --trust-code      # it runs the code that the witness names: this file
 
 Old releases need not be installed whole: ``pip install --no-deps --target old opendp==0.4.0``, then PYTHONPATH=old.
 The libraries draw from generators of their own, so a seed does not repeat a run; each run decides anew, and is wrong

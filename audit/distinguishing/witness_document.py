@@ -33,10 +33,11 @@ from dpverdict.audit.distinguishing.result import mode_of
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.betting import Mixture
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
-from dpverdict.audit.trials.catalogue import find, takes
+from dpverdict.audit.trials.catalogue import find, names_foreign_code, takes
+from dpverdict.audit.trials.data_files import read_limited
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, with_batches
 from dpverdict.audit.trials.whole_files import write_atomically
-from dpverdict.audit.trials.words import names_a_callable, source_files
+from dpverdict.audit.trials.words import source_files
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
@@ -44,6 +45,8 @@ from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
 
 FORMAT: Final = "dpverdict witness"
 VERSION: Final = 1
+LARGEST_FILE: Final = 2**26
+"""Bytes of a document, at most: with every dataset written out and the largest scores it has a few million."""
 LARGEST_DATASET: Final = 100_000
 """Datasets of more numbers than this are named by their hash, not written out."""
 FIELDS: Final = (
@@ -88,21 +91,28 @@ def read_witness(path: str | os.PathLike[str]) -> dict[str, Any]:
         InvalidValue: a file that cannot be read, is no witness, is of another version, or was changed.
     """
     shown, whole = str(path), "a witness as dpverdict audit --witness wrote it"
+    text = read_limited(shown, "witness", LARGEST_FILE)
     try:
-        document = json.loads(Path(path).read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise InvalidValue("witness", shown, "a file that can be read", str(error.strerror)) from None
+        document = json.loads(text.decode("utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError):
-        raise InvalidValue("witness", shown, whole, "it is not JSON: write it again") from None
+        raise InvalidValue("witness", shown, whole, "it is not strict JSON: write it again") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InvalidValue("witness", shown, whole, "this is another kind of file")
     if document.get("version") != VERSION:
         remedy = "replay it with the version of dpverdict that wrote it"
         raise InvalidValue("witness", shown, f"of version {VERSION}, not {document.get('version')!r}", remedy)
     held = {name: value for name, value in document.items() if name != "sha256"}
-    if set(document) != set(FIELDS) or document["sha256"] != checksum(held):
+    try:
+        fits = set(document) == set(FIELDS) and document["sha256"] == checksum(held)
+    except (ValueError, RecursionError):
+        fits = False
+    if not fits:
         raise InvalidValue("witness", shown, whole, "it was changed or damaged: its checksum does not fit")
     return document
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def read_witness_schema() -> dict[str, Any]:
@@ -127,7 +137,7 @@ def array_hash(data: NDArray[np.generic]) -> str:
 
 def source_hash(mechanism: str) -> str | None:
     """SHA-256 of the files of a user's function; None for a mechanism of this package."""
-    files = source_files(mechanism) if names_a_callable(mechanism) else []
+    files = source_files(mechanism) if names_foreign_code(mechanism) else []
     if not files:
         return None
     digest = hashlib.sha256()

@@ -120,7 +120,7 @@ def audit_mechanism(
     """
     claim = mechanism.claim if claim is None else claim
     if neighbours is not None:
-        _check_pair(mechanism, neighbours)
+        check_pair(mechanism, neighbours)
     worst = worst_case(mechanism)
     verdict = decide(mechanism, claim, worst)
     pair, tested = worst.pair, "the worst neighbours"
@@ -222,7 +222,8 @@ def described(
     )
 
 
-def _check_pair(mechanism: AdditiveMechanism, pair: NeighbourPair) -> None:
+def check_pair(mechanism: AdditiveMechanism, pair: NeighbourPair) -> None:
+    """Raise unless the claim of the mechanism is about this pair: its relation, and records that it takes."""
     if pair.adjacency is not mechanism.adjacency:
         requirement = f"{adjacency_name(mechanism.adjacency)} neighbours, as the claim of {mechanism.name} is about"
         remedy = "make the pair under that relation"

@@ -61,6 +61,7 @@ from dpverdict.audit.runs.audited import Wanted, audited_of, status_of_fields
 from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY, Bar, Request
 from dpverdict.audit.runs.scores import ScoresRequest
 from dpverdict.audit.trials.catalogue import option
+from dpverdict.audit.trials.data_files import read_limited
 from dpverdict.audit.trials.journal import Journal
 from dpverdict.audit.trials.whole_files import hold
 from dpverdict.audit.trials.words import names_a_callable, probability
@@ -68,6 +69,9 @@ from dpverdict.balls import exactly
 from dpverdict.checks import check_seed
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.numerics.text import whole_number
+
+LARGEST_PLAN: Final = 2**24
+"""Bytes of the file, at most."""
 
 TESTS_PER_AUDIT: Final = 2
 """The check of the embedding and the distinguishing test: an audit has at most these."""
@@ -163,8 +167,8 @@ def read_plan(path: str | Path) -> Plan:
     """
     file = Path(path)
     try:
-        text = file.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_limited(str(file), "plan", LARGEST_PLAN).decode("utf-8")
+    except UnicodeDecodeError as error:
         problem = f"reading it fails with {type(error).__name__}"
         raise InvalidValue("plan", str(path), "a readable file of UTF-8 text", problem) from None
     try:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 import numpy as np
@@ -31,6 +31,7 @@ from dpverdict.audit.distinguishing.witness_document import UNSTATED, array_hash
 from dpverdict.audit.exact.decide import decide
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.runs.audits import check_pair
 from dpverdict.audit.scores.learned import ChainedScore, SplineScore
 from dpverdict.audit.scores.score import CallableScore, LinearScore, Score
 from dpverdict.audit.scores.trees import TreeScore
@@ -38,21 +39,31 @@ from dpverdict.audit.statistics.betting import bettor
 from dpverdict.audit.statistics.joint_test import Counts, Order, joint_p
 from dpverdict.audit.statistics.means import payoff_test
 from dpverdict.audit.statistics.payoffs import CurvePayoff, DivergencePayoff, Payoff, SymmetricPayoff, divergence_upper
-from dpverdict.audit.trials.catalogue import find
+from dpverdict.audit.trials.catalogue import find, names_foreign_code
 from dpverdict.audit.trials.data_files import read_pair
 from dpverdict.audit.trials.run import AnyMechanism, Sampler
-from dpverdict.audit.trials.words import load_callable
+from dpverdict.audit.trials.words import load_callable, probability
 from dpverdict.checks import check_seed
-from dpverdict.errors import InvalidValue
+from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, HasLikelihoodScore
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, parse_adjacency
+from dpverdict.mechanisms.core.sensitivity import Cube
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
+from dpverdict.numerics.text import whole_number
 
 MOST_PER_PAIR: Final = 5
 """Fresh pairs at most, for every pair that the test had drawn: where a claim fell early was partly luck."""
 FEWEST_MOST: Final = 500
+LARGEST_LEVEL: Final = 0.05
+"""A witness may not choose a larger error probability: what is refuted at it says too little. Who replays it may."""
+MOST_TRIALS: Final = 10_000_000
+"""A witness may not ask for more releases per dataset; who replays it may."""
+KINDS_OF_NUMBERS: Final = "biufU"
+"""Of datasets in a witness: truth values, numbers and short texts."""
+LONGEST_TEXT: Final = 4096
+"""Bytes of one entry of a dataset."""
 
 
 @final
@@ -90,8 +101,8 @@ def replay_bets(
         level: the error probability.
         most: pairs; five times as many as the test had drawn if not given.
     """
-    stake, drawn = float(evidence["stake"]), int(evidence["pairs"])
-    if not (math.isfinite(stake) and stake >= 0 and drawn > 0):
+    stake, drawn = _number(evidence, "stake"), _whole(evidence, "pairs")
+    if stake < 0 or drawn < 1:
         raise ValueError("stake and pairs do not belong to a bettor")
     most = max(MOST_PER_PAIR * drawn, FEWEST_MOST) if most is None else most
     wealth = bettor(payoff.largest_loss, first=min(stake * payoff.largest_loss, 0.5))
@@ -133,7 +144,7 @@ def score_from_data(data: Mapping[str, Any], named: Named) -> Score:
     match data["kind"]:
         case "linear":
             weights = np.asarray(data["weights"], dtype=np.float64)
-            return LinearScore(name=str(data["name"]), weights=weights, offset=float(data["offset"]))
+            return LinearScore(name=str(data["name"]), weights=weights, offset=_number(data, "offset"))
         case "additive spline":
             knots, values = (
                 tuple(np.asarray(part, dtype=np.float64) for part in data[key]) for key in ("knots", "values")
@@ -141,7 +152,9 @@ def score_from_data(data: Mapping[str, Any], named: Named) -> Score:
             matched = len(knots) == len(values) and all(k.shape == v.shape for k, v in zip(knots, values, strict=True))
             if not matched or not all(k.ndim == 1 and len(k) and (np.diff(k) > 0).all() for k in knots):
                 raise ValueError("knots and values do not match")
-            return SplineScore(name=str(data["name"]), offset=float(data["offset"]), knots=knots, values=values)
+            if not all(np.isfinite(part).all() for part in (*knots, *values)):
+                raise ValueError("knots and values are not finite")
+            return SplineScore(name=str(data["name"]), offset=_number(data, "offset"), knots=knots, values=values)
         case "chained":
             outer = score_from_data(data["outer"], named)
             if not isinstance(outer, SplineScore):
@@ -162,15 +175,19 @@ def set_from_data(data: Mapping[str, Any]) -> Finite:
     Raises:
         KeyError, TypeError, ValueError: data that no set describes itself by.
     """
-    coordinate = int(data["coordinate"])
+    coordinate = _whole(data, "coordinate")
     match data["kind"]:
         case "low bits":
-            bit, exponent = int(data["bit"]), int(data["exponent"])
-            return LowBits(coordinate=coordinate, centre=float(data["centre"]), exponent=exponent, bit=bit)
+            bit, exponent = _whole(data, "bit", least=-2000), _whole(data, "exponent", least=-2000)
+            return LowBits(coordinate=coordinate, centre=_number(data, "centre"), exponent=exponent, bit=bit)
         case "multiples":
-            return Multiples(coordinate=coordinate, offset=float(data["offset"]), grid=float(data["grid"]))
+            grid = _number(data, "grid")
+            if not grid > 0:
+                raise ValueError("a grid is > 0")
+            return Multiples(coordinate=coordinate, offset=_number(data, "offset"), grid=grid)
         case "values":
-            return Values(coordinate=coordinate, values=tuple(float(value) for value in data["values"]))
+            known = dict(enumerate(data["values"]))
+            return Values(coordinate=coordinate, values=tuple(_number(known, i) for i in known))
         case kind:
             raise ValueError(f"no set is of kind {kind}")
 
@@ -193,7 +210,8 @@ class Replay:
         trials: fresh releases per dataset; 0 for an exact refutation.
         seed: of every random number.
         found: the counts or the means, in words.
-        same_source: whether the user's function is the one of the witness; None for a mechanism of this package.
+        same_source: whether the user's function is the one of the witness; None for a mechanism of this package, and
+            for one that was given in place of the one that the witness names.
     """
 
     refuted: bool
@@ -232,8 +250,14 @@ def replay(
     samples: int | None = None,
     error_probability: float | None = None,
     seed: int | None = None,
+    records_per_user: int = 1,
+    trust_code: bool = False,
 ) -> Replay:
     """Run the confirmation of a witness again.
+
+    What a witness says is not believed: its claim, its relation and the number of records in which its datasets differ
+    are checked against each other and the mechanism, its error probability is honoured up to `LARGEST_LEVEL`, and no
+    code that it names is imported unless ``trust_code`` says so.
 
     Args:
         document: of `read_witness`.
@@ -244,44 +268,82 @@ def replay(
             the witness of a sequential test, whose replay stops as soon as it is decided (`sequential_replay`).
         error_probability: at which it is refuted; that of the witness if not given.
         seed: of every random number; a fresh one if not given.
+        records_per_user: in how many consecutive records the datasets differ, for a claim about users with so many; a
+            mechanism of known structure states it itself.
+        trust_code: whether functions that the witness names, and files that its options name, are loaded.
 
     Raises:
-        InvalidValue: a document that contradicts itself, other datasets than those of the witness, a parameter out of
-            its range, or a mechanism that cannot be found.
+        InvalidValue: a document that contradicts itself, other datasets than those of the witness, datasets that are no
+            neighbours under its relation, a parameter out of its range, a mechanism that cannot be found, or code that
+            is not trusted.
         MechanismFailure: the mechanism raises, or returns something that is not an array of numbers of one shape.
     """
     try:
-        return _replay(document, mechanism, score, neighbours, samples, error_probability, seed)
-    except (KeyError, TypeError, IndexError, ValueError) as error:
-        if isinstance(error, InvalidValue):
-            raise
+        given = _Given(mechanism, score, neighbours, samples, error_probability, records_per_user, trust_code)
+        return _replay(document, given, secrets.randbits(63) if seed is None else check_seed(seed))
+    except DpverdictError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
         problem = " ".join(f"{type(error).__name__}: {error}".split())
         requirement = "a document whose parts fit together"
         raise InvalidValue("witness", document.get("kind"), requirement, f"reading it fails with {problem}") from error
 
 
-def _replay(
+def replay_as_asked(
     document: Mapping[str, Any],
-    mechanism: AnyMechanism | None,
-    score: Callable[[Array], object] | None,
+    *,
     neighbours: str | None,
-    samples: int | None,
-    error_probability: float | None,
-    seed: int | None,
+    samples: str | None,
+    error_probability: str | None,
+    seed: str | None,
+    records_per_user: str | None,
+    mechanism: str | None,
+    score: str | None,
+    trust_code: bool,
 ) -> Replay:
-    claim, kind, evidence = parse_guarantee(document["claim"]), document["kind"], document["evidence"]
-    seed = secrets.randbits(63) if seed is None else check_seed(seed)
-    pair = _pair(document, neighbours)
+    """`replay` with every part as text; None stands for "not given".
+
+    A ``mechanism`` that the user names is run in place of the one of the witness, and compared with it by its source.
+    """
+    found = replay(
+        document,
+        mechanism=None if mechanism is None else load_callable(mechanism, name="mechanism"),
+        score=None if score is None else load_callable(score, name="score"),
+        neighbours=neighbours,
+        samples=None if samples is None else whole_number(samples, "samples", at_least=2),
+        error_probability=None if error_probability is None else probability(error_probability, "error_probability"),
+        seed=None if seed is None else whole_number(seed, "seed", at_least=0),
+        records_per_user=whole_number(records_per_user or "1", "records_per_user", at_least=1),
+        trust_code=trust_code,
+    )
+    if mechanism is None:
+        return found
+    same = document["mechanism"]["source_sha256"] == source_hash(mechanism)
+    return replace(found, mechanism=mechanism, same_source=same)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What who replays a witness says about it; see `replay`."""
+
+    mechanism: AnyMechanism | None
+    score: Callable[[Array], object] | None
+    neighbours: str | None
+    samples: int | None
+    error_probability: float | None
+    records_per_user: int
+    trust_code: bool
+
+
+def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
+    claim, kind, evidence = parse_guarantee(_text(document, "claim")), _text(document, "kind"), document["evidence"]
     named = document["mechanism"]
-    run: AdditiveMechanism | AnyMechanism
-    if mechanism is not None:
-        run = mechanism
-    else:
-        from_data = named["options_from_data"]
-        shape = pair if from_data and isinstance(pair, NeighbourPair) else None
-        run = find(named["name"], named["options"], pair=shape).mechanism
-    same = None if named["source_sha256"] is None else named["source_sha256"] == source_hash(named["name"])
-    shared: dict[str, Any] = {"kind": kind, "claim": claim, "mechanism": named["name"], "seed": seed}
+    name, source = _text(named, "name"), named["source_sha256"]
+    run, pair = _subject(document, given)
+    ours = given.mechanism is not None and not given.trust_code
+    same = None if source is None or ours else source == source_hash(name)
+    shared: dict[str, Any] = {"kind": kind, "claim": claim, "mechanism": name, "seed": seed}
     if kind == "exact":
         if not isinstance(run, AdditiveMechanism):
             raise ValueError("an exact refutation needs a mechanism of known structure")
@@ -295,15 +357,13 @@ def _replay(
             same_source=same,
             **shared,
         )
-    level = checked_error(float(document["level"]) if error_probability is None else error_probability)
-    p, q = samplers(run, pair, seed, float(document["grid"]))
-    trials = _trials(kind, evidence) if samples is None else samples
-    if trials < 2:
-        raise InvalidValue("samples", trials, "a whole number >= 2", "run as many as decided before, or more")
+    level, trials = _level(document, given), _trials(kind, evidence, given)
+    p, q = samplers(run, pair, seed, _number(document, "grid"))
     streams = ("replay dataset", "replay neighbour")
     if kind == SEQUENTIAL:
-        frozen = score_from_data(document["score"], _function(document, run, pair, score))
-        bets = replay_bets(evidence, _payoff(claim, evidence["payoff"]), frozen, (p, q), level=level, most=samples)
+        frozen = score_from_data(document["score"], _function(document, run, pair, given))
+        payoff = _payoff(claim, evidence["payoff"])
+        bets = replay_bets(evidence, payoff, frozen, (p, q), level=level, most=given.samples)
         p_value, trials = bets.p_value, bets.pairs
         found = f"wealth {math.exp(min(bets.log_wealth, 700.0)):.6g} after {trials} pairs"
     elif kind == "low bits":
@@ -312,16 +372,17 @@ def _replay(
             int(sum(event.contains(chunk).sum() for chunk in side.chunks(stream, trials)))
             for side, stream in zip((p, q), streams, strict=True)
         ]
-        p_value = _event_p(claim, order, hits, trials, float(evidence["tested_at"]), level)
+        p_value = _event_p(claim, order, hits, trials, _number(evidence, "tested_at"), level)
         found = f"{hits[0]} and {hits[1]} releases in the set"
     else:
-        held = score_from_data(document["score"], _function(document, run, pair, score))
+        held = score_from_data(document["score"], _function(document, run, pair, given))
         x, y = (side.scores(stream, trials, held) for side, stream in zip((p, q), streams, strict=True))
         if kind == "event":
-            chosen = Event(order=Order(evidence["order"]), threshold=float(evidence["threshold"]))
+            threshold = _number(evidence, "threshold", finite=False)
+            chosen = Event(order=Order(evidence["order"]), threshold=threshold)
             counts = count(chosen, x, y)
             hits = [counts.of_dataset[0], counts.of_neighbour[0]]
-            p_value = _event_p(claim, chosen.order, hits, trials, float(evidence["epsilon"]), level)
+            p_value = _event_p(claim, chosen.order, hits, trials, _number(evidence, "epsilon"), level)
             found = f"{chosen.describe()} in {hits[0]} and {hits[1]} releases"
         elif kind == "payoff":
             result = payoff_test(_payoff(claim, evidence["payoff"]), x, y, level)
@@ -334,12 +395,87 @@ def _replay(
     )
 
 
-def _trials(kind: str, evidence: Mapping[str, Any]) -> int:
-    if kind == SEQUENTIAL:
-        return int(evidence["pairs"])
-    if kind == "payoff":
-        return int(evidence["payoff"]["trials"])
-    return int(evidence["counts"][1] if kind == "low bits" else evidence["dataset_trials"])
+def _subject(document: Mapping[str, Any], given: _Given) -> tuple[AdditiveMechanism | AnyMechanism, Pair]:
+    """What is run, and on which datasets; nothing is loaded that is not trusted."""
+    named = document["mechanism"]
+    name, options = _text(named, "name"), named["options"]
+    if not all(isinstance(key, str) and (text is None or isinstance(text, str)) for key, text in options.items()):
+        raise TypeError("the options of the mechanism are texts")
+    known: AdditiveMechanism | AnyMechanism | None = given.mechanism
+    if known is None:
+        files = [text for text in options.values() if text is not None and text.startswith("@")]
+        for code in [name] * names_foreign_code(name) + files:
+            _must_be_trusted("mechanism", code, given)
+        if not named["options_from_data"]:
+            known = find(name, options).mechanism
+    pair = _pair(document, given, known)
+    if known is None:
+        known = find(name, options, pair=pair if isinstance(pair, NeighbourPair) else None).mechanism
+        pair = _pair(document, given, known)
+    if isinstance(known, AdditiveMechanism) and isinstance(pair, NeighbourPair):
+        check_pair(known, pair)
+    return known, pair
+
+
+def _must_be_trusted(what: str, code: str, given: _Given) -> None:
+    if not given.trust_code:
+        requirement = "trusted before it is loaded: the witness names it, and whoever wrote the witness may have too"
+        remedy = "read that code, then add --trust-code, or name your own with --mechanism and --score"
+        raise InvalidValue(what, code, requirement, remedy)
+
+
+def _level(document: Mapping[str, Any], given: _Given) -> float:
+    if given.error_probability is not None:
+        return checked_error(given.error_probability)
+    level = checked_error(_number(document, "level"))
+    if level > LARGEST_LEVEL:
+        requirement = f"at most {LARGEST_LEVEL:g} where a witness says it: it is how often a true claim is refuted"
+        raise InvalidValue("level", level, requirement, "give --error-probability, a value of your own")
+    return level
+
+
+def _trials(kind: str, evidence: Mapping[str, Any], given: _Given) -> int:
+    if given.samples is not None:
+        trials = given.samples
+    elif kind == SEQUENTIAL:
+        trials = _whole(evidence, "pairs")
+    elif kind == "payoff":
+        trials = _whole(evidence["payoff"], "trials")
+    elif kind == "low bits":
+        trials = _whole(dict(enumerate(evidence["counts"])), 1)
+    else:
+        trials = _whole(evidence, "dataset_trials")
+    if trials < 2 or (given.samples is None and trials > MOST_TRIALS):
+        remedy = "give --samples, a number of your own"
+        raise InvalidValue("samples", trials, f"a whole number from 2 to {MOST_TRIALS} in a witness", remedy)
+    return trials
+
+
+def _text(data: Mapping[str, Any], name: str) -> str:
+    value = data[name]
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a {type(value).__name__}, not a text")
+    return value
+
+
+def _number(data: Mapping[Any, Any], name: object, *, finite: bool = True) -> float:
+    """A number of a document, in which infinite ones are the texts "inf" and "-inf"."""
+    value = data[name]
+    if isinstance(value, bool) or (not isinstance(value, int | float) and value not in ("inf", "-inf")):
+        raise TypeError(f"{name} is a {type(value).__name__}, not a number")
+    number = float(value)
+    if math.isnan(number) or (finite and math.isinf(number)):
+        raise ValueError(f"{name} is {number!r}")
+    return number
+
+
+def _whole(data: Mapping[Any, Any], name: object, *, least: int = 0) -> int:
+    value = data[name]
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} is a {type(value).__name__}, not a whole number")
+    if not least <= value < 2**53:
+        raise ValueError(f"{name} is {value if abs(value) < 2**53 else 'huge'}")
+    return value
 
 
 def _event_p(claim: Guarantee, order: Order, hits: list[int], trials: int, epsilon: float, level: float) -> float:
@@ -355,26 +491,28 @@ def _payoff(claim: Guarantee, data: Mapping[str, Any]) -> Payoff:
     """The payoff at the tau or the other numbers of the witness; what the claim allows is computed again."""
     divergence = divergence_upper(claim)
     if data["kind"] == "divergence" and divergence is not None:
-        first, second = (float(mean) for mean in data["means"])
-        return DivergencePayoff(divergence, float(data["scale"]), float(data["clip"]), (first, second))
+        means = dict(enumerate(data["means"]))
+        first, second = (_number(means, i) for i in means)
+        return DivergencePayoff(divergence, _number(data, "scale"), _number(data, "clip"), (first, second))
     if data["kind"] == "curve":
-        return CurvePayoff.of_claim(claim, float(data["tau"]))
+        return CurvePayoff.of_claim(claim, _number(data, "tau"))
     if data["kind"] != "symmetric" or not isinstance(claim, PureDP | ApproximateDP):
         raise ValueError(f"no payoff of kind {data['kind']} belongs to {claim.describe()}")
     delta = float_above(claim.delta) if isinstance(claim, ApproximateDP) else 0.0
-    return SymmetricPayoff(min(float_above(claim.epsilon), 600.0), min(delta, 1.0), float(data["threshold"]))
+    return SymmetricPayoff(min(float_above(claim.epsilon), 600.0), min(delta, 1.0), _number(data, "threshold"))
 
 
 def _function(
-    document: Mapping[str, Any], run: object, pair: Pair, given: Callable[[Array], object] | None
+    document: Mapping[str, Any], run: object, pair: Pair, given: _Given
 ) -> Callable[[str], Callable[[Array], object]]:
     """Finds the function of a score that is only named: the likelihood ratio of the mechanism, or the user's."""
 
     def function(name: str) -> Callable[[Array], object]:
-        if given is not None:
-            return given
+        if given.score is not None:
+            return given.score
         if document["score_function"] is not None:
-            return load_callable(document["score_function"], name="score")
+            _must_be_trusted("score", _text(document, "score_function"), given)
+            return load_callable(_text(document, "score_function"), name="score")
         if name == "likelihood ratio" and isinstance(run, HasLikelihoodScore) and isinstance(pair, NeighbourPair):
             return run.likelihood_score(pair)
         raise ValueError(f"the function of the score {name} is not known")
@@ -382,39 +520,41 @@ def _function(
     return function
 
 
-def _pair(document: Mapping[str, Any], neighbours: str | None) -> Pair:
-    """The datasets of the witness, or those of a file if they are the same; a pair if their relation is stated."""
+def _pair(document: Mapping[str, Any], given: _Given, run: object) -> Pair:
+    """The datasets of the witness, or those of a file if they are the same; a pair if their relation is stated.
+
+    In how many records they differ is not taken from them: a mechanism of known structure states it, and else who
+    replays the witness.
+    """
     held = document["datasets"]["dataset"], document["datasets"]["neighbour"]
     stated = document["kind"] != SEQUENTIAL or document["relation"] != UNSTATED
-    relation = parse_adjacency(document["relation"].partition(" ")[0]) if stated else None
-    if neighbours is not None:
-        given = read_pair(neighbours)
-        for data, known in zip((given.dataset, given.neighbour), held, strict=True):
+    relation = parse_adjacency(_text(document, "relation").partition(" ")[0]) if stated else None
+    if given.neighbours is not None:
+        found = read_pair(given.neighbours, relation)
+        for data, known in zip((found.dataset, found.neighbour), held, strict=True):
             if known is not None and array_hash(data) != known["sha256"]:
                 remedy = "give the file that was audited"
-                raise InvalidValue("neighbours", neighbours, "the datasets of the witness", remedy)
-        return given
+                raise InvalidValue("neighbours", given.neighbours, "the datasets of the witness", remedy)
+        return found
     if any(known is None or known["values"] is None for known in held):
         remedy = "add --neighbours, the .npz file with the datasets"
         raise InvalidValue("neighbours", None, "given: the witness holds only hashes of the datasets", remedy)
-    dataset, neighbour = (
-        np.asarray(known["values"], dtype=np.dtype(known["dtype"])).reshape(known["shape"]) for known in held
-    )
-    for data, known in zip((dataset, neighbour), held, strict=True):
-        if array_hash(data) != known["sha256"]:
-            raise ValueError("a dataset does not fit its hash")
+    dataset, neighbour = map(_array, held)
     if relation is None:
         return dataset, neighbour
-    return NeighbourPair(
-        dataset=dataset, neighbour=neighbour, adjacency=relation, records_per_user=_changed(dataset, neighbour)
-    )
+    records = given.records_per_user
+    if isinstance(run, AdditiveMechanism):
+        records = run.sensitivity.copies if isinstance(run.sensitivity, Cube) else 1
+    return NeighbourPair(dataset=dataset, neighbour=neighbour, adjacency=relation, records_per_user=records)
 
 
-def _changed(dataset: NDArray[np.generic], neighbour: NDArray[np.generic]) -> int:
-    """How many records one user holds, as the two datasets show it."""
-    if len(dataset) != len(neighbour):
-        return max(1, len(dataset) - len(neighbour))
-    differ = [
-        i for i, (one, other) in enumerate(zip(dataset, neighbour, strict=True)) if not np.array_equal(one, other)
-    ]
-    return differ[-1] - differ[0] + 1 if differ else 1
+def _array(known: Mapping[str, Any]) -> NDArray[Any]:  # Any: of the type that the witness states
+    """A dataset that is written out, if it is the one of its hash."""
+    kind = np.dtype(_text(known, "dtype"))
+    if kind.kind not in KINDS_OF_NUMBERS or kind.itemsize > LONGEST_TEXT:
+        raise TypeError(f"a dataset of type {kind} is not one of a witness")
+    lengths = dict(enumerate(known["shape"]))
+    array = np.asarray(known["values"], dtype=kind).reshape([_whole(lengths, i) for i in lengths])
+    if array_hash(array) != known["sha256"]:
+        raise ValueError("a dataset does not fit its hash")
+    return array

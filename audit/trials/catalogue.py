@@ -222,6 +222,11 @@ def example_of(mechanism: type[AdditiveMechanism]) -> AdditiveMechanism:
     return made
 
 
+def names_foreign_code(name: str) -> bool:
+    """Whether a name of a mechanism stands for code that is not of this package."""
+    return names_a_callable(name) and not name.lower().startswith(ZOO)
+
+
 def option(parameter: str) -> str:
     """The option of the command line that sets a parameter: ``size_estimate`` is ``--size-estimate``."""
     return "--" + parameter.lower().replace("_", "-")

@@ -6,11 +6,15 @@ Records are read from .csv, .npy and .npz, pairs from .npz, scores (one number p
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import math
+import warnings
 import zipfile
-import zlib
+from array import array
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO, Final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -22,8 +26,14 @@ from dpverdict.errors import InvalidValue, in_one_line
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair, adjacency_name
 from dpverdict.numerics.arrays import Array
 
-_DAMAGE = (OSError, ValueError, EOFError, SyntaxError, KeyError, MemoryError, zipfile.BadZipFile, zlib.error)
-"""What NumPy and zipfile raise on a damaged file."""
+LARGEST: Final = 2**31
+"""Bytes of the numbers of a file, at most, as float64: an audit holds a few copies of them."""
+
+SHARE: Final = 1 / 8
+"""Of the memory that is free: so much of it the numbers of a file may take."""
+
+BYTES_PER_CELL: Final = 4
+"""A number of 8 bytes takes two characters or more in a .csv file, a digit and a comma."""
 
 TABLE_FORMATS = "a .csv, .npy or .npz file, or module:function"
 
@@ -99,26 +109,82 @@ def must_be_a_file(path: str, name: str) -> None:
         raise InvalidValue(name, path, "a file, not a folder", "give the path of the file itself")
     if not Path(path).exists():
         raise InvalidValue(name, path, "a file that exists", f"there is no {Path(path).resolve()}")
+    if not Path(path).is_file():
+        raise InvalidValue(name, path, "a file, not a device or a pipe", "write the numbers to a file first")
 
 
-def read_csv(path: str, name: str) -> tuple[list[str], list[list[float]]]:
-    """The column names of a .csv file, and the numbers under them.
+def read_limited(path: str, name: str, most: int) -> bytes:
+    """The bytes of a file, which is not read further than it may be long.
+
+    Raises:
+        InvalidValue: a file that cannot be read, or of more than ``most`` bytes.
+    """
+    try:
+        with open(path, "rb") as file:
+            content = file.read(most + 1)
+    except (OSError, ValueError) as error:
+        raise unreadable(name, path, "a file that can be read", error) from None
+    if len(content) > most:
+        raise InvalidValue(name, path, f"a file of at most {most} bytes", "this is another kind of file")
+    return content
+
+
+def must_fit(size: int, path: str, name: str) -> None:
+    """Raise unless so many bytes of numbers are within `LARGEST` and their `SHARE` of the memory that is free."""
+    free = free_memory()
+    most = LARGEST if free is None else min(LARGEST, int(SHARE * free))
+    if size > most:
+        requirement = f"of numbers that take at most {most / 2**20:.0f} MiB here, not {size / 2**20:.0f}"
+        raise InvalidValue(name, path, requirement, "audit fewer records or columns, or a machine with more memory")
+
+
+def free_memory() -> int | None:
+    """Bytes that can be had without swapping, here and within the limits of this process; None where nobody says."""
+    known: list[int] = []
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        known += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    with contextlib.suppress(OSError, ValueError):  # of a container; "max" is no number
+        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
+        known.append(max(0, limit - int(Path("/sys/fs/cgroup/memory.current").read_text())))
+    with contextlib.suppress(ImportError):
+        import resource
+
+        for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+            soft, _ = resource.getrlimit(kind)
+            known += [soft] if soft != resource.RLIM_INFINITY else []
+    return min(known, default=None)
+
+
+def read_csv(path: str, name: str) -> tuple[list[str], Array]:
+    """The column names of a .csv file, and the numbers under them: shape (rows, columns).
 
     Raises:
         InvalidValue: an unreadable file, no header, rows of different lengths, or an entry that is not a number.
     """
+    must_fit(BYTES_PER_CELL * Path(path).stat().st_size, path, name)
+    header: list[str] = []
+    numbers = array("d")
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
-            rows = [(reader.line_num, row) for reader in [csv.reader(file, strict=True)] for row in reader if row]
+            reader = csv.reader(file, strict=True)
+            for row in reader:
+                if row and not header:
+                    header = _csv_header(row, path, name)
+                elif row:
+                    numbers.extend(_csv_record(row, header, reader.line_num, name))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise unreadable(name, path, "a readable .csv file in UTF-8", error) from None
-    if not rows:
+    if not header:
         raise InvalidValue(name, path, "a table with a header and records", "the file is empty")
-    header = rows[0][1]
-    if all(_number(cell) is not None for cell in header):
+    return header, np.array(numbers).reshape(-1, len(header))
+
+
+def _csv_header(row: list[str], path: str, name: str) -> list[str]:
+    if all(_number(cell) is not None for cell in row):
         requirement = "a table whose first line holds the column names"
         raise InvalidValue(name, path, requirement, "add a header: a first record would be taken for one")
-    return header, [_csv_record(row, header, line, name) for line, row in rows[1:]]
+    return row
 
 
 def _csv_record(row: list[str], header: list[str], line: int, name: str) -> list[float]:
@@ -145,11 +211,44 @@ def _number(cell: str) -> float | None:
 def load_array(path: str, name: str) -> NDArray[np.generic] | dict[str, NDArray[np.generic]]:
     """What NumPy reads from a file, without executing pickled code: an array, or the arrays of a .npz by name."""
     try:
-        with open(path, "rb") as file:
+        must_fit(_announced(path), path, name)
+        with open(path, "rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a header that an old Python wrote
             loaded = np.load(file, allow_pickle=False)
             return {key: loaded[key] for key in loaded} if isinstance(loaded, Mapping) else np.asarray(loaded)
-    except _DAMAGE as error:
+    except InvalidValue:
+        raise
+    except Exception as error:  # NumPy and zipfile raise a dozen kinds on damaged files
         raise unreadable(name, path, f"a readable {Path(path).suffix} file of numbers", error) from None
+
+
+def _announced(path: str) -> int:
+    """The bytes that the arrays of a .npy or .npz file will take as float64, as their headers say."""
+    if not zipfile.is_zipfile(path):
+        with open(path, "rb") as file:
+            return _announced_by(file)
+    total = 0
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if member.filename.endswith(".npy"):
+                with archive.open(member) as file:
+                    total += _announced_by(file)
+            else:
+                total += member.file_size
+    return total
+
+
+def _announced_by(file: IO[bytes]) -> int:
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        version = np.lib.format.read_magic(file)
+        if version not in readers:
+            raise ValueError(f"the format {version} is not one of numbers")
+        shape, _, kind = readers[version](file)
+    if any(size < 0 for size in shape):
+        raise ValueError(f"there is no shape {shape}")
+    return math.prod(shape) * max(kind.itemsize, 8)
 
 
 def _load_npz(path: str, name: str) -> dict[str, NDArray[np.generic]]:
@@ -223,7 +322,7 @@ def read_column(source: str, name: str) -> NDArray[np.generic]:
             return _vector(loaded, source, name)
         case ".csv":
             header, rows = read_csv(path, name)
-            return np.array(rows, dtype=np.float64).reshape(-1, len(header))[:, _index(header, column, source, name)]
+            return rows[:, _index(header, column, source, name)]
         case ".parquet":
             return _parquet(path, column, source, name)
         case _:
@@ -244,6 +343,8 @@ def _index(header: list[str], column: str, source: str, name: str) -> int:
             remedy = f"the columns are {', '.join(header)}"
             raise InvalidValue(name, source, "a file with that column, once", remedy)
         return header.index(column)
+    if not header:
+        raise InvalidValue(name, source, "a file of one column", "it has none")
     if len(header) != 1:
         remedy = f"choose one of {', '.join(header)}, as {source}#{header[0]}"
         raise InvalidValue(name, source, "a file of one column", remedy)
@@ -252,16 +353,23 @@ def _index(header: list[str], column: str, source: str, name: str) -> int:
 
 def _parquet(path: str, column: str, source: str, name: str) -> NDArray[np.generic]:
     try:
-        from pyarrow import ArrowException, parquet  # pyright: ignore[reportMissingImports]  # an extra
+        from pyarrow import parquet, types  # pyright: ignore[reportMissingImports]  # an extra
     except ImportError:
         remedy = "pip install 'dpverdict[parquet]', or convert the scores to .npy or .csv"
         raise InvalidValue(name, source, "read with pyarrow installed", remedy) from None
     try:
-        table = parquet.read_table(path)
-        header = [str(one) for one in table.column_names]
-        found = table.column(_index(header, column, source, name))
+        file = parquet.ParquetFile(path)
+        header = [str(one) for one in file.schema_arrow.names]
+        chosen = _index(header, column, source, name)
+        kind = file.schema_arrow.types[chosen]
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+            raise InvalidValue(name, source, f"a column of numbers, not of {kind}", "encode it as numbers")
+        must_fit(8 * file.metadata.num_rows, path, name)
+        found = file.read(columns=[header[chosen]]).column(0)
         if found.null_count:
             raise InvalidValue(name, source, "a column without missing values", "remove or fill them in")
         return np.asarray(found.to_numpy())
-    except (OSError, ArrowException) as error:
+    except InvalidValue:
+        raise
+    except Exception as error:  # of pyarrow, a dozen kinds on damaged files
         raise unreadable(name, path, "a readable .parquet file", error) from None

@@ -5,7 +5,9 @@ A function is named ``module:function`` or ``folder/file.py:function``; values a
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import importlib.machinery
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -59,17 +61,25 @@ def source_files(text: str) -> list[str]:
     if where.endswith(".py"):
         file = Path(where)
     else:
-        _search_here()
-        try:  # it imports the packages around the module, which may raise anything
-            found = guarded(
-                lambda: importlib.util.find_spec(where), lambda said: _fails_on_import(said, text, "mechanism")
-            )
-        except InvalidValue:
+        found = _located(where)
+        if found is None:
             return []
-        if found is None or found.origin is None:
-            return []
-        file = Path(found.origin)
+        file = Path(found)
     return [str(path) for path in sorted(file.parent.glob("*.py"))] if file.is_file() else []
+
+
+def _located(module: str) -> str | None:
+    """The file of a module; nothing is imported, not even the packages around it."""
+    top, *rest = module.split(".")
+    found = importlib.machinery.PathFinder.find_spec(top, [str(Path.cwd())])
+    with contextlib.suppress(ImportError, ValueError):
+        found = found or importlib.util.find_spec(top)  # without a package around it, this imports nothing
+    name = top
+    for part in rest:
+        folders = None if found is None else found.submodule_search_locations
+        name = f"{name}.{part}"
+        found = None if folders is None else importlib.machinery.PathFinder.find_spec(name, [*folders])
+    return None if found is None else found.origin
 
 
 def _from_name(module: str, text: str, name: str) -> ModuleType:

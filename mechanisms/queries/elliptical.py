@@ -6,8 +6,7 @@ import sys
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
-from typing import final
+from typing import Final, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -24,6 +23,9 @@ from dpverdict.mechanisms.core.parameters import Parameter, Words
 from dpverdict.mechanisms.core.sensitivity import Box
 from dpverdict.numerics.arrays import Array
 
+LONGEST_FILE: Final = 2**26
+"""Characters of a file of bounds, at most: for a million of them there is room."""
+
 
 def _read_bounds(name: str, words: Words) -> str | tuple[str, ...]:
     """Numbers separated by commas or white space, or ``@file`` for a file that holds them; one number is for all.
@@ -37,10 +39,15 @@ def _read_bounds(name: str, words: Words) -> str | tuple[str, ...]:
     text = found = words[name]
     if text.startswith("@"):
         try:
-            found = Path(text[1:]).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            with open(text[1:], encoding="utf-8") as file:
+                found = file.read(LONGEST_FILE + 1)
+        except (OSError, ValueError) as error:
             remedy = f"reading it fails with {type(error).__name__}"
             raise InvalidValue(name, text, "a readable text file after the @", remedy) from None
+        if len(found) > LONGEST_FILE:
+            raise InvalidValue(
+                name, text, f"a file of at most {LONGEST_FILE} characters", "this is another kind of file"
+            )
     numbers = tuple(found.replace(",", " ").split())
     if not numbers:
         remedy = "separate them by commas, or name a file as @bounds.txt"

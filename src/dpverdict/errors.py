@@ -60,8 +60,10 @@ class NotCertified(DpverdictError):
     """``Verdict.require()`` was called on a verdict that is not CERTIFIED."""
 
 
-def printable(text: str, encoding: str = "utf-8") -> str:
+def printable(text: str, encoding: str | None = None) -> str:
     """The text with every character that is not printable, or not of the encoding, as an escape; line ends stay.
+
+    A stream without an encoding of its own, as in a test, takes any text that UTF-8 can hold.
 
     A name cannot move the cursor, change colours, or show letters in another order.
 
@@ -69,7 +71,7 @@ def printable(text: str, encoding: str = "utf-8") -> str:
     'a\\x1b[2Jb'
     """
     shown = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text)
-    return shown.encode(encoding, "backslashreplace").decode(encoding)
+    return shown.encode(encoding or "utf-8", "backslashreplace").decode(encoding or "utf-8")
 
 
 def in_one_line(error: BaseException) -> str:

@@ -125,6 +125,8 @@ def audit(
         )
         with engine_of_options(jobs, dask), progress_bar() as bar:
             made = audit_as_asked(request, wanted, limits, bar)
+        if made.grounds is not None:  # what the code of the user's read
+            outputs.keep_apart_from({f"the file {path} that was used": path for path in made.grounds.files})
         outputs.write(json=lambda: made.json, report=lambda: made.page, witness=lambda: render_witness(made.witness))
     if not quiet:
         with printing():
@@ -147,30 +149,47 @@ def replay(
     neighbours: Annotated[
         str | None, option("--neighbours", "FILE", "The .npz file, for large datasets kept as hashes.", "Tests")
     ] = None,
+    records_per_user: Annotated[
+        str | None,
+        option("--records-per-user", "N", "Consecutive records that one user holds; 1 if not given.", "Tests"),
+    ] = None,
+    mechanism: Annotated[
+        str | None,
+        option("--mechanism", "module:function", "Run this in place of what the witness names.", "Code"),
+    ] = None,
+    score: Annotated[
+        str | None, option("--score", "module:function", "The same of the function of a score.", "Code")
+    ] = None,
+    trust_code: Annotated[
+        bool,
+        typer.Option("--trust-code", help="Load the code that the witness names.", rich_help_panel="Code"),
+    ] = False,
     jobs: Jobs = None,
     dask: Dask = None,
     quiet: Quiet = False,
 ) -> Ended:
     """Check a witness again on fresh random numbers: its score and its event are fixed, nothing is explored.
 
+    Code that a witness names is run with --trust-code only; read it first.
+
     Exit codes: 1 refuted again, 3 not refuted this time, 2 usage error, also a damaged or foreign file.
     """
     from dpverdict.audit.distinguishing.witness_document import read_witness
-    from dpverdict.audit.runs.replay import replay as run_again
-    from dpverdict.audit.trials.words import probability
+    from dpverdict.audit.runs.replay import replay_as_asked
     from dpverdict.errors import printable
-    from dpverdict.numerics.text import whole_number
 
     document = read_witness(witness)
     with engine_of_options(jobs, dask):
-        found = run_again(
+        found = replay_as_asked(
             document,
             neighbours=neighbours,
-            samples=None if samples is None else whole_number(samples, "samples", at_least=2),
-            error_probability=None
-            if error_probability is None
-            else probability(error_probability, "error_probability"),
-            seed=None if seed is None else whole_number(seed, "seed", at_least=0),
+            samples=samples,
+            error_probability=error_probability,
+            seed=seed,
+            records_per_user=records_per_user,
+            mechanism=mechanism,
+            score=score,
+            trust_code=trust_code,
         )
     if not quiet:
         with printing():

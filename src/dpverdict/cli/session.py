@@ -130,8 +130,7 @@ class Outputs:
 
 def say(message: str) -> None:
     """One line on standard error: control characters as escapes, and what it cannot encode too."""
-    line = printable(" ".join(message.split()), getattr(sys.stderr, "encoding", None) or "utf-8")
-    print(line, file=sys.stderr)
+    print(printable(" ".join(message.split()), sys.stderr.encoding), file=sys.stderr)
 
 
 @contextmanager

@@ -92,12 +92,12 @@ def test_functions_are_found_by_their_name(tmp_path: Path, monkeypatch: pytest.M
     path = list(sys.path)
     document = written(refuted(seqrel.noisy, GaussianDP(1), score=seqrel.first), tmp_path)
     assert sys.path == path
-    assert replay(document, seed=3).same_source is True
+    assert replay(document, seed=3, trust_code=True).same_source is True
     assert (document["mechanism"]["name"], document["score_function"]) == ("seqrel:noisy", "seqrel:first")
-    assert main(["replay", "w.json", "--seed", "3"]) == 1
+    assert main(["replay", "w.json", "--seed", "3", "--trust-code"]) == 1
     Path("seqrel.py").write_text(RELEASES.replace("0.6 *", "3.0 *"))
     del sys.modules["seqrel"]
-    found = replay(document, seed=3)
+    found = replay(document, seed=3, trust_code=True)
     assert not found.refuted
     assert found.same_source is False
 
@@ -113,7 +113,7 @@ def test_functions_are_found_by_their_name(tmp_path: Path, monkeypatch: pytest.M
 def test_mechanisms_of_the_catalogue_are_found_with_their_options(tmp_path: Path, mechanism: Any, claim: Any) -> None:
     document = written(refuted(mechanism, claim, worst_case(mechanism).pair), tmp_path)
     assert document["mechanism"]["name"] == mechanism.name
-    assert replay(document, seed=2).refuted
+    assert replay(document, seed=2, trust_code=True).refuted
 
 
 def test_what_has_no_name_is_given_again() -> None:
@@ -123,7 +123,7 @@ def test_what_has_no_name_is_given_again() -> None:
     document = refuted(batched(lambda d, rng, n: noisy(d, rng, n)), GaussianDP(1), score=local).witness
     assert document is not None
     with pytest.raises(InvalidValue, match="made in Python"):
-        replay(document)
+        replay(document, trust_code=True)
     document = forged(document, score={"kind": "callable", "name": "local"})
     with pytest.raises(InvalidValue, match="not known"):
         replay(document, mechanism=noisy, seed=1)

@@ -1,12 +1,18 @@
 """Tables and pairs are read as they stand, or refused with one sentence that says why."""
 
+import contextlib
+import io
+import warnings
+import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from dpverdict.audit.trials.data_files import read_pair, read_table
+from dpverdict.audit.trials.data_files import read_column, read_limited, read_pair, read_table
+from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
@@ -191,3 +197,90 @@ def test_a_single_array_is_no_pair(tmp_path: Path) -> None:
     np.save(tmp_path / "pair.npy", TABLE)
     with pytest.raises(InvalidValue, match="named arrays"):
         read_pair(str(tmp_path / "pair.npy"))
+
+
+def zeros(numbers: int) -> bytes:
+    """A .npy file that announces so many numbers."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {"descr": "<f8", "fortran_order": False, "shape": (numbers, 1)})
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("gigabytes", [6, 100, 10**9])
+def test_what_does_not_fit_is_refused_before_it_is_read(tmp_path: Path, gigabytes: int) -> None:
+    header, size = zeros(gigabytes * 2**27), gigabytes * 2**30
+    with (tmp_path / "t.npy").open("wb") as file:
+        file.write(header)
+        file.truncate(min(size, 2**40))  # it takes no room on the disk
+    with zipfile.ZipFile(tmp_path / "t.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("records", "dataset", "neighbour"):
+            archive.writestr(f"{name}.npy", header)
+    with (tmp_path / "t.csv").open("wb") as file:
+        file.write(b"a\n")
+        file.truncate(min(size, 2**40))
+    for name in ("t.npy", "t.npz", "t.csv"):
+        with pytest.raises(InvalidValue, match="MiB here"):
+            read_table(str(tmp_path / name))
+    with pytest.raises(InvalidValue, match="MiB here"):
+        read_pair(str(tmp_path / "t.npz"))
+    for name in ("t.npy", "t.csv"):
+        with pytest.raises(InvalidValue, match="MiB here"):
+            read_column(str(tmp_path / name), "in")
+
+
+def test_many_arrays_count_together(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "t.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        for i in range(40):
+            archive.writestr(f"a{i}.npy", zeros(2**24))
+    with pytest.raises(InvalidValue, match="MiB here, not 5120"):
+        read_table(str(tmp_path / "t.npz"))
+
+
+def test_every_damaged_byte_is_an_error_or_another_table(tmp_path: Path, seed: int) -> None:
+    """No exception but `InvalidValue` leaves, whichever byte of a header, an archive or a text is wrong."""
+    rng = np.random.default_rng(seed)
+    np.save(tmp_path / "t.npy", TABLE)
+    np.savez(tmp_path / "t.npz", records=TABLE, dataset=TABLE, neighbour=TABLE[:-1])
+    np.savez_compressed(tmp_path / "c.npz", records=TABLE)
+    write(tmp_path, "t.csv", "a,b\n1,2\n3,4\n")
+    for name in ("t.npy", "t.npz", "c.npz", "t.csv"):
+        content = (tmp_path / name).read_bytes()
+        for place in {*range(min(len(content), 130)), *rng.integers(len(content), size=150).tolist()}:
+            damaged = bytearray(content)
+            damaged[place] = int(rng.integers(256))
+            path = write(tmp_path, f"damaged-{name}", bytes(damaged))
+            for read in (read_table, read_pair, partial(read_column, name="in")):
+                with contextlib.suppress(InvalidValue), warnings.catch_warnings(action="ignore"):
+                    read(path)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no such device")
+def test_a_device_is_no_file(tmp_path: Path) -> None:
+    for suffix in ("csv", "npy", "npz"):
+        (tmp_path / f"t.{suffix}").symlink_to("/dev/zero")
+        with pytest.raises(InvalidValue, match="not a device"):
+            read_table(str(tmp_path / f"t.{suffix}"))
+    with pytest.raises(InvalidValue, match="at most 100 bytes"):
+        read_limited("/dev/zero", "plan", 100)
+    assert main(["run", "/dev/zero"]) == 2
+    assert main(["replay", "/dev/zero"]) == 2
+    assert main(["audit", "elliptical-gaussian", "--bounds", "@/dev/zero", "--mu", "1", "--no-test"]) == 2
+
+
+def test_a_table_without_columns_has_no_scores(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({}), tmp_path / "none.parquet")
+    with pytest.raises(InvalidValue, match="it has none"):
+        read_column(str(tmp_path / "none.parquet"), "in")
+    parquet.write_table(pyarrow.table({"a": ["x"]}), tmp_path / "words.parquet")
+    with pytest.raises(InvalidValue, match="column of numbers"):
+        read_column(str(tmp_path / "words.parquet"), "in")
+    parquet.write_table(pyarrow.table({"a": [1.5, 2.5]}), tmp_path / "t.parquet")
+    assert read_column(str(tmp_path / "t.parquet"), "in").tolist() == [1.5, 2.5]
+    content = (tmp_path / "t.parquet").read_bytes()
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 0x55
+        with contextlib.suppress(InvalidValue):
+            read_column(write(tmp_path, "damaged.parquet", bytes(damaged)), "in")
