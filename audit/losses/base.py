@@ -20,8 +20,13 @@ from flint import arb
 from dpverdict.audit.losses.domains import (
     ALPHA,
     DELTA,
+    DIVERGENCE,
     EPSILON,
+    LEVEL,
+    LOG_PROFILE,
     ORDER,
+    PROFILE,
+    TRADE_OFF,
     EventBound,
     LossTails,
     Reals,
@@ -120,7 +125,7 @@ class PrivacyLoss(ABC):
     @final
     def certified_delta(self, epsilon: Exact | Reals) -> Enclosure | Enclosures:
         """Encloses ``delta(epsilon)``."""
-        return certified(epsilon, EPSILON, self._delta_balls)
+        return certified(epsilon, EPSILON, self._delta_balls, PROFILE)
 
     @overload
     def certified_log_delta(self, epsilon: Exact) -> Enclosure: ...
@@ -129,7 +134,7 @@ class PrivacyLoss(ABC):
     @final
     def certified_log_delta(self, epsilon: Exact | Reals) -> Enclosure | Enclosures:
         """Encloses ``log_delta(epsilon)``."""
-        return certified(epsilon, EPSILON, self._log_delta_balls)
+        return certified(epsilon, EPSILON, self._log_delta_balls, LOG_PROFILE)
 
     @overload
     def certified_epsilon(self, delta: Exact) -> Enclosure: ...
@@ -138,7 +143,7 @@ class PrivacyLoss(ABC):
     @final
     def certified_epsilon(self, delta: Exact | Reals) -> Enclosure | Enclosures:
         """Encloses ``epsilon(delta)``: delta(lower) > delta >= delta(upper) holds for certain if lower > 0."""
-        return certified(delta, DELTA, self._epsilon_balls)
+        return certified(delta, DELTA, self._epsilon_balls, LEVEL)
 
     @overload
     def certified_beta(self, alpha: Exact) -> Enclosure: ...
@@ -147,12 +152,12 @@ class PrivacyLoss(ABC):
     @final
     def certified_beta(self, alpha: Exact | Reals) -> Enclosure | Enclosures:
         """Encloses ``beta(alpha)``."""
-        return certified(alpha, ALPHA, self._beta_balls)
+        return certified(alpha, ALPHA, self._beta_balls, TRADE_OFF)
 
     @final
     def certified_advantage(self) -> Enclosure:
         """Encloses ``advantage()``."""
-        return Enclosure.of_ball(self._advantage_ball())
+        return PROFILE.enclosure(self._advantage_ball())
 
     @overload
     def certified_renyi(self, order: Exact) -> Enclosure: ...
@@ -161,7 +166,7 @@ class PrivacyLoss(ABC):
     @final
     def certified_renyi(self, order: Exact | Reals) -> Enclosure | Enclosures:
         """Encloses ``renyi(order)``."""
-        return certified(order, ORDER, self._renyi_balls)
+        return certified(order, ORDER, self._renyi_balls, DIVERGENCE)
 
     # privacy loss distributions ---------------------------------------------------------------------------------------
 

@@ -89,10 +89,10 @@ class BoundedLoss(PrivacyLoss):
     def explain(self) -> str:
         """The factors, how the bounds are computed, and how wide they are at epsilon = 0."""
         count = sum(times for _, times in self.factors)
-        lower, upper = self._two_sides(self._bounds.delta_lower, self._bounds.delta_upper, np.zeros(1))
+        lower, upper = self._bounds.delta_bounds(0)
         return (
             f"{count} factors, {len(self.factors)} of them distinct, on a lattice of step {self.interval:.3g}. "
-            f"Route: {self.route}; delta(0) is between {lower[0]:.17g} and {upper[0]:.17g}."
+            f"Route: {self.route}; delta(0) is between {lower:.17g} and {upper:.17g}."
         )
 
     # two-sided bounds -------------------------------------------------------------------------------------------------
@@ -100,22 +100,22 @@ class BoundedLoss(PrivacyLoss):
     def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the privacy profile, at epsilons of any shape."""
         points = EPSILON.floats(np.asarray(epsilons, dtype=np.float64))
-        return self._two_sides(self._bounds.delta_lower, self._bounds.delta_upper, points)
+        return _at_each(self._bounds.delta_bounds, points)
 
     def log_delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on its logarithm; -inf where the ledger is larger than the value."""
         points = EPSILON.floats(np.asarray(epsilons, dtype=np.float64))
-        return self._two_sides(self._bounds.log_delta_lower, self._bounds.log_delta_upper, points)
+        return _at_each(self._bounds.log_delta_bounds, points)
 
     def epsilon_bounds(self, deltas: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta; inf if none is found."""
         points = DELTA.floats(np.asarray(deltas, dtype=np.float64))
-        return self._two_sides(self._bounds.epsilon_lower, self._bounds.epsilon_upper, points)
+        return _at_each(self._bounds.epsilon_bounds, points)
 
     def beta_bounds(self, alphas: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the trade-off function, at levels of any shape."""
         levels = ALPHA.floats(np.asarray(alphas, dtype=np.float64))
-        return self._bounds.beta_lower(levels), self._bounds.beta_upper(levels)
+        return self._bounds.beta_bounds(levels)
 
     def ledgers(self, epsilon: Exact) -> tuple[CompositionLedger, CompositionLedger]:
         """The errors charged to the upper and to the lower bound on delta(epsilon)."""
@@ -131,16 +131,6 @@ class BoundedLoss(PrivacyLoss):
         if isinstance(factor, PrivacyLoss):
             return factor.lattice(self.interval)
         return lattice_pair(factor.tails, self.interval)
-
-    @staticmethod
-    def _two_sides(
-        lower: Callable[[Exact], float], upper: Callable[[Exact], float], points: Array
-    ) -> tuple[Array, Array]:
-        sides = []
-        for bound in (lower, upper):
-            values = [bound(point) for point in points.ravel().tolist()]
-            sides.append(np.array(values, dtype=np.float64).reshape(points.shape))
-        return sides[0], sides[1]
 
     def tails(self, l: Array) -> LossTails:
         """None: a composition has bounds.
@@ -224,6 +214,12 @@ class BoundedLoss(PrivacyLoss):
         shown = ", ".join(f"{factor!r} x {count}" for factor, count in self.factors[:4])
         rest = ", ..." if len(self.factors) > 4 else ""
         return f"BoundedLoss({shown}{rest}; interval {self.interval!r})"
+
+
+def _at_each(bounds: Callable[[Exact], tuple[float, float]], points: Array) -> tuple[Array, Array]:
+    """The lower and the upper bounds at points of any shape."""
+    pairs = np.array([bounds(point) for point in points.ravel().tolist()], dtype=np.float64).reshape(*points.shape, 2)
+    return pairs[..., 0], pairs[..., 1]
 
 
 def _parts(factors: Sequence[tuple[Factor, int]]) -> list[tuple[Factor, int]]:

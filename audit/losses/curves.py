@@ -23,6 +23,7 @@ from typing import TypeAlias
 from flint import arb
 from scipy.optimize import minimize_scalar
 
+from dpverdict.audit.losses.domains import LEVEL, TRADE_OFF
 from dpverdict.balls import ball, precision
 from dpverdict.errors import PrecisionExhausted
 from dpverdict.numerics.roots import Bracket, as_fraction
@@ -98,7 +99,14 @@ def epsilon_ball(profile: Curve, delta: Fraction, *, highest: Fraction | None = 
         return ball(bracket.low).union(ball(bracket.high))
 
 
-def beta_ball(profile: Curve, q_tail: Curve, alpha: Fraction, *, complement: Curve | None = None) -> arb:
+def beta_ball(
+    profile: Curve,
+    q_tail: Curve,
+    alpha: Fraction,
+    *,
+    complement: Curve | None = None,
+    guess: tuple[Fraction, Fraction] | None = None,
+) -> arb:
     """The trade-off function beta(alpha) = max over epsilon of 1 - delta(epsilon) - exp(epsilon) alpha, 0 < alpha < 1.
 
     The function is convex. Every epsilon gives a line below it; every epsilon also gives a point on it,
@@ -112,15 +120,13 @@ def beta_ball(profile: Curve, q_tail: Curve, alpha: Fraction, *, complement: Cur
         alpha: the level, a rational number with 0 < alpha < 1.
         complement: the curve 1 - delta(epsilon), increasing, where it can be had to a better relative accuracy than
             from the profile; without it a small beta costs many bits.
+        guess: two epsilons with that one between them, perhaps. Far from it q_tail may be slow: it is as accurate where
+            it is 1e-1000 as elsewhere.
 
     Raises:
         PrecisionExhausted: line and chord do not meet, or no epsilon in [-2^64, 2^64] has q(epsilon) on either side.
     """
-    at_zero, sign = _logarithm(q_tail, Fraction(0), alpha, undecided=-1)
-    if sign > 0:
-        bracket = _bracket_to_the_right(q_tail, alpha, Fraction(0), at_zero)
-    else:
-        bracket = _bracket_to_the_left(q_tail, alpha, Fraction(0), at_zero)
+    bracket = _around_zero(q_tail, alpha) if guess is None else _bracket(q_tail, alpha, *guess, _FIRST_BITS)
 
     def from_profile(epsilon: Fraction, bits: int) -> arb:
         return 1 - profile(epsilon, bits)
@@ -158,7 +164,7 @@ def _sandwich(complement: Curve, q_tail: Curve, alpha: Fraction, bracket: Bracke
             if not chord.is_finite():
                 return None
             assert best is not None  # two vertices were computed
-            value = best.lower().union(chord.upper())
+            value = TRADE_OFF.ball(best, chord)
             if value.rel_accuracy_bits() >= ACCURACY:
                 return value
             if chord.rel_accuracy_bits() < ACCURACY + 4 or best.rel_accuracy_bits() < ACCURACY + 4:
@@ -170,7 +176,7 @@ def _sandwich(complement: Curve, q_tail: Curve, alpha: Fraction, bracket: Bracke
             excess = ends[point][0] - level
             if excess.contains(0):  # a vertex at alpha itself: beta falls by at most exp(high) per unit of alpha
                 above = ends[point][1] + excess.nonnegative_part() * ball(bracket.high).exp()
-                value = best.lower().union(above.upper())
+                value = TRADE_OFF.ball(best, above)
                 return value if value.rel_accuracy_bits() >= ACCURACY else None
             bracket.narrow(point, (ends[point][0] / level).log(), 1 if excess > 0 else -1)
             ends = {end: ends[end] for end in (bracket.low, bracket.high)}
@@ -206,6 +212,13 @@ def _logarithm(curve: Curve, point: Fraction, level: Fraction, *, undecided: int
             return logarithm, undecided
         bits *= 2
     raise PrecisionExhausted("the sign of curve - level", _MAX_BITS, "move the level away from the value at 0")
+
+
+def _around_zero(curve: Curve, level: Fraction) -> Bracket:
+    at_zero, sign = _logarithm(curve, Fraction(0), level, undecided=-1)
+    if sign > 0:
+        return _bracket_to_the_right(curve, level, Fraction(0), at_zero)
+    return _bracket_to_the_left(curve, level, Fraction(0), at_zero)
 
 
 def _bracket_to_the_right(curve: Curve, level: Fraction, low: Fraction, at_low: arb) -> Bracket:
@@ -266,7 +279,7 @@ def epsilon_between(enclosed: Enclosed, delta: Fraction, highest: Fraction) -> a
                     break
                 distance *= _GROWTH
             ends.append(end)
-        return ball(ends[0]).union(ball(ends[1]))
+        return LEVEL.ball(ball(ends[0]), ball(ends[1]))
 
 
 def beta_between(enclosed: Enclosed, alpha: Fraction, highest: Fraction) -> arb:
@@ -310,7 +323,7 @@ def beta_between(enclosed: Enclosed, alpha: Fraction, highest: Fraction) -> arb:
                     break
                 upper = bound.upper()
             distance *= _GROWTH
-        return lower.max(arb(0)).union(upper.upper())
+        return TRADE_OFF.ball(lower, upper)
 
 
 def _root_of_middles(enclosed: Enclosed, level: arb, highest: Fraction, at_zero: arb) -> Fraction:

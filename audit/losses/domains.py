@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from dpverdict.balls import Enclosure, Enclosures, Exact, ball, exactly, float_down, precision
+from dpverdict.balls import Enclosure, Enclosures, Exact, Quantity, ball, exactly, float_down, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
 
@@ -90,6 +90,14 @@ ORDER = Domain(
 )
 
 
+PROFILE = Quantity("delta", 0, 1)
+LOG_PROFILE = Quantity("log delta", -math.inf, 0)
+LEVEL = Quantity("epsilon", 0, math.inf)
+TRADE_OFF = Quantity("beta", 0, 1)
+DIVERGENCE = Quantity("the Renyi divergence", 0, math.inf)
+PROBABILITY = Quantity("the probability", 0, 1)
+
+
 def is_number(value: Exact | Reals) -> TypeIs[Exact]:
     """Whether the value is one number, rather than a sequence or an array of them."""
     if isinstance(value, np.ndarray):
@@ -156,15 +164,15 @@ def rounded(balls: Callable[[Sequence[Exact]], list[arb]], numbers: Array) -> Ar
 
 
 def certified(
-    value: Exact | Reals, domain: Domain, balls: Callable[[Sequence[Exact]], list[arb]]
+    value: Exact | Reals, domain: Domain, balls: Callable[[Sequence[Exact]], list[arb]], quantity: Quantity
 ) -> Enclosure | Enclosures:
     """A curve in balls: an enclosure for a number, enclosures for many."""
     if is_number(value):
-        return Enclosure.of_ball(balls([domain.exact(value)])[0])
+        return quantity.enclosure(balls([domain.exact(value)])[0])
     array = _float_array(value)
     if array is not None and array.ndim == 1:
-        return Enclosures(balls(domain.floats(array).tolist()))
-    return Enclosures(balls(_exact_entries(value, domain)))
+        return Enclosures(balls(domain.floats(array).tolist()), quantity)
+    return Enclosures(balls(_exact_entries(value, domain)), quantity)
 
 
 def _float_equal_to(rational: Fraction) -> float | None:

@@ -25,7 +25,7 @@ import numpy as np
 from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
-from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.errors import ContradictoryBounds, InvalidValue, PrecisionExhausted
 
 Exact = int | float | Fraction | Decimal | str
 """A number that is taken at its exact value: a float is the dyadic rational it stores, ``"0.1"`` is one tenth."""
@@ -313,13 +313,73 @@ class Enclosure:
 
 
 @final
+class Quantity:
+    """A real number known by its name and by the values it can take: every answer with two sides passes here.
+
+    A pair of bounds is given out only if they are in order, no lower one is above ``most`` and no upper one below
+    ``least``. Anything else is an error of the computation, and raises `ContradictoryBounds`. Bounds beyond what is
+    possible are then replaced by ``least`` and ``most``.
+
+    >>> Quantity("delta", 0, 1).bounds(np.array([-1e-20]), np.array([1.1]))
+    (array([0.]), array([1.]))
+    """
+
+    __slots__ = ("least", "most", "name")
+
+    def __init__(self, name: str, least: float, most: float) -> None:
+        self.name, self.least, self.most = name, least, most
+
+    def bounds(
+        self, lower: NDArray[np.float64], upper: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(lower, upper) of arrays of one shape.
+
+        Raises:
+            ContradictoryBounds: bounds that are not in order, NaN, or beyond what is possible.
+        """
+        wrong = ~((lower <= upper) & (lower <= self.most) & (upper >= self.least))
+        if wrong.any():
+            raise ContradictoryBounds(self.name, repr(float(lower[wrong].flat[0])), repr(float(upper[wrong].flat[0])))
+        return np.maximum(lower, self.least), np.minimum(upper, self.most)
+
+    def ball(self, lower: arb, upper: arb) -> arb:
+        """A ball that holds all numbers between the lower end of one ball and the upper end of the other.
+
+        Raises:
+            ContradictoryBounds: no possible value is between them.
+        """
+        below, above = self._ends(lower, upper)
+        return below.union(above)
+
+    def enclosure(self, lower: arb, upper: arb | None = None) -> Enclosure:
+        """The lower end of one ball and the upper end of the other (or of the same), no further than what is possible.
+
+        Both are rounded outward to 53 bits.
+
+        Raises:
+            ContradictoryBounds: no possible value is between them.
+        """
+        with precision(53):
+            return Enclosure(*self._ends(lower, lower if upper is None else upper))
+
+    def _ends(self, lower: arb, upper: arb) -> tuple[arb, arb]:
+        below, above, least, most = lower.lower(), upper.upper(), arb(self.least), arb(self.most)
+        if not (below <= above and below <= most and above >= least):
+            raise ContradictoryBounds(self.name, str(below), str(above))
+        return (least if below < least else below), (most if above > most else above)
+
+
+_ANY_NUMBER = Quantity("value", -math.inf, math.inf)
+
+
+@final
 class Enclosures(Sequence[Enclosure]):
     """An `Enclosure` for every entry of an array of real numbers; ``lower`` and ``upper`` are float64 arrays."""
 
-    __slots__ = ("_balls", "lower", "upper")
+    __slots__ = ("_balls", "_quantity", "lower", "upper")
 
-    def __init__(self, balls: Sequence[arb]) -> None:
-        self._balls = balls
+    def __init__(self, balls: Sequence[arb], quantity: Quantity = _ANY_NUMBER) -> None:
+        self._balls, self._quantity = balls, quantity
         nearest = np.array([float(value) for value in balls], dtype=np.float64)
         if np.isnan(nearest).any():
             raise InvalidValue("balls", "[nan]", "real numbers or infinities", "an undefined value has no enclosure")
@@ -332,6 +392,7 @@ class Enclosures(Sequence[Enclosure]):
         self.upper: NDArray[np.float64] = np.nextafter(nearest, np.inf)
         for i in np.flatnonzero(~sharp).tolist():
             self.lower[i], self.upper[i] = float_down(balls[i]), float_up(balls[i])
+        self.lower, self.upper = quantity.bounds(self.lower, self.upper)
 
     def __len__(self) -> int:
         return len(self._balls)
@@ -342,8 +403,8 @@ class Enclosures(Sequence[Enclosure]):
     def __getitem__(self, index: slice) -> Enclosures: ...
     def __getitem__(self, index: int | slice) -> Enclosure | Enclosures:
         if isinstance(index, slice):
-            return Enclosures(self._balls[index])
-        return Enclosure.of_ball(self._balls[index])
+            return Enclosures(self._balls[index], self._quantity)
+        return self._quantity.enclosure(self._balls[index])
 
     def __repr__(self) -> str:
         return f"Enclosures({len(self)} numbers)"

@@ -43,6 +43,23 @@ class PrecisionExhausted(DpverdictError, ArithmeticError):
         return type(self), (self.name, self.bits, self.remedy)
 
 
+class ContradictoryBounds(DpverdictError, ArithmeticError):
+    """Two computed bounds cannot both hold, or one of them is no possible value: an error of dpverdict.
+
+    Nothing is answered from such bounds, on either side.
+    """
+
+    def __init__(self, name: str, lower: str, upper: str) -> None:
+        self.name = name
+        self.lower = lower
+        self.upper = upper
+        remedy = "no answer is given; please report the parameters, and use another interval or a certified method"
+        super().__init__(f"bounds on {name} contradict each other, {lower} <= {name} <= {upper}: {remedy}")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.name, self.lower, self.upper)
+
+
 class MechanismFailure(DpverdictError):
     """A mechanism given by the caller raised, or returned something that is not an array of numbers of one shape."""
 

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from dpverdict.audit.losses.contour.integral import MAX_COST, Contour, ContourEngine, Way
 from dpverdict.audit.losses.contour.moments import Kind, powers
 from dpverdict.audit.losses.contour.moments import powers as _powers
+from dpverdict.audit.losses.domains import TRADE_OFF
 from dpverdict.balls import Enclosures, float_up, precision
 from dpverdict.errors import PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -171,13 +172,17 @@ class TradeOffKnots:
             number *= 2
 
     def bounds(self, alphas: Array) -> tuple[Array, Array]:
-        """Float64 numbers certainly <= and >= beta at every alpha in [0, 1]."""
+        """Float64 numbers certainly <= and >= beta at every alpha in [0, 1].
+
+        Raises:
+            ContradictoryBounds: they cannot both hold.
+        """
         i = np.clip(np.searchsorted(self._alphas, alphas), 1, len(self._alphas) - 1)
         lower = np.maximum(self._line(i - 1, alphas), self._line(i, alphas))
         # chord: the left knot minus a slope rounded down times a distance rounded down
         run = np.maximum(_down(alphas - self._alphas[i - 1]), 0.0)
         upper = _up(self._betas[i - 1] - np.maximum(_down(self._falls[i] * run), 0.0))
-        return np.maximum(lower, 0.0), np.minimum(upper, _up(1.0 - alphas))
+        return TRADE_OFF.bounds(lower, np.minimum(upper, _up(1.0 - alphas)))
 
     def epsilons(self, alpha: float) -> tuple[float, float]:
         """A guess of a short interval of epsilons with Q[L > epsilon] = alpha in it."""

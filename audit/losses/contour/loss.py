@@ -94,6 +94,9 @@ class ComposedLoss(BallLoss):
 
         Returns:
             (lower, upper), float64 arrays, rounded outward: lower <= beta(alpha) <= upper for certain.
+
+        Raises:
+            ContradictoryBounds: they cannot both hold.
         """
         return self._knots.bounds(ALPHA.floats(np.asarray(alphas, dtype=np.float64)))
 

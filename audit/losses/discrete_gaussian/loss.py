@@ -15,7 +15,7 @@ from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.discrete_gaussian.law import Coordinates, DiscreteGaussians, grouped, one_sided_tails
 from dpverdict.audit.losses.discrete_gaussian.profile import DiscreteGaussianProfile
-from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
+from dpverdict.audit.losses.domains import EPSILON, PROBABILITY, LossTails, finite_losses
 from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics import gaussian as gaussian_balls
@@ -200,10 +200,10 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
         """Encloses P[L > loss] and Q[L > loss], the probabilities of the best event against exp(loss)."""
         level = EPSILON.exact(loss)
         if self._profile is None:
-            above = Enclosure.of_ball(arb(1 if level < 0 else 0))
+            above = PROBABILITY.enclosure(arb(1 if level < 0 else 0))
             return above, above
         values = self._profile.p_above(level, ACCURACY), self._profile.q_above(level, ACCURACY)
-        return Enclosure.of_ball(values[0]), Enclosure.of_ball(values[1])
+        return PROBABILITY.enclosure(values[0]), PROBABILITY.enclosure(values[1])
 
     # float64 ----------------------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from typing import final
 
 from flint import arb, arb_poly, fmpq
 
+from dpverdict.audit.losses.domains import PROBABILITY, PROFILE
 from dpverdict.audit.losses.laplace import terms as laplace_guess
 from dpverdict.audit.losses.laplace.contour import LaplaceContour
 from dpverdict.audit.losses.laplace.exact_sum import LaplaceSum
@@ -94,7 +95,7 @@ class LaplaceBounds:
             lower = upper - slope
             if not (lower.is_finite() and upper.is_finite()):
                 return arb(0).union(arb(1))
-            return lower.max(arb(0)).union(upper.min(arb(1)))
+            return PROFILE.ball(lower, upper)
 
 
 def _moved(shift: Fraction, step: Fraction) -> _Law:
@@ -346,7 +347,7 @@ class LaplaceProfile:
             sign = -1 if rises else 1
             upper = sign * (left - middle) / -(-ball(step)).expm1()
             lower = sign * (middle - right) / ball(step).expm1()
-            value = lower.union(upper)
+            value = PROBABILITY.ball(lower, upper)
         return value if value.rel_accuracy_bits() >= bits else None
 
     def _atom(self, epsilon: Fraction) -> arb:

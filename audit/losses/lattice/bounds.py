@@ -20,11 +20,20 @@ from typing import final
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, TINY, Tails
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, LEVEL, LOG_PROFILE, PROFILE, TINY, TRADE_OFF, Tails
 from dpverdict.audit.losses.lattice.discretise import TAIL_MASS, lattice_pair
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticePair, RoundedLoss, Side
-from dpverdict.audit.losses.lattice.power import ROUNDING, Parts, TiltedLaws, index_offset, tilted_power, upper_sums
-from dpverdict.balls import Exact
+from dpverdict.audit.losses.lattice.power import (
+    ROUNDING,
+    UNDERFLOW,
+    Parts,
+    TiltedLaws,
+    index_offset,
+    norm_of_weights,
+    tilted_power,
+    upper_sums,
+)
+from dpverdict.balls import Exact, Quantity
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import Bracket
@@ -71,6 +80,8 @@ class LatticeEvent:
             return -math.inf
         inside_p, inside_q = (slice(first - t.first, first - t.first + number) for t in (p, q))
         scale = max(p.scale, q.scale)
+        if abs(p.scale - q.scale) > _MOST:  # one of them has no figure in float64 beside the other
+            return -math.inf
         least = p.values[inside_p] * (1 - p.relative) - p.absolute[inside_p]
         most = q.values[inside_q] * (1 + q.relative) + q.absolute[inside_q]
         gain, cost = math.exp(p.scale - scale) * least, math.exp(q.scale - scale) * most
@@ -108,9 +119,11 @@ class LatticeEvent:
             kernel = np.exp(-theta * y)
             terms = kernel * law.masses[start:]
             values, sizes = (np.cumsum(x[::-1])[::-1] for x in (terms, np.abs(terms)))
-            norms = np.sqrt(np.cumsum((kernel * kernel)[::-1])[::-1])
-        absolute = law.transform_error * norms * 1.01 + law.outside * kernel * 1.01
-        absolute += sizes * ROUNDING * (kernel.size + 64)
+            # The weights fall by a constant factor: the norm of those from here on is the first one times a root.
+            number = np.arange(kernel.size, 0.0, -1.0)
+            norms = kernel * np.sqrt(np.minimum(number, -1 / math.expm1(-2 * law.step)) if law.step > 0 else number)
+            absolute = law.transform_error * norms * 1.01 + law.outside * kernel * 1.01
+            absolute += sizes * ROUNDING * (kernel.size + 64) + UNDERFLOW
         reach = abs(offset) + interval * law.masses.size
         exponent = (theta - power) * point
         relative = law.relative_error + 4 * ROUNDING * (8 + abs(law.log_moment) + (theta + power) * abs(point))
@@ -194,60 +207,111 @@ class LatticeBounds:
         """How the bounds are computed, in words for a report."""
         return METHOD
 
+    def log_delta_bounds(self, epsilon: Exact) -> tuple[float, float]:
+        """(lower, upper) bounds on log delta(epsilon); the lower one is -inf where the ledger is larger than the value.
+
+        Raises:
+            ContradictoryBounds: they cannot both hold.
+        """
+        exact = EPSILON.exact(epsilon)
+        return _in_order(LOG_PROFILE, self._log_delta_lower(exact), self._log_delta_upper(exact))
+
+    def delta_bounds(self, epsilon: Exact) -> tuple[float, float]:
+        """(lower, upper) bounds on delta(epsilon)."""
+        lower, upper = self.log_delta_bounds(epsilon)
+        return _in_order(PROFILE, _exp_down(lower), _exp_up(upper))
+
     def log_delta_upper(self, epsilon: Exact) -> float:
         """An upper bound on log delta(epsilon)."""
-        exact = EPSILON.exact(epsilon)
-        return min(self._upper.upper(exact)[0], 0.0) if exact > -_FAR else 0.0
+        return self.log_delta_bounds(epsilon)[1]
 
     def log_delta_lower(self, epsilon: Exact) -> float:
         """A lower bound on log delta(epsilon); -inf where the ledger is larger than the value."""
-        exact = max(EPSILON.exact(epsilon), -_FAR)  # the profile falls
-        logarithm, _ = self._lower.lower(exact)
-        if self._event is not None and exact < self._upper.highest:
-            logarithm = max(logarithm, self._event.log_delta_lower(exact))
-        return min(logarithm, 0.0)
+        return self.log_delta_bounds(epsilon)[0]
 
     def delta_upper(self, epsilon: Exact) -> float:
         """An upper bound on delta(epsilon)."""
-        return min(_exp_up(self.log_delta_upper(epsilon)), 1.0)
+        return self.delta_bounds(epsilon)[1]
 
     def delta_lower(self, epsilon: Exact) -> float:
         """A lower bound on delta(epsilon)."""
-        return _exp_down(self.log_delta_lower(epsilon))
+        return self.delta_bounds(epsilon)[0]
 
     def ledgers(self, epsilon: Exact) -> tuple[CompositionLedger, CompositionLedger]:
         """What is charged to the upper and to the lower bound on delta(epsilon), both from a law on the lattice."""
         exact = max(EPSILON.exact(epsilon), -_FAR)
         return self._upper.upper(exact)[1], self._lower.lower(exact)[1]
 
+    def epsilon_bounds(self, delta: Exact) -> tuple[float, float]:
+        """(lower, upper) bounds on the smallest epsilon >= 0 with delta(epsilon) <= ``delta``; inf if none is found.
+
+        Raises:
+            ContradictoryBounds: they cannot both hold.
+        """
+        level = DELTA.exact(delta)
+        lower = _root(self._log_delta_lower, _log_of(level, 8 * ROUNDING), self._lower.highest)[0] if level < 1 else 0.0
+        if lower > 0:
+            self.log_delta_bounds(lower)  # raises where the bounds that led here cannot both hold
+        return _in_order(LEVEL, lower, self._epsilon_upper(level))
+
     def epsilon_upper(self, delta: Exact) -> float:
         """An epsilon >= 0 at which delta(epsilon) <= ``delta``, close to the smallest; inf if none is found."""
-        level = DELTA.exact(delta)
+        return self.epsilon_bounds(delta)[1]
+
+    def epsilon_lower(self, delta: Exact) -> float:
+        """An epsilon >= 0 that the smallest one with delta(epsilon) <= ``delta`` is not below."""
+        return self.epsilon_bounds(delta)[0]
+
+    def beta_bounds(self, alpha: Array) -> tuple[Array, Array]:
+        """(lower, upper) bounds on the trade-off function, at levels of any shape.
+
+        Raises:
+            ContradictoryBounds: they cannot both hold.
+        """
+        levels = ALPHA.floats(alpha)
+        alphas, powers, error = self._upper.vertices()
+        whole = min(1.0 - self._upper.infinite, float(powers[-1]))  # what others' masses lack is nobody's error
+        lower = np.interp(levels, alphas - error, whole - powers - error)
+        alphas, powers, error = self._lower.vertices()
+        trivial = np.where(levels >= 0.5, 1.0 - levels, np.nextafter(1.0 - levels, 1.0))  # the first is exact
+        upper = np.interp(levels, alphas + error, 1.0 - self._lower.infinite_lower - powers + error)
+        upper = np.minimum(upper, trivial)
+        if self._event is not None:
+            upper = np.minimum(upper, np.interp(levels, *self._event.vertices()))
+        return TRADE_OFF.bounds(lower, upper)
+
+    def beta_lower(self, alpha: Array) -> Array:
+        """Lower bounds on the trade-off function, at levels of any shape."""
+        return self.beta_bounds(alpha)[0]
+
+    def beta_upper(self, alpha: Array) -> Array:
+        """Upper bounds on the trade-off function, at levels of any shape."""
+        return self.beta_bounds(alpha)[1]
+
+    # one side, not yet compared with the other ------------------------------------------------------------------------
+
+    def _log_delta_upper(self, epsilon: Fraction) -> float:
+        return self._upper.upper(epsilon)[0] if epsilon > -_FAR else 0.0
+
+    def _log_delta_lower(self, epsilon: Fraction) -> float:
+        exact = max(epsilon, -_FAR)  # the profile falls
+        logarithm, _ = self._lower.lower(exact)
+        if self._event is not None and exact < self._upper.highest:
+            logarithm = max(logarithm, self._event.log_delta_lower(exact))
+        return logarithm
+
+    def _epsilon_upper(self, level: Fraction) -> float:
         if level == 0:
             highest = max(float(self._upper.highest), 0.0)
             return math.inf if self._upper.infinite > 0 else math.nextafter(highest, math.inf) if highest else 0.0
         goal = _log_of(level, -8 * ROUNDING)
-        return 0.0 if level == 1 else _root(self.log_delta_upper, goal, self._upper.highest)[1]
+        return 0.0 if level == 1 else _root(self._log_delta_upper, goal, self._upper.highest)[1]
 
-    def epsilon_lower(self, delta: Exact) -> float:
-        """An epsilon >= 0 that the smallest one with delta(epsilon) <= ``delta`` is not below."""
-        level = DELTA.exact(delta)
-        goal = _log_of(level, 8 * ROUNDING)
-        return 0.0 if level == 1 else _root(self.log_delta_lower, goal, self._lower.highest)[0]
 
-    def beta_lower(self, alpha: Array) -> Array:
-        """Lower bounds on the trade-off function, at levels of any shape."""
-        alphas, betas, error = self._upper.vertices()
-        return np.clip(np.interp(ALPHA.floats(alpha), alphas - error, betas - error), 0.0, 1.0)
-
-    def beta_upper(self, alpha: Array) -> Array:
-        """Upper bounds on the trade-off function, at levels of any shape."""
-        levels = ALPHA.floats(alpha)
-        alphas, betas, error = self._lower.vertices()
-        upper = np.minimum(np.interp(levels, alphas + error, betas + error), 1.0 - levels)
-        if self._event is not None:
-            upper = np.minimum(upper, np.interp(levels, *self._event.vertices()))
-        return upper
+def _in_order(quantity: Quantity, lower: float, upper: float) -> tuple[float, float]:
+    """The two bounds, which `Quantity.bounds` let pass."""
+    below, above = quantity.bounds(np.array([lower]), np.array([upper]))
+    return float(below[0]), float(above[0])
 
 
 def compose_on_lattice(
@@ -273,9 +337,15 @@ def compose_on_lattice(
 
 @final
 class _Side:
-    """One side: the laws, and the tilted laws computed so far."""
+    """One side: the laws, and the tilted laws computed so far.
 
-    __slots__ = ("_laws", "_vertices", "highest", "infinite", "interval")
+    Attributes:
+        infinite, infinite_lower: bounds on the mass of an infinite loss.
+        surplus: the logarithm of the mass, where masses that somebody else made add up to more than 1: the profile of a
+            mechanism is at most 1 nevertheless.
+    """
+
+    __slots__ = ("_laws", "_vertices", "highest", "infinite", "infinite_lower", "interval", "surplus")
 
     def __init__(self, parts: Parts) -> None:
         intervals = {law.interval for law, _ in parts}
@@ -283,9 +353,14 @@ class _Side:
             raise InvalidValue("interval", str(sorted(intervals)), "the same for all losses", "use one lattice")
         self._laws = TiltedLaws(parts)
         self._vertices: tuple[Array, Array, float] | None = None
-        self.infinite = math.fsum(count * law.infinity_mass for law, count in parts) * (1 + 1e-15)
         self.interval = parts[0][0].interval
         self.highest = self.interval * sum(count * (law.lowest + law.masses.size - 1) for law, count in parts)
+        self.infinite = math.fsum(count * law.infinity_mass for law, count in parts) * (1 + 1e-15)
+        certain = any(law.infinity_mass >= 1 for law, _ in parts)
+        log_finite = -math.inf if certain else math.fsum(n * math.log1p(-law.infinity_mass) for law, n in parts)
+        self.infinite_lower = -math.expm1(log_finite) * (1 - 1e-14)
+        totals = [(math.fsum([*law.masses.tolist(), law.infinity_mass]), count) for law, count in parts]
+        self.surplus = math.fsum(count * math.log(max(total, 1.0)) for total, count in totals) * (1 + 1e-14)
 
     def upper(self, epsilon: Fraction) -> tuple[float, CompositionLedger]:
         """An upper bound on log delta, where delta <= finite part + sum of the infinite masses."""
@@ -304,16 +379,17 @@ class _Side:
 
     def lower(self, epsilon: Fraction) -> tuple[float, CompositionLedger]:
         """A lower bound on log delta."""
+        infinite = _log(self.infinite_lower)
         if epsilon >= self.highest:
-            return _log(0.0), CompositionLedger(transform=0, outside=0, rounding=0, truncation=0)
+            return infinite - self.surplus, CompositionLedger(transform=0, outside=0, rounding=0, truncation=0)
         scale, value, ledger = self._evaluate(epsilon, -1.0)
         total = value * (1 - ledger[2]) - ledger[0] - ledger[1]
         size = max(value, 1e-300)
         parts = CompositionLedger(
             transform=ledger[0] / size, outside=ledger[1] / size, rounding=ledger[2], truncation=0.0
         )
-        logarithm = scale + _log(total)
-        return logarithm - (8 * ROUNDING * (1 + abs(logarithm)) if total > 0 else 0.0), parts
+        logarithm = float(np.logaddexp(scale + _log(total), infinite)) - self.surplus
+        return logarithm - (8 * ROUNDING * (1 + abs(logarithm)) if logarithm > -math.inf else 0.0), parts
 
     def _evaluate(self, epsilon: Fraction, direction: float) -> tuple[float, float, tuple[float, float, float]]:
         """log M e^(-theta epsilon), the sum over the window, and its transform, outside and relative errors.
@@ -335,18 +411,20 @@ class _Side:
         value = float(kernel @ law.masses[start:])
         size = float(kernel @ np.abs(law.masses[start:]))
         highest = 1.0 if theta == 0 else math.exp(theta * math.log(theta / (1 + theta)) - math.log1p(theta))
-        transform = law.transform_error * float(np.linalg.norm(kernel)) * 1.01 + size * ROUNDING * (kernel.size + 64)
+        transform = law.transform_error * norm_of_weights(kernel) * 1.01 + size * ROUNDING * (kernel.size + 64)
+        transform += UNDERFLOW
         exponent = theta * float(epsilon)
         rounding = law.relative_error + 4 * ROUNDING * (8 + abs(law.log_moment) + abs(exponent)) + 8 * theta * shift
         rounding += 4 * ROUNDING * theta * reach
         return law.log_moment - exponent, value, (transform, law.outside * highest * 1.01, 1.1 * rounding)
 
     def vertices(self) -> tuple[Array, Array, float]:
-        """Points (Q[L > k], P[L <= k]) of the trade-off function in increasing order, and a bound on their errors.
+        """Points (Q[L > k], P[L > k]) in increasing order, and a bound on their errors.
 
-        They are cumulative sums of the law under P (no tilt) and under Q (tilt -1). A chord between two of them is
-        within the error of a piece of the function, in both coordinates; since the function falls, the chord moved by
-        the error to the left and down, or to the right and up, is on one side of it.
+        Each is the level and the power of a best test. They are cumulative sums of the law under P (no tilt) and under
+        Q (tilt -1). A chord between two of them is within the error of a piece of the trade-off function, in both
+        coordinates; since the function falls, the chord moved by the error to the left and down, or to the right and
+        up, is on one side of it.
         """
         if self._vertices is None:
             p = tilted_power(self._laws.parts, self._laws.steering, 0.0)
@@ -355,16 +433,16 @@ class _Side:
             p_above, p_error = upper_sums(p, first, last)
             q_above, q_error = upper_sums(q, first, last)
             alphas = np.maximum.accumulate(q_above[::-1])
-            betas = np.minimum.accumulate(1.0 - self.infinite - p_above[::-1])
-            self._vertices = alphas, betas, max(p_error, q_error) + 4 * ROUNDING
+            powers = np.maximum.accumulate(p_above[::-1])
+            self._vertices = alphas, powers, max(p_error, q_error) + 4 * ROUNDING
         return self._vertices
 
 
-def _root(curve: Callable[[float], float], goal: float, highest: Fraction) -> tuple[float, float]:
+def _root(curve: Callable[[Fraction], float], goal: float, highest: Fraction) -> tuple[float, float]:
     """An epsilon >= 0 at which the curve is above the goal (or 0), and a close one at which it is not (or inf)."""
 
     def excess(epsilon: float) -> float:
-        value = curve(epsilon)
+        value = curve(Fraction(epsilon))
         return (math.inf if value > goal else -math.inf) if goal == -math.inf else value - goal
 
     low, at_low, high, last = 0.0, excess(0.0), 1.0, max(math.nextafter(float(highest), math.inf), 0.0)

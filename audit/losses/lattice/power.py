@@ -35,7 +35,7 @@ from flint import arb, arb_poly
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from dpverdict.audit.losses.domains import EPSILON
+from dpverdict.audit.losses.domains import EPSILON, PROFILE
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticePair
 from dpverdict.balls import Enclosure, Exact, ball, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -54,6 +54,7 @@ MAX_WINDOW = 1 << 23
 _WIDTH = 9.0  # standard deviations of the tilted law on either side of the window
 _OUTSIDE = 1e-16  # tilted mass outside a window that is wide enough
 _STEERING = 2048  # points of a law that steers; the bounds use all of them
+_ENDS = 512  # so many of them next to either end
 
 
 @final
@@ -128,11 +129,14 @@ class Steering:
 
 
 def _thinned(law: LatticeLaw) -> tuple[Array, Array]:
-    group = -(-law.masses.size // _STEERING)
-    if group == 1:
+    """Fewer points: groups in the middle, and every point next to the ends, where large tilts put all the mass."""
+    group = -(-law.masses.size // (_STEERING - 2 * _ENDS))
+    if law.masses.size <= _STEERING:
         return law.indices, np.maximum(law.masses, 1e-320)
-    starts = np.arange(0, law.masses.size, group)
-    indices = (law.lowest + starts + (group - 1) / 2).astype(np.float64)
+    last = law.masses.size - _ENDS
+    starts = np.concatenate([np.arange(_ENDS), np.arange(_ENDS, last, group), np.arange(last, law.masses.size)])
+    sizes = np.diff(np.append(starts, law.masses.size))
+    indices = law.lowest + starts + (sizes - 1) / 2
     masses: Array = np.maximum(np.add.reduceat(law.masses, starts), 1e-320)
     return indices, masses
 
@@ -238,6 +242,16 @@ def _power(parts: Parts, step: float, size: int) -> tuple[Array, float]:
     return irfft(product, size), error
 
 
+UNDERFLOW = 1e-290
+"""More than all that is lost where the terms of a sum are less than float64 can hold."""
+
+
+def norm_of_weights(weights: Array) -> float:
+    """The l2 norm of weights >= 0 of any size, whose squares may be less than float64 can hold."""
+    largest = float(weights.max(initial=0.0))
+    return largest * float(np.linalg.norm(weights / largest)) if largest > 0 else 0.0
+
+
 def _folded(weights: Array, size: int) -> Array:
     """The weights wrapped around a circle of ``size`` points."""
     if weights.size <= size:
@@ -327,8 +341,7 @@ def certified_delta(pairs: Sequence[tuple[LatticePair, int]], epsilon: Exact) ->
     exact = EPSILON.exact(epsilon)
     lower = profile_ball([(pair.optimistic, count) for pair, count in pairs], exact)
     upper = profile_ball([(pair.pessimistic, count) for pair, count in pairs], exact)
-    one = arb(1)
-    return Enclosure.hull(lower, upper if upper.upper() <= one else one.max(lower))
+    return PROFILE.enclosure(lower, upper)
 
 
 def profile_ball(parts: Sequence[tuple[LatticeLaw, int]], epsilon: Fraction, *, bits: int = 60) -> arb:

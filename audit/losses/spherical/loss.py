@@ -28,7 +28,7 @@ from dpverdict.audit.losses import curves as smooth_trade_off
 from dpverdict.audit.losses.base import BallLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.curves import ACCURACY, Curve, epsilon_ball, log_delta_ball
-from dpverdict.audit.losses.domains import EPSILON, EventBound, LossTails, finite_losses
+from dpverdict.audit.losses.domains import DIVERGENCE, EPSILON, PROBABILITY, EventBound, LossTails, finite_losses
 from dpverdict.audit.losses.laplace.loss import interpolated
 from dpverdict.audit.losses.lattice.law import LatticePair
 from dpverdict.audit.losses.spherical.discretise import symmetric_lattice
@@ -104,7 +104,7 @@ class _Integral:
                     heapq.heappush(heap, (-_width(cells[pair]), pair))
             lower = sum((low for low, _ in cells.values()), arb(0))
             upper = sum((high for _, high in cells.values()), rest)
-            return lower.union(upper)
+            return DIVERGENCE.ball(lower, upper)
 
     def _start(self) -> arb:
         """Evaluate at 0 and at doubling losses, to where little is left beyond; a bound on what is left."""
@@ -345,10 +345,10 @@ class SphericalLoss(BallLoss, ExactLoss):
         """Encloses P[L > loss] and Q[L > loss], the probabilities of the best event against exp(loss)."""
         level = EPSILON.exact(loss)
         if self._profile is None:
-            above = Enclosure.of_ball(arb(1 if level < 0 else 0))
+            above = PROBABILITY.enclosure(arb(1 if level < 0 else 0))
             return above, above
         values = self._profile.p_above(level, ACCURACY), self._profile.q_above(level, ACCURACY)
-        return Enclosure.of_ball(values[0]), Enclosure.of_ball(values[1])
+        return PROBABILITY.enclosure(values[0]), PROBABILITY.enclosure(values[1])
 
     # float64 ----------------------------------------------------------------------------------------------------------
 
