@@ -24,7 +24,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from math import comb
 from operator import mul
 from typing import final
 
@@ -32,7 +31,7 @@ import numpy as np
 from flint import arb, arb_poly, fmpz_poly
 
 from dpverdict.audit.losses.laplace import terms as laplace_guess
-from dpverdict.audit.losses.laplace.terms import ActiveTerms, Groups, Kernel, TermSource, rows, size_on_circle
+from dpverdict.audit.losses.laplace.terms import ActiveTerms, Groups, Kernel, TermSource, binomial, rows, size_on_circle
 from dpverdict.balls import MAX_BITS, ball, precision
 from dpverdict.errors import PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -251,7 +250,7 @@ class LaplaceSum:
         if not (straight and ratio < 1):
             return arb("inf")
         size = (1 + radius) ** plus * (1 - radius) ** minus * (2 * radius if kernel.leads else 1)
-        return comb(m, c) * size * (z / radius).exp() / (1 - ratio)
+        return binomial(m, c) * size * (z / radius).exp() / (1 - ratio)
 
 
 def _top_term(kernel: Kernel, m: int, z: arb, bits: int) -> arb:

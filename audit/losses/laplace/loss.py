@@ -22,13 +22,14 @@ from typing import TypeAlias, final
 
 import numpy as np
 from flint import arb
+from scipy.special import ndtri
 
 from dpverdict.audit.losses import curves as bracketed_curves
 from dpverdict.audit.losses.base import BallLoss, ExactLoss
 from dpverdict.audit.losses.curves import ACCURACY, beta_ball, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
 from dpverdict.audit.losses.laplace.profile import LaplaceProfile, LaplaceRoute, refined
-from dpverdict.audit.losses.laplace.terms import Groups
+from dpverdict.audit.losses.laplace.terms import Groups, near
 from dpverdict.balls import Enclosure, Exact, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -420,9 +421,24 @@ class LaplaceLoss(BallLoss, ExactLoss):
         if m == 1:
             return refined(lambda _: (-ball(total)).exp() / (4 * ball(alpha)), ACCURACY)
         try:
-            return beta_ball(profile.delta, profile.q_above, alpha, complement=profile.complement)
+            return beta_ball(
+                profile.delta, profile.q_above, alpha, complement=profile.complement, guess=self._around(alpha)
+            )
         except PrecisionExhausted:
             return bracketed_curves.beta_between(self._enclosed_delta, alpha, total)
+
+    def _around(self, alpha: Fraction) -> tuple[Fraction, Fraction]:
+        """About where Q[L > epsilon] = alpha: by the mean and the variance of L, as of a normal law; it steers."""
+        mean = variance = 0.0
+        for shift, count in self._groups:
+            s = near(shift)
+            away = -math.expm1(-s)  # L = -s + 2 min(X, s) with probability 1/2, X exponential, and -s otherwise
+            mean += count * (away - s)
+            variance += count * (4 * (away - s * math.exp(-s)) - away**2)
+        width = math.sqrt(max(variance, 0.0)) + float(self.total) * 2**-40
+        middle = mean + width * max(-40.0, min(40.0, -float(ndtri(near(alpha)))))
+        low, high = (max(-self.total, min(self.total, Fraction(x))) for x in (middle - width / 16, middle + width / 16))
+        return (low, high) if low < high else (-self.total, self.total)
 
     def _renyi_ball(self, order: Fraction) -> arb:
         return renyi_ball(self._groups, order)

@@ -269,6 +269,11 @@ Groups: TypeAlias = tuple[tuple[Fraction, int], ...]
 """Distinct positive shifts with their counts."""
 
 
+def binomial(m: int, c: int) -> arb:
+    """binom(m, c) at the current precision: as a whole number it takes a tenth of a second where m is 100 000."""
+    return arb(m + 1).gamma() / (arb(c + 1).gamma() * arb(m - c + 1).gamma())
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveTerms:
@@ -301,7 +306,7 @@ class ActiveTerms:
         """Every weight as a ball at the current precision."""
         if self.chosen_weights is not None:
             return [arb(weight) for weight in self.chosen_weights]
-        weights = [arb(math.comb(self.m, self.lowest[0]))]
+        weights = [binomial(self.m, self.lowest[0])]
         for lowest in self.lowest[:-1]:
             weights.append(weights[-1] * lowest / (self.m - lowest + 1))
         return weights
@@ -309,7 +314,12 @@ class ActiveTerms:
     def floats(self) -> tuple[Array, Array, Array]:
         """C, z and the logarithm of the weight, in float64; they bound nothing."""
         lowest = np.array(self.lowest, dtype=np.float64)
-        z = np.maximum([number / self.denominator for number in self.numerators], 1e-290)
+        if isinstance(self.numerators, range) and self.numerators:
+            start, step = self.numerators.start / self.denominator, self.numerators.step / self.denominator
+            z = start + step * np.arange(len(self.numerators))
+        else:
+            z = np.array([number / self.denominator for number in self.numerators])
+        z = np.maximum(z, 1e-290)
         if self.chosen_weights is None:
             return lowest, z, log_binomials(self.m, lowest)
         return lowest, z, np.array([math.log(weight) for weight in self.chosen_weights])
