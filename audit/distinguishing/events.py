@@ -25,6 +25,7 @@ from dpverdict.audit.distinguishing.result import (
     LedgerRow,
     Role,
 )
+from dpverdict.audit.statistics.columns import Numbers, parts
 from dpverdict.audit.statistics.joint_test import (
     EXACT_UP_TO,
     Counts,
@@ -38,7 +39,7 @@ from dpverdict.audit.statistics.joint_test import (
 )
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.mechanisms.core.guarantees import Guarantee
-from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.arrays import Array, Integers
 from dpverdict.numerics.roots import bisected, doubled
 
 Promise = Callable[[ArrayLike, ArrayLike], Array]
@@ -163,13 +164,17 @@ def _cuts(above: Array, below: Array, pooled: Array) -> NDArray[np.int64]:
     return cuts
 
 
-def count(event: Event, dataset_scores: Array, neighbour_scores: Array) -> Counts:
+def count(event: Event, dataset_scores: Numbers, neighbour_scores: Numbers) -> Counts:
     """How often the event happened on each dataset, that of the law under which it is likely first."""
-    if event.order is Order.DATASET_FIRST:
-        hits = [int(np.count_nonzero(scores >= event.threshold)) for scores in (dataset_scores, neighbour_scores)]
-        return Counts(hits[0], len(dataset_scores), hits[1], len(neighbour_scores), event.order)
-    hits = [int(np.count_nonzero(scores <= event.threshold)) for scores in (neighbour_scores, dataset_scores)]
-    return Counts(hits[0], len(neighbour_scores), hits[1], len(dataset_scores), event.order)
+    first, second = dataset_scores, neighbour_scores
+    happened: np.ufunc = np.greater_equal
+    if event.order is Order.NEIGHBOUR_FIRST:
+        first, second, happened = second, first, np.less_equal
+    hits = [
+        sum(int(np.count_nonzero(happened(part, event.threshold))) for (part,) in parts(scores))
+        for scores in (first, second)
+    ]
+    return Counts(hits[0], len(first), hits[1], len(second), event.order)
 
 
 def region_thresholds(dataset_scores: Array, neighbour_scores: Array) -> Array:
@@ -181,12 +186,11 @@ def region_thresholds(dataset_scores: Array, neighbour_scores: Array) -> Array:
 
 
 def trade_off_region(
-    thresholds: Array, dataset_scores: Array, neighbour_scores: Array, *, error_probability: float
+    thresholds: Array, dataset_scores: Numbers, neighbour_scores: Numbers, *, error_probability: float
 ) -> CurveRegion:
     """Rectangles for (alpha, beta) at thresholds that were fixed beforehand, all at once except with the error."""
     share = error_probability / (4 * len(thresholds))
-    alarms = len(neighbour_scores) - np.searchsorted(np.sort(neighbour_scores), thresholds, "left")
-    misses = np.searchsorted(np.sort(dataset_scores), thresholds, "left")
+    alarms, misses = len(neighbour_scores) - _below(neighbour_scores, thresholds), _below(dataset_scores, thresholds)
     return CurveRegion(
         thresholds=thresholds,
         alpha_lower=proportion_lower(alarms, len(neighbour_scores), share),
@@ -195,6 +199,14 @@ def trade_off_region(
         beta_upper=proportion_upper(misses, len(dataset_scores), share),
         error_probability=error_probability,
     )
+
+
+def _below(scores: Numbers, thresholds: Array) -> Integers:
+    """How many scores are below each threshold."""
+    counts = np.zeros(len(thresholds), dtype=np.int64)
+    for (part,) in parts(scores):
+        counts += np.searchsorted(np.sort(part), thresholds, "left")
+    return counts
 
 
 def region_row(region: CurveRegion) -> LedgerRow:
@@ -256,7 +268,7 @@ class EventTest:
         return bool(excess + special.ndtri(share) * math.sqrt(spread.sum() / trials) >= MOST * excess > 0)
 
     def decide(
-        self, dataset_scores: Array, neighbour_scores: Array, claim: Guarantee, beyond: float = 0.0
+        self, dataset_scores: Numbers, neighbour_scores: Numbers, claim: Guarantee, beyond: float = 0.0
     ) -> LedgerRow:
         """The row after its trials, shape (n,) each.
 

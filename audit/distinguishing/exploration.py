@@ -7,6 +7,7 @@ exploring trials, which costs nothing but time: the trials that decide are drawn
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -24,6 +25,7 @@ from dpverdict.audit.scores.portfolio import (
 )
 from dpverdict.audit.scores.score import Score, fit_linear_score
 from dpverdict.audit.scores.trees import TREES, fit_tree_score
+from dpverdict.audit.statistics.columns import Numbers
 from dpverdict.audit.statistics.payoffs import CurvePayoff, SymmetricPayoff
 from dpverdict.audit.trials.run import Progress, Sampler
 from dpverdict.mechanisms.core.guarantees import Guarantee
@@ -31,6 +33,8 @@ from dpverdict.numerics.arrays import Array
 
 Sides = tuple[dict[str, Array], dict[str, Array]]
 """The scores of the dataset and of the neighbour, by the name of the score: shape (trials,) each."""
+Columns = tuple[Mapping[str, Numbers], Mapping[str, Numbers]]
+"""The same of the trials that decide, which may be too many to be held in memory."""
 
 EXPLORED_CURVE: Final = (0.1, 12.0)
 EXPLORED_ALONE: Final = (0.2, 24.0)

@@ -13,7 +13,7 @@ others guard against what the leading one cannot see: another score, and events 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final
@@ -24,8 +24,9 @@ from numpy.typing import ArrayLike
 from dpverdict.audit.distinguishing.exploration import FITTED, explore, explored_trials
 from dpverdict.audit.distinguishing.result import DistinguishingTest, LedgerRow, StatisticalWitness
 from dpverdict.audit.distinguishing.rows import SMALLEST_ERROR, conclude, decide_rows, inequality, plan_rows
-from dpverdict.audit.scores.portfolio import claimed_score
+from dpverdict.audit.scores.portfolio import Stacked, claimed_score
 from dpverdict.audit.scores.score import Score, as_score
+from dpverdict.audit.statistics.columns import Column, Numbers
 from dpverdict.audit.statistics.error_budget import TrialRange
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, mechanism_name
 from dpverdict.balls import Exact, exactly
@@ -119,7 +120,7 @@ def distinguish(
     shown = given.name if given is not None else plan.leading
     used = found.scores.only({shown, *plan.scores})
     of_p, of_q = (
-        used.unstack(side.scores(f"confirm {name}", fresh, used, progress=one))
+        _columns(used, side.score_chunks(f"confirm {name}", fresh, used, progress=one))
         for side, name, one in zip((p, q), ("dataset", "neighbour"), after, strict=True)
     )
     confirming = of_p, of_q
@@ -184,6 +185,15 @@ def samplers(
         remedy = "return arrays of one shape, whatever the data: a shape that depends on them is a leak"
         raise MechanismFailure(p.name, problem, remedy)
     return p, q
+
+
+def _columns(used: Stacked, chunks: Iterable[Array]) -> dict[str, Numbers]:
+    """The scores of a stream by name; long ones do not stay in memory."""
+    columns = {one.name: Column() for one in used.scores}
+    for chunk in chunks:
+        for name, values in used.unstack(chunk).items():
+            columns[name].extend(values)
+    return dict(columns)
 
 
 def checked_error(error_probability: float) -> float:

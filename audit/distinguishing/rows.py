@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-import numpy as np
-
 from dpverdict.audit.distinguishing.events import (
     EventTest,
     plan_epsilon,
@@ -20,7 +18,7 @@ from dpverdict.audit.distinguishing.events import (
     region_thresholds,
     trade_off_region,
 )
-from dpverdict.audit.distinguishing.exploration import Sides
+from dpverdict.audit.distinguishing.exploration import Columns, Sides
 from dpverdict.audit.distinguishing.result import (
     COMPATIBLE,
     CONTRADICTS,
@@ -30,6 +28,7 @@ from dpverdict.audit.distinguishing.result import (
     StatisticalWitness,
 )
 from dpverdict.audit.scores.portfolio import payoff_of_claim
+from dpverdict.audit.statistics.columns import Numbers, joined, shortened
 from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
 from dpverdict.audit.statistics.means import curve_mu_lower, payoff_test, symmetric_epsilon_lower
 from dpverdict.audit.statistics.payoffs import (
@@ -41,7 +40,6 @@ from dpverdict.audit.statistics.payoffs import (
     plan_divergence,
 )
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
-from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_below
 
 SMALLEST_ERROR: Final = 1e-90
@@ -74,7 +72,7 @@ class PayoffRow:
     bounds: bool = True
     beyond: bool = True
 
-    def decide(self, dataset_scores: Array, neighbour_scores: Array, fresh: int | None = None) -> LedgerRow:
+    def decide(self, dataset_scores: Numbers, neighbour_scores: Numbers, fresh: int | None = None) -> LedgerRow:
         """The row after its trials, shape (n,) each.
 
         Args:
@@ -100,7 +98,7 @@ class PayoffRow:
             if found.p_value > self.share:
                 bound = curve_mu_lower(self.payoff, *scores, self.share)
             elif self.beyond:
-                p, q = (side[-(len(side) if fresh is None else fresh) :] for side in scores)
+                p, q = (shortened(side, last=len(side) if fresh is None else fresh) for side in scores)
                 bound = max(bound, curve_mu_lower(self.payoff, p, q, self.share))
         return LedgerRow(
             what=what,
@@ -236,7 +234,7 @@ def plan_rows(
     )
 
 
-def decide_rows(plan: RowPlan, confirming: Sides, earlier: tuple[Sides, ...] = ()) -> list[LedgerRow]:
+def decide_rows(plan: RowPlan, confirming: Columns, earlier: tuple[Sides, ...] = ()) -> list[LedgerRow]:
     """The rows after their trials.
 
     The share of a leading payoff that has refuted mu-GDP may serve once more, if that was planned, for a bound on mu by
@@ -251,11 +249,11 @@ def decide_rows(plan: RowPlan, confirming: Sides, earlier: tuple[Sides, ...] = (
     """
     rows: list[LedgerRow] = []
     for row in plan.payoffs:
-        parts = (*(earlier if plan.all_decide and row.name == "leading" else ()), confirming)
-        p, q = (np.concatenate([part[side][row.score] for part in parts]) for side in (0, 1))
+        parts: tuple[Columns, ...] = (*(earlier if plan.all_decide and row.name == "leading" else ()), confirming)
+        p, q = (joined(*(part[side][row.score] for part in parts)) for side in (0, 1))
         both = min(len(p), len(q))
         fresh = min(len(side[row.score]) for side in confirming)
-        rows.append(row.decide(p[:both], q[:both], fresh))
+        rows.append(row.decide(shortened(p, first=both), shortened(q, first=both), fresh))
         plan.budget.close(row.name, rows[-1].outcome)
     for event in plan.events:
         again = event.name == "mu" and not plan.payoffs[0].beyond and rows[0].is_contradiction
@@ -271,7 +269,7 @@ def conclude(
     rows: list[LedgerRow],
     *,
     exploring: Sides,
-    confirming: Sides,
+    confirming: Columns,
     shown: str,
     witness: Callable[[LedgerRow], StatisticalWitness],
     mechanism: str,

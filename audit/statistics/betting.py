@@ -23,6 +23,7 @@ of bounded random variables by betting, JRSS B 86 (2024), arXiv:2010.09686.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, final
@@ -80,15 +81,31 @@ class Wealth:
         Raises:
             InvalidValue: a payoff below -c, or NaN: then the bound that the bets rest on does not hold.
         """
+        if not len(payoffs):
+            return self, np.empty(0)
+        after, path, _ = self.walk(payoffs, (0.0, 0.0, 0.0))
+        return after, path
+
+    def walk(
+        self, payoffs: Array, sums: tuple[float, float, float]
+    ) -> tuple[Wealth, Array, tuple[float, float, float]]:
+        """`bet`, where this bettor has bet on earlier pairs already that are not counted in its attributes.
+
+        Args:
+            payoffs: of the next pairs, at least one.
+            sums: of S, of S^2 and of log(1 + lambda S) over the earlier pairs.
+
+        Returns:
+            The bettor after them, log W after each, and the sums with them.
+        """
         if not np.all(payoffs >= -self.largest_loss):
             lowest = float(np.min(payoffs))
             raise InvalidValue("payoffs", lowest, f">= {-self.largest_loss}", "check the payoff's largest loss")
-        if not len(payoffs):
-            return self, np.empty(0)
-        totals = self.total + np.concatenate([[0.0], np.cumsum(payoffs)])
-        squares = self.squares + np.concatenate([[0.0], np.cumsum(payoffs**2)])
+        of_payoffs, of_squares = _running(sums[0], payoffs), _running(sums[1], payoffs**2)
+        totals, squares = self.total + of_payoffs, self.squares + of_squares
         bets = np.clip(totals[:-1] / squares[:-1], 0.0, 1 / (2 * self.largest_loss))
-        path: Array = self.log_wealth + np.cumsum(np.log1p(bets * payoffs))
+        of_logs = _running(sums[2], np.log1p(bets * payoffs))
+        path: Array = self.log_wealth + of_logs[1:]
         after = Wealth(
             largest_loss=self.largest_loss,
             pairs=self.pairs + len(payoffs),
@@ -96,7 +113,13 @@ class Wealth:
             total=float(totals[-1]),
             squares=float(squares[-1]),
         )
-        return after, path
+        return after, path, (float(of_payoffs[-1]), float(of_squares[-1]), float(of_logs[-1]))
+
+
+def _running(start: float, values: Array) -> Array:
+    """Start, and what it has grown to after each value: one addition after another, so that parts can be joined."""
+    grown: Array = np.cumsum(np.concatenate([[start], values]))
+    return grown
 
 
 @final
@@ -195,12 +218,19 @@ class Mixture:
             raise InvalidValue("state", state, "what to_dict wrote", "start a new test") from error
 
 
-def betting_p(payoffs: Array, largest_loss: float) -> float:
-    """1 over the largest wealth of one bettor on these pairs: a p-value at every number of pairs, however small."""
-    if not len(payoffs):
-        return 1.0
-    _, path = Wealth(largest_loss=largest_loss).bet(payoffs)
-    return min(1.0, math.exp(-float(path.max()) + 1e-12))
+def betting_p(payoffs: Iterable[Array], largest_loss: float) -> float:
+    """1 over the largest wealth of one bettor on these pairs: a p-value at every number of pairs, however small.
+
+    Args:
+        payoffs: S of each pair, part by part; how they are divided changes no bit.
+        largest_loss: of one pair.
+    """
+    wealth, sums, most = Wealth(largest_loss=largest_loss), (0.0, 0.0, 0.0), -math.inf
+    for part in payoffs:
+        if len(part):
+            _, path, sums = wealth.walk(part, sums)
+            most = max(most, float(path.max()))
+    return 1.0 if most == -math.inf else min(1.0, math.exp(-most + 1e-12))
 
 
 def bettor(largest_loss: float, *, first: float = FIRST_STAKE) -> Wealth:

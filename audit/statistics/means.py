@@ -28,6 +28,7 @@ import numpy as np
 from scipy import special
 
 from dpverdict.audit.statistics.betting import betting_p
+from dpverdict.audit.statistics.columns import Numbers, parts, read, total
 from dpverdict.audit.statistics.payoffs import (
     CurvePayoff,
     DivergencePayoff,
@@ -62,13 +63,20 @@ class Moments:
     third: float
 
     @staticmethod
-    def of(values: Array) -> Moments:
-        """The moments of at least two payoffs, the variance with N - 1."""
-        mean = float(values.mean())
-        centred = values - mean
-        squares = centred * centred
-        variance = float(squares.sum()) / (len(values) - 1)
-        return Moments(len(values), mean, variance, float((squares * centred).mean()))
+    def of(values: Numbers, payoff: Callable[[Array], Array] = lambda scores: scores) -> Moments:
+        """The moments of the payoffs of at least two scores, the variance with N - 1."""
+        n = len(values)
+
+        def paid(start: int, stop: int) -> Array:
+            return payoff(read(values, start, stop))
+
+        def cubed(start: int, stop: int) -> Array:
+            centred = paid(start, stop) - mean
+            return centred * centred * centred
+
+        mean = total(n, paid) / n
+        variance = total(n, lambda start, stop: (paid(start, stop) - mean) ** 2) / (n - 1)
+        return Moments(n, mean, variance, total(n, cubed) / n)
 
 
 @final
@@ -132,7 +140,7 @@ class PayoffResult:
         }
 
 
-def payoff_test(payoff: Payoff, dataset_scores: Array, neighbour_scores: Array, share: float) -> PayoffResult:
+def payoff_test(payoff: Payoff, dataset_scores: Numbers, neighbour_scores: Numbers, share: float) -> PayoffResult:
     """Test that the payoff has mean at most 0.
 
     Args:
@@ -141,31 +149,34 @@ def payoff_test(payoff: Payoff, dataset_scores: Array, neighbour_scores: Array, 
         neighbour_scores: shape (n,).
         share: the level at which the p-value will be compared.
     """
-    x, y = payoff.of_dataset(dataset_scores), payoff.of_neighbour(neighbour_scores)
     often = not isinstance(payoff, DivergencePayoff)  # whose largest values may be too rare to be seen
     if isinstance(payoff, SymmetricPayoff):
         often = _seen_often(payoff, dataset_scores, neighbour_scores)
-    return _decided(payoff, Moments.of(x), Moments.of(y), lambda: x - y - payoff.allowed, share, often)
+    of_x, of_y = Moments.of(dataset_scores, payoff.of_dataset), Moments.of(neighbour_scores, payoff.of_neighbour)
+    return _decided(payoff, of_x, of_y, (dataset_scores, neighbour_scores), share, often)
 
 
-def _seen_often(payoff: SymmetricPayoff, dataset_scores: Array, neighbour_scores: Array) -> bool:
-    rare = (
-        np.count_nonzero(dataset_scores <= -payoff.threshold),
-        np.count_nonzero(neighbour_scores >= payoff.threshold),
-    )
-    return min(int(n) for n in rare) >= FEWEST_EVENTS
+def _seen_often(payoff: SymmetricPayoff, dataset_scores: Numbers, neighbour_scores: Numbers) -> bool:
+    rare = _count(dataset_scores, -np.inf, -payoff.threshold), _count(neighbour_scores, payoff.threshold, np.inf)
+    return min(rare) >= FEWEST_EVENTS
+
+
+def _count(column: Numbers, low: float, high: float) -> int:
+    """How many numbers are in [low, high]."""
+    return sum(int(np.count_nonzero((low <= part) & (part <= high))) for (part,) in parts(column))
 
 
 def _decided(
-    payoff: Payoff, of_x: Moments, of_y: Moments, payoffs: Callable[[], Array], share: float, often: bool
+    payoff: Payoff, of_x: Moments, of_y: Moments, scores: tuple[Numbers, Numbers], share: float, often: bool
 ) -> PayoffResult:
-    """The test from the moments of both sides; the payoffs themselves are made only where it must be by betting."""
+    """The test from the moments of both sides; the scores are looked at only where it must be by betting."""
     found = mean_test(of_x, of_y, payoff.allowed)
     enough = of_x.trials >= FEWEST_FOR_MEANS and share >= SMALLEST_LEVEL
     if enough and often and abs(found.skewness) <= LARGEST_SKEWNESS:
         method, p = ASYMPTOTIC, found.p_value
     else:
-        method, p = BETTING, betting_p(payoffs(), payoff.largest_loss)
+        paid = (payoff.of_dataset(x) - payoff.of_neighbour(y) - payoff.allowed for x, y in parts(*scores))
+        method, p = BETTING, betting_p(paid, payoff.largest_loss)
     return PayoffResult(
         method=method,
         p_value=p,
@@ -177,7 +188,7 @@ def _decided(
 
 
 def symmetric_epsilon_lower(
-    payoff: SymmetricPayoff, dataset_scores: Array, neighbour_scores: Array, share: float
+    payoff: SymmetricPayoff, dataset_scores: Numbers, neighbour_scores: Numbers, share: float
 ) -> float:
     """The largest epsilon at which the payoff, with its events and its delta, is rejected; 0 says nothing.
 
@@ -185,36 +196,30 @@ def symmetric_epsilon_lower(
     """
 
     n, often = len(dataset_scores), _seen_often(payoff, dataset_scores, neighbour_scores)
-    sides = dataset_scores, -neighbour_scores
+    above, below = (payoff.threshold, np.inf), (-np.inf, -payoff.threshold)
     counts = [
-        (int(np.count_nonzero(side >= payoff.threshold)), int(np.count_nonzero(side <= -payoff.threshold)))
-        for side in sides
+        (_count(dataset_scores, *above), _count(dataset_scores, *below)),
+        (_count(neighbour_scores, *below), _count(neighbour_scores, *above)),
     ]
 
     def rejected(epsilon: float) -> bool:
         at = SymmetricPayoff(epsilon, payoff.allowed, payoff.threshold)
         of_x, minus_y = (_of_three_values(math.exp(epsilon), *both, n) for both in counts)
         of_y = Moments(n, -minus_y.mean, minus_y.variance, -minus_y.third)
-
-        def payoffs() -> Array:
-            values: Array = at.of_dataset(dataset_scores) - at.of_neighbour(neighbour_scores) - at.allowed
-            return values
-
-        return _decided(at, of_x, of_y, payoffs, share, often).p_value <= share
+        return _decided(at, of_x, of_y, (dataset_scores, neighbour_scores), share, often).p_value <= share
 
     return largest_rejected(rejected, 0.0, 2 * payoff.epsilon + 1, close=_close)
 
 
-def curve_mu_lower(payoff: CurvePayoff, dataset_scores: Array, neighbour_scores: Array, share: float) -> float:
+def curve_mu_lower(payoff: CurvePayoff, dataset_scores: Numbers, neighbour_scores: Numbers, share: float) -> float:
     """The largest mu whose allowed mean, at the same tau, is rejected; 0 says nothing. Weak far beyond the claim."""
 
-    x, y = payoff.of_dataset(dataset_scores), payoff.of_neighbour(neighbour_scores)
-    of_x, of_y = Moments.of(x), Moments.of(y)
+    of_x, of_y = Moments.of(dataset_scores, payoff.of_dataset), Moments.of(neighbour_scores, payoff.of_neighbour)
 
     def rejected(mu: float) -> bool:
         allowed = weighted_profile_upper(GaussianDP(Fraction(mu)), payoff.tau, cells=512)
         at = CurvePayoff(payoff.tau, allowed)
-        return _decided(at, of_x, of_y, lambda: x - y - allowed, share, True).p_value <= share
+        return _decided(at, of_x, of_y, (dataset_scores, neighbour_scores), share, True).p_value <= share
 
     return largest_rejected(rejected, 0.0, 2 * payoff.tau / 1.5 + 1, close=_close)
 

@@ -159,6 +159,12 @@ class Sampler:
         """The scores of one stream, shape (trials,); the outputs are forgotten chunk by chunk."""
         return np.concatenate([np.empty(0), *self._run(stream, trials, score, progress)])
 
+    def score_chunks(
+        self, stream: str, trials: int, score: Callable[[Array], Array], *, progress: Progress | None = None
+    ) -> Iterator[Array]:
+        """The same chunk by chunk."""
+        return self._run(stream, trials, score, progress)
+
     def _run(
         self, stream: str, trials: int, score: Callable[[Array], Array] | None, progress: Progress | None
     ) -> Iterator[Array]:

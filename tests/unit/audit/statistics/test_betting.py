@@ -48,8 +48,8 @@ def test_the_first_crossing_is_told() -> None:
 
 
 def test_a_p_value_is_at_most_one() -> None:
-    assert betting_p(np.empty(0), 1.0) == 1.0
-    assert betting_p(-np.ones(50), 1.0) == 1.0
+    assert betting_p([np.empty(0)], 1.0) == 1.0
+    assert betting_p([-np.ones(50)], 1.0) == 1.0
 
 
 @pytest.mark.parametrize("weights", [(0.6, 0.6), (1.0,), (1.0, 0.0)])
