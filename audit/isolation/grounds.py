@@ -265,7 +265,8 @@ class Recorder:
     def _listed(self, event: str, folder: object) -> None:
         if not isinstance(folder, str | bytes | os.PathLike | None):
             return
-        caller = sys._getframe(2).f_globals.get("__name__", "")
+        frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
+        caller = frame.f_globals.get("__name__", "")
         if str(caller).startswith(("importlib", "_frozen_importlib")):
             return  # to find modules: `not_there` is about them
         where = os.path.abspath(os.fsdecode(folder or "."))
@@ -400,7 +401,7 @@ def _owners(folder: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for one in importlib.metadata.distributions(path=[folder]):
         record = one.read_text("RECORD")
-        name = one.metadata["Name"]
+        name: str | None = one.metadata["Name"]
         if record is None or name is None:
             continue
         for line in record.splitlines():

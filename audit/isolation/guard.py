@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -29,22 +30,25 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 class readable:
-    """Whether a pipe can be read without waiting longer than so many seconds."""
+    """Whether a pipe can be read without waiting longer than so many seconds; on Windows the read itself waits."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
-        self._selector = None if sys.platform == "win32" else selectors.DefaultSelector()
+        self._selector = selectors.DefaultSelector()
 
     def __enter__(self) -> Callable[[float], bool]:
-        if self._selector is None:  # pipes cannot be waited for: the read itself waits
+        if sys.platform == "win32":
             return lambda seconds: True
         self._selector.register(self._handle, selectors.EVENT_READ)
-        selector = self._selector
-        return lambda seconds: bool(selector.select(seconds))
+        return lambda seconds: bool(self._selector.select(seconds))
 
     def __exit__(self, *_: object) -> None:
-        if self._selector is not None:
-            self._selector.close()
+        self._selector.close()
+
+
+def framed(nonce: bytes, payload: bytes) -> bytes:
+    """A message: 8 bytes of length, 32 of digest, and the text."""
+    return len(payload).to_bytes(8, "big") + digest(nonce, payload) + payload
 
 
 def digest(nonce: bytes, payload: bytes) -> bytes:
@@ -81,26 +85,30 @@ def serve() -> None:
 
 
 def _line(handle: int) -> bytes:
-    parts: list[bytes] = []
-    while not parts or not parts[-1].endswith(b"\n"):
-        part = os.read(handle, 2**16)
+    """One line, and nothing of what follows."""
+    found = bytearray()
+    while not found.endswith(b"\n"):
+        part = os.read(handle, 1)
         if not part:
             os._exit(1)  # nobody asks any more
-        parts.append(part)
-    return b"".join(parts)
+        found += part
+    return bytes(found)
 
 
 def _watch(runner: int) -> int:
-    """The wait status of the runner, which is ended as soon as standard input is."""
-    with readable(0) as ready:
-        while True:
-            ended, status = os.waitpid(runner, os.WNOHANG)
-            if ended:
-                return status
-            if ready(POLL) and not os.read(0, 2**16):
-                with contextlib.suppress(OSError):
-                    os.kill(runner, signal.SIGKILL)
-                return os.waitpid(runner, 0)[1]
+    """The wait status of the runner, which is ended as soon as nobody holds the other end of standard input."""
+    import select
+
+    left = select.poll()
+    left.register(0, 0)  # the end alone: what is written there is for the runner
+    while True:
+        ended, status = os.waitpid(runner, os.WNOHANG)
+        if ended:
+            return status
+        if left.poll(1000 * POLL):
+            with contextlib.suppress(OSError):
+                os.kill(runner, signal.SIGKILL)
+            return os.waitpid(runner, 0)[1]
 
 
 def _end_descendants(guard: int) -> None:
@@ -140,7 +148,7 @@ def _children(root: int) -> list[int]:
 
 def _run(whole: Mapping[str, Any]) -> None:
     """Do the work and tell the result; never returns."""
-    channel = os.dup(1)  # not inherited by what the user's code starts
+    channel, inbox = os.dup(1), os.dup(0)  # not inherited by what the user's code starts
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -151,8 +159,7 @@ def _run(whole: Mapping[str, Any]) -> None:
     def tell(kind: str, content: object) -> None:
         if os.getpid() != own:  # a copy that the user's code forked
             os._exit(0)
-        payload = dumps([kind, content]).encode()
-        frame = memoryview(len(payload).to_bytes(8, "big") + digest(nonce, payload) + payload)
+        frame = memoryview(framed(nonce, dumps([kind, content]).encode()))
         with lock:
             while frame:
                 frame = frame[os.write(channel, frame) :]
@@ -164,7 +171,8 @@ def _run(whole: Mapping[str, Any]) -> None:
 
         module, _, name = str(whole["entry"]).partition(":")
         work = getattr(importlib.import_module(module), name)
-        tell("result", work(whole["request"], lambda content: tell("told", content)))
+        asking = [partial(_ask, inbox, nonce)] if whole["asks"] else []
+        tell("result", work(whole["request"], partial(tell, "told"), *asking))
     except BaseException:  # the entry catches what the user's code raises: this is a fault of this program
         import traceback
 
@@ -173,6 +181,27 @@ def _run(whole: Mapping[str, Any]) -> None:
             sys.stderr.flush()
         os._exit(70)
     os._exit(0)  # no thread and no handler of the user's code runs any more
+
+
+def _ask(inbox: int, nonce: bytes, seconds: float) -> object:
+    """The next message; None if there is none in that time, or nobody asks any more."""
+    with readable(inbox) as ready:
+        if not ready(seconds):
+            return None
+    head = _exactly(inbox, 40)
+    payload = _exactly(inbox, int.from_bytes(head[:8], "big"))
+    return json.loads(payload) if head and hmac.compare_digest(digest(nonce, payload), head[8:]) else None
+
+
+def _exactly(handle: int, size: int) -> bytes:
+    """So many bytes; none at the end."""
+    found = bytearray()
+    while len(found) < size:
+        part = os.read(handle, size - len(found))
+        if not part:
+            return b""
+        found += part
+    return bytes(found)
 
 
 def _limit(memory: int | None) -> None:
@@ -209,7 +238,7 @@ def end_forked_copies() -> None:
         return
 
     def in_the_copy() -> None:
-        frames, frame = set[FrameType](), sys._getframe()
+        frames, frame = set[FrameType](), sys._getframe()  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
         above: FrameType | None = frame.f_back
         while above is not None:
             if _is_ours(above):

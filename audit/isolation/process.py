@@ -25,7 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import IO, Final, final
+from typing import IO, Final, Self, final
 
 from dpverdict.audit.isolation import guard
 from dpverdict.balls import exactly
@@ -143,44 +143,90 @@ def run_isolated(
     Raises:
         MechanismFailure: it did not finish: it took too long, ended its process, or said something that is no answer.
     """
-    nonce = secrets.token_bytes(32)
-    whole = {
-        "request": dict(request),
-        "entry": entry,
-        "nonce": nonce.hex(),
-        "memory": limits.memory,
-        "path": _path(),
-        "parent": os.getpid(),
-    }
-    process = subprocess.Popen(
-        [sys.executable, *_flags(), guard.__file__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,  # an interrupt at the terminal is for this process, which then ends the others
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    prints = _Tail(process.stderr)
-    try:
-        with contextlib.suppress(OSError):  # it ended already: that shows below
-            process.stdin.write(json.dumps(whole).encode() + b"\n")
-            process.stdin.flush()
-        frames = _Frames(process.stdout.fileno(), nonce)
-        deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
+    with Isolated(entry, request, what=what, limits=limits) as runner:
         while True:
-            frame = frames.next(process, deadline)
-            if frame is None:
-                raise _unfinished(process, prints, what, limits, deadline)
-            kind, content = frame
+            kind, content = runner.hear()
             if kind == "result":
                 return content
             if told is not None:
                 told(content)
-    finally:
-        _end(process)
-        prints.close()
+
+
+@final
+class Isolated:
+    """A process of its own that works, and may be asked again and again. What it started ends with it.
+
+    Args:
+        entry: see `run_isolated`; with ``asks`` it is called as function(request, tell, ask), and ask(seconds) gives
+            the next message of `say`, or None if there is none in that time.
+        request: JSON values.
+        what: how a message calls the work.
+        limits: of time, for all of it, and memory.
+        asks: whether anything is said to it later.
+    """
+
+    def __init__(
+        self, entry: str, request: Mapping[str, object], *, what: str, limits: Limits, asks: bool = False
+    ) -> None:
+        self._what, self.limits, self._nonce = what, limits, secrets.token_bytes(32)
+        self._deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
+        self._process: Final = subprocess.Popen(
+            [sys.executable, *_flags(), guard.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # an interrupt at the terminal is for this process, which then ends the others
+        )
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._prints = _Tail(self._process.stderr)
+        self._frames = _Frames(self._process.stdout.fileno(), self._nonce)
+        whole = {
+            "request": dict(request),
+            "entry": entry,
+            "asks": asks,
+            "nonce": self._nonce.hex(),
+            "memory": limits.memory,
+            "path": _path(),
+        }
+        self._write(json.dumps(whole).encode() + b"\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
+    def say(self, message: object) -> None:
+        """Give a message, of JSON values, to a process that asks."""
+        self._write(guard.framed(self._nonce, json.dumps(message).encode()))
+
+    def hear(self) -> tuple[str, object]:
+        """What it says next: "told" and what, or "result" and the result.
+
+        Raises:
+            MechanismFailure: nothing more, or something that is no answer.
+        """
+        frame = self._frames.next(self._process, self._deadline)
+        if frame is None:
+            raise _unfinished(self._process, self._prints, self._what, self.limits, self._deadline)
+        return frame
+
+    def end(self) -> None:
+        """End it and everything that it started."""
+        _end(self._process)
+        self._prints.close()
+
+    def _write(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # it ended already: that shows when it is heard
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
 
 
 def _flags() -> list[str]:

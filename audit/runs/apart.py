@@ -65,6 +65,8 @@ def audit_apart(
         "scores": isinstance(request, ScoresRequest),
         "audit": dataclasses.asdict(request),
         "engine": _engine(),
+        "seconds": limits.seconds,
+        "memory": limits.memory,
         "created": None if wanted.created is None else wanted.created.isoformat(),
         "anchor": wanted.anchor,
         "page": wanted.page,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import time
 from collections.abc import Callable, Generator, Mapping
 from datetime import datetime
@@ -19,6 +20,7 @@ from dpverdict.audit.runs.request import Request, audit_request
 from dpverdict.audit.runs.scores import ScoresRequest, audit_scores
 from dpverdict.audit.trials.engines import chosen_engine
 from dpverdict.audit.trials.journal import KEY_VARIABLE, Journal, journalled_in
+from dpverdict.audit.trials.workers import Audit
 from dpverdict.errors import DpverdictError
 
 REST: Final = "what the trials rest on"
@@ -35,7 +37,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
     recorder, intact = Recorder(network="dask" in request["engine"], own=request["trials"]), Snapshot()
     try:
         asked = (ScoresRequest if request["scores"] else Request)(**request["audit"])
-        with chosen_engine(**request["engine"]), _trials(request, recorder) as rest:
+        with chosen_engine(**request["engine"], audit=_of(request)), _trials(request, recorder) as rest:
             with recorder.recording():
                 report = _audit(asked, _bar(tell) if request["progress"] else None)
             changed = intact.describe()
@@ -58,6 +60,17 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
     except BaseException as error:  # the user's code may raise anything: SystemExit is no verdict
         problem = f"mechanism {request['audit'].get('mechanism')} ended the audit with {_words(error)}"
         return {"error": _one_line(f"{problem}: call it yourself on its dataset; no verdict is its to give")}
+
+
+def _of(request: Mapping[str, Any]) -> Audit:
+    """This audit, for the workers of a cluster."""
+    seconds = request["seconds"]
+    return Audit(
+        token=secrets.token_hex(16),
+        what=str(request["audit"].get("mechanism", "")),
+        deadline=None if seconds is None else time.time() + seconds,
+        memory=request["memory"],
+    )
 
 
 def _wanted(request: Mapping[str, Any]) -> Wanted:

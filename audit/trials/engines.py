@@ -31,6 +31,16 @@ import cloudpickle
 import numpy as np
 
 from dpverdict.audit.trials.user_code import guarded
+from dpverdict.audit.trials.workers import (
+    Audit,
+    begin_worker,
+    carried_out,
+    carry_out,
+    carry_out_apart,
+    end_processes,
+    name_of,
+    unpacked,
+)
 from dpverdict.errors import InvalidValue, MechanismFailure, in_one_line
 
 T = TypeVar("T")
@@ -68,7 +78,7 @@ class ThisProcess(Engine):
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         for task in tasks:
-            yield _carried_out(function, task)
+            yield carried_out(function, task)
 
 
 @final
@@ -110,14 +120,14 @@ class _Remote(Engine):
                     return
                 first = running.popleft()
                 try:
-                    result: R = first.future.result()
+                    result: R = self._result(first.future.result())
                 except Exception as error:
                     if not _worker_died(error):
                         raise
                     if first.attempt == ATTEMPTS:
                         remedy = "look at its memory, and at what it calls outside Python"
                         problem = f"ended its worker {ATTEMPTS} times"
-                        raise MechanismFailure(_name(function), problem, remedy) from error
+                        raise MechanismFailure(name_of(function), problem, remedy) from error
                     self._renew(first.executor)
                     running.appendleft(self._start(payload, first.task, first.attempt + 1))
                     continue
@@ -126,11 +136,19 @@ class _Remote(Engine):
             for started in running:
                 started.future.cancel()
 
+    def _submit(self, executor: Executor, payload: bytes, task: bytes) -> Future[Any]:
+        """Have a worker carry out a task."""
+        return executor.submit(carry_out, payload, task)
+
+    def _result(self, found: Any) -> Any:
+        """What a worker gave back."""
+        return found
+
     def _start(self, payload: bytes, task: bytes, attempt: int) -> _Started:
         for _ in range(ATTEMPTS):
             executor = self._executor()
             try:
-                return _Started(task, executor.submit(_work, payload, task), executor, attempt)
+                return _Started(task, self._submit(executor, payload, task), executor, attempt)
             except BrokenExecutor:  # it broke while nobody waited for it
                 self._renew(executor)
         raise MechanismFailure("", "cannot be run: new workers end at once", "run it with --jobs 1")
@@ -155,7 +173,7 @@ class Processes(_Remote):
 
     def _executor(self) -> ProcessPoolExecutor:
         if self._pool is None:  # a fresh interpreter each: a fork of a process with threads can hang
-            self._pool = ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"), initializer=_quiet)
+            self._pool = ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"), initializer=begin_worker)
         return self._pool
 
     def workers_alive(self) -> int:
@@ -183,12 +201,14 @@ class DaskCluster(_Remote):
 
     Args:
         address: of the scheduler, such as ``tcp://10.0.0.5:8786``.
+        audit: whose code runs in processes of its own on the workers; None for code that is not of the user's.
 
     Raises:
         InvalidValue: Dask is not installed, or nobody answers at the address.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, audit: Audit | None = None) -> None:
+        self._audit = audit
         try:
             distributed = importlib.import_module("distributed")
         except ModuleNotFoundError:
@@ -213,8 +233,19 @@ class DaskCluster(_Remote):
     def _renew(self, broken: Executor) -> None:
         """The scheduler hands the tasks of a dead worker to another one by itself."""
 
+    def _submit(self, executor: Executor, payload: bytes, task: bytes) -> Future[Any]:
+        if self._audit is None:
+            return executor.submit(carry_out, payload, task)
+        return executor.submit(carry_out_apart, self._audit, payload, task)
+
+    def _result(self, found: Any) -> Any:
+        return found if self._audit is None else unpacked(found)
+
     def close(self) -> None:
-        """Leave the cluster; it goes on."""
+        """Leave the cluster; it goes on, without the processes of the audit."""
+        if self._audit is not None:
+            with contextlib.suppress(Exception):  # a cluster that is gone has none
+                self._client.run(end_processes, self._audit.token)
         self._client.close()
 
 
@@ -237,12 +268,13 @@ def running_on(engine: Engine) -> Generator[Engine]:
 
 
 @contextlib.contextmanager
-def chosen_engine(*, jobs: int | None = None, dask: str | None = None) -> Generator[Engine]:
+def chosen_engine(*, jobs: int | None = None, dask: str | None = None, audit: Audit | None = None) -> Generator[Engine]:
     """The engine that two options of the command line name, closed at the end.
 
     Args:
         jobs: number of processes; 1 or None for this one.
         dask: address of a scheduler.
+        audit: see `DaskCluster`.
 
     Raises:
         InvalidValue: both are given, or one that cannot be used.
@@ -253,40 +285,12 @@ def chosen_engine(*, jobs: int | None = None, dask: str | None = None) -> Genera
         with running_on(ThisProcess()) as engine:
             yield engine
         return
-    remote = DaskCluster(dask) if dask is not None else Processes(1 if jobs is None else jobs)
+    remote = DaskCluster(dask, audit) if dask is not None else Processes(1 if jobs is None else jobs)
     try:
         with running_on(remote) as engine:
             yield engine
     finally:
         remote.close()
-
-
-def _quiet() -> None:
-    """An interrupt is for the parent, which then ends its workers."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _work(function: bytes, task: bytes) -> object:
-    # To unpack it imports user code.
-    return _carried_out(lambda packed: _unpacked(function)(cloudpickle.loads(packed)), task, "in a worker")
-
-
-def _carried_out(function: Callable[[T], R], task: T, name: str | None = None) -> R:
-    """``function(task)``; what would end the process, or hang a worker, is an error."""
-
-    def failure(said: str) -> MechanismFailure:
-        remedy = "raise an ordinary exception, or return: a trial must not end the program"
-        return MechanismFailure(name or _name(function), f"raised {said}", remedy)
-
-    return guarded(lambda: function(task), failure, passing=Exception)
-
-
-@lru_cache(maxsize=4)
-def _unpacked(function: bytes) -> Callable[[object], object]:
-    loaded: Callable[[object], object] = cloudpickle.loads(function)
-    return loaded
 
 
 GENERATORS: Final = (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random)
@@ -369,7 +373,3 @@ def _installed_folders() -> tuple[str, ...]:
 def _worker_died(error: Exception) -> bool:
     """Whether an error is the death of a worker, and not something the function raised."""
     return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
-
-
-def _name(function: object) -> str:
-    return str(getattr(function, "__qualname__", type(function).__qualname__))

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,24 @@ def test_every_way_between_two_good_audits(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_every_way_with_two_workers(tmp_path: Path) -> None:
     check(tmp_path, ways(), "--jobs", "2")
+
+
+@pytest.fixture
+def dask() -> Iterator[str]:
+    """The address of a scheduler with one worker of one thread: what keeps it busy would stop every audit after it."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.mark.slow
+def test_a_few_ways_on_dask(tmp_path: Path, dask: str) -> None:
+    check(tmp_path, FEW, "--dask", dask)
+
+
+@pytest.mark.slow
+def test_every_way_on_dask(tmp_path: Path, dask: str) -> None:
+    check(tmp_path, ways(), "--dask", dask)
 
 
 @pytest.mark.slow
