@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import isqrt
@@ -16,23 +15,29 @@ from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.mechanisms.core.noise import shared_noise_form
 from dpverdict.mechanisms.queries.correlated import pulled_back_covariance, squared_sensitivity, to_embedding
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
+from dpverdict.proofs.checks.outcome import Finding, Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import binary_records, block_diagonal, every, form_of, shared_noise_covariance
 from dpverdict.proofs.lebeda2024.notation import (
     PAPER,
+    S_AT_1,
     C,
+    Root,
     at_vertex,
     d,
     j,
     private_for_all_d,
-    r,
     released,
+    s,
     shared_variance_is_private,
+    two_roots,
     x,
 )
 
 Row = tuple[int, ...]
+
+
+LEMMA_4_1: tuple[Formula, Formula] = (lambda d: d, lambda d: 2 * d)
 
 
 @statement(
@@ -43,7 +48,7 @@ Row = tuple[int, ...]
     text="Adding N(0, d/mu^2) independently to each entry of f(X) satisfies mu-GDP under add/remove; the same under "
     "replacement with N(0, 2d/mu^2).",
     formula=r"\|x\|^2 \leq d,\qquad \|x - x'\|^2 \leq 2d",
-    printed=(lambda d: d, lambda d: 2 * d),
+    printed=LEMMA_4_1,
     planted=(
         Plant("add/remove", "d - 1", (lambda d: d - 1, lambda d: 2 * d)),
         Plant("replacement, two rows or more", "d", (lambda d: d, lambda d: d)),
@@ -193,7 +198,16 @@ class Algorithm2(NamedTuple):
     shared: Formula
     replacement: Replacement
 
+    def once(self, dim: Expr, root: Root) -> Expr:
+        """vz + ve under add/remove."""
+        return (dim + root(dim)) / 4 + self.shared(dim, root)
 
+    def replaced(self, dim: Expr, _: Root) -> Expr:
+        """vz + ve under replacement."""
+        return self.replacement.independent(dim) + self.replacement.shared(dim)
+
+
+PRINTED = Algorithm2(lambda dim, root: root(dim + 1) / 4, LINE_2)
 PROVED = Algorithm2(lambda dim, root: (root(dim) + 1) / 4, Replacement(lambda d: d, lambda d: Integer(1), True))
 
 
@@ -201,14 +215,11 @@ PROVED = Algorithm2(lambda dim, root: (root(dim) + 1) / 4, Replacement(lambda d:
     paper=PAPER,
     number="lem4.2",
     kind=StatementKind.LEMMA,
-    expected=Standing.HOLDS_WITH_CAVEAT,
-    text="Algorithm 2 satisfies mu-GDP.",
+    expected=Standing.FAILS_AS_PRINTED,
+    text="Algorithm 2 satisfies mu-GDP. (Line 2: eta_j of variance sqrt(d+1)/(4 mu^2) under add/remove, 4/mu^2 under "
+    "replacement.)",
     formula=r"v_\eta = \frac{\sqrt{d}+1}{4\mu^2}\ \ \mathrm{resp.}\ \ \frac{1}{\mu^2}",
-    printed=PROVED,
-    caveat=Reading(
-        "with the constants printed in line 2, sqrt(d+1)/(4 mu^2) and 4/mu^2, the add/remove part is false",
-        Algorithm2(lambda dim, root: root(dim + 1) / 4, LINE_2),
-    ),
+    printed=PRINTED,
     corrected=Reading("for eta_j of variance (sqrt d + 1)/(4 mu^2) resp. 1/mu^2, all-zero records included", PROVED),
     planted=(
         Plant("add/remove", "root(d)/4", PROVED._replace(shared=lambda dim, root: root(dim) / 4)),
@@ -305,12 +316,15 @@ def lemma_4_2_step(norm: Formula) -> Findings:
 
 
 class Improvement(NamedTuple):
-    """vz + ve under replacement and under add/remove, in r = sqrt d; the smallest d claimed, and its r from below."""
+    """Algorithm 2's variances, the standard mechanism's of Lemma 4.1, the smallest d claimed, its s from below."""
 
-    replaced: Formula
-    once: Formula
+    ours: Algorithm2
+    standard: tuple[Formula, Formula]
     first: int
-    root_below: Fraction
+    least: Fraction
+
+
+IMPROVED = Improvement(PROVED, LEMMA_4_1, 2, Fraction(31, 10))
 
 
 @statement(
@@ -321,30 +335,36 @@ class Improvement(NamedTuple):
     text="We improve the variance compared to the standard Gaussian mechanism for this problem under both the "
     "add/remove and the replacement neighboring relation.",
     formula=r"d + 4 < 2d\ \ \mathrm{fails\ for}\ d \leq 4;\qquad d + 1 < 2d\ \ \mathrm{for}\ d \geq 2",
-    printed=Improvement(lambda r: r**2 + 4, lambda r: (r + 1) ** 2 / 4, 1, Fraction(1)),
+    printed=Improvement(PRINTED, LEMMA_4_1, 1, S_AT_1),
     corrected=Reading(
-        "with eta_j of variance 1/mu^2: d + 1 < 2d and (sqrt d + 1)^2/4 < d for every d >= 2, equal at d = 1; with "
-        "the printed 4/mu^2 replacement improves from d = 5 on",
-        Improvement(lambda r: r**2 + 1, lambda r: (r + 1) ** 2 / 4, 2, Fraction(141, 100)),
+        "with eta_j of variance (sqrt d + 1)/(4 mu^2) resp. 1/mu^2: (sqrt d + 1)^2/4 < d and d + 1 < 2d for every d >= "
+        "2, equal at d = 1; with the printed 4/mu^2 replacement improves from d = 5 on",
+        IMPROVED,
     ),
     planted=(
         Plant(
-            "replacement", "d + 3", Improvement(lambda r: r**2 + 3, lambda r: (r + 1) ** 2 / 4, 2, Fraction(141, 100))
+            "replacement",
+            "eta of variance 3",
+            IMPROVED._replace(ours=PROVED._replace(replacement=LINE_2._replace(shared=lambda d: Integer(3)))),
         ),
+        Plant("replacement", "the standard variance d", IMPROVED._replace(standard=(LEMMA_4_1[0], LEMMA_4_1[0]))),
         Plant(
-            "add/remove",
-            "2(r+1)^2/4",
-            Improvement(lambda r: r**2 + 1, lambda r: (r + 1) ** 2 / 2, 2, Fraction(141, 100)),
+            "add/remove", "eta as under replacement", IMPROVED._replace(ours=PROVED._replace(shared=lambda d, root: d))
         ),
+        Plant("add/remove", "from d = 1 on", IMPROVED._replace(first=1, least=S_AT_1)),
     ),
 )
 def improvement(claim: Improvement) -> Findings:
-    """Lemma 4.1 gives the standard variances d and 2d; Algorithm 2's are vz + ve."""
-    scope = f"all d >= {claim.first}"
-    failing = [dim for dim in range(claim.first, 50) if claim.replaced(sqrt(Integer(dim))) >= 2 * dim]
-    slack = positive("replacement", 2 * r**2 - claim.replaced(r), {r: claim.root_below}, scope=scope)
-    if failing:
-        words = "; ".join(f"d = {k}: {claim.replaced(sqrt(Integer(k)))} against {2 * k}" for k in failing)
-        slack = replace(slack, holds=False, witness=words)
-    yield slack
-    yield positive("add/remove", r**2 - claim.once(r), {r: claim.root_below}, scope=scope)
+    """vz + ve of Algorithm 2 against Lemma 4.1's d and 2d, as rational functions of s = sqrt d + sqrt(d + 1)."""
+    once, replaced = claim.standard
+    for name, standard, ours in (
+        ("replacement", replaced, claim.ours.replaced),
+        ("add/remove", once, claim.ours.once),
+    ):
+        worse = [k for k in range(claim.first, 50) if standard(Integer(k)) <= ours(Integer(k), sqrt)]
+        if worse:
+            words = "; ".join(f"d = {k}: {ours(Integer(k), sqrt)} against {standard(Integer(k))}" for k in worse[:4])
+            yield Finding(name=name, holds=False, method=Method.EXACT, scope=f"all d >= {claim.first}", witness=words)
+            continue
+        slack = two_roots(lambda dim, root, standard=standard, ours=ours: standard(dim) - ours(dim, root))  # type: ignore[misc]
+        yield positive(name, slack, {s: claim.least}, scope=f"all d >= {claim.first}")
