@@ -407,6 +407,7 @@ SAMPLING: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="sampling",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(noise of the algorithms on a computer) Discrete Laplace noise, P(z) proportional to p^|z| with p = "

@@ -182,16 +182,12 @@ THEOREM = Theorem11(
     paper=PAPER,
     number="thm1.1",
     kind=StatementKind.THEOREM,
-    expected=Standing.HOLDS_WITH_CAVEAT,
+    expected=Standing.HOLDS,
     text="Given a constant odd k >= 3 and T > 1, there is an eps-DP algorithm for continual counting of mean squared "
     "error k (1 - k^-2)/(2 log(k)^3 eps^2) log(T)^3 + O(log(T)^2), computing all outputs in O(T) time and O(log T) "
     "space.",
     formula=r"\frac{k(1-k^{-2})}{2\log(k)^3\varepsilon^2}\,\log(T)^3 + O(\log(T)^2)",
     printed=THEOREM,
-    caveat=Reading(
-        "read as the error at practical horizons: at T = 2^20 the best odd arity has 1.16 times 0.12359 log(T)^3",
-        THEOREM._replace(practical=Fraction(11, 10)),
-    ),
     corrected=Reading(
         "at T = (k^h - 1)/2 the error is exactly the constant times log(2T+1)^3/(eps^2 (1 - k^-h)); convergence is "
         "slow: the excess over the leading term is below 17 % at T = 2^20, not below 10 %",

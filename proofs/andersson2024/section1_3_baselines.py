@@ -37,9 +37,14 @@ TRIVIAL: Mapping[str, Formula] = {
 }
 
 
+def _one_more(error: Formula) -> Formula:
+    return lambda horizon: error(horizon) + int(horizon == 12)
+
+
 @statement(
     paper=PAPER,
     number="base.trivial",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="While the sensitivity of A may be large, that of R can be much smaller. Noise on the inputs has the errors "
@@ -51,20 +56,48 @@ TRIVIAL: Mapping[str, Formula] = {
         Plant("inputs, Gaussian", "T/2", {**TRIVIAL, "inputs, Gaussian": lambda horizon: horizon / 2}),
         Plant("outputs", "T^2", {**TRIVIAL, "outputs": lambda horizon: horizon**2}),
         Plant("outputs, Gaussian", "sqrt(T)", {**TRIVIAL, "outputs, Gaussian": lambda horizon: sympy.sqrt(horizon)}),
+        *(
+            Plant("by matrices", f"one more at T = 12, {name}", {**TRIVIAL, name: _one_more(TRIVIAL[name])})
+            for name in TRIVIAL
+        ),
     ),
 )
 def trivial(claim: Mapping[str, Formula]) -> Findings:
-    """Output t adds up t noises; or every output gets noise for the first column of A, of l1 norm T and l2 norm sqrt
-    T."""
-    t, horizon = Symbol("t", integer=True), Symbol("T", integer=True, positive=True)
-    mean = sympy.summation(t, (t, 1, horizon)) / horizon
-    for name, error in (
-        ("inputs", 2 * mean),
-        ("inputs, Gaussian", mean),
-        ("outputs", 2 * horizon**2),
-        ("outputs, Gaussian", sympy.sqrt(horizon) ** 2),
-    ):
+    """The error is the mean of |L_t|^2, times the variance of noise for the largest column of R: A = A I, and A = I A.
+
+    Row t of A holds t ones, its column j holds T - j + 1 of them, the first one most.
+    """
+    t, j, horizon = Symbol("t", integer=True), Symbol("j", integer=True), Symbol("T", integer=True, positive=True)
+    rows = sympy.summation(sympy.summation(1, (j, 1, t)), (t, 1, horizon)) / horizon
+    column = sympy.summation(1, (t, 1, horizon))
+    for name, (noise, inputs) in NOISE_ON.items():
+        error = rows * noise(Integer(1)) if inputs else noise(column)
         yield identity(name, error, claim[name](horizon), scope="all T")
+    yield every(
+        "by matrices",
+        [(name, steps) for name in NOISE_ON for steps in range(1, 13)],
+        lambda case: _trivial_error(*case) == claim[case[0]](Integer(case[1])),
+        scope="T = 1..12: rows of L and columns of R, added up",
+        show=lambda case: f"{case[0]}, T = {case[1]}: {_trivial_error(*case)}",
+    )
+
+
+NOISE_ON: Mapping[str, tuple[Formula, bool]] = {
+    "inputs": (lambda column: 2 * column**2, True),
+    "inputs, Gaussian": (lambda column: column, True),
+    "outputs": (lambda column: 2 * column**2, False),
+    "outputs, Gaussian": (lambda column: column, False),
+}
+"""The variance of the noise, for a column of that many ones: of Laplace noise for its l1 norm, of Gaussian noise for
+its squared l2 norm; and whether the noise is on the inputs, R = I, or on the outputs, L = I."""
+
+
+def _trivial_error(name: str, steps: int) -> Fraction:
+    noise, inputs = NOISE_ON[name]
+    identity_matrix = np.eye(steps, dtype=np.int64)
+    sums = np.tril(np.ones((steps, steps), dtype=np.int64))
+    left, right = (sums, identity_matrix) if inputs else (identity_matrix, sums)
+    return Fraction(int((left**2).sum()), steps) * int(noise(int(right.sum(axis=0).max())))
 
 
 def is_factorization(made: Factorization) -> bool:
@@ -91,6 +124,7 @@ BINARY = Errors(
 @statement(
     paper=PAPER,
     number="base.binary",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="The binary tree mechanism adds at most one vertex per level, by the binary digits of t: its error is 2 h^2 "
@@ -156,6 +190,7 @@ BELOW = Below(lambda level: 2**level / (2 ** (level + 1) - 1), Rational(1, 2), R
 @statement(
     paper=PAPER,
     number="base.honaker",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="A subset of Honaker's techniques can be used to reduce the mean squared error by up to a factor 2: a node "
@@ -249,6 +284,7 @@ SMOOTH = Smooth(lambda h: h**3 / 4, lambda h: h**2 / 4, lambda height: height //
 @statement(
     paper=PAPER,
     number="base.smooth",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Only a subset of the leaves stores inputs, and the variance of outputs is constant: with h even and "
@@ -293,6 +329,7 @@ def _is_smooth(made: SmoothBinary, sensitivity: Callable[[int], int]) -> bool:
 @statement(
     paper=PAPER,
     number="base.kary",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="With Gaussian noise of variance h for l2 sensitivity 1, the k-ary tree of Algorithm 1 has the error (k-1) "
@@ -346,6 +383,7 @@ def _with_constant(**changes: object) -> GaussianOffset:
 @statement(
     paper=PAPER,
     number="base.offset",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="With Gaussian noise of variance h, the offset tree has the error (k - 1/k) h^2/(4 (1 - k^-h)) at T = (k^h - "

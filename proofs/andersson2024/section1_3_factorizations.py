@@ -134,6 +134,7 @@ DENSE = Dense(((64, "4.4094"), (256, "6.3727")), ((1024, "8.735"),))
 @statement(
     paper=PAPER,
     number="base.dense",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Recent papers improve the error for (eps, delta)-DP by searching among factorisations directly: with "
@@ -211,6 +212,7 @@ BLTS: tuple[tuple[Numbers, Numbers], ...] = (
 @statement(
     paper=PAPER,
     number="base.blt",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(efficient factorisations, Dvijotham et al. 2024) The coefficients, the sensitivity, the inverse and the "
@@ -317,6 +319,7 @@ LOWER = Lower(
 @statement(
     paper=PAPER,
     number="base.lower",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(no factorisation with Gaussian noise can asymptotically improve) Its error is at least (nuc(A)/T)^2, "

@@ -151,14 +151,15 @@ def _prefixes(case: Instance, claim: Partial) -> bool:
 
 
 class Numbers(NamedTuple):
-    """The line numbers of Algorithm 3 at which vertices are added or subtracted, and those at which p is updated."""
+    """The lines of Algorithm 3 that use a vertex, by the proof of Proposition 4.1, and those that update p."""
 
     uses: tuple[int, int]
     updates: tuple[int, int]
 
 
-ALGORITHM_3 = {12: "out += S[p+1, p+k^(i-1)]", 13: "p += k^(i-1)", 15: "out -= S[p-k^(i-1)+1, p]", 16: "p -= k^(i-1)"}
-"""The numbered lines in question, by the references of the proof of Proposition 4.3 and the algorithm's layout."""
+USED_BY_THE_PROOF_OF_4_3 = (12, 15)
+"""'each time a vertex is used on lines 12 and 15 in Algorithm 3, it can be uniquely identified by the p after it is
+updated on the next line'; 'the sequence of p's obtained after lines 13 and 16'. The text has no other line numbers."""
 
 
 @statement(
@@ -167,34 +168,37 @@ ALGORITHM_3 = {12: "out += S[p+1, p+k^(i-1)]", 13: "p += k^(i-1)", 15: "out -= S
     kind=StatementKind.TEXT,
     expected=Standing.FAILS_AS_PRINTED,
     text="(proof of Proposition 4.1) The corresponding partial sums added or subtracted on lines 12 and 13 exist in "
-    "the tree.",
+    "the tree. (Proof of 4.3: a vertex is used on lines 12 and 15, p is updated on the next line, lines 13 and 16.)",
     formula="",
     printed=Numbers((12, 13), (13, 16)),
-    corrected=Reading(
-        "lines 12 and 15, with p updated on lines 13 and 16, as the proof of 4.3 says", Numbers((12, 15), (13, 16))
-    ),
+    corrected=Reading("lines 12 and 15, as the proof of 4.3 says", Numbers((12, 15), (13, 16))),
     planted=(
-        Plant("lines that use vertices", "12 and 16", Numbers((12, 16), (13, 16))),
-        Plant("lines that update p", "13 and 15", Numbers((12, 15), (13, 15))),
+        Plant("both proofs name the same lines", "12 and 16", Numbers((12, 16), (13, 16))),
+        Plant("p is updated on the next line", "13 and 15", Numbers((12, 15), (13, 15))),
     ),
-    note="a reference to line numbers can only be looked up: the text supplied has lost the listing, and the proof of "
-    "Proposition 4.3 names the lines",
+    assumptions=(
+        "of two passages that contradict each other, that of 4.3 is right: it numbers four lines in one pattern",
+    ),
+    note="the text supplied has lost the listing of Algorithm 3: only two passages can be compared, not a listing",
 )
 def line_numbers(claim: Numbers) -> Findings:
-    """The proof of 4.3: 'each time a vertex is used on lines 12 and 15'; '... obtained after lines 13 and 16'."""
-    scope = "the text of section 4.1"
-    for name, lines, begins in (
-        ("lines that use vertices", claim.uses, "out"),
-        ("lines that update p", claim.updates, "p "),
-    ):
-        yield every(
-            name,
-            lines,
-            lambda line, begins=begins: ALGORITHM_3[line].startswith(begins),  # type: ignore[misc]
-            scope=scope,
-            method=Method.INSPECTION,
-            show=lambda line: f"line {line} is {ALGORITHM_3[line]}",
-        )
+    """The two proofs cite one listing, which is not in the text supplied: the passages contradict each other."""
+    yield every(
+        "both proofs name the same lines",
+        zip(claim.uses, USED_BY_THE_PROOF_OF_4_3, strict=True),
+        lambda pair: pair[0] == pair[1],
+        scope="the proofs of Propositions 4.1 and 4.3",
+        method=Method.INSPECTION,
+        show=lambda pair: f"line {pair[0]} in the proof of 4.1, line {pair[1]} in that of 4.3",
+    )
+    yield every(
+        "p is updated on the next line",
+        zip(USED_BY_THE_PROOF_OF_4_3, claim.updates, strict=True),
+        lambda pair: pair[1] == pair[0] + 1,
+        scope="the proof of Proposition 4.3",
+        method=Method.INSPECTION,
+        show=lambda pair: f"a vertex is used on line {pair[0]}, p updated on line {pair[1]}",
+    )
 
 
 Placed = Callable[[tuple[int, ...], int], tuple[Vertex, int]]

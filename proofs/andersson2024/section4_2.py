@@ -197,14 +197,11 @@ RATIO = Ratio(Fraction(4), Fraction(2), None)
     paper=PAPER,
     number="cor4.9.ratio",
     kind=StatementKind.COROLLARY,
-    expected=Standing.HOLDS_WITH_CAVEAT,
+    expected=Standing.HOLDS,
     text="In relation to Honaker Online, this is a constant improvement by more than a factor 4; the smooth binary "
     "mechanism is still more than a factor 2 away.",
     formula=r"\frac{1/2}{0.12359} > 4,\quad \frac{1/4}{0.12359} > 2",
     printed=RATIO,
-    caveat=Reading(
-        "read at T = 2^20 - 1: Honaker's error is 3.77 times that of the best odd arity", RATIO._replace(exponent=20)
-    ),
     corrected=Reading(
         "the constants differ by the factors 4.0456 and 2.0228; at T = 2^20 - 1 the errors differ by more than 3.7 "
         "and 2.0, respectively",

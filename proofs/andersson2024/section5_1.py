@@ -50,6 +50,7 @@ PUBLISHED = Published(Rational(4, 9), Rational(1), Rational(4))
 @statement(
     paper=PAPER,
     number="huu.C",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(the bound compared with) C^2 with C = (2/eps) sqrt(4/9 + ln(sqrt(2/pi)/delta)) is valid as the variance of "
@@ -128,6 +129,7 @@ HORIZONS = Horizons(7, Fraction(4, 5), lambda n: 1 + 1 / (4 * n * (n + 1)))
 @statement(
     paper=PAPER,
     number="huu.T",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="(the bound compared with) (1 + ln(4T/5)/pi)^2 bounds the mean squared error of the square-root "

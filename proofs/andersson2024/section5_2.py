@@ -108,16 +108,13 @@ THEOREM = Theorem13(lambda d1, scale: d1 / scale, lambda d2, scale, root: d2 / s
     paper=PAPER,
     number="thm1.3",
     kind=StatementKind.THEOREM,
-    expected=Standing.HOLDS_WITH_CAVEAT,
+    expected=Standing.HOLDS,
     text="Let f have lp sensitivities Dp. Then f + Lap(lambda)^d satisfies (eps, delta)-DP with eps = min{D1/lambda, "
     "(D2/lambda)(D2/(2 lambda) + sqrt(2 ln(1/delta)))}.",
     formula=r"\varepsilon = \min\left\{\frac{\Delta_1}{\lambda},\ "
     r"\frac{\Delta_2}{\lambda}\left(\frac{\Delta_2}{2\lambda}"
     r" + \sqrt{2\ln(1/\delta)}\right)\right\}",
     printed=THEOREM,
-    caveat=Reading(
-        "read as the noise that is needed: it is at least 1.1 times that", THEOREM._replace(loose=("1", "1.1"))
-    ),
     corrected=Reading(
         "the scale of Lemma 5.4 is 1.10 to 1.67 times that at which the limit of many equal shifts, the Gaussian "
         "curve, keeps (eps, delta), for eps from 0.05 to 4 and delta from 1e-12 to 1e-5",

@@ -10,6 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from dpverdict.audit.reports.drawing import CLAIM, EXACT, FAINT, draw_svg
+from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.queries.count_ellipse import least_ellipse_variance
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ _SIZE = 16.0
 def formula_svg(formula: str) -> str:
     """A formula in the LaTeX subset of Matplotlib's mathtext as an inline SVG in the colour of the text around it.
 
+    Raises:
+        InvalidValue: the formula uses what that subset does not have.
+
     >>> formula_svg("x^2").startswith("<svg")
     True
     """
@@ -30,7 +34,11 @@ def formula_svg(formula: str) -> str:
     from matplotlib.textpath import TextPath
 
     with rc_context({"mathtext.fontset": "dejavusans", "text.usetex": False}):
-        path = TextPath((0, 0), f"${formula}$", size=_SIZE, prop=FontProperties(family="DejaVu Sans"))
+        try:
+            path = TextPath((0, 0), f"${formula}$", size=_SIZE, prop=FontProperties(family="DejaVu Sans"))
+        except ValueError as error:
+            words = " ".join(str(error).split())
+            raise InvalidValue("formula", formula, "in the LaTeX subset of Matplotlib's mathtext", words) from error
     parts = []
     for points, code in path.iter_segments(curves=True, simplify=False):
         pairs = [f"{x:.1f} {-y:.1f}" for x, y in points.reshape(-1, 2)] if code != 79 else []

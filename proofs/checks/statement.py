@@ -143,8 +143,8 @@ class Statement:
                     found.append(finding.holds)
                     if finding.holds is False:
                         return FaultFinding(condition=fault.condition, text=fault.text, missed="")
-        except (DpverdictError, ArithmeticError) as error:
-            missed = f"the check gave up: {error}"
+        except Exception as error:  # a fault may be anything, and one that was not decided was not found
+            missed = f"the check gave up: {type(error).__name__}: {error}"
         else:
             missed = "it holds" if found and all(found) else "it is undecided" if found else "no condition of this name"
         return FaultFinding(condition=fault.condition, text=fault.text, missed=missed)

@@ -46,6 +46,7 @@ GAUSS: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="fact.gauss",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="N(a, S) and N(b, S) are exactly mu_v-GDP apart, mu_v^2 = v^T S^-1 v with v = a - b: the privacy loss is "
@@ -83,6 +84,7 @@ def gaussian_pairs(claim: Mapping[str, Formula]) -> Findings:
 @statement(
     paper=PAPER,
     number="fact.vertices",
+    new=True,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="The supremum of v^T S^-1 v over the box [0,1]^d is attained at a binary vertex.",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from math import isqrt
 from typing import NamedTuple
 
-from sympy import Integer, Rational, Symbol, sqrt
+from sympy import Integer, Matrix, Rational, Symbol, sqrt, symbols
 
 from dpverdict.balls import Real, compare
 from dpverdict.mechanisms.core.calibration import family_variances
@@ -149,6 +149,18 @@ def sensitivities(claim: tuple[Fraction | int, int, int]) -> Findings:
     yield identity("clipped vectors, replacement", (x - y) ** 2, clipped * (x**2 + y**2) / 2 - (x + y) ** 2)
 
 
+class Half(NamedTuple):
+    """The bound of the mean variance; steps of a replacement; E v_i v_k of signs, i != k; least tr S tr S^-1."""
+
+    bound: Formula
+    steps: int
+    correlation: Expr
+    least: Formula
+
+
+HALF = Half(lambda d: d / 4, 2, Integer(0), lambda d: d**2)
+
+
 @statement(
     paper=PAPER,
     number="sec1.half",
@@ -157,24 +169,59 @@ def sensitivities(claim: tuple[Fraction | int, int, int]) -> Findings:
     text="In general we cannot hope to add Gaussian noise under add/remove for any query with less than half the "
     "magnitude required under replacement.",
     formula=r"\frac{1}{d}\,\mathrm{tr}\,\Sigma \geq \frac{d}{4\mu^2}",
-    printed=(lambda d: d / 4, 2),
+    printed=HALF,
     planted=(
-        Plant("trace bound", "d/2", (lambda d: d / 2, 2)),
-        Plant("signs average to the trace", "three add/remove steps", (lambda d: d / 4, 3)),
-        Plant("below what a mechanism attains", "d/3", (lambda d: d / 3, 2)),
+        Plant("two steps at most double mu", "three steps", HALF._replace(steps=3)),
+        Plant("signs average to the trace", "with the covariance 1/2", HALF._replace(correlation=Rational(1, 2))),
+        Plant("tr S tr S^-1 >= d^2", "d^2 + 1", HALF._replace(least=lambda d: d**2 + 1)),
+        Plant("trace bound", "d/2", HALF._replace(bound=lambda d: d / 2)),
+        Plant("half of what replacement requires", "d/3", HALF._replace(bound=lambda d: d / 3)),
+        Plant("below what a mechanism attains", "d/3", HALF._replace(bound=lambda d: d / 3)),
     ),
-    assumptions=("group privacy of Gaussian differential privacy: two steps of mu are one of 2 mu",),
 )
-def half_the_noise(claim: tuple[Formula, int]) -> Findings:
-    """v = 2x - 1 = x - (1 - x) is two add/remove steps: v^T S^-1 v <= 4 for all signs v, on average tr(S^-1) <= 4.
+def half_the_noise(claim: Half) -> Findings:
+    """v = 2x - 1 = x - (1 - x) is two add/remove steps, so v^T S^-1 v <= 4 for all signs v, on average tr(S^-1) <= 4.
 
-    With eigenvalues a_i, tr(S) tr(S^-1) - d^2 is a sum of (a_i - a_k)^2/(a_i a_k) >= 0, so tr(S)/d >= d/4.
+    With form(x) = x^T S^-1 x the parallelogram law is form(a - b) + form(a + b) = 2 form(a) + 2 form(b) <= 4 mu^2, and
+    form(a + b) >= 0. With eigenvalues a_i, tr(S) tr(S^-1) - d^2 is the sum over i < k of (a_i - a_k)^2/(a_i a_k). Under
+    replacement v is one step: tr(S^-1) <= 1, and the bound is tr(S)/d >= d, which independent noise attains.
     """
-    bound, steps = claim
-    a, b = Symbol("a", positive=True), Symbol("b", positive=True)
-    pairs = (a + b) * (1 / a + 1 / b) - 4
-    yield identity("signs average to the trace", pairs + steps**2 - 4, (a - b) ** 2 / (a * b), scope="all S > 0")
-    yield identity("trace bound", d**2 / steps**2 / d, bound(d), scope="all d, every Gaussian mechanism")
+    p, q, w = symbols("p q w", real=True)
+    (a1, a2), (b1, b2) = symbols("a_1 a_2", real=True), symbols("b_1 b_2", real=True)
+
+    def form(x: Expr, y: Expr) -> Expr:
+        return p * x**2 + 2 * q * x * y + w * y**2
+
+    both = form(a1, a2) + form(b1, b2)
+    yield identity(
+        "two steps at most double mu",
+        form(a1 - b1, a2 - b2) + form(a1 + b1, a2 + b2),
+        Rational(claim.steps**2, 2) * both,
+        scope="all a, b and symmetric S^-1, on the plane of a and b",
+    )
+    entries = {(i, k): Symbol(f"m_{min(i, k)}{max(i, k)}", real=True) for i in range(4) for k in range(4)}
+    means, traces = [], []
+    for dim in range(1, 5):
+        places, signs = list(product(range(dim), repeat=2)), list(product((1, -1), repeat=dim))
+        means.append(sum(v[i] * v[k] * entries[i, k] for v in signs for i, k in places) / Integer(len(signs)))
+        traces.append(sum(entries[i, k] * (1 if i == k else claim.correlation) for i, k in places))
+    yield identity(
+        "signs average to the trace", Matrix(means), Matrix(traces), scope="d = 1..4, all M; E v_i v_k = 0 for all d"
+    )
+    excess, squares = [], []
+    for dim in range(2, 5):
+        values = symbols(f"lambda_1:{dim + 1}", positive=True)
+        excess.append(sum(values) * sum(1 / value for value in values) - claim.least(Integer(dim)))
+        squares.append(sum((a - b) ** 2 / (a * b) for a, b in combinations(values, 2)))
+    yield identity(
+        "tr S tr S^-1 >= d^2",
+        Matrix(excess),
+        Matrix(squares),
+        scope="d = 2..4, all eigenvalues > 0; by pairs for all d",
+    )
+    yield identity("trace bound", claim.least(d) / claim.steps**2 / d, claim.bound(d), scope="all d, every Gaussian S")
+    yield identity("half of what replacement requires", 4 * claim.bound(d), claim.least(d) / d, scope="all d")
+    bound = claim.bound
     yield every(
         "below what a mechanism attains",
         range(1, 101),

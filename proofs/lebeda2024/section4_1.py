@@ -103,15 +103,11 @@ class Distance(NamedTuple):
     paper=PAPER,
     number="lem4.4",
     kind=StatementKind.LEMMA,
-    expected=Standing.HOLDS_WITH_CAVEAT,
+    expected=Standing.HOLDS,
     text="Let OPT denote the minimum variance for any general Gaussian mechanism under mu-GDP for any d and k >= d/2. "
     "Then the variance of Algorithm 1 is at most OPT + 2 sqrt(3)/(4 mu^2) < OPT + 0.87/mu^2.",
     formula=r"\frac{(\sqrt{d}+1)^2}{4} - \mathrm{OPT}(d, k) \leq \frac{2\sqrt{3}}{4}\quad (k \geq d/2)",
     printed=Distance(2 * sqrt(3) / 4, None),
-    caveat=Reading(
-        "read as the best constant: it is attained at (d, k) = (3, 1) only, where k < d/2",
-        Distance(2 * sqrt(3) / 4, (2, 1)),
-    ),
     corrected=Reading(
         "under k >= d/2 the best constant is (2 sqrt(2) - 1)/4 = 0.45711, attained at (2, 1); for odd d it is below "
         "1/4",
