@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import product
-from typing import final
+from typing import NamedTuple, final
 
 import sympy
 from flint import acb, arb
@@ -56,6 +56,10 @@ def _removed(left: Dataset, right: Dataset) -> bool:
     return any(left[:i] + left[i + 1 :] == right for i in range(len(left)))
 
 
+def _of_one_size(left: Dataset, right: Dataset) -> bool:
+    return len(left) == len(right)
+
+
 def add_or_remove(left: Dataset, right: Dataset) -> bool:
     """Definition 2.1: X' is X without some x_i, or X is X' without some x'_i."""
     return _removed(left, right) or _removed(right, left)
@@ -66,6 +70,17 @@ def replacement(left: Dataset, right: Dataset) -> bool:
     return len(left) == len(right) > 0 and sum(a != b for a, b in zip(left, right, strict=True)) <= 1
 
 
+class Definitions(NamedTuple):
+    """The two relations, and the argument of Phi in the second error of the test that rejects beyond t."""
+
+    once: Relation
+    replaced: Relation
+    error: Formula
+
+
+DEFINITIONS = Definitions(add_or_remove, replacement, lambda t, mu: t - mu)
+
+
 @statement(
     paper=PAPER,
     number="def2",
@@ -74,21 +89,28 @@ def replacement(left: Dataset, right: Dataset) -> bool:
     text="Definitions 2.1 to 2.5: neighbouring datasets (add/remove, replacement), mu-GDP, trade-off function, l2 "
     "sensitivity, sensitivity space.",
     formula=r"X \sim X' \Leftrightarrow X' \sim X,\qquad \Delta f = \max_{X \sim X'} \|f(X) - f(X')\|_2",
-    printed=(add_or_remove, replacement),
+    printed=DEFINITIONS,
     planted=(
-        Plant("add/remove is symmetric", "removal only", (_removed, replacement)),
-        Plant("replacement is symmetric", "X <= X' in every place", (add_or_remove, lambda a, b: a <= b)),
-        Plant("the sensitivity space is symmetric", "removal only", (_removed, replacement)),
-        Plant("two removals and additions make a replacement", "no additions", (_removed, replacement)),
+        Plant("add/remove is symmetric", "removal only", DEFINITIONS._replace(once=_removed)),
+        Plant("replacement is symmetric", "X <= X' in every place", DEFINITIONS._replace(replaced=lambda a, b: a <= b)),
+        Plant("the sensitivity space is symmetric", "removal only", DEFINITIONS._replace(once=_removed)),
+        Plant("two removals and additions make a replacement", "no additions", DEFINITIONS._replace(once=_removed)),
+        Plant("largest norm, add/remove", "any two datasets", DEFINITIONS._replace(once=lambda a, b: True)),
+        Plant("largest norm, replacement", "any of one size", DEFINITIONS._replace(replaced=_of_one_size)),
+        Plant("trade-off of two Gaussians", "Phi(t - 2 mu)", DEFINITIONS._replace(error=lambda t, mu: t - 2 * mu)),
+        Plant("nothing is told at mu = 0", "Phi(t + mu - 1)", DEFINITIONS._replace(error=lambda t, mu: t + mu - 1)),
     ),
+    assumptions=("Neyman and Pearson: the infimum of Definition 2.3 is that over thresholds of the likelihood ratio",),
     note="a relation between datasets has no formula to simplify: symmetric by its definition, and by enumeration here",
 )
-def definitions(claim: tuple[Relation, Relation]) -> Findings:
+def definitions(claim: Definitions) -> Findings:
     """Both relations are symmetric, so Definition 2.2 asks the same of (X, X') and (X', X), and so does Definition 2.5.
 
-    The l2 sensitivity is the largest norm in the sensitivity space by definition.
+    The test of N(0, 1) against N(mu, 1) that rejects beyond t has alpha = 1 - Phi(t) and beta = Phi(t - mu): where it
+    is best, d beta/d alpha is minus the likelihood ratio at t. The largest norm is that of records with 2 numbers in
+    {0, 1}: the square is 2 under both relations.
     """
-    once, replaced = claim
+    once, replaced = claim.once, claim.replaced
     sets = [part for size in range(4) for part in product((0, 1, 2), repeat=size)]
     scope = "datasets of up to 3 records out of 3 values"
     pairs = list(product(sets, repeat=2))
@@ -102,6 +124,31 @@ def definitions(claim: tuple[Relation, Relation]) -> Findings:
         lambda p: any(once(p[0], middle) and once(middle, p[1]) for middle in sets),
         scope=scope,
     )
+    records = list(product((0, 1), repeat=2))
+    tables = [part for size in range(3) for part in product(range(len(records)), repeat=size)]
+    for name, relation in (("add/remove", once), ("replacement", replaced)):
+        differences = [
+            [sum(records[i][k] for i in a) - sum(records[i][k] for i in b) for k in (0, 1)]
+            for a, b in product(tables, repeat=2)
+            if relation(a, b)
+        ]
+        yield every(
+            f"largest norm, {name}",
+            [max(x * x + y * y for x, y in differences)],
+            lambda square: square == 2,
+            scope="f = sum of records in {0, 1}^2, datasets of up to 2: (Delta f)^2 = d",
+        )
+    t = symbols("t", real=True)
+    normal = SymbolNormal()
+    alpha, beta = normal.tail(t), normal.tail(-claim.error(t, mu))  # Phi(x) = tail(-x)
+    ratio = sympy.exp(-((t - mu) ** 2) / 2 + t**2 / 2)
+    yield identity(
+        "trade-off of two Gaussians",
+        sympy.diff(beta, t) / sympy.diff(alpha, t),
+        -ratio,
+        scope="all thresholds t, all mu",
+    )
+    yield identity("nothing is told at mu = 0", (alpha + beta).subs(mu, 0), Integer(1), scope="all thresholds t")
 
 
 TRANSFER: Mapping[str, Formula] = {

@@ -272,16 +272,46 @@ def worst_shift(difference: Formula) -> Findings:
     )
 
 
+class TradeOff(NamedTuple):
+    """The factor in 1/(factor sqrt 2 sigma |t|), and the power of 1/r in the density of the noise, of M."""
+
+    factor: int
+    power: Formula
+
+
+TRADE_OFF = TradeOff(2, lambda m: m - 1)
+
+
 @result(
     number="r1.new.tradeoff",
     text="At s = 0 both errors are beta_0 = (1/2) E erfc(1/(2 sqrt 2 sigma |t|)); delta(0) = 1 - 2 beta_0 and the "
     "nearest centre is the optimal balanced attack.",
     formula=r"\beta_0 = \frac{1}{2} E\,\mathrm{erfc}\left(\frac{\Delta}{2\sqrt{2}\sigma|t|}\right)",
-    printed=2,
-    planted=(Plant("by quadrature", "1 for 2", 1), Plant("advantage", "1 for 2", 1)),
+    printed=TRADE_OFF,
+    planted=(
+        Plant("by quadrature", "1 for 2", TRADE_OFF._replace(factor=1)),
+        Plant("both errors are equal", "1 for 2", TRADE_OFF._replace(factor=1)),
+        Plant("advantage", "1 for 2", TRADE_OFF._replace(factor=1)),
+        Plant("the nearer centre is the likelier one", "r^(M-1)", TRADE_OFF._replace(power=lambda m: 1 - m)),
+    ),
 )
-def trade_off(factor: int) -> Findings:
-    """beta_0 = P[sigma z t > 1/2]; the package's event against quadrature over t, and against its own delta(0)."""
+def trade_off(claim: TradeOff) -> Findings:
+    """beta_0 = P[sigma z t > 1/2]; the package's event against quadrature over t, and against its own delta(0).
+
+    The density r^-(M-1) exp(-r^2/(2 sigma^2)), r the distance to the centre, decreases: the likelihood ratio is above 1
+    exactly where f(X) is nearer, so that event is the most powerful balanced test (Neyman and Pearson), and its
+    advantage is delta(0). Both errors: the reflection that swaps the centres swaps the laws.
+    """
+    factor = claim.factor
+    m, r, sigma = sympy.symbols("M r sigma", positive=True)
+    slope = -sympy.diff(-claim.power(m) * sympy.log(r) - r**2 / (2 * sigma**2), r)
+    u = Symbol("u", nonnegative=True)  # r/sigma
+    yield positive(
+        "the nearer centre is the likelier one",
+        sympy.cancel((slope * r).subs(r, u * sigma)),
+        {m: 3, u: 0},
+        scope="all M >= 3, all r, sigma > 0: -r (log density)' > 0",
+    )
     cases = [(5, 1), (9, 2), (15, 1)]
 
     def quadrature(dim: int, sigma: int) -> arb:
@@ -300,6 +330,14 @@ def trade_off(factor: int) -> Findings:
         cases,
         lambda case: bool(abs(half_space_event(*case).q_ball - quadrature(*case)) < 1e-12),
         scope="(M, sigma) = (5, 1), (9, 2), (15, 1), to 1e-12",
+        method=Method.BALLS,
+    )
+
+    yield every(
+        "both errors are equal",
+        cases,
+        lambda case: bool(abs(1 - half_space_event(*case).p_ball - quadrature(*case)) < 1e-12),
+        scope="the same, to 1e-12",
         method=Method.BALLS,
     )
 

@@ -8,58 +8,51 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpverdict.audit.statistics.proportions import proportion_lower
 from dpverdict.mechanisms.core.calibration import family_scales, root
-from dpverdict.proofs.checks.outcome import Finding, Findings, Method
+from dpverdict.numerics.arrays import Array
+from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Plant, Statement, result
-from dpverdict.proofs.checks.vertices import every
+from dpverdict.proofs.lebeda2024.float_leaks import (
+    ERROR_PROBABILITY,
+    SAMPLES,
+    SEED,
+    count_noise,
+    embedded_noise,
+    embedded_shift,
+    more_often,
+    never_on_one_record,
+    query_noise,
+)
 
-SAMPLES = 60_000
-ERROR_PROBABILITY = 1e-10
-"""Of each sampled finding: its Clopper-Pearson bound holds but for this probability. The seed is fixed."""
-SEED = 20241119
 NOTE = (
     "the positive probability is a Clopper-Pearson bound from releases of the float64 sampler, of error probability "
     f"{ERROR_PROBABILITY:g} each: no exact law of that sampler is at hand; the zero probability is proved"
 )
-Sampler = Callable[[np.random.Generator, int, int], np.ndarray]
+Sampler = Callable[[np.random.Generator, int, int], Array]
 """``sampler(rng, d, n)``: n released values on the empty dataset."""
 
 
 class Leak(NamedTuple):
-    """Values near 0 on one record are multiples of 2^-bits; the least probability that they are not, on none, by d."""
+    """Values near 0 on one record are multiples of 2^-bits; the least probability that they are not, on none, by d.
+
+    ``other_order`` is that on one record at d = 1, if the record is added to the first noise and the second comes last.
+    """
 
     bits: int
     least: dict[int, float]
+    other_order: float | None = None
 
 
-def _count(rng: np.random.Generator, dim: int, size: int) -> np.ndarray:
-    _, shared = family_scales(dim, root(dim), Fraction(1))
-    return np.asarray(2 * (shared * rng.standard_normal(size)))
-
-
-def _query(rng: np.random.Generator, dim: int, size: int) -> np.ndarray:
+def _other_order(rng: np.random.Generator, dim: int, size: int) -> Array:
     own, shared = family_scales(dim, root(dim), Fraction(1))
-    return np.asarray(shared * rng.standard_normal(size) + own * rng.standard_normal(size))
-
-
-def _embedded(rng: np.random.Generator, dim: int, size: int) -> np.ndarray:
-    return np.asarray(np.sqrt(dim + dim**0.5) * rng.standard_normal(size))
-
-
-def _spacings(low: float, high: float) -> list[Fraction]:
-    """The float64 spacings met in [low, high), low > 0: one for every binade, at its ends and inside."""
-    points, x = [low], low
-    while x < high:
-        points += [x, float(np.nextafter(min(2 * x, high), 0))]
-        x *= 2
-    return [Fraction(float(np.spacing(point))) for point in points]
+    return np.asarray((1.0 + shared * rng.standard_normal(size)) + own * rng.standard_normal(size))
 
 
 def leak(
     number: str, text: str, formula: str, sampler: Sampler, claim: Leak, shift: Callable[[int], float]
 ) -> Statement:
     """Register one release; ``shift`` is what one record adds to it, by d."""
+    other = [] if claim.other_order is None else [Plant("in the other order", "0.5", claim._replace(other_order=0.5))]
 
     @result(
         number=number,
@@ -72,50 +65,22 @@ def leak(
                 Plant(f"such outputs on no record, d = {dim}", "0.5", claim._replace(least={**claim.least, dim: 0.5}))
                 for dim in claim.least
             ),
+            *other,
         ),
         note=NOTE,
     )
     def check(claimed: Leak) -> Findings:
-        """|c + a| < c/2, c what a record adds, forces |a| in (c/2, 3c/2); there a is a multiple of its spacing.
-
-        c itself is a multiple of that spacing, c + a is exact (Sterbenz), and so a multiple of it as well. On the empty
-        dataset the release is the noise itself, which is not. The event has probability 0 under one of two neighbours:
-        delta(eps) is at least its probability under the other, for every eps.
-        """
-        spacings = [
-            (dim, gap)
-            for dim in claimed.least
-            for gap in (*_spacings(shift(dim) / 2, 1.5 * shift(dim)), Fraction(float(np.spacing(shift(dim)))))
-        ]
-        yield every(
-            "no such output on one record",
-            spacings,
-            lambda case: (case[1] * 2**claimed.bits).denominator == 1,
-            scope="every float64 in the range, by binades",
-            show=lambda case: f"d = {case[0]}: spacing 2^{1 - case[1].denominator.bit_length()}",
-        )
+        """The event of `dpverdict.proofs.lebeda2024.float_leaks`: probability 0 on one record, not on none."""
+        shifts = [(dim, shift(dim)) for dim in claimed.least]
+        yield never_on_one_record("no such output on one record", shifts, claimed.bits)
         for dim, least in claimed.least.items():
-            rng = np.random.default_rng([SEED, dim])
-            yield _sampled(
-                f"such outputs on no record, d = {dim}", sampler(rng, dim, SAMPLES), claimed.bits, least, shift(dim)
-            )
+            values = sampler(np.random.default_rng([SEED, dim]), dim, SAMPLES)
+            yield more_often(f"such outputs on no record, d = {dim}", values, claimed.bits, least, shift(dim))
+        if claimed.other_order is not None:
+            values = _other_order(np.random.default_rng([SEED, 1]), 1, SAMPLES)
+            yield more_often("in the other order", values, claimed.bits, claimed.other_order, 1.0)
 
     return check
-
-
-def _sampled(name: str, values: np.ndarray, bits: int, least: float, shift: float) -> Finding:
-    near = values[np.abs(values) < shift / 2]
-    scaled = np.ldexp(near, bits)  # exact: a power of 2
-    fine = int(np.count_nonzero(scaled != np.floor(scaled)))
-    lower = float(proportion_lower(fine, SAMPLES, ERROR_PROBABILITY))
-    return Finding(
-        name=name,
-        holds=lower > least,
-        method=Method.SAMPLED,
-        scope=f"{SAMPLES} releases, mu = 1, error probability {ERROR_PROBABILITY:g}",
-        margin=f"P_0(E) >= {lower:.4f} > {least:g}" if lower > least else "",
-        witness="" if lower > least else f"P_0(E) >= {lower:.4f} only, from {fine} of {SAMPLES} releases",
-    )
 
 
 LEAKS = (
@@ -124,17 +89,18 @@ LEAKS = (
         "float64 count of Algorithm 1: E = {|n~| < 1/2, n~ no multiple of 2^-53} has probability 0 on one record, and "
         "more than 0.02 on none, d = 1, 4, 100, 10^4: delta(eps) > 0.02 for every eps.",
         r"P_1(E) = 0,\quad P_0(E) > 0.02",
-        _count,
+        count_noise,
         Leak(53, {1: 0.02, 4: 0.02, 100: 0.02, 10_000: 0.02}),
         lambda dim: 1.0,
     ),
     leak(
         "leb.new.float.query",
-        "float64 queries f + (eta + z): the same event on f has probability 0 for f = 1, and more than 0.005 for f = "
-        "0, d = 1, 4, 100; (f + eta) + z leaks for f = 0 against 1000.",
+        "float64 queries f + (eta + z): the same event on f has probability 0 for f = 1, and more than 0.14, 0.07, "
+        "0.005 for f = 0, d = 1, 4, 100. In the order (f + eta) + z it has more than 0.05 for f = 1, d = 1: there it "
+        "tells nothing for certain.",
         r"P_1(E) = 0,\quad P_0(E) > 0.005",
-        _query,
-        Leak(53, {1: 0.14, 4: 0.07, 100: 0.005}),
+        query_noise,
+        Leak(53, {1: 0.14, 4: 0.07, 100: 0.005}, other_order=0.05),
         lambda dim: 1.0,
     ),
     leak(
@@ -142,8 +108,8 @@ LEAKS = (
         "float64 form of Lemma 3.3, C n + Z: outputs below C/2 are multiples of 2^-53 on one record, and "
         "not with probability more than 0.015 on none, d = 1, 4, 16, 100.",
         r"P_1(E) = 0,\quad P_0(E) > 0.015",
-        _embedded,
+        embedded_noise,
         Leak(53, {1: 0.1, 4: 0.05, 16: 0.03, 100: 0.015}),
-        lambda dim: float(dim**0.25),
+        embedded_shift,
     ),
 )
