@@ -16,7 +16,7 @@ from dpverdict.mechanisms.core.calibration import classic_scale
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
 from dpverdict.proofs.andersson2024.shared.curves import DELTAS, VECTORS, certainly_below, gaussian_delta, norms
-from dpverdict.proofs.andersson2024.shared.notation import PAPER
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, RESTORED
 from dpverdict.proofs.checks.boxes import positive_on_box, smaller
 from dpverdict.proofs.checks.identities import Expr, identity
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
@@ -33,6 +33,7 @@ def _profile(p: tuple[Fraction, ...], q: tuple[Fraction, ...], tilt: Fraction) -
 @statement(
     paper=PAPER,
     number="defA.1",
+    restored=RESTORED,
     kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="M is (epsilon, delta)-DP if P[M(x) in S] <= e^epsilon P[M(x') in S] + delta for all S and all neighbours.",
@@ -68,6 +69,7 @@ def definition_a_1(profile: Formula) -> Findings:
 @statement(
     paper=PAPER,
     number="lemA.2",
+    restored=RESTORED,
     kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Let f have l1 sensitivity D1. Then f + Lap(D1/epsilon)^d satisfies epsilon-DP.",
@@ -157,6 +159,7 @@ CLASSIC = Classic(
 @statement(
     paper=PAPER,
     number="lemA.3",
+    restored=RESTORED,
     kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Let f have l2 sensitivity D2. For epsilon, delta in (0, 1), f + N(0, sigma^2)^d with sigma^2 = 2 "

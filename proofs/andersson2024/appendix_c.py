@@ -27,7 +27,7 @@ from dpverdict.proofs.andersson2024.section3_3 import limit_at_infinity
 from dpverdict.proofs.andersson2024.section4_2 import offset_error
 from dpverdict.proofs.andersson2024.shared.brute_force import OFFSET, Span, capacity, sizes_in_time
 from dpverdict.proofs.andersson2024.shared.curves import DELTAS, VECTORS, certainly_below, norms, randomised_response
-from dpverdict.proofs.andersson2024.shared.notation import PAPER, Constant, best_arity, equal_to_digits, h, k
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, RESTORED, Constant, best_arity, equal_to_digits, h, k
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
@@ -53,6 +53,7 @@ OFFSET_EVEN = System(
 @statement(
     paper=PAPER,
     number="defC.1",
+    restored=RESTORED,
     kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="Let k be even and t <= k (k^w - 1)/(2(k-1)). Then the offset representation of t is the unique vector with "
@@ -122,6 +123,7 @@ CLAIM_1 = Even(lambda k, h: k**h / 2 * ((k + 2) / 4 + (h - 1) * k / 4), _even_er
 @statement(
     paper=PAPER,
     number="claim1",
+    restored=RESTORED,
     kind=StatementKind.CLAIM,
     expected=Standing.HOLDS,
     text="For even k and T = k (k^h - 1)/(2(k-1)), Algorithm 2 achieves a mean squared error of k h^3/(2 eps^2) + "
@@ -208,6 +210,7 @@ def claim_1(claim: Even) -> Findings:
 @statement(
     paper=PAPER,
     number="secC.factor",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Ignoring the lower order terms, this is worse by a factor 1/(1 - k^-2) over the odd case.",
@@ -227,6 +230,7 @@ EVEN_CONSTANT = Constant(lambda k, log, log2: k * log2**3 / (2 * log**3), 20, "0
 @statement(
     paper=PAPER,
     number="corC.3",
+    restored=RESTORED,
     kind=StatementKind.COROLLARY,
     expected=Standing.HOLDS,
     text="Algorithm 2, modified for even k, achieves a mean squared error that scales as k/(2 log(k)^3 eps^2) "
@@ -262,6 +266,7 @@ class Optimal(NamedTuple):
 @statement(
     paper=PAPER,
     number="even.best",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="(reason 2 for odd k) It will turn out to be the case that even k is not optimal.",
@@ -313,6 +318,7 @@ COMPOSITION = Composition(lambda e: (e.exp() - 1) / (e.exp() + 1), 2)
 @statement(
     paper=PAPER,
     number="lemD.1",
+    restored=RESTORED,
     kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="For epsilon_j > 0 and 0 < delta < 1, epsilon_j-DP mechanisms satisfy (eps, delta)-DP under composition for "
@@ -372,6 +378,7 @@ EQUATION_1: Mapping[str, Expr] = {"half": Rational(1, 2), "square": Rational(1, 
 @statement(
     paper=PAPER,
     number="eq1",
+    restored=RESTORED,
     kind=StatementKind.EQUATION,
     expected=Standing.HOLDS,
     text="Since (e^x - 1)/(e^x + 1) <= x/2, (eps, delta)-DP is also satisfied for eps = (1/2) sum eps_j^2 + sqrt(2 "

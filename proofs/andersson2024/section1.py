@@ -25,7 +25,7 @@ from dpverdict.proofs.andersson2024.shared.brute_force import (
     least_height,
     sizes_in_time,
 )
-from dpverdict.proofs.andersson2024.shared.notation import PAPER, at, epsilon, k
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, RESTORED, at, epsilon, k
 from dpverdict.proofs.checks.boxes import not_larger, smaller
 from dpverdict.proofs.checks.identities import identity, nonnegative
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
@@ -38,6 +38,7 @@ m = Symbol("m", integer=True, positive=True)  # k = 2m + 1
 @statement(
     paper=PAPER,
     number="abstract.k19",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Using k = 19 we get an asymptotic improvement over the bound of Henzinger, Upadhyay and Upadhyay when delta "
@@ -87,6 +88,7 @@ COMPARABLE = Comparable(Fraction(2915, 1000), None, "1e-12")
 @statement(
     paper=PAPER,
     number="abstract.laplace",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="The noise added by the Gaussian mechanism can always be replaced by Laplace noise of comparable variance "
@@ -181,6 +183,7 @@ THEOREM = Theorem11(
 @statement(
     paper=PAPER,
     number="thm1.1",
+    restored=RESTORED,
     kind=StatementKind.THEOREM,
     expected=Standing.HOLDS,
     text="Given a constant odd k >= 3 and T > 1, there is an eps-DP algorithm for continual counting of mean squared "
@@ -295,6 +298,7 @@ class Reduction(NamedTuple):
 @statement(
     paper=PAPER,
     number="sec1.2.factor2",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Subtraction gives, roughly, a factor-2 reduction in the mean squared error versus not using it.",

@@ -18,7 +18,7 @@ from dpverdict.mechanisms.streams.factorizations import BinaryTree
 from dpverdict.proofs.andersson2024.section5_1 import square_root_error
 from dpverdict.proofs.andersson2024.shared.curves import certainly_below
 from dpverdict.proofs.andersson2024.shared.dense import Bounds, bounds_in_floats, certified_bounds
-from dpverdict.proofs.andersson2024.shared.notation import PAPER, rational
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, RESTORED, rational
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
 from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
@@ -41,6 +41,7 @@ LONG = 2048
 @statement(
     paper=PAPER,
     number="sec1.3.sqrtlaplace",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Due to the high l1 sensitivity of the optimal (square-root) factorisation, the noise needed with the "

@@ -29,7 +29,7 @@ from dpverdict.proofs.andersson2024.shared.brute_force import (
     sizes_in_time,
     vertices_of,
 )
-from dpverdict.proofs.andersson2024.shared.notation import PAPER, epsilon, h, k
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, RESTORED, epsilon, h, k
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, statement
@@ -41,6 +41,7 @@ SMALL = instances(ORDINARY, range(2, 10), 130)
 @statement(
     paper=PAPER,
     number="sec2.mse",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="For unbiased mechanisms the mean squared error equals the average variance.",
@@ -84,6 +85,7 @@ TREE = Tree(lambda k, level, j: 1 + (j - 1) * k**level, lambda k, level, j: j * 
 @statement(
     paper=PAPER,
     number="def3.1",
+    restored=RESTORED,
     kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="For integers k >= 2 and h >= 1, the k-ary tree of height h has k^h leaves; its vertices of level l are the "
@@ -149,6 +151,7 @@ REP = System(ORDINARY, lambda arity, width: 0, lambda arity, width: arity**width
 @statement(
     paper=PAPER,
     number="def3.2",
+    restored=RESTORED,
     kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="Let k, w and t be such that t <= k^w - 1. Then rep_k(t, w) is the unique vector in {0, ..., k-1}^w with "
@@ -231,6 +234,7 @@ def matches_project(instance: Instance, span: Span, lines: Lines) -> bool:
 @statement(
     paper=PAPER,
     number="alg1",
+    restored=RESTORED,
     kind=StatementKind.ALGORITHM,
     expected=Standing.HOLDS,
     text="Algorithm 1, lines 6-13: out += S[p+1, p + k^(i-1)] and p += k^(i-1), t_i times on every level i, gives the "
@@ -266,6 +270,7 @@ def touched(instance: Instance, span: Span, item: int) -> int:
 @statement(
     paper=PAPER,
     number="lem3.3",
+    restored=RESTORED,
     kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="The output from Algorithm 1 satisfies epsilon-DP: two neighbouring inputs differ at exactly h used vertices.",
@@ -321,6 +326,7 @@ def total_sizes(span: Span, arity: int, width: int) -> int:
 @statement(
     paper=PAPER,
     number="lem3.5",
+    restored=RESTORED,
     kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Algorithm 1 achieves a mean squared error of (k-1) h^3/(epsilon^2 (1 - k^-h)) over T = k^h - 1 outputs.",

@@ -31,7 +31,7 @@ from dpverdict.proofs.andersson2024.shared.brute_force import (
     stack_columns,
     system_of,
 )
-from dpverdict.proofs.andersson2024.shared.notation import PAPER, Constant, best_arity, epsilon, h, k
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, RESTORED, Constant, best_arity, epsilon, h, k
 from dpverdict.proofs.checks.boxes import smaller
 from dpverdict.proofs.checks.identities import Expr, identity
 from dpverdict.proofs.checks.outcome import Finding, Findings, Method, Standing, StatementKind
@@ -88,6 +88,7 @@ THEOREM = Theorem37(KARY, lambda k, h, horizon: horizon, lambda k, h, horizon: h
 @statement(
     paper=PAPER,
     number="thm3.7",
+    restored=RESTORED,
     kind=StatementKind.THEOREM,
     expected=Standing.HOLDS,
     text="For constant k >= 2 there is an epsilon-DP mechanism of mean squared error (k-1)/(epsilon^2 log(k)^3) "
@@ -197,6 +198,7 @@ OFFSET_ODD = System(
 @statement(
     paper=PAPER,
     number="def3.8",
+    restored=RESTORED,
     kind=StatementKind.DEFINITION,
     expected=Standing.HOLDS,
     text="Let k be odd and t <= (k^w - 1)/2. Then the offset representation of t is the unique vector with integer "
@@ -274,6 +276,7 @@ def jumps(arity: int, most: int) -> Iterator[int]:
 @statement(
     paper=PAPER,
     number="heights",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Algorithm 1 sets h = ceil(log_k(T+1)), Algorithms 2 and 3 set h = ceil(log_k(2T)) for odd k: the least "
@@ -316,6 +319,7 @@ def heights(claim: Heights) -> Findings:
 @statement(
     paper=PAPER,
     number="sec3.3.worst",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Instead of adding a maximum of k-1 vertices per level, we now combine at most floor(k/2); for odd k at most "
@@ -350,6 +354,7 @@ def worst_level(claim: tuple[Callable[[int], int], Callable[[int], int]]) -> Fin
 @statement(
     paper=PAPER,
     number="sec3.3.root",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="If k is odd, we only use the root vertex if t is in the right half of the tree; in standard k-ary trees "
@@ -390,6 +395,7 @@ def root_vertex(claim: tuple[Callable[[int, int], int], Callable[[int, int], int
 @statement(
     paper=PAPER,
     number="sec3.3.words",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.FAILS_AS_PRINTED,
     text="'As in the case for k-ary trees using only subtraction': if a digit is positive, we add left-most children "
@@ -428,6 +434,7 @@ def literal_columns(case: Instance, span: Span) -> Counter[int]:
 @statement(
     paper=PAPER,
     number="alg2",
+    restored=RESTORED,
     kind=StatementKind.ALGORITHM,
     expected=Standing.HOLDS,
     text="Algorithm 2: out = c + the noises z_q, where q runs through 0, ..., 0, that_h, ..., that_1, one unit after "

@@ -29,7 +29,7 @@ from dpverdict.proofs.andersson2024.shared.brute_force import (
     sensitivity,
     vertices_of,
 )
-from dpverdict.proofs.andersson2024.shared.notation import PAPER
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, RESTORED
 from dpverdict.proofs.checks.identities import positive
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Plant, Reading, statement
@@ -41,6 +41,7 @@ SCOPE = f"k = 2..9, 12, 13, 19, T <= 180: {len(CASES)} instances"
 @statement(
     paper=PAPER,
     number="alg3",
+    restored=RESTORED,
     kind=StatementKind.ALGORITHM,
     expected=Standing.HOLDS,
     text="Algorithm 3, lines 12 and 15: a positive digit adds S[p+1, p + k^(i-1)], a negative one subtracts S[p - "
@@ -84,6 +85,7 @@ PARTIAL = Partial(
 @statement(
     paper=PAPER,
     number="prop4.1",
+    restored=RESTORED,
     kind=StatementKind.PROPOSITION,
     expected=Standing.HOLDS,
     text="Let out_i and p_i be the value of out and p after the updates of level i in Algorithm 3. Then out_i stores "
@@ -165,6 +167,7 @@ updated on the next line'; 'the sequence of p's obtained after lines 13 and 16'.
 @statement(
     paper=PAPER,
     number="text.lines",
+    restored="the second passage stands in the text; the listing both cite does not, and is not restored",
     kind=StatementKind.TEXT,
     expected=Standing.FAILS_AS_PRINTED,
     text="(proof of Proposition 4.1) The corresponding partial sums added or subtracted on lines 12 and 13 exist in "
@@ -229,6 +232,7 @@ def _merged(q: tuple[int, ...], arity: int) -> tuple[Vertex, int]:
 @statement(
     paper=PAPER,
     number="prop4.3",
+    restored=RESTORED,
     kind=StatementKind.PROPOSITION,
     expected=Standing.HOLDS,
     text="The output distributions of Algorithms 2 and 3 are equal: the index q is the value of p after its update, "
@@ -287,6 +291,7 @@ LEMMA_4_5 = Sensitivity(lambda height: height, 1)
 @statement(
     paper=PAPER,
     number="lem4.5",
+    restored=RESTORED,
     kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Algorithm 2 satisfies epsilon-DP: every item is in h intervals, the root excluded, so the sensitivity is h.",

@@ -25,7 +25,17 @@ from dpverdict.proofs.andersson2024.shared.brute_force import (
     least_height,
     sizes_in_time,
 )
-from dpverdict.proofs.andersson2024.shared.notation import PAPER, Constant, at, best_arity, epsilon, h, k, rational
+from dpverdict.proofs.andersson2024.shared.notation import (
+    PAPER,
+    RESTORED,
+    Constant,
+    at,
+    best_arity,
+    epsilon,
+    h,
+    k,
+    rational,
+)
 from dpverdict.proofs.checks.boxes import positive_on_box, smaller
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
@@ -41,6 +51,7 @@ def offset_error(k: Expr, h: Expr, epsilon: Expr) -> Expr:
 @statement(
     paper=PAPER,
     number="lem4.7",
+    restored=RESTORED,
     kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Algorithm 2 achieves a mean squared error of k (1 - k^-2)/(2 (1 - k^-h)) h^3/epsilon^2 over T = (k^h - 1)/2 "
@@ -127,6 +138,7 @@ ODD_CONSTANT = Constant(
 @statement(
     paper=PAPER,
     number="cor4.9",
+    restored=RESTORED,
     kind=StatementKind.COROLLARY,
     expected=Standing.HOLDS,
     text="Algorithm 2 achieves a mean squared error that scales as k (1 - k^-2)/(2 log(k)^3 epsilon^2) log(T)^3, "
@@ -196,6 +208,7 @@ RATIO = Ratio(Fraction(4), Fraction(2), None)
 @statement(
     paper=PAPER,
     number="cor4.9.ratio",
+    restored=RESTORED,
     kind=StatementKind.COROLLARY,
     expected=Standing.HOLDS,
     text="In relation to Honaker Online, this is a constant improvement by more than a factor 4; the smooth binary "
@@ -275,6 +288,7 @@ def uses(case: Instance, name: Callable[[Index], Index]) -> dict[Index, list[int
 @statement(
     paper=PAPER,
     number="prop4.10",
+    restored=RESTORED,
     kind=StatementKind.PROPOSITION,
     expected=Standing.HOLDS,
     text="Each noise term used by Algorithm 2 is only used for outputs in a time interval [t1, t2]; if the lowest "
@@ -341,6 +355,7 @@ SPACE = Space(lambda arity, height: height * (arity // 2), 2)
 @statement(
     paper=PAPER,
     number="lem4.12",
+    restored=RESTORED,
     kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Algorithm 2 runs in O(log T) space: at most h (k-1)/2 noise values are needed at any time (h k/2 for even "
@@ -404,6 +419,7 @@ TIME = Time(
 @statement(
     paper=PAPER,
     number="lem4.14",
+    restored=RESTORED,
     kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Algorithm 2 can be implemented to run in O(T) time: at T = (k^h - 1)/2 there are exactly T noise variables, "

@@ -18,7 +18,7 @@ from dpverdict.mechanisms.streams.errors import laplace_constant, published_gaus
 from dpverdict.mechanisms.streams.toeplitz import SquareRootToeplitz, coefficient, squared_sum
 from dpverdict.mechanisms.streams.tree import TreeDigits, unit_mean_squared_error
 from dpverdict.proofs.andersson2024.shared.curves import DELTAS, certainly_below, gaussian_delta
-from dpverdict.proofs.andersson2024.shared.notation import PAPER
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, RESTORED
 from dpverdict.proofs.checks.boxes import rounds_to, smaller
 from dpverdict.proofs.checks.identities import identity, nonnegative
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
@@ -188,6 +188,7 @@ def published_at(horizon: int) -> float:
 @statement(
     paper=PAPER,
     number="sec5.smalldelta",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Since the noise of the Gaussian mechanism grows as delta approaches zero, for any given bounds on epsilon "
@@ -226,6 +227,7 @@ def small_delta(claim: tuple[Rational, Fraction]) -> Findings:
 @statement(
     paper=PAPER,
     number="lem5.1",
+    restored=RESTORED,
     kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="If C1/eps^2 log(T)^3 + o(log(T)^3) bounds the error of an eps-DP mechanism and C2 log(1/delta)/eps^2 "
@@ -266,6 +268,7 @@ EXPONENT = Exponent(19, Fraction(1), "0.124", "0.135", "0.9156953", "0.92")
 @statement(
     paper=PAPER,
     number="thm1.2",
+    restored=RESTORED,
     kind=StatementKind.THEOREM,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="There is an eps-DP algorithm for continual counting with Laplace noise that improves on the mean squared "

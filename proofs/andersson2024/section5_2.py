@@ -15,7 +15,7 @@ from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Real, at_most, ball, compare, float_up
 from dpverdict.mechanisms.core.calibration import analytic_scale, l2_scale_real, theorem_epsilon
 from dpverdict.proofs.andersson2024.shared.curves import DELTAS, VECTORS, laplace_delta, norms
-from dpverdict.proofs.andersson2024.shared.notation import PAPER, equal_to_digits
+from dpverdict.proofs.andersson2024.shared.notation import PAPER, RESTORED, equal_to_digits
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
@@ -33,6 +33,7 @@ def lemma_scale(a: Expr, b: Expr, epsilon: Expr, root2: Expr) -> Expr:
 @statement(
     paper=PAPER,
     number="lem5.4",
+    restored=RESTORED,
     kind=StatementKind.LEMMA,
     expected=Standing.HOLDS,
     text="Let f have l2 sensitivity D2. Then f + Lap(lambda)^d with lambda = D2/(sqrt(2) eps) (sqrt(ln(1/delta)) + "
@@ -107,6 +108,7 @@ THEOREM = Theorem13(lambda d1, scale: d1 / scale, lambda d2, scale, root: d2 / s
 @statement(
     paper=PAPER,
     number="thm1.3",
+    restored=RESTORED,
     kind=StatementKind.THEOREM,
     expected=Standing.HOLDS,
     text="Let f have lp sensitivities Dp. Then f + Lap(lambda)^d satisfies (eps, delta)-DP with eps = min{D1/lambda, "
@@ -243,6 +245,7 @@ VARIANCE = Variance((1 + sqrt(2)) ** 2 / 2, Integer(2), None)
 @statement(
     paper=PAPER,
     number="cor5.5",
+    restored=RESTORED,
     kind=StatementKind.COROLLARY,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="The variance 2 lambda^2 of Lemma 5.4 is at most (4 D2^2/eps^2)(ln(1/delta) + eps/2): only a constant factor "
@@ -295,6 +298,7 @@ def corollary_5_5(claim: Variance) -> Findings:
 @statement(
     paper=PAPER,
     number="sec5.2.norms",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="While functions with low l1 sensitivity also have low l2 sensitivity, the converse does not hold.",

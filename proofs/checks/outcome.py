@@ -116,7 +116,8 @@ class Outcome:
         caveat: the reading in which it is false, in words.
         corrected: the statement that holds in its place, or that makes the caveat precise; it is checked as well.
         assumptions: what is taken for granted.
-        new: whether the result is this project's own.
+        restored: what of the statement is not in the text checked, and where it is taken from.
+        new: whether the result, or its wording, is this project's own.
         findings: the conditions of the statement as printed.
         caveat_findings: those of the reading that the caveat excludes; one of them fails.
         corrected_findings: those of the corrected one.
@@ -140,6 +141,7 @@ class Outcome:
     caveat: str
     corrected: str
     assumptions: tuple[str, ...]
+    restored: str
     new: bool
     findings: tuple[Finding, ...]
     caveat_findings: tuple[Finding, ...]

@@ -84,6 +84,7 @@ class Statement:
     planted: tuple[Plant, ...]
     assumptions: tuple[str, ...]
     note: str
+    restored: str
     new: bool
     figure: Callable[[], str] | None
     check: Callable[[Claim], Findings]
@@ -192,6 +193,7 @@ class Statement:
             caveat="" if self.caveat is None else self.caveat.text,
             corrected="" if self.corrected is None else self.corrected.text,
             assumptions=self.assumptions,
+            restored=self.restored,
             new=self.new,
             findings=printed,
             caveat_findings=excluded,
@@ -222,6 +224,7 @@ def statement(
     corrected: Reading | None = None,
     assumptions: Sequence[str] = (),
     note: str = "",
+    restored: str = "",
     new: bool = False,
     figure: Callable[[], str] | None = None,
 ) -> Callable[[Callable[[Claim], Findings]], Statement]:
@@ -237,10 +240,12 @@ def statement(
         planted: faults the check must find, at least one for every condition.
         formula: the statement in the LaTeX subset that Matplotlib renders, without dollar signs.
         caveat: the reading in which the statement is false; the check must refute it.
-        corrected: what holds in place of a false statement, or makes the caveat precise; the check must confirm it.
+        corrected: what holds in place of a false statement, makes the caveat precise, or says more than the paper; the
+            check must confirm it.
         assumptions: what is taken for granted: theorems quoted, conditions on the data.
         note: why a weaker method than the best was used, where that is so.
-        new: whether the result is this project's own.
+        restored: what of the statement is not in the text checked, and where it is taken from.
+        new: whether the result, or its wording, is this project's own.
         figure: draws an inline SVG for the page.
 
     Raises:
@@ -268,6 +273,7 @@ def statement(
             planted=tuple(planted),
             assumptions=tuple(assumptions),
             note=note,
+            restored=restored,
             new=new,
             figure=figure,
             check=check,

@@ -137,6 +137,7 @@ def _markdown_row(entry: Entry) -> str:
         f"caveat: {outcome.caveat}" if outcome.caveat else "",
         f"witness: {outcome.witness}" if outcome.witness else "",
         f"holds: {outcome.corrected}" if outcome.corrected else "",
+        f"restored: {outcome.restored}" if outcome.restored else "",
     ]
     cells = [
         f'<a id="{outcome.anchor}"></a>{outcome.label}',
@@ -168,6 +169,7 @@ def _row(entry: Entry) -> dict[str, Any]:  # Any: the values of a JSON object
         "caveat": outcome.caveat,
         "corrected": outcome.corrected,
         "assumptions": list(outcome.assumptions),
+        "restored": outcome.restored,
         "note": outcome.note,
         "findings": _findings(outcome.findings),
         "corrected_findings": _findings(outcome.corrected_findings),

@@ -73,6 +73,7 @@ def _print_explanation(entry: Entry) -> None:
         "caveat": outcome.caveat,
         "witness": outcome.witness,
         "corrected": outcome.corrected,
+        "restored": outcome.restored,
         "note": outcome.note,
     }
     for name, value in facts.items():

@@ -52,6 +52,9 @@ BOX: Mapping[str, Formula] = {
 }
 
 
+RESTORED = "the mechanism, which the text supplied does not print, from its problem setup"
+
+
 @statement(
     paper=PAPER,
     number="def.sens",
@@ -98,6 +101,7 @@ PRIVACY: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="egm.privacy",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="The Elliptical Gaussian Mechanism releases f(X) = sum x_i under (eps, delta)-DP where all x_i^(j) in "
@@ -169,6 +173,7 @@ WORST: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="egm.worst",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(Restored.) The worst neighbours are the 2^d corners of the box, all equally bad, for any diagonal "
@@ -235,6 +240,7 @@ def _optimum(**changed: Formula) -> Mapping[str, Formula]:
 @statement(
     paper=PAPER,
     number="egm.axisopt",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(Restored.) Among diagonal covariances of the same privacy the minimal total variance is s^2 (sum "
@@ -306,6 +312,7 @@ RATIO: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="egm.ratio",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(Restored.) The total variance over that of isotropic noise is (sum Delta_j)^2/(d sum Delta_j^2), in [1/d, "

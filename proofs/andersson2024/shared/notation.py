@@ -24,6 +24,7 @@ from dpverdict.proofs.checks.statement import Formula
 from dpverdict.proofs.checks.vertices import every
 
 PAPER = "andersson2024"
+RESTORED = "the formulas, which the text supplied has lost, from the definitions"
 k = sympy.Symbol("k", integer=True, positive=True)
 h = sympy.Symbol("h", integer=True, positive=True)
 epsilon = sympy.Symbol("epsilon", positive=True)

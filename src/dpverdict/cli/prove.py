@@ -41,7 +41,7 @@ def prove(
 
     A false statement that is refuted is a success of the ledger, and is shown as refuted.
 
-    Exit codes: 0 every outcome as recorded, 1 an outcome changed, 2 usage error.
+    Exit codes: 0 every outcome as recorded, 1 an outcome changed or a check missed a planted fault, 2 usage error.
     """
     from dpverdict.proofs.ledger.html import render_html
     from dpverdict.proofs.ledger.ledger import render_json

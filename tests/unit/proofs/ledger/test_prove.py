@@ -1,13 +1,13 @@
-"""What ``prove`` checks is what was asked for, and what it writes is the ledger of that."""
+"""What ``prove`` checks is what was asked for, and every face shows the ledger of that."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from dpverdict.errors import InvalidValue
 from dpverdict.proofs.checks.registry import statements
-from dpverdict.proofs.ledger.ledger import as_json
+from dpverdict.proofs.ledger.html import render_html
+from dpverdict.proofs.ledger.ledger import as_json, render_json
 from dpverdict.proofs.ledger.prove import Proof, prove_statements, statements_asked_for
 
 
@@ -20,12 +20,10 @@ def test_what_is_asked_for_is_found() -> None:
             statements_asked_for(wrong)
 
 
-def test_the_files_hold_the_ledger_that_is_returned(tmp_path: Path) -> None:
-    files = {"json": tmp_path / "ledger.json", "report": tmp_path / "ledger.html"}
+def test_the_statements_are_checked_with_progress_and_every_face_shows_them() -> None:
     seen: list[int] = []
-    made = prove_statements(
-        Proof(paper="lebeda2024", number="lem3.1", **files), lambda what, done, total: seen.append(done)
-    )
-    assert json.loads(files["json"].read_text(encoding="utf-8")) == as_json(made)
-    assert 'id="lebeda2024-lem3.1"' in files["report"].read_text(encoding="utf-8")
+    request = Proof(paper="lebeda2024", number="lem3.1")
+    made = prove_statements(request, lambda what, done, total: seen.append(done))
+    assert json.loads(render_json(made)) == as_json(made)
+    assert 'id="lebeda2024-lem3.1"' in render_html(made)
     assert seen[-1] == 1
