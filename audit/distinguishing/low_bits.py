@@ -301,7 +301,11 @@ def find_float_leak(
     event, order, tested, counts, p_value, bound = None, Order.DATASET_FIRST, 0.0, None, 1.0, 0.0
     if candidates:
         event, order, tested = _chosen(candidates, held_out, claim)
-        counts = _counts(event, order, outputs("confirm", fresh))
+        hits = [
+            sum(int(event.contains(chunk).sum()) for chunk in side.chunks(f"bits confirm {side.where}", fresh))
+            for side in (sides if order is Order.DATASET_FIRST else sides[::-1])
+        ]
+        counts = Counts(hits[0], fresh, hits[1], fresh, order)
         allowed = float(claim.delta_upper(np.array(tested)))
         if allowed < 1:
             p_value = joint_p(counts, epsilon=tested, delta=allowed, level=error)
