@@ -11,6 +11,7 @@ real number p is; no float is used.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from dpverdict.balls import Exact, Real, ball, precision
 from dpverdict.checks import check_positive
 from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.dominating_pairs import LaplacePair, RandomisedResponsePair
 from dpverdict.numerics.arrays import Array, Integers
 
 Words = Callable[[int], NDArray[np.uint64]]
@@ -186,6 +188,11 @@ class LaplaceNoise:
         """2 scale^2, the exact variance of a coordinate."""
         return 2 * Fraction(self.scale) ** 2
 
+    def pair(self, here: Array, there: Array) -> LaplacePair | None:
+        """The laws of the noise about two statistics; None where nothing moves."""
+        counts = _moves(here, there, self.rate)
+        return LaplacePair(groups=tuple(sorted(counts.items()))) if counts else None
+
     def sample(self, words: Words, size: int) -> Array:
         """Independent values from 64-bit words: a sign bit, and minus the logarithm of 53 bits."""
         bits = words(size)
@@ -220,6 +227,20 @@ class DiscreteLaplaceNoise:
         """The law of one coordinate."""
         return DiscreteLaplace(self.rate)
 
+    def pair(self, here: Array, there: Array) -> RandomisedResponsePair | None:
+        """The laws of the noise about two statistics; None where nothing moves.
+
+        Raises:
+            InvalidValue: a coordinate moves by something else than 1.
+        """
+        counts = _moves(here, there, Fraction(1))
+        if not counts:
+            return None
+        if set(counts) != {Fraction(1)}:
+            remedy = "the loss of discrete Laplace noise is known for moves by 1 only"
+            raise InvalidValue("move", str(max(counts)), "1 in every coordinate that moves", remedy)
+        return RandomisedResponsePair(rate=self.rate, count=counts[Fraction(1)])
+
     def sample(self, words: Words, size: int) -> NDArray[np.int64]:
         """Independent values from 64-bit words."""
         return self.law().sample(words, size)
@@ -231,6 +252,15 @@ class DiscreteLaplaceNoise:
     def covariance(self) -> dict[str, Fraction]:
         """Empty: the variance 1/(cosh(rate) - 1) is not rational; see `law`."""
         return {}
+
+
+def _moves(here: Array, there: Array, factor: Fraction) -> Counter[Fraction]:
+    """factor times the absolute differences that are not 0, exactly, with the number of coordinates of each."""
+    counts: Counter[Fraction] = Counter()
+    for (x, y), count in Counter(zip(here.tolist(), there.tolist(), strict=True)).items():
+        counts[abs(Fraction(x) - Fraction(y)) * factor] += count
+    del counts[Fraction(0)]
+    return counts
 
 
 _SNAP = 2.0**-30

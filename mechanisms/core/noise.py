@@ -19,12 +19,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, final
+from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
+from dpverdict.balls import Real, ball
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.exact import difference_moments
 
 # An element of any field: Fraction, flint.arb, float or sympy.Expr. No static type covers the four.
 Number = Any
@@ -116,6 +118,18 @@ class GaussianNoise(Noise, Protocol):
         ...
 
 
+@runtime_checkable
+class ExactForm(Protocol):
+    """A Gaussian law that knows exactly what any move costs."""
+
+    def mu_squared(self, here: Array, there: Array) -> Real | None:
+        """v^T S^-1 v for v = here - there, the squared GDP parameter of the two noisy statistics, exactly.
+
+        None when it is infinite: v is then seen without noise.
+        """
+        ...
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedNoise:
@@ -174,6 +188,28 @@ class SharedNoise:
         if vz * self.count_loading**2 * ve + vw * (vz + self.dim * ve) == 0:
             return None
         return shared_noise_form(dim=self.dim, vz=vz, ve=ve, loading=self.count_loading, vw=vw)
+
+    def mu_squared(self, here: Array, there: Array) -> Real | None:
+        """v^T S^-1 v for v = here - there, exactly; None when it is infinite."""
+        moved = Fraction(0)
+        if self.count_loading is not None:
+            moved = Fraction(float(here[self.dim])) - Fraction(float(there[self.dim]))
+        return self.mu_squared_of(*difference_moments(here[: self.dim], there[: self.dim]), moved)
+
+    def mu_squared_of(self, s1: Fraction, s2: Fraction, t: Number, copies: int = 1) -> Real | None:
+        """mu^2 of ``copies`` times the difference (x, t) with moments s1, s2; None when it is infinite."""
+        d, (vz, ve, _) = self.dim, self.variances
+        form = self.form()
+        if form is not None:
+            return Real.of(copies**2 * form.at(s1, s2, t))
+        if vz == 0:  # only the all-ones line carries noise
+            if s2 == 0 and t == 0:
+                return Real.of(0)
+            on_line = s2 * d == s1 * s1 and ve > 0 and self.count_loading is None
+            return Real.of(copies**2 * s1 * s1 / (d * d * ve)) if on_line else None
+        if t != 0:
+            return None  # the count moves, and carries no noise
+        return Real.of(copies**2 * queries_only_form(dim=d, vz=vz, ve=ve).at(s1, s2, 0))
 
     def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
         """Independent noise on ``trials`` copies of the statistic: shape (size,) -> (trials, size)."""
@@ -259,6 +295,25 @@ class GroupedNoise:
             noisy[:, :, -1] = 2.0 * first
         return noisy.reshape(trials, -1) + statistic
 
+    def mu_squared(self, here: Array, there: Array) -> Real | None:
+        """v^T S^-1 v for v = here - there, exactly: the rows add up; None when it is infinite.
+
+        Raises:
+            InvalidValue: one eta is shared by rows whose counts move alike.
+        """
+        rows, others = (side.reshape(self.groups, self.row.size) for side in (here, there))
+        if self.one_eta and self.groups >= 2:
+            counts = [
+                Fraction(x) - Fraction(y) for x, y in zip(rows[:, -1].tolist(), others[:, -1].tolist(), strict=True)
+            ]
+            if len(set(counts)) == 1:
+                remedy = "no exact form is known where no count moves against another"
+                raise InvalidValue("one_eta", True, "False", remedy)
+            return None
+        values = [self.row.mu_squared(row, other) for row, other in zip(rows, others, strict=True)]
+        finite = [value.rational for value in values if value is not None and value.rational is not None]
+        return Real.of(sum(finite, Fraction(0))) if len(finite) == len(values) else None
+
     def solve(self, difference: Array) -> Array:
         """S^-1 v row by row in float64, shape (size,); a noiseless contrast of two counts when eta is shared."""
         rows = difference.reshape(self.groups, self.row.size)
@@ -300,6 +355,17 @@ class DiagonalNoise:
         noisy += statistic
         return noisy
 
+    def mu_squared(self, here: Array, there: Array) -> Real | None:
+        """sum v_j^2 / sigma_j^2 for v = here - there: a ball beyond 256 distinct terms; None if infinite."""
+        if bool(np.any((self.scales == 0) & (here != there))):
+            return None
+        kept = self.scales > 0
+        distinct = _distinct(np.stack([here[kept], there[kept], self.scales[kept]]))
+        if len(distinct) <= 256:
+            exact = (n * ((Fraction(x) - Fraction(y)) / Fraction(s)) ** 2 for x, y, s, n in distinct)
+            return Real.of(sum(exact, Fraction(0)))
+        return Real(lambda: sum((n * ((ball(x) - ball(y)) / ball(s)) ** 2 for x, y, s, n in distinct), ball(0)))
+
     def solve(self, difference: Array) -> Array:
         """S^-1 v in float64, shape (size,); a noiseless coordinate that differs takes all the weight."""
         exposed = (self.scales == 0) & (difference != 0)
@@ -312,3 +378,13 @@ class DiagonalNoise:
         """The smallest and the largest variance, exactly; all covariances are 0."""
         low, high = Fraction(float(self.scales.min())) ** 2, Fraction(float(self.scales.max())) ** 2
         return {"smallest variance": low, "largest variance": high}
+
+
+def _distinct(columns: Array) -> list[tuple[float, float, float, int]]:
+    """The distinct columns of a table of three rows, each with how often it occurs."""
+    if not columns.size:
+        return []
+    columns = columns[:, np.lexsort(columns)]
+    starts = np.flatnonzero(np.append(True, np.any(columns[:, 1:] != columns[:, :-1], axis=0)))
+    counts = np.diff(starts, append=columns.shape[1])
+    return list(zip(*columns[:, starts].tolist(), counts.tolist(), strict=True))

@@ -17,12 +17,18 @@ from typing import Protocol, final, runtime_checkable
 
 import numpy as np
 
-from dpverdict.balls import Real, ball
+from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import DominatingPair
-from dpverdict.mechanisms.core.noise import DiagonalNoise, Noise, SharedNoise, maximise_over_integers, queries_only_form
+from dpverdict.mechanisms.core.noise import (
+    DiagonalNoise,
+    Noise,
+    SharedNoise,
+    maximise_over_integers,
+    queries_only_form,
+)
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.exact import dot_exactly, moments
+from dpverdict.numerics.exact import difference_moments, moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +162,7 @@ class Cube:
             raise unsupported(self, noise)
         s1, s2 = moments(record)
         shifted = s1 - self.offset * self.dim, s2 - 2 * self.offset * s1 + self.offset**2 * self.dim
-        return _of_moments(noise, *shifted, 1, self.copies)
+        return noise.mu_squared_of(*shifted, 1, self.copies)
 
     def _vertex(self, j: int) -> Array:
         return np.where(np.arange(self.dim) < j, float(self.high), float(self.low))
@@ -193,8 +199,7 @@ class ReplacementCube:
         """The exact squared GDP parameter of replacing ``record`` by ``replacement``; None when it is infinite."""
         if not isinstance(noise, SharedNoise) or replacement is None:
             raise unsupported(self, noise)
-        (s1, s2), (r1, r2) = moments(record), moments(replacement)
-        return _of_moments(noise, s1 - r1, s2 - 2 * dot_exactly(record, replacement) + r2, 0, 1)
+        return noise.mu_squared_of(*difference_moments(record, replacement), 0)
 
 
 @final
@@ -229,21 +234,7 @@ class NormBall:
             or replacement is not None
         ):
             raise unsupported(self, noise)
-        return _of_moments(noise, *moments(record), 0, 1)
-
-
-def _of_moments(noise: SharedNoise, s1: Fraction, s2: Fraction, t: int, copies: int) -> Real | None:
-    """mu^2 of ``copies`` times the difference (x, t) with moments s1, s2; None when it is infinite."""
-    d, (vz, ve, _) = noise.dim, noise.variances
-    form = noise.form()
-    if form is not None:
-        return Real.of(copies**2 * form.at(s1, s2, t))
-    if vz == 0:  # only the all-ones line carries noise
-        on_line = s2 * d == s1 * s1 and ve > 0 and noise.count_loading is None
-        return Real.of(copies**2 * s1 * s1 / (d * d * ve)) if on_line else None
-    if t != 0:
-        return None  # the count moves, and carries no noise
-    return Real.of(copies**2 * queries_only_form(dim=d, vz=vz, ve=ve).at(s1, s2, 0))
+        return noise.mu_squared_of(*moments(record), 0)
 
 
 @final
@@ -272,21 +263,4 @@ class Box:
         """sum (x_j - x'_j)^2 / sigma_j^2: exact up to 256 distinct terms, a ball beyond; None when it is infinite."""
         if not isinstance(noise, DiagonalNoise) or replacement is None:
             raise unsupported(self, noise)
-        if bool(np.any((noise.scales == 0) & (record != replacement))):
-            return None
-        kept = noise.scales > 0
-        distinct = _distinct(np.stack([record[kept], replacement[kept], noise.scales[kept]]))
-        if len(distinct) <= 256:
-            exact = (n * ((Fraction(x) - Fraction(y)) / Fraction(s)) ** 2 for x, y, s, n in distinct)
-            return Real.of(sum(exact, Fraction(0)))
-        return Real(lambda: sum((n * ((ball(x) - ball(y)) / ball(s)) ** 2 for x, y, s, n in distinct), ball(0)))
-
-
-def _distinct(columns: Array) -> list[tuple[float, float, float, int]]:
-    """The distinct columns of a table of three rows, each with how often it occurs."""
-    if not columns.size:
-        return []
-    columns = columns[:, np.lexsort(columns)]
-    starts = np.flatnonzero(np.append(True, np.any(columns[:, 1:] != columns[:, :-1], axis=0)))
-    counts = np.diff(starts, append=columns.shape[1])
-    return list(zip(*columns[:, starts].tolist(), counts.tolist(), strict=True))
+        return noise.mu_squared(record, replacement)

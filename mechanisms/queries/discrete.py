@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import secrets
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -350,6 +351,23 @@ class LatticeNoise:
         noisy[:, self.dim] = self._sample(self.count_variance, (trials,), rng)
         noisy += statistic
         return noisy
+
+    def pair(self, here: Array, there: Array) -> DiscreteGaussianPair | None:
+        """The laws of the noise about two statistics; None where nothing moves.
+
+        Raises:
+            InvalidValue: a coordinate moves by no integer, and so off the lattice.
+        """
+        groups: Counter[tuple[Fraction, Fraction]] = Counter()
+        for i, (x, y) in enumerate(zip(here.tolist(), there.tolist(), strict=True)):
+            groups[self.query_variance if i < self.dim else self.count_variance, abs(Fraction(x) - Fraction(y))] += 1
+        moved = {(v, shift): count for (v, shift), count in groups.items() if shift}
+        for _, shift in moved:
+            if shift.denominator != 1:
+                raise InvalidValue("move", float(shift), "a whole number", "keep the statistic on the integers")
+        if not moved:
+            return None
+        return DiscreteGaussianPair(groups=tuple(sorted((v, int(m), count) for (v, m), count in moved.items())))
 
     def covariance(self) -> dict[str, Fraction]:
         """Empty: the variances are values of theta functions, not rational; see the parameters."""

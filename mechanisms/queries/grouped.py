@@ -35,11 +35,16 @@ from dpverdict.mechanisms.core.calibration import family_scales, root
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, adjacency_name, check_adjacency
-from dpverdict.mechanisms.core.noise import GroupedNoise, Noise, SharedNoise, maximise_over_integers
+from dpverdict.mechanisms.core.noise import (
+    GroupedNoise,
+    Noise,
+    SharedNoise,
+    maximise_over_integers,
+)
 from dpverdict.mechanisms.core.parameters import ADJACENCY, GROUPS
 from dpverdict.mechanisms.core.sensitivity import Cube, Maximum, ReplacementCube, unsupported
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.exact import dot_exactly, moments
+from dpverdict.numerics.exact import difference_moments
 
 _LEAST = 2.0**-1074  # the smallest positive float64
 
@@ -315,6 +320,13 @@ class NestedNoise:
         line = Fraction(sum(sums)) ** 2 / (d * self.groups)  # and along the line of all of them
         return (squares - rows) / s + (rows - line) / (d * a) + line / (d * b)
 
+    def mu_squared(self, here: Array, there: Array) -> Real:
+        """v^T S^-1 v for v = here - there, exactly."""
+        rows, others = (side.reshape(self.groups, self.dim) for side in (here, there))
+        pairs = [(row, other) for row, other in zip(rows, others, strict=True) if np.any(row != other)]
+        parts = [difference_moments(row, other) for row, other in pairs]
+        return Real.of(self.form(tuple(s1 for s1, _ in parts), sum((s2 for _, s2 in parts), Fraction(0))))
+
     def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
         """Independent noise on ``trials`` copies of the statistic: shape (size,) -> (trials, size)."""
         inside = rng.standard_normal((trials, self.groups, self.dim))
@@ -383,21 +395,13 @@ class ReplacedRow:
         """The exact squared GDP parameter of replacing ``record`` by ``replacement``."""
         if not isinstance(noise, NestedNoise) or replacement is None:
             raise unsupported(self, noise)
-        pairs = [(row, other) for row, other in zip(record, replacement, strict=True) if np.any(row) or np.any(other)]
-        parts = [_difference_moments(row, other) for row, other in pairs]
-        return Real.of(noise.form(tuple(s1 for s1, _ in parts), sum((s2 for _, s2 in parts), Fraction(0))))
+        return noise.mu_squared(record, replacement)
 
     def _row(self, row: int, stop: int, *, start: int = 0) -> Array:
         """The record with ones at ``start``..``stop`` - 1 of a row and zeros elsewhere."""
         record = np.zeros((self.groups, self.dim))
         record[row, start:stop] = 1.0
         return record
-
-
-def _difference_moments(row: Array, other: Array) -> tuple[Fraction, Fraction]:
-    """The exact sum and sum of squares of ``row - other``."""
-    (s1, s2), (r1, r2) = moments(row), moments(other)
-    return s1 - r1, s2 - 2 * dot_exactly(row, other) + r2
 
 
 def _largest_two_rows(noise: NestedNoise) -> tuple[int, int, Fraction]:

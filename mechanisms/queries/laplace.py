@@ -11,7 +11,6 @@ tests, this is an equality: F(F^-1(1 - alpha) - a - b). (3) Lap(1) moved by s is
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -153,13 +152,7 @@ class RealRecords:
         """The pair of laws when a record is added, removed or replaced; None where nothing moves."""
         if not isinstance(noise, LaplaceNoise) or (replacement is None) is self.replaced:
             raise unsupported(self, noise)
-        other = np.zeros(self.dim) if replacement is None else replacement
-        pairs = Counter(zip(record.tolist(), other.tolist(), strict=True))
-        counts: Counter[Fraction] = Counter()
-        for (x, y), count in pairs.items():
-            counts[abs(Fraction(x) - Fraction(y)) * noise.rate] += count
-        del counts[Fraction(0)]
-        return LaplacePair(groups=tuple(sorted(counts.items()))) if counts else None
+        return noise.pair(record, np.zeros(self.dim) if replacement is None else replacement)
 
 
 def _times_root(factor: Fraction, dim: int) -> Real:

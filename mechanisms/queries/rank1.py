@@ -24,7 +24,7 @@ from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPai
 from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.exact import dot_exactly
+from dpverdict.numerics.exact import difference_moments, dot_exactly
 
 
 @final
@@ -174,6 +174,13 @@ class RandomDirectionNoise:
         """Number of coordinates."""
         return self.dim
 
+    def pair(self, here: Array, there: Array) -> RandomDirectionPair | None:
+        """The laws of the noise about two statistics; None where nothing moves."""
+        _, squared = difference_moments(here, there)
+        if squared == 0:
+            return None
+        return RandomDirectionPair(dim=self.dim, scale=Fraction(self.scale), squared_length=squared)
+
     def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
         """Independent noise on ``trials`` copies of the statistic: shape (dim,) -> (trials, dim)."""
         direction = rng.standard_normal((trials, self.dim))
@@ -214,10 +221,7 @@ class Ball:
         """The pair of laws when ``record`` is added or removed; None for the zero record."""
         if not isinstance(noise, RandomDirectionNoise) or replacement is not None:
             raise unsupported(self, noise)
-        squared = dot_exactly(record, record)
-        if squared == 0:
-            return None
-        return RandomDirectionPair(dim=self.dim, scale=Fraction(noise.scale), squared_length=squared)
+        return noise.pair(record, np.zeros(self.dim))
 
 
 def _float_up(value: Fraction, name: str) -> float:

@@ -42,6 +42,7 @@ from dpverdict.mechanisms.streams.state import (
 )
 from dpverdict.mechanisms.streams.toeplitz import SquareRootToeplitz
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.exact import difference_moments
 
 FactorizationName = Literal["binary", "honaker", "smooth-binary", "sqrt-toeplitz"]
 
@@ -111,6 +112,10 @@ class NormalNoise:
     def variance(self) -> Fraction:
         """scale^2, exactly."""
         return Fraction(self.scale) ** 2
+
+    def mu_squared(self, here: Array, there: Array) -> Real:
+        """|here - there|^2/scale^2, exactly."""
+        return Real.of(difference_moments(here, there)[1] / self.variance)
 
     def sample(self, words: Words, size: int) -> Array:
         """Independent values from 64-bit words, by inversion at 53 bits."""

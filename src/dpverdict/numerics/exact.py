@@ -85,6 +85,12 @@ def moments(numbers: NDArray[np.float64]) -> tuple[Fraction, Fraction]:
     return sum_exactly(flat), dot_exactly(flat, flat)
 
 
+def difference_moments(here: NDArray[np.float64], there: NDArray[np.float64]) -> tuple[Fraction, Fraction]:
+    """The exact sum and sum of squares of ``here - there``, whose float64 difference may be rounded."""
+    (s1, s2), (r1, r2) = moments(here), moments(there)
+    return s1 - r1, s2 - 2 * dot_exactly(here, there) + r2
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Surd:
