@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from dpverdict.audit.exact.comparison import Comparison, comparison_by_concentration, comparison_of
+from dpverdict.audit.exact.declaration import ROUNDING, SEED, declared_here, decoding_keeps_all, sampler_tried, tried
 from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
 from dpverdict.audit.exact.witness import simple_witness, witness_of
-from dpverdict.audit.exact.worst_case import WorstCase, loss_of, worst_case
+from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter, loss_of, worst_case
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
@@ -46,6 +48,65 @@ def _check_types(mechanism: object, claim: object) -> None:
 
 def decide(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -> Verdict:
     """The verdict on a claim, given the mechanism's worst case: the same steps for every noise law.
+
+    What a mechanism that is not of this library declares is tried first, see `dpverdict.audit.exact.declaration`.
+    """
+    verdict = _decided(mechanism, claim, worst)
+    return verdict if declared_here(mechanism) else _held_to_its_code(mechanism, claim, worst, verdict)
+
+
+def _held_to_its_code(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, verdict: Verdict) -> Verdict:
+    """The verdict of what a mechanism declares, as far as what its code was seen to do leaves it standing."""
+    name = type(mechanism).__name__
+    found, sampler = tried(mechanism, worst, SEED), sampler_tried(mechanism, worst)
+
+    def undecided(reason: str) -> Verdict:
+        return Verdict(status=Status.INCONCLUSIVE, mechanism=mechanism.name, claim=claim, reason=reason)
+
+    def trust(status: Status) -> str:
+        parts = [
+            f"that it releases what it declares ({sampler.releases} comparisons on equal random numbers)",
+            sampler.stated,
+        ]
+        if status is Status.CERTIFIED:
+            parts.insert(0, f"that no neighbours move further than it declares (tried on {found.pairs})")
+        if status is Status.CERTIFIED and found.unbounded:
+            parts.append("that records lie in the declared range, since its check accepts numbers of any size")
+        return f"{name} is not, as it stands, of this library: {'; '.join(parts)}"
+
+    if found.undecided is not None or found.declared is None:
+        return undecided(f"what {name} declares cannot be tried: {found.undecided}")
+    if sampler.undecided is not None:
+        return undecided(f"{name} declares one law and samples another: {sampler.undecided}")
+    unattained = verdict.status is Status.REFUTED and _falls_short(found.declared, worst)
+    for pair in (*found.further, *((found.declared,) if unattained else ())):
+        own = _decided(mechanism, claim, pair)
+        if own.status is Status.REFUTED:
+            verdict, unattained = own, False
+            break
+    else:
+        if found.further:
+            return undecided(
+                f"neighbours move further than {name} declares ({found.further[0].description}), and nothing bounds "
+                "the others; the claim survives on those that were tried"
+            )
+    if unattained:
+        return undecided(f"what {name} declares breaks the claim, but no neighbours were found that move so far")
+    if verdict.status is Status.REFUTED and not decoding_keeps_all(mechanism):
+        return undecided(f"the noisy statistic breaks the claim, but the decode of {name} may forget what shows it")
+    return verdict if verdict.status is Status.INCONCLUSIVE else replace(verdict, on_trust=trust(verdict.status))
+
+
+def _falls_short(moved: WorstCase, worst: WorstCase) -> bool:
+    """Whether the statistic moves the declared worst pair less than declared, beyond rounding."""
+    if moved.dominating_pair is not None or worst.dominating_pair is not None:
+        return moved.dominating_pair not in (worst.dominating_pair, worst.attained)
+    declared, own = (gdp_parameter(one.loss) for one in (worst, moved))
+    return declared is not None and own is not None and own.upper < declared.lower * (1 - ROUNDING)
+
+
+def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -> Verdict:
+    """The verdict on a claim, taking what the mechanism declares.
 
     An event that a reader can recompute by hand is tried first; then what the worst pair attains is compared with what
     the claim allows; then, where that is a bound, what follows from its l2 norm, and what is attained for certain.

@@ -75,7 +75,17 @@ class Witness:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The answer of `certify`: exactly one of certificate, witness and reason is present, as the status says."""
+    """The answer of `certify`: exactly one of certificate, witness and reason is present, as the status says.
+
+    Attributes:
+        status: what was shown.
+        mechanism: its name.
+        claim: the guarantee that was decided.
+        certificate: present if CERTIFIED.
+        witness: present if REFUTED.
+        reason: present if INCONCLUSIVE.
+        on_trust: what a mechanism that is not of this library declares of itself, and how it was tried; None for ours.
+    """
 
     status: Status
     mechanism: str
@@ -83,6 +93,7 @@ class Verdict:
     certificate: Certificate | None = None
     witness: Witness | None = None
     reason: str | None = None
+    on_trust: str | None = None
 
     def __post_init__(self) -> None:
         evidence = {
@@ -114,11 +125,20 @@ class Verdict:
             detail = self.certificate.statement
         if self.witness is not None:
             detail = self.witness.statement
-        return f"{self.status.name}: {self.mechanism} claims {self.claim.describe()}: {detail}"
+        trust = "" if self.on_trust is None else f" {self._trust}"
+        return f"{self.status.name}:{trust} {self.mechanism} claims {self.claim.describe()}: {detail}"
+
+    @property
+    def _trust(self) -> str:
+        return "" if self.on_trust is None else f"Taken on trust: {_sentence(self.on_trust)}"
 
     @property
     def answer(self) -> str:
-        """One sentence: why the status is what it is."""
+        """Why the status is what it is, in a sentence; before it, what is taken on trust."""
+        return f"{self._trust} {self._answer}".lstrip()
+
+    @property
+    def _answer(self) -> str:
         if self.certificate is not None:
             return f"Certified by {self.certificate.method}: {_sentence(self.certificate.statement)}"
         if self.witness is not None:
@@ -127,15 +147,16 @@ class Verdict:
 
     def key_facts(self) -> dict[str, str]:
         """What was found, by name: numbers rounded away from the claim's favour, in words; empty if undecided."""
+        trust = {} if self.on_trust is None else {"on trust": self.on_trust}
         if self.certificate is not None:
-            return {
+            return trust | {
                 "attained": shown(self.certificate.value),
                 "allowed": shown(self.certificate.bound),
                 "worst neighbours": self.certificate.worst_case,
                 "assumed": "; ".join(self.certificate.assumptions),
             }
         if self.witness is not None:
-            return {
+            return trust | {
                 "neighbours": self.witness.difference,
                 "event": self.witness.event,
                 "its probability": shown(self.witness.probability),

@@ -106,7 +106,7 @@ def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
     )
     return WorstCase(
         pair=pair,
-        loss=_gaussian(maximum.mu_squared) if maximum.dominating_pair is None else loss_of(maximum.dominating_pair),
+        loss=gaussian_loss(maximum.mu_squared) if maximum.dominating_pair is None else loss_of(maximum.dominating_pair),
         description=maximum.description,
         justification=maximum.justification,
         dominating_pair=maximum.dominating_pair,
@@ -145,12 +145,13 @@ def neighbour_loss(
     if isinstance(space, StepSpace):
         space = space.at(position)
     if not isinstance(space, PairSpace):
-        return _gaussian(space.mu_squared(mechanism.noise, checked, other))
+        return gaussian_loss(space.mu_squared(mechanism.noise, checked, other))
     laws = space.dominating_pair(mechanism.noise, checked, other)
     return GaussianLoss(0) if laws is None else loss_of(laws)
 
 
-def _gaussian(mu_squared: Real | None) -> GaussianLoss | DisjointLoss:
+def gaussian_loss(mu_squared: Real | None) -> GaussianLoss | DisjointLoss:
+    """The loss of a squared GDP parameter; None stands for an infinite one."""
     return DisjointLoss() if mu_squared is None else GaussianLoss.from_squared(mu_squared)
 
 

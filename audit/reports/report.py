@@ -105,6 +105,10 @@ class Report:
                 f"The float64 outputs break {self.claim.describe()} with an error probability of at most "
                 f"{self.leak.error_probability:g}: their low bits tell the data{exact}."
             )
+        if status is Status.CERTIFIED and self._broken:
+            seen = "; ".join(f"that {found.name} fails ({found.seen})" for found in self._broken)
+            certified = f"The exact audit certifies {self.claim.describe()} of what is declared"
+            return f"{certified}, but of the code it was seen {seen}."
         if self.test is None:
             return None
         error = f"with an error probability of at most {self.test.error_probability:g}"
@@ -122,6 +126,11 @@ class Report:
         """Whether the releases are farther apart than the exact analysis allows for any neighbours."""
         mu = None if self.worst is None else gdp_parameter(self.worst.loss)
         return self.test is not None and mu is not None and self.test.mu_lower > mu.upper
+
+    @property
+    def _broken(self) -> tuple[GreyBoxFinding, ...]:
+        """What was seen of the code that breaks every claim."""
+        return tuple(found for found in self.implementation if found.breaks_privacy and found.holds is False)
 
     @property
     def agreement(self) -> str | None:
@@ -142,12 +151,12 @@ class Report:
 
     @property
     def status(self) -> Status:
-        """The exact verdict, unless the releases contradict it; a test alone can refute, never certify."""
+        """The exact verdict, unless the releases or the code contradict it; a test alone can refute, never certify."""
         found = Status.INCONCLUSIVE if self.verdict is None else self.verdict.status
         if any(one is not None and one.refuted for one in (self.test, self.sequential, self.leak)):
             return Status.REFUTED
         another_law = self._exceeds_exact_mu or (self.embedding is not None and not self.embedding.holds)
-        if found is Status.CERTIFIED and another_law:
+        if found is Status.CERTIFIED and (another_law or self._broken):
             return Status.INCONCLUSIVE  # the certificate may speak of another law than that of the releases
         return found
 

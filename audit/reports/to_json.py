@@ -127,6 +127,7 @@ def _verdict(verdict: Verdict) -> dict[str, object]:
         "certificate": None if verdict.certificate is None else _certificate(verdict.certificate),
         "witness": None if verdict.witness is None else _witness(verdict.witness),
         "reason": verdict.reason,
+        "on_trust": verdict.on_trust,
     }
 
 

@@ -241,7 +241,7 @@ def test_enclosures_of_a_certificate_are_intervals() -> None:
 
 
 def test_a_mechanism_of_a_notebook_has_a_certificate_too() -> None:
-    """Its module has no source to hash; another body has another hash."""
+    """Its module has no source to hash; another body has another hash, and twice the statistic breaks the claim."""
     code = """
 from dpverdict.mechanisms import StandardGaussian
 
@@ -250,7 +250,7 @@ class HandMade(StandardGaussian):
         return {factor} * records.sum(axis=0)
 """
     found = []
-    for factor in ("1.0", "1.0", "2.0"):
+    for factor in ("1.0", "1.0", "-1.0", "2.0"):
         notebook = types.ModuleType("a_notebook")
         exec(code.format(factor=factor), vars(notebook))
         sys.modules["a_notebook"] = notebook
@@ -258,6 +258,9 @@ class HandMade(StandardGaussian):
             verdict = certify(notebook.HandMade(dim=2, mu=1, adjacency=REPLACE_ONE))
         finally:
             del sys.modules["a_notebook"]
+        if factor == "2.0":
+            assert verdict.status is Status.REFUTED
+            continue
         assert verdict.certificate is not None
         found.append(verdict.certificate.source_sha256)
     assert found[0] == found[1] != found[2]
