@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Collection, Iterator
 from typing import Final
 
@@ -97,6 +98,11 @@ def _table(table: Table, encoding: str) -> RichTable:
     for row in table.rows:
         drawn.add_row(*(Text(printable(cell, encoding)) for cell in row))
     return drawn
+
+
+def plain(text: str, style: str = "") -> Text:
+    """A text of others for standard output: no markup is read in it, and what is not printable is an escape."""
+    return Text(printable(text, sys.stdout.encoding), style=style)
 
 
 def plain_table(title: str, *columns: str) -> RichTable:

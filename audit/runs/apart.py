@@ -64,7 +64,7 @@ def audit_apart(
     sent = {
         "scores": isinstance(request, ScoresRequest),
         "audit": dataclasses.asdict(request),
-        "engine": _engine(),
+        "engine": engine_fields(),
         "seconds": limits.seconds,
         "memory": limits.memory,
         "created": None if wanted.created is None else wanted.created.isoformat(),
@@ -86,7 +86,8 @@ def _name(request: Request | ScoresRequest) -> str:
     return "of the recorded scores" if isinstance(request, ScoresRequest) else request.mechanism
 
 
-def _engine() -> dict[str, object]:
+def engine_fields() -> dict[str, object]:
+    """The engine that is current here, as the options that choose it."""
     match current_engine():
         case Processes(workers=workers):
             return {"jobs": workers}

@@ -63,7 +63,7 @@ from dpverdict.audit.runs.scores import ScoresRequest
 from dpverdict.audit.trials.catalogue import option
 from dpverdict.audit.trials.data_files import read_limited
 from dpverdict.audit.trials.journal import Journal
-from dpverdict.audit.trials.whole_files import hold
+from dpverdict.audit.trials.whole_files import hold, remove_left_over
 from dpverdict.audit.trials.words import names_a_callable, probability
 from dpverdict.balls import exactly
 from dpverdict.checks import check_seed
@@ -400,6 +400,8 @@ def open_journal(plan: Path, folder: Path | None, *, fresh: bool = False) -> Gen
         except OSError:
             remedy = "wait for it, or give this run a --journal of its own"
             raise InvalidValue("journal", str(where), "used by one run at a time", remedy) from None
+        for entry in {path.name[1:].partition(".entry.")[0] for path in where.glob(".*.entry.*.tmp")}:
+            remove_left_over(where / f"{entry}.entry")
         if fresh:
             journal.clear_all()
         yield journal

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.html import render, style_sheet
+from dpverdict.audit.reports.terminal import plain
 from dpverdict.audit.runs.plan import AuditResult, PlanResult
 
 SCHEMA_VERSION: Final = 1
@@ -111,24 +112,26 @@ def print_plan(result: PlanResult) -> None:
     """The table of the audits, and a summary line."""
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     console = Console(highlight=False)
-    table = Table(title=Text(result.plan.title), box=None, header_style="bold", title_justify="left")
+    table = Table(title=plain(result.plan.title), box=None, header_style="bold", title_justify="left")
     for name in ("audit", "status", "expected", ""):
         table.add_column(name, no_wrap=name == "status")
     for one in result.results:
-        mark = Text("as expected", style="green") if one.met else Text("NOT as expected", style="bold red")
+        mark = plain("as expected", style="green") if one.met else plain("NOT as expected", style="bold red")
         table.add_row(
-            Text(one.audit.name), Text(status_of(one), style=_STYLES[one.status]), one.audit.expect.value, mark
+            plain(one.audit.name),
+            plain(status_of(one), style=_STYLES[one.status]),
+            one.audit.expect.value,
+            mark,
         )
     console.print(table)
     for one in result.results:
         if not one.met:
-            console.print(Text(f"\n{one.audit.name}: {one.answer}"))
+            console.print(plain(f"\n{one.audit.name}: {one.answer}"))
     good = sum(one.met for one in result.results)
     tests = f"error probability {result.plan.error_probability} for all tests together, seed {result.seed}"
-    console.print(Text(f"\n{good} of {len(result.results)} audits as expected ({tests})"))
+    console.print(plain(f"\n{good} of {len(result.results)} audits as expected ({tests})"))
 
 
 def counts(result: PlanResult) -> Mapping[str, int]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from dpverdict.audit.reports.terminal import plain
 from dpverdict.proofs.checks.outcome import Finding, Standing
 from dpverdict.proofs.checks.registry import title
 from dpverdict.proofs.ledger.ledger import Entry, Ledger
@@ -26,7 +26,7 @@ def print_ledger(ledger: Ledger) -> None:
     """One table per paper, the outcomes that changed, and the summary line."""
     console = _console()
     for paper in ledger.papers:
-        table = Table(title=Text(title(paper)), title_justify="left", header_style="bold", expand=False)
+        table = Table(title=plain(title(paper)), title_justify="left", header_style="bold", expand=False)
         for name, least in (
             ("statement", 14),
             ("outcome", 10),
@@ -37,18 +37,19 @@ def print_ledger(ledger: Ledger) -> None:
             table.add_column(name, min_width=least, overflow="fold")
         for entry in ledger.of(paper):
             outcome = entry.outcome
-            standing = Text(outcome.standing.value + (" (new)" if outcome.new else ""), style=STYLES[outcome.standing])
+            standing = plain(outcome.standing.value + (" (new)" if outcome.new else ""), style=STYLES[outcome.standing])
             remark = outcome.witness or outcome.note if outcome.standing is not Standing.HOLDS else outcome.margin
-            table.add_row(outcome.label, standing, outcome.method, _short(outcome.scope, 90), _short(remark, 110))
+            cells = (outcome.method, _short(outcome.scope, 90), _short(remark, 110))
+            table.add_row(plain(outcome.label), standing, *map(plain, cells))
         console.print(table)
     for entry in ledger.changed:
         outcome = entry.outcome
         words = (
             f"CHANGED: {outcome.paper} {outcome.number} {outcome.standing.value}, recorded: {outcome.expected.value}"
         )
-        console.print(Text(words + (f" ({outcome.note})" if outcome.note else ""), style="bold red"))
+        console.print(plain(words + (f" ({outcome.note})" if outcome.note else ""), style="bold red"))
     seconds = sum(entry.seconds for entry in ledger.entries)
-    console.print(Text(f"{ledger.summary()} ({seconds:.0f} s)", style="bold red" if ledger.changed else "bold"))
+    console.print(plain(f"{ledger.summary()} ({seconds:.0f} s)", style="bold red" if ledger.changed else "bold"))
 
 
 def print_explanations(ledger: Ledger) -> None:
@@ -61,9 +62,9 @@ def print_explanations(ledger: Ledger) -> None:
 def _print_explanation(entry: Entry) -> None:
     """A statement, how it is read, every condition, what is assumed, the planted faults, and where the code is."""
     console, outcome, statement = _console(), entry.outcome, entry.statement
-    console.print(Text(f"{outcome.label} ({title(outcome.paper)})", style="bold"))
-    console.print(Text(f"  {outcome.text}"))
-    console.print(Text(f"outcome      {outcome.standing.value}", style=STYLES[outcome.standing]))
+    console.print(plain(f"{outcome.label} ({title(outcome.paper)})", style="bold"))
+    console.print(plain(f"  {outcome.text}"))
+    console.print(plain(f"outcome      {outcome.standing.value}", style=STYLES[outcome.standing]))
     facts = {
         "recorded": "" if outcome.as_expected else outcome.expected.value,
         "reading": " ".join(statement.reading.split()),
@@ -78,33 +79,33 @@ def _print_explanation(entry: Entry) -> None:
     }
     for name, value in facts.items():
         if value:
-            console.print(Text(f"{name:<12} {value}"))
+            console.print(plain(f"{name:<12} {value}"))
     for words, findings in (
         ("as printed", outcome.findings),
         ("the caveat", outcome.caveat_findings),
         ("corrected", outcome.corrected_findings),
     ):
         _print_findings(console, words, findings)
-    console.print(Text("planted      (faults that the same check must find)"))
+    console.print(plain("planted      (faults that the same check must find)"))
     for fault in outcome.faults:
         mark = f"MISSED ({fault.missed})" if fault.missed else "refuted"
-        console.print(Text(f"  {mark}: {fault.text} [{fault.condition}]", style="bold red" if fault.missed else ""))
+        console.print(plain(f"  {mark}: {fault.text} [{fault.condition}]", style="bold red" if fault.missed else ""))
     for name in outcome.unguarded:
-        console.print(Text(f"  NONE PLANTED [{name}]", style="bold red"))
+        console.print(plain(f"  NONE PLANTED [{name}]", style="bold red"))
     for assumption in outcome.assumptions or ("nothing beyond the definitions",):
-        console.print(Text(f"assumed      {assumption}"))
-    console.print(Text(f"code         {outcome.location}, sha256 {outcome.source_sha256[:16]}, {entry.seconds:.2f} s"))
+        console.print(plain(f"assumed      {assumption}"))
+    console.print(plain(f"code         {outcome.location}, sha256 {outcome.source_sha256[:16]}, {entry.seconds:.2f} s"))
     console.print()
 
 
 def _print_findings(console: Console, words: str, findings: Iterable[Finding]) -> None:
     listed = list(findings)
     if listed:
-        console.print(Text(f"{words:<12}"))
+        console.print(plain(f"{words:<12}"))
     for finding in listed:
         more = finding.witness if finding.holds is not True else finding.margin
         where = f"{finding.method.value}; {finding.scope}"
-        console.print(Text(f"  {_MARKS[finding.holds]}: {finding.name} ({where})" + (f": {more}" if more else "")))
+        console.print(plain(f"  {_MARKS[finding.holds]}: {finding.name} ({where})" + (f": {more}" if more else "")))
 
 
 def _console() -> Console:

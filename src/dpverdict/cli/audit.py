@@ -166,6 +166,8 @@ def replay(
     ] = False,
     jobs: Jobs = None,
     dask: Dask = None,
+    timeout: Timeout = None,
+    memory: Memory = None,
     quiet: Quiet = False,
 ) -> Ended:
     """Check a witness again on fresh random numbers: its score and its event are fixed, nothing is explored.
@@ -175,13 +177,15 @@ def replay(
     Exit codes: 1 refuted again, 3 not refuted this time, 2 usage error, also a damaged or foreign file.
     """
     from dpverdict.audit.distinguishing.witness_document import read_witness
-    from dpverdict.audit.runs.replay import replay_as_asked
+    from dpverdict.audit.isolation.process import parse_limits
+    from dpverdict.audit.runs.replay_apart import replay_apart
     from dpverdict.errors import printable
 
     document = read_witness(witness)
     with engine_of_options(jobs, dask):
-        found = replay_as_asked(
+        found = replay_apart(
             document,
+            parse_limits(timeout, memory),
             neighbours=neighbours,
             samples=samples,
             error_probability=error_probability,

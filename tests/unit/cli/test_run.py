@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpverdict.cli.application import app
+from dpverdict.cli.application import app, main
 
 MECHANISMS = """
 import numpy as np
@@ -63,3 +63,30 @@ def test_the_command_writes_every_face(folder: Path) -> None:
     assert all((folder / f"out.{name}").stat().st_size > 100 for name in names)
     again = CliRunner().invoke(app, ["run", str(folder / "plan.toml"), "--fresh", "--quiet"])
     assert (again.exit_code, again.output) == (0, "")
+
+
+def test_no_text_of_a_plan_or_of_a_statement_moves_the_cursor(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "\x1b[2J\x07\u202e[/bold][red]"
+    monkeypatch.chdir(folder)
+    text = PLAN.replace("<b>Spring</b>", "\\u001b[2J\\u0007\\u202e[/bold][red]").replace("counts", "c\\u001b[2J[/x]")
+    (folder / "plan.toml").write_text(text)
+    (folder / "release.py").write_text(
+        MECHANISMS.replace(
+            "def noisy(dataset, rng, trials):",
+            "def noisy(dataset, rng):\n    raise ValueError('\\x1b[2J')\ndef other():",
+        )
+    )
+    assert main(["run", "plan.toml"]) == 2
+    (folder / "proofs.py").write_text(
+        "from dpverdict.proofs import statement\n"
+        f"@statement(paper='own', number='1', text={evil!r})\n"
+        f"def check():\n    raise ValueError({evil!r})\n    yield\n"
+    )
+    main(["prove", "proofs.py"])
+    main(["prove", "proofs.py", "--explain"])
+    told = capsys.readouterr()
+    for stream in (told.out, told.err):
+        assert not {"\x1b", "\x07", "\u202e"} & set(stream)
+    assert r"\x1b[2J" in told.out
