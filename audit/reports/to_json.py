@@ -24,7 +24,7 @@ from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
-from dpverdict.numerics.text import decimal
+from dpverdict.numerics.text import decimal, plain_text
 
 SCHEMA_VERSION: Final = 1
 """Raised when a field changes its meaning or goes away; a new field does not raise it."""
@@ -216,4 +216,4 @@ def _enclosure(enclosure: Enclosure) -> dict[str, object]:
 
 
 def _rational(value: Fraction) -> dict[str, object]:
-    return {"exact": str(value), "decimal": decimal(value, 17)}
+    return {"exact": plain_text(value), "decimal": decimal(value, 17)}

@@ -310,7 +310,7 @@ def replay_as_asked(
         mechanism=None if mechanism is None else load_callable(mechanism, name="mechanism"),
         score=None if score is None else load_callable(score, name="score"),
         neighbours=neighbours,
-        samples=None if samples is None else whole_number(samples, "samples", at_least=2),
+        samples=None if samples is None else whole_number(samples, "samples", at_least=2, at_most=MOST_SAMPLES),
         error_probability=None if error_probability is None else probability(error_probability, "error_probability"),
         seed=None if seed is None else whole_number(seed, "seed", at_least=0),
         records_per_user=whole_number(records_per_user or "1", "records_per_user", at_least=1),

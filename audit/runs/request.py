@@ -5,6 +5,7 @@ A search for neighbours is asked for by the domain of the records, and pays for 
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -87,6 +88,12 @@ def search_as_asked(
 
 DEFAULT_ERROR_PROBABILITY: Final = "1e-6"
 
+MOST_SAMPLES: Final = 10**10
+"""Releases of each dataset that a test may ask for: hours of work."""
+
+MOST_NUMBERS: Final = 1 << 24
+"""Of a record, or items of a stream, in an audit: it makes both datasets, and needs up to 2 GB for as many."""
+
 Bar = Callable[[str, int, int], None]
 """A progress bar: told what is being done, how much of it is done, and how much there is to do."""
 
@@ -149,7 +156,9 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     _check_combination(request)
     seed = secrets.randbits(63) if request.seed is None else whole_number(request.seed, "seed", at_least=0)
     error = probability(request.error_probability or DEFAULT_ERROR_PROBABILITY, "error_probability")
-    samples = None if request.samples is None else whole_number(request.samples, "samples", at_least=1)
+    samples = (
+        None if request.samples is None else whole_number(request.samples, "samples", at_least=1, at_most=MOST_SAMPLES)
+    )
     record = None if request.record is None else whole_number(request.record, "record", at_least=0)
     if request.test_delta is not None:
         probability(request.test_delta, "test_delta")
@@ -166,6 +175,9 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     parameters = {}
     if not isinstance(named.mechanism, AdditiveMechanism):
         _check_black_box(request)
+    elif (size := max(named.mechanism.dim, math.prod(named.mechanism.record_shape))) > MOST_NUMBERS:
+        remedy = "choose a smaller dimension or horizon: an audit makes both datasets"
+        raise InvalidValue("numbers of a record", size, f"at most {MOST_NUMBERS} in an audit", remedy)
     elif request.search is not None:
         requirement = f"left out for {request.mechanism}, whose worst neighbours are known exactly"
         raise InvalidValue("search", request.search, requirement, "drop --search")

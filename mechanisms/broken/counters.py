@@ -36,6 +36,10 @@ from dpverdict.mechanisms.streams.sensitivity import LaplaceStep, vertex_score
 from dpverdict.mechanisms.streams.state import check_bits, check_stream
 from dpverdict.mechanisms.streams.tree import TreeDigits, TreeNodes
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.text import plain_text
+
+LONGEST = 1 << 24
+"""The longest stream of a known-wrong counter, which keeps a table of its vertices."""
 
 LONGEST_REUSE = 512
 """The longest stream for which a combination of counts without noise is looked for."""
@@ -164,7 +168,11 @@ class BrokenCounter(AdditiveMechanism):
 
     def describe(self) -> dict[str, str]:
         """Name and parameters, for a report."""
-        tree = {"horizon": str(self.horizon), "arity": str(self.nodes.digits.arity), "rate": str(self.noise.rate)}
+        tree = {
+            "horizon": str(self.horizon),
+            "arity": str(self.nodes.digits.arity),
+            "rate": plain_text(self.noise.rate),
+        }
         return AdditiveMechanism.describe(self) | tree
 
 
@@ -294,6 +302,8 @@ class CountingMutant:
         return "T = " + ", ".join(f"{run[0]}..{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
     def _nodes(self, horizon: int, arity: int) -> TreeNodes:
+        if check_dim(horizon, "horizon") > LONGEST:
+            raise InvalidValue("horizon", horizon, f"at most {LONGEST} for a known-wrong counter", "take a shorter one")
         return TreeNodes(self.digits(arity), check_dim(horizon, "horizon"))
 
 

@@ -38,6 +38,7 @@ from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.parameters import Parameter
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.text import plain_text
 
 UniformBelow: TypeAlias = Callable[[int], int]
 """``below(n)`` is uniform on 0..n-1, exactly and independently of the past: for example `secrets.randbelow`."""
@@ -129,7 +130,7 @@ class DiscreteGaussianTable:
         self.variance = _checked(variance)
         if self.variance > LARGEST_TABLE**2:
             remedy = "sample with discrete_gaussian, which takes no memory"
-            raise InvalidValue("variance", str(self.variance), f"at most {LARGEST_TABLE}^2", remedy)
+            raise InvalidValue("variance", self.variance, f"at most {LARGEST_TABLE}^2", remedy)
         self.word_bits = word_bits
         lowest, cuts = _cuts(self.variance, word_bits)
         self._lowest, self._cuts = lowest, np.array(cuts, dtype=np.uint64)
@@ -313,8 +314,8 @@ class DiscreteCorrelatedGaussian(AdditiveMechanism):
 
     def describe(self) -> dict[str, str]:
         """Name, parameters, s and the parameters of the two discrete Gaussians."""
-        own = {"s": str(self.s), "query variance": str(self.query_variance)}
-        return AdditiveMechanism.describe(self) | own | {"count variance": str(self.count_variance)}
+        own = {"s": plain_text(self.s), "query variance": plain_text(self.query_variance)}
+        return AdditiveMechanism.describe(self) | own | {"count variance": plain_text(self.count_variance)}
 
 
 def near_root(dim: int) -> Fraction:

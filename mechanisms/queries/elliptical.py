@@ -164,6 +164,6 @@ def _up(value: Fraction) -> float:
         InvalidValue: the value is negative, or beyond the range of float64.
     """
     if value < 0 or value > sys.float_info.max:
-        raise InvalidValue("bounds", str(value), "finite numbers >= 0", "give each coordinate's sensitivity")
+        raise InvalidValue("bounds", value, "finite numbers >= 0", "give each coordinate's sensitivity")
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else float(np.nextafter(nearest, np.inf))

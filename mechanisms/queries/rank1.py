@@ -231,5 +231,5 @@ def _float_up(value: Fraction, name: str) -> float:
     except OverflowError:
         nearest = np.inf
     if not 2.0**-400 <= nearest <= 2.0**400:
-        raise InvalidValue(name, str(value), "between 2^-400 and 2^400", "choose units of moderate size")
+        raise InvalidValue(name, value, "between 2^-400 and 2^400", "choose units of moderate size")
     return nearest if Fraction(nearest) >= value else float(np.nextafter(nearest, np.inf))

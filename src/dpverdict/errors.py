@@ -6,6 +6,8 @@ attributes, so that a program can read them. An error raised in a worker process
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import final
 
 
@@ -116,7 +118,13 @@ def _sendable(value: object) -> object:
     return value if value is None or isinstance(value, bool | int | float | str) else _Shown(_represented(value))
 
 
+_MOST_BITS = 8192
+"""Of a number that is shown in full; a message shows 80 digits in any case."""
+
+
 def _represented(value: object) -> str:
+    if isinstance(value, int | Fraction) and max(abs(value.numerator), value.denominator).bit_length() > _MOST_BITS:
+        return f"{Decimal(value.numerator) / value.denominator:.6e}"  # Python refuses to write all its digits
     try:
         return repr(value)
     except BaseException:  # an object of the user's

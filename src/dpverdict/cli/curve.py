@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -13,6 +13,9 @@ from dpverdict.cli.options import (
     parameters,
 )
 from dpverdict.cli.session import Ended, Outputs, ends, printing
+
+MOST_POINTS: Final = 10_000
+"""Of a curve: each is certified, and written in a table."""
 
 
 @ends
@@ -35,7 +38,8 @@ def curve(
     from dpverdict.numerics.text import whole_number
 
     with Outputs(csv=csv, json=json, png=png, svg=svg) as outputs:
-        faces = curve_faces(mechanism, parameters(context), points=whole_number(points, "points", at_least=2))
+        count = whole_number(points, "points", at_least=2, at_most=MOST_POINTS)
+        faces = curve_faces(mechanism, parameters(context), points=count)
         outputs.write(**faces.written)
     with printing():
         faces.show()

@@ -15,11 +15,11 @@ _DIGITS = 1100  # every float64 has at most this many decimal digits
 _SHORT = 24
 
 
-def whole_number(text: str, name: str, *, at_least: int) -> int:
+def whole_number(text: str, name: str, *, at_least: int, at_most: int | None = None) -> int:
     """A whole number, also in the form ``1e6``.
 
     Raises:
-        InvalidValue: not a number, not whole, or too small.
+        InvalidValue: not a number, not whole, too small or too large.
 
     >>> whole_number("1e6", "samples", at_least=1)
     1000000
@@ -27,7 +27,21 @@ def whole_number(text: str, name: str, *, at_least: int) -> int:
     number = exactly(text, name=name)
     if number.denominator != 1 or number < at_least:
         raise InvalidValue(name, text, f"a whole number >= {at_least}", f"give for example {max(at_least, 100)}")
+    if at_most is not None and number > at_most:
+        raise InvalidValue(name, text, f"a whole number <= {at_most}", "this is more than can be done or shown")
     return int(number)
+
+
+def plain_text(value: Fraction) -> str:
+    """A rational number as ``str`` writes it, of any number of digits: ``3`` or ``-1/3``.
+
+    ``str`` itself refuses whole numbers of more than 4300 digits, as 1e5000 is.
+
+    >>> plain_text(Fraction(-1, 3)), plain_text(Fraction(3)), len(plain_text(Fraction(10) ** 5000))
+    ('-1/3', '3', 5001)
+    """
+    above, below = (f"{Decimal(part):f}" for part in (value.numerator, value.denominator))
+    return above if value.denominator == 1 else f"{above}/{below}"
 
 
 def exact_text(value: Fraction) -> str:
@@ -44,7 +58,7 @@ def exact_text(value: Fraction) -> str:
     if not context.flags[decimals.Inexact]:
         ways.append(str(quotient.normalize(context)).lower())
     exact = sorted((way for way in ways if Fraction(way) == value), key=len)
-    return exact[0] if exact and len(exact[0]) <= _SHORT else min([*exact, str(value)], key=len)
+    return exact[0] if exact and len(exact[0]) <= _SHORT else min([*exact, plain_text(value)], key=len)
 
 
 def short_text(value: Fraction) -> str:
