@@ -5,7 +5,6 @@ A search for neighbours is asked for by the domain of the records, and pays for 
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -91,9 +90,6 @@ DEFAULT_ERROR_PROBABILITY: Final = "1e-6"
 MOST_SAMPLES: Final = 10**10
 """Releases of each dataset that a test may ask for: hours of work."""
 
-MOST_NUMBERS: Final = 1 << 24
-"""Of a record, or items of a stream, in an audit: it makes both datasets, and needs up to 2 GB for as many."""
-
 Bar = Callable[[str, int, int], None]
 """A progress bar: told what is being done, how much of it is done, and how much there is to do."""
 
@@ -175,9 +171,6 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     parameters = {}
     if not isinstance(named.mechanism, AdditiveMechanism):
         _check_black_box(request)
-    elif (size := max(named.mechanism.dim, math.prod(named.mechanism.record_shape))) > MOST_NUMBERS:
-        remedy = "choose a smaller dimension or horizon: an audit makes both datasets"
-        raise InvalidValue("numbers of a record", size, f"at most {MOST_NUMBERS} in an audit", remedy)
     elif request.search is not None:
         requirement = f"left out for {request.mechanism}, whose worst neighbours are known exactly"
         raise InvalidValue("search", request.search, requirement, "drop --search")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import itertools
+import math
 import pkgutil
 import shlex
 import warnings
@@ -41,6 +42,9 @@ RESERVED: Final = frozenset(
     )
 )
 """Names that audits, curves and plans take themselves: no parameter of a mechanism can have them."""
+
+MOST_NUMBERS: Final = 1 << 24
+"""Of a record, or items of a stream: audits and curves make both datasets, and need up to 2 GB for as many."""
 
 _BUDGETS: Final = ("mu", "epsilon", "delta", "rho")
 """Of a mechanism that takes a whole claim: the options that are its parts."""
@@ -320,7 +324,13 @@ def find(
     if "adjacency" not in words and pair is not None and takes(name, "adjacency"):
         words["adjacency"] = adjacency_name(pair.adjacency)
     data = pair.dataset if pair is not None else table
-    return find_mechanism(name, words, None if data is None else data.shape)
+    named = find_mechanism(name, words, None if data is None else data.shape)
+    if isinstance(named.mechanism, AdditiveMechanism):
+        size = max(named.mechanism.dim, math.prod(named.mechanism.record_shape))
+        if size > MOST_NUMBERS:
+            remedy = "choose a smaller dimension or horizon: both datasets are made"
+            raise InvalidValue("numbers of a dataset", size, f"at most {MOST_NUMBERS}", remedy)
+    return named
 
 
 def find_white_box(name: str, options: Mapping[str, str | None]) -> tuple[AdditiveMechanism, tuple[str, ...]]:

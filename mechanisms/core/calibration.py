@@ -99,6 +99,8 @@ def analytic_scale(epsilon: Exact, delta: Exact, sensitivity: Exact | Real) -> f
     size = _positive_real(sensitivity)
     if exact_epsilon < 0:
         raise InvalidValue("epsilon", epsilon, ">= 0", "give epsilon as a number that is not negative")
+    if exact_epsilon > 1 << 1000:
+        raise InvalidValue("epsilon", exact_epsilon, "at most 2^1000", "choose an epsilon of moderate size")
     mu = _largest_mu(exact_epsilon, exact_delta)
     if not 1e-285 < mu < 1e14:
         raise InvalidValue("mu", mu, "within [1e-285, 1e14]", "choose epsilon and delta of moderate size")

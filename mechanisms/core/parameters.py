@@ -31,12 +31,12 @@ def as_written(name: str, words: Words) -> str:
 
 
 def whole(name: str, words: Words) -> int:
-    """A whole number of at least 1, also as in 1e6."""
-    return whole_number(words[name], name, at_least=1)
+    """A whole number from 1 to 2^62, also as in 1e6."""
+    return whole_number(words[name], name, at_least=1, at_most=1 << 62)
 
 
 def whole_or_best(name: str, words: Words) -> int | str:
-    """A whole number of at least 1, or the word best."""
+    """A whole number from 1 to 2^62, or the word best."""
     return "best" if words[name] == "best" else whole(name, words)
 
 

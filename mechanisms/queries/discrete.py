@@ -251,6 +251,10 @@ class DiscreteCorrelatedGaussian(AdditiveMechanism):
         self.s = near_root(self.dim) if s is None else check_positive(s, "s")
         together = (self.dim + self.s) / (2 * self.claim.rho)
         self.query_variance, self.count_variance = together, together / self.s
+        for variance in (self.query_variance, self.count_variance):
+            if not Fraction(1, 1 << 1000) <= variance <= 1 << 1000:
+                remedy = "choose rho and s of moderate size"
+                raise InvalidValue("variance of the noise", variance, "between 2^-1000 and 2^1000", remedy)
         self.noise = LatticeNoise(dim=self.dim, query_variance=self.query_variance, count_variance=self.count_variance)
         self.sensitivity = SignedUnits(dim=self.dim)
         self.assumptions = ("every record lies in {0, 1}^d",)

@@ -78,6 +78,8 @@ class Rank1Gaussian(AdditiveMechanism):
         if self.dim < 3:
             raise InvalidValue("dim", dim, ">= 3", "the mechanism is not defined in one or two dimensions")
         self.claim = ApproximateDP(check_positive(epsilon, "epsilon"), check_positive(delta, "delta"))
+        if self.claim.epsilon > 1 << 1000:
+            raise InvalidValue("epsilon", self.claim.epsilon, "at most 2^1000", "choose an epsilon of moderate size")
         self.radius = _float_up(check_positive(radius, "radius"), "radius")
         if scale is None:
             squared, psi = Fraction(self.radius) ** 2, published_psi(self.dim, self.claim.delta)

@@ -133,13 +133,19 @@ def say(message: str) -> None:
     print(printable(" ".join(message.split()), sys.stderr.encoding), file=sys.stderr)
 
 
+MOST_JOBS: Final = 4096
+"""Worker processes that can be asked for."""
+
+
 @contextmanager
 def engine_of_options(jobs: str | None, dask: str | None) -> Generator[None]:
     """Run the trials where the options say."""
     from dpverdict.audit.trials.engines import chosen_engine
     from dpverdict.numerics.text import whole_number
 
-    with chosen_engine(jobs=None if jobs is None else whole_number(jobs, "jobs", at_least=1), dask=dask):
+    with chosen_engine(
+        jobs=None if jobs is None else whole_number(jobs, "jobs", at_least=1, at_most=MOST_JOBS), dask=dask
+    ):
         yield
 
 
