@@ -32,6 +32,7 @@ from dpverdict.audit.exact.decide import decide
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.runs.audits import check_pair
+from dpverdict.audit.runs.request import MOST_SAMPLES
 from dpverdict.audit.scores.learned import ChainedScore, SplineScore
 from dpverdict.audit.scores.score import CallableScore, LinearScore, Score
 from dpverdict.audit.scores.trees import TreeScore
