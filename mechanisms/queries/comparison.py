@@ -59,7 +59,7 @@ def compare_ellipses(dim: int, k: int | Iterable[int] | None = None) -> DensityC
     Raises:
         InvalidValue: dim or a k out of range.
 
-    >>> figure = compare(1000, [500, 1000])
+    >>> figure = compare_ellipses(1000, [500, 1000])
     >>> figure.count_ellipse.round(5).tolist(), figure.optimum.round(5).tolist(), figure.correlated.round(5).tolist()
     ([265.80348, nan], [265.80348, 266.06135], [266.06139, 266.06139])
     """

@@ -233,8 +233,10 @@ def least_ellipse_variance(dim: int, k: int) -> Real:
     Raises:
         InvalidValue: dim or k out of range.
 
-    >>> optimum(2, 2), optimum(100, 100), round(optimum(1000, 500).nearest(), 5)
-    (Real(4/3), Real(121/4), 265.80348)
+    >>> least_ellipse_variance(2, 2), least_ellipse_variance(100, 100)
+    (Real(4/3), Real(121/4))
+    >>> round(least_ellipse_variance(1000, 500).nearest(), 5)
+    265.80348
     """
     return ellipse_optimum(dim, k).per_query_variance.real()
 

@@ -208,7 +208,7 @@ def largest_size(digits: TreeDigits, horizon: int, weight: Callable[[int], Fract
     The times up to T are T itself and those that first fall below T's digits at some level, where the digits below are
     free; each of these sets has its largest value at once. O(log T) operations.
 
-    >>> largest_size(Digits.ordinary(2), 1000), largest_size(Digits.offset(19), 65160)
+    >>> largest_size(TreeDigits.ordinary(2), 1000), largest_size(TreeDigits.offset(19), 65160)
     (Fraction(9, 1), Fraction(36, 1))
     """
     weigh = (lambda level: Fraction(1)) if weight is None else weight
@@ -305,7 +305,7 @@ def laplace_constant(digits: TreeDigits) -> Real:
     It is (k - 1)/log2(k)^3 for ordinary digits, k (1 - k^-2)/(2 log2(k)^3) for symmetric ones and k/(2 log2(k)^3) for
     offset digits of even k.
 
-    >>> [round(laplace_constant(Digits.offset(k)).nearest(), 9) for k in (17, 19, 20)]
+    >>> [round(laplace_constant(TreeDigits.offset(k)).nearest(), 9) for k in (17, 19, 20)]
     [0.124037247, 0.123591218, 0.123870357]
     """
     return Real(lambda: 2 * ball(mean_digit(digits)) / _log2(digits.arity) ** 3)

@@ -58,7 +58,7 @@ class TreeDigits:
 
     Reference: Andersson, Pagh and Torkamani 2024, Definitions 3.2, 3.8 and C.1 (arXiv:2408.07021v2).
 
-    >>> Digits.offset(3).encode(5, 3), Digits.ordinary(3).encode(5, 3)
+    >>> TreeDigits.offset(3).encode(5, 3), TreeDigits.ordinary(3).encode(5, 3)
     ([-1, -1, 1], [2, 1, 0])
     """
 
@@ -190,7 +190,7 @@ def check_arity(arity: object) -> int:
 class TreeNodes:
     """The used vertices of a tree up to a horizon.
 
-    >>> nodes = TreeNodes(Digits.offset(3), 4)
+    >>> nodes = TreeNodes(TreeDigits.offset(3), 4)
     >>> nodes.size, nodes.decode(nodes.embed(np.array([[1.0, 0.0, 1.0, 1.0]]))).tolist()
     (4, [[1.0, 1.0, 2.0, 3.0]])
     """
@@ -406,7 +406,7 @@ def unit_mean_squared_error(digits: TreeDigits, horizon: int) -> Fraction:
 
     Reference: Andersson, Pagh and Torkamani 2024 (arXiv:2408.07021v2).
 
-    >>> unit_mean_squared_error(Digits.offset(19), 3429)
+    >>> unit_mean_squared_error(TreeDigits.offset(19), 3429)
     Fraction(32490, 127)
     """
     return Fraction(2 * digits.height(horizon) ** 2 * digits.total_size(horizon), horizon)

@@ -80,7 +80,7 @@ class NotCertified(DpverdictError):
 
 
 def printable(text: str, encoding: str | None = None) -> str:
-    """The text with every character that is not printable, or not of the encoding, as an escape; line ends stay.
+    r"""The text with every character that is not printable, or not of the encoding, as an escape; line ends stay.
 
     A stream without an encoding of its own, as in a test, takes any text that UTF-8 can hold.
 
