@@ -384,4 +384,4 @@ def _profile(parts: Sequence[tuple[LatticeLaw, int]], interval: Fraction, epsilo
     for mass in masses[first:]:
         total += mass * (1 - decay)
         decay *= step
-    return total
+    return total.min(arb(1))  # the masses may add up to a little more
