@@ -401,7 +401,7 @@ def _bracket(q_tail: Curve, alpha: Fraction, low: Fraction, high: Fraction, bits
         for _ in range(_MAX_DOUBLINGS):
             value = q_tail(end, bits)
             with precision(bits + 16):
-                excess = (value / ball(alpha)).log()
+                excess = arb("-inf") if value.is_zero() else (value / ball(alpha)).log()
             if (excess > 0) if side < 0 else (excess < 0):
                 break
             end += side * step

@@ -51,10 +51,11 @@ class PldAudit:
 class PldLoss(BallLoss):
     """The privacy loss that a lattice law describes, its masses and its interval at their exact values.
 
-    All curves derive from delta(epsilon) = infinity_mass + sum over losses l > epsilon of mass (1 - exp(epsilon - l)), at
-    most 1: beta(alpha) is the maximum of 0 and of 1 - delta(epsilon) - exp(epsilon) alpha over all epsilon, also where
-    defects of the masses leave no pair of laws with this profile. ``renyi`` is log(sum of mass exp((order - 1) l))/
-    (order - 1), infinite at order >= 1 if there is an infinite loss. float64 values are the rounded balls.
+    All curves derive from delta(epsilon) = infinity_mass + sum over losses l > epsilon of mass (1 - exp(epsilon - l)),
+    at most 1: beta(alpha) is the maximum of 0 and of 1 - delta(epsilon) - exp(epsilon) alpha over all epsilon, also
+    where defects of the masses leave no pair of laws with this profile. ``renyi`` is log(sum of mass
+    exp((order - 1) l))/(order - 1), infinite at order >= 1 if there is an infinite loss. float64 values are the rounded
+    balls.
 
     Args:
         law: the masses.

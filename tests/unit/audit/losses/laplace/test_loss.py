@@ -301,7 +301,7 @@ def test_the_route_is_told():
 
 
 def test_where_no_route_is_exact_the_enclosure_is_wide_and_says_so(monkeypatch):
-    monkeypatch.setattr(laplace_profile.laplace_bounds, "POINTS", 1 << 12)
+    monkeypatch.setattr(laplace_profile, "POINTS", 1 << 12)
     shifts = [Fraction(1, 61 + 2 * i) for i in range(24)]
     loss = LaplaceLoss(shifts)
     assert loss.route("0.2") is LaplaceRoute.LATTICE
