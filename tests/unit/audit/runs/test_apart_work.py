@@ -37,6 +37,7 @@ def request(name: str, **changes: Any) -> dict[str, Any]:
         mechanism=f"work_of_a_user.py:{name}", neighbours="pair.npz", claim="eps=1", samples="4000", seed="1"
     )
     plain = {"created": None, "anchor": None, "page": False, "witness": False, "console": None, "trials": None}
+    plain |= {"seconds": None, "memory": None}
     sent = {"scores": False, "audit": dataclasses.asdict(asked), "engine": {}, "key": None, "progress": False}
     return {**plain, **sent, **changes}
 

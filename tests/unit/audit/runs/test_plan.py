@@ -238,3 +238,47 @@ def test_hostile_bytes_are_not_a_plan(content: bytes) -> None:
         path.write_bytes(content)
         with pytest.raises(DpverdictError):
             read_plan(path)
+
+
+LAYERED = """
+import json
+from pathlib import Path
+import numpy as np
+import helper
+from parts.noise import kind
+
+SCALE = json.loads((Path(__file__).parent / "scale.json").read_text())
+
+def noisy(dataset, rng, trials):
+    return dataset.sum(axis=0) + rng.laplace(scale=SCALE * helper.FACTOR * kind.FACTOR, size=(trials, 1))
+"""
+
+
+def test_a_changed_helper_package_or_data_file_is_run_anew_each_time(tmp_path: Path) -> None:
+    """Two mechanisms with helpers of the same names: each gets its own, and a change of either is seen."""
+    plan = "seed = 7\n"
+    for name in ("good", "other"):
+        folder = tmp_path / name
+        (folder / "parts" / "noise").mkdir(parents=True)
+        (folder / "release.py").write_text(LAYERED)
+        (folder / "helper.py").write_text("FACTOR = 2.0\n" if name == "good" else "FACTOR = 0.2\n")
+        (folder / "parts" / "noise" / "kind.py").write_text("FACTOR = 1.0\n")
+        (folder / "scale.json").write_text("1.0")
+        plan += f'[[audit]]\nname = "{name}"\nmechanism = "{name}/release.py:noisy"\nneighbours = "pair.npz"\n'
+        plan += 'claim = "eps=1"\nsamples = 5000\n'
+    (tmp_path / "plan.toml").write_text(plan)
+    np.savez(tmp_path / "pair.npz", dataset=np.ones((2, 1)), neighbour=np.ones((1, 1)))
+
+    def statuses() -> list[str]:
+        return [one.status.name if one.status else one.answer for one in carried_out(tmp_path).results]
+
+    right, both = ["INCONCLUSIVE", "REFUTED"], ["REFUTED", "REFUTED"]
+    assert statuses() == right
+    before = {entry: entry.stat().st_mtime_ns for entry in (tmp_path / "journal").glob("*.entry")}
+    assert statuses() == right
+    assert before == {entry: entry.stat().st_mtime_ns for entry in (tmp_path / "journal").glob("*.entry")}
+    for changed, former in (("parts/noise/kind.py", "FACTOR = 1.0\n"), ("scale.json", "1.0")):
+        (tmp_path / "good" / changed).write_text(former.replace("1.0", "0.1"))
+        assert statuses() == both, changed
+        (tmp_path / "good" / changed).write_text(former)
+        assert statuses() == right, changed
