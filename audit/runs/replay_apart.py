@@ -57,7 +57,8 @@ def _replay_of(answer: object, what: str) -> Replay:
     try:
         if not isinstance(answer, dict) or set(answer) != {field.name for field in fields(Replay)}:
             raise ValueError("it is no replay")
-        found = Replay(**{**answer, "claim": parse_guarantee(answer["claim"])})
+        held: dict[str, Any] = {**answer, "claim": parse_guarantee(answer["claim"])}
+        found = Replay(**held)
         if found.level is not None and found.p_value is not None:
             decided = found.refuted is (found.p_value <= found.level)
         else:
