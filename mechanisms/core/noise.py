@@ -359,7 +359,7 @@ class DiagonalNoise:
         """sum v_j^2 / sigma_j^2 for v = here - there: a ball beyond 256 distinct terms; None if infinite."""
         if bool(np.any((self.scales == 0) & (here != there))):
             return None
-        kept = self.scales > 0
+        kept = here != there
         distinct = _distinct(np.stack([here[kept], there[kept], self.scales[kept]]))
         if len(distinct) <= 256:
             exact = (n * ((Fraction(x) - Fraction(y)) / Fraction(s)) ** 2 for x, y, s, n in distinct)

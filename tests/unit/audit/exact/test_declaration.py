@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.runs.audits import Sampling, audit_mechanism
 from dpverdict.checks import check_array
+from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
@@ -434,3 +436,38 @@ def test_a_box_is_tried_to_its_own_corners() -> None:
 def test_an_error_of_ours_is_not_hidden() -> None:
     with pytest.raises(InvalidValue):
         certify(object())  # type: ignore[arg-type]
+
+
+def test_the_command_line_refutes_what_a_file_declares_too_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "narrow_sums.py").write_text(
+        """
+from dpverdict.checks import check_array
+from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, Cube, GaussianDP, GaussianMechanism, SharedNoise
+
+class Sums(GaussianMechanism):
+    name, source, adjacency = "narrow", "a test", ADD_OR_REMOVE_ONE
+    assumptions = ("every record lies in [0, 1]^9",)
+    def __init__(self, nonzero, scale):
+        self.dim, self.claim = 9, GaussianDP(1)
+        self.noise = SharedNoise(dim=9, independent_scale=scale)
+        self.sensitivity = Cube(dim=9, nonzero=nonzero)
+    @property
+    def record_shape(self):
+        return (9,)
+    def check_records(self, dataset):
+        return check_array(dataset, (9,), 0.0, 1.0)
+    def statistic(self, records):
+        return records.sum(axis=0)
+
+wrong, right = Sums(1, 1.0), Sums(9, 3.0)
+""",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main(["audit", "narrow_sums:wrong", "--no-test"]) == 1
+    assert "REFUTED" in capsys.readouterr().out
+    assert main(["audit", "narrow_sums:right", "--no-test"]) == 0
+    assert "Taken on trust" in capsys.readouterr().out

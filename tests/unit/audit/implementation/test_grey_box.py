@@ -173,3 +173,10 @@ def test_randomness_of_its_own_is_told_from_a_check_that_was_not_made() -> None:
 def test_datasets_need_records() -> None:
     with pytest.raises(InvalidValue, match="neighbours"):
         grey_box_checks(right, (np.array(1.0), np.array(2.0)), seed=1)
+
+
+def test_whole_numbers_that_are_equal_by_chance_fail_no_check() -> None:
+    for seed in range(12):
+        counter = TreeCounter(horizon=2, epsilon=8, arity=3)  # noise that is 0 most of the time
+        found = grey_box_checks(counter, worst_case(counter).pair, seed=seed)
+        assert not any(one.holds is False and one.breaks_privacy for one in found)

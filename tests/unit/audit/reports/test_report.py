@@ -9,6 +9,7 @@ from dpverdict.audit.distinguishing.result import DistinguishingTest
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.implementation.embedding import EmbeddingCheck, EmbeddingFinding, EmbeddingTest
+from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.statistics.same_law import SameLaw
 from dpverdict.errors import InvalidValue
@@ -118,3 +119,14 @@ def test_a_report_needs_evidence_about_its_own_claim_and_a_time_in_utc(reports: 
 
 def test_the_versions_name_what_the_numbers_depend_on() -> None:
     assert list(software_versions()) == ["python", "dpverdict", "numpy", "scipy", "python-flint", "blas"]
+
+
+def test_a_failed_check_of_the_code_takes_the_certificate_and_says_so(reports: Reports) -> None:
+    failed = GreyBoxFinding(name="every release has noise", holds=False, seen="two are equal", breaks_privacy=True)
+    report = dataclasses.replace(reports["CERTIFIED"], implementation=(failed,))
+    assert (report.status, report.exit_code) == (Status.INCONCLUSIVE, 3)
+    assert "two are equal" in report.answer
+    for harmless in (dataclasses.replace(failed, holds=None), dataclasses.replace(failed, breaks_privacy=False)):
+        assert dataclasses.replace(report, implementation=(harmless,)).status is Status.CERTIFIED
+    refuted = dataclasses.replace(reports["REFUTED"], implementation=(failed,))
+    assert refuted.status is Status.REFUTED
