@@ -249,9 +249,9 @@ class DiscreteCorrelatedGaussian(AdditiveMechanism):
         self.dim = check_dim(dim)
         self.claim = ZeroConcentratedDP(check_positive(rho, "rho"))
         self.s = near_root(self.dim) if s is None else check_positive(s, "s")
-        if max(self.s.numerator, self.s.denominator) > 1 << 256:
+        if max(self.s.numerator, self.s.denominator) > 1 << 62:
             remedy = "round it: s near sqrt(d) is a matter of accuracy alone"
-            raise InvalidValue("s", self.s, "a fraction of two numbers up to 2^256", remedy)
+            raise InvalidValue("s", self.s, "a fraction of two numbers up to 2^62", remedy)
         together = (self.dim + self.s) / (2 * self.claim.rho)
         self.query_variance, self.count_variance = together, together / self.s
         for variance in (self.query_variance, self.count_variance):
