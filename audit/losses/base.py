@@ -4,7 +4,8 @@ Notation: P is the output law on a dataset, Q the one on its neighbour, L = log 
 
     delta(epsilon) = sup_S P(S) - exp(epsilon) Q(S),      beta(alpha) = inf {1 - P(S) : Q(S) <= alpha}.
 
-A privacy loss that is computed in balls: its float64 values are balls rounded to nearest.
+`PrivacyLoss` is what all losses have in common. An `ExactLoss` is given in exact numbers and answers what deciding a
+claim takes; a `BallLoss` is computed in balls, and its float64 values are balls rounded to nearest.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ class PrivacyLoss(ABC):
         raise InvalidValue("loss", self, "one that has tails", remedy)
 
     def lattice(self, interval: float) -> LatticePair:
-        """Two laws on the multiples of ``interval`` that bracket this loss: those of `lattice_pld.lattice_pair`.
+        """Two laws on the multiples of ``interval`` that bracket this loss: those of `lattice.discretise.lattice_pair`.
 
         Raises:
             InvalidValue: the loss has no tails, or the interval does not suit it.
@@ -191,7 +192,7 @@ class PrivacyLoss(ABC):
 
     @final
     def to_pld(self, interval: float) -> PldPair:
-        """Two of dp_accounting's privacy loss distributions that bracket this loss; see `pld_exchange.to_pld`.
+        """Two of dp_accounting's privacy loss distributions that bracket this loss; see `lattice.exchange.to_pld`.
 
         Args:
             interval: the distance of neighbouring losses of the distributions, in nats.

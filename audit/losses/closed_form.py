@@ -1,8 +1,10 @@
-"""The privacy loss of a Gaussian mechanism: N(0,1) against N(mu,1).
+"""The privacy losses whose curves are short formulas: Gaussian noise, laws told apart with certainty, and responses.
 
-The privacy loss of a pair that is told apart with certainty.
+Three pairs of laws, P against Q:
 
-The privacy loss of randomised response, repeated: that of discrete Laplace noise moved by one, too.
+* `GaussianLoss`: N(0,1) against N(mu,1), the loss of a Gaussian mechanism; at mu = 0 the two laws are the same;
+* `DisjointLoss`: a pair that is told apart with certainty;
+* `RandomisedResponseLoss`: randomised response, repeated m times; with m = 1 also discrete Laplace noise moved by one.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""The curves that follow from a privacy profile, for any privacy loss whose profile can be enclosed.
+"""The curves epsilon(delta), beta(alpha) and log delta that follow from the privacy profile of a loss, in balls.
 
 Notation: P, Q the two output laws, L = log dP/dQ, delta(epsilon) = sup_S P(S) - exp(epsilon) Q(S), and
-q(epsilon) = Q[L > epsilon]. Both are given as functions `Curve`.
+q(epsilon) = Q[L > epsilon]. What may be assumed of the profile decides which functions serve:
 
-epsilon(delta) and beta(alpha) from a privacy profile that is only known between two bounds.
-
-Balls of any width, so these curves are as wide as that makes them, and certain. They fail nowhere: where the bounds say
-nothing, the ball says so. For a profile that can be had to any accuracy, `dpverdict.audit.losses.curves` is better.
-
-The trade-off function of a symmetric pair whose privacy loss has a density, in balls.
+* It can be enclosed to any accuracy, as a `Curve`: `log_delta_ball`, `epsilon_ball` and, with q as a second `Curve`,
+  `beta_ball`. They are accurate to `ACCURACY` bits, and raise where no number of bits is enough.
+* It is only known between two bounds, as `Enclosed`, a ball of any width: `epsilon_between` and `beta_between`. Their
+  balls are as wide as that makes them, and certain; they fail nowhere: where the bounds say nothing, the ball says so.
+* The loss has a density, and its law under P is that of -L under Q: `smooth_beta_ball` needs q alone.
 """
 
 from __future__ import annotations

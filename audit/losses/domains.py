@@ -1,6 +1,8 @@
-"""Where the curves of a privacy loss are defined: checks of arguments, and the dispatch on numbers and arrays.
+"""What the curves of a privacy loss take and give: checked arguments, numbers or arrays, tails and events.
 
-The tails of a privacy loss under both laws: all that a lattice discretisation needs to know of it.
+A `Domain` says where a curve is defined and checks its arguments; `fast` and `certified` dispatch on numbers and
+arrays. `LossTails` are the probabilities of L > l and L <= l under both laws, which is all that a lattice
+discretisation needs to know of a loss L; an `EventBound` bounds the probabilities of one event.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Merged outcomes, brought to the losses of a lattice by merging a little more: an optimistic law in balls.
-
-A symmetric privacy loss with a density, between two laws on a lattice, from few certified tails.
+"""The lattice laws of a symmetric privacy loss with a density: a pessimistic and an optimistic one, from few tails.
 
 Notation: h the step of the lattice, k_i chosen multiples of it (the knots), (k_i, k_i+1] the cells, with the masses p
 under P and q under Q. With x = exp(epsilon), the profile f(x) is convex, of slope -Q[L > epsilon]: the chords between
@@ -8,7 +6,7 @@ the knots bound it from above, the tangents at the knots from below, both with a
 
 * *pessimistic*: every cell is split to its two ends, keeping p and q. These are the chords.
 * *optimistic*: every cell is merged (the tangents, which meet at the loss log(p/q) of the cell), and brought to the
-  lattice by `on_lattice`, which costs at most about the product of h and the cell.
+  lattice by merging a little more (`on_lattice`), which costs at most about the product of h and the cell.
 
 Every number here is a ball, rounded outward once, so both laws bound the loss for certain; how good they are depends on
 the knots, which are put where chord and tangents are furthest apart.

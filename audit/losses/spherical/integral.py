@@ -1,7 +1,8 @@
-"""Probabilities of {loss > s} under spherically symmetric noise, as certified integrals along the surface {loss = s}.
+"""The tails and the profile of the loss of spherically symmetric noise, by certified integrals along {loss = s}.
 
 In units of the shift, with H the distribution function of the radius, t_P = (1 - u)/(2r) and t_Q = (1 + u)/(2 rho) the
-cosines of the surface seen from the two centres, and F the distribution function of the cosine of a uniform direction,
+cosines of the surface {loss = s} seen from the two centres, and F the distribution function of the cosine of a uniform
+direction,
 
     P[loss > s] = E F(t_P(r)),      Q[loss > s] = E F(-t_Q(rho)).
 
@@ -11,10 +12,10 @@ Integration by parts on both sides of a split c, with f = F', makes the integran
     Q = F(-t_Q(c)) + int_below H f(t_Q) dt_Q - int_above (1 - H) f(t_Q) dt_Q.
 
 What is cut off next to a break, and beyond the last radius, is bounded by probabilities and added to the ball.
+`integrate` and `integrate_tails` do this for s >= 0; `SphericalProfile` extends it to any real epsilon by symmetry, to
+any relative accuracy, and computes each value once.
 
 Reference: Ji and Li 2024 (arXiv:2306.02256) for the noise; the density of the mixture over directions gives the loss.
-
-The curves of spherically symmetric noise at any real epsilon, to any relative accuracy, each computed once.
 """
 
 from __future__ import annotations

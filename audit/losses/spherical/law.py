@@ -9,9 +9,9 @@ r is the distance of a point to the centre of P and rho its distance to the cent
 As the density decreases, the loss increases with rho at fixed r: {loss > s} cuts a cap {cosine < t_s(r)} out of every
 sphere about P. The points where the loss is s are a surface of revolution, described as a curve v -> (r, rho, u).
 
-Where a surface of constant loss meets the axis: roots bracketed by certain signs.
-
-The distribution function of a gamma variable on complex balls, quick also on wide ones.
+Besides the interfaces `RadialLaw` and `Surface` there is what laws are built of: `break_end` brackets, by certain
+signs, the root where a surface meets the axis, and `gamma_below` and `gamma_above` are the distribution function of a
+gamma variable and its complement on complex balls, quick also on wide ones.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""The Renyi divergences of a symmetric privacy loss, enclosed by its tails at some losses and the profile's convexity.
+"""The privacy loss of spherically symmetric noise against its shift.
 
-Reference: the integral of a convex function of the likelihood ratio against the profile, Liese and Vajda 2006
-(doi:10.1109/TIT.2006.881731), Theorem 11.
+`SphericalLoss` takes its profile and tails from certified integrals. Two more of its curves need work here:
 
-The privacy loss of spherically symmetric noise against its shift.
+* The Renyi divergences (`renyi_ball`) are integrals of the profile, by the formula for a convex function of the
+  likelihood ratio. They are enclosed by the tails at some losses and the convexity of the profile.
+* The trade-off function has a certified search for the loss where a tail probability has a given value; a quick guess
+  in float64 (`TailGuess`) steers it.
 
-A quick guess at the loss where a tail probability has a given value: it steers the certified search.
+Reference: Liese and Vajda 2006 (doi:10.1109/TIT.2006.881731), Theorem 11, for the integral against the profile.
 """
 
 from __future__ import annotations

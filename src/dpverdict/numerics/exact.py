@@ -1,12 +1,12 @@
-"""Sums of many float64 numbers, exactly, at the speed of NumPy.
+"""Exact arithmetic for certificates: sums of many float64 numbers, and the numbers a + b sqrt(m).
 
 The squared GDP parameter of a neighbour depends on its record x only through s1 = sum x_i and s2 = sum x_i^2
-(Lebeda 2024, section 3). Both are computed here as exact rationals, in O(d) time, so that a certificate for a record of
-a million coordinates carries no rounding error of its own.
+(Lebeda 2024, section 3). Both are computed here as exact rationals, in O(d) time at the speed of NumPy, so that a
+certificate for a record of a million coordinates carries no rounding error of its own.
 
-Numbers a + b sqrt(m), rational a and b, one integer m: the field of an ellipse with one active layer.
-
-Equality and order are decided by integer arithmetic, so an optimality certificate can be checked without rounding.
+The numbers a + b sqrt(m), for rational a and b and one integer m, are the field of an ellipse with one active layer
+(`Surd`). Equality and order are decided by integer arithmetic, so an optimality certificate can be checked without
+rounding.
 """
 
 from __future__ import annotations

@@ -1,14 +1,18 @@
-"""Compensated float64 arithmetic: arrays of numbers held as the unevaluated sum of two floats, about 106 bits.
+"""The privacy curves of N(0,1) against N(mu,1) in float64, vectorised.
 
-Only what the normal tails need: the point epsilon/mu - mu/2 and its square are wanted to more than 53 bits, because a
-normal tail multiplies the relative error of the point by the square of the point.
+`delta`, `log_delta`, `epsilon`, `beta`, `power` and `advantage` take floats or arrays that broadcast together, at their
+exact values, and give a float for floats and an array otherwise. Wherever the answer is a normal float64 its relative
+error is below `RELATIVE_ERROR`, for mu from 1e-200 to 1e3 and every epsilon; what is below the range of float64 comes
+out as 0, and `log_delta` stays accurate there. These values bound nothing: see `dpverdict.numerics.gaussian`.
 
-Reference: Dekker 1971, "A floating-point technique for extending the available precision" (product, quotient);
-Knuth, The Art of Computer Programming 2, section 4.2.2 (sum).
+The formulas are in `dpverdict.numerics.gaussian_formulas`. The functions named ``..._floats`` take arrays in the
+domain and mu > 0 to about 106 bits, for callers whose mu is not a float: as a `Pair`, the unevaluated sum of two
+floats. Compensated arithmetic on pairs is here as far as the normal tails need it: the point epsilon/mu - mu/2 and its
+square are wanted to more than 53 bits, because a normal tail multiplies the relative error of the point by the square
+of the point.
 
-The primitives of the normal law in float64, vectorised, accurate in the tails and for tiny mu.
-
-A value is kept as exp(exponent) * factor, so that its logarithm is accurate when the value itself underflows. The gap
+The primitives of the normal law (`FloatNormal`) are accurate in the tails and for tiny mu. A value is kept as
+exp(exponent) * factor, so that its logarithm is accurate when the value itself underflows. The gap
 
     Phibar(centre - half) - exp(2 centre half) Phibar(centre + half)
 
@@ -22,15 +26,8 @@ way to evaluate it cancels somewhere; so there are four, each used where it does
 
 A negative centre is reduced to a positive one by a sum of positive terms.
 
-The privacy curves of N(0,1) against N(mu,1) in float64, vectorised.
-
-`delta`, `log_delta`, `epsilon`, `beta`, `power` and `advantage` take floats or arrays that broadcast together, at their
-exact values, and give a float for floats and an array otherwise. Wherever the answer is a normal float64 its relative
-error is below `RELATIVE_ERROR`, for mu from 1e-200 to 1e3 and every epsilon; what is below the range of float64 comes
-out as 0, and `log_delta` stays accurate there. These values bound nothing: see `dpverdict.numerics.gaussian`.
-
-The formulas are in `dpverdict.numerics.gaussian_formulas`. The functions named ``..._floats`` take arrays in the
-domain and mu > 0 to about 106 bits, for callers whose mu is not a float.
+Reference: Dekker 1971, "A floating-point technique for extending the available precision" (product, quotient);
+Knuth, The Art of Computer Programming 2, section 4.2.2 (sum).
 """
 
 from __future__ import annotations
