@@ -25,8 +25,7 @@ from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses, ro
 from dpverdict.balls import MAX_BITS, Enclosure, Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.checks import check_positive
 from dpverdict.errors import InvalidValue
-from dpverdict.numerics import gaussian as gaussian_balls
-from dpverdict.numerics import gaussian_floats as gaussian_profile
+from dpverdict.numerics import gaussian, gaussian_floats
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.gaussian_floats import Pair
 from dpverdict.numerics.text import exact_text
@@ -47,7 +46,7 @@ class GaussianLoss(PrivacyLoss):
         delta(epsilon) = Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)
         beta(alpha)    = Phi(Phi^-1(1 - alpha) - mu)
 
-    The float64 methods have a relative error below `gaussian_profile.RELATIVE_ERROR`, for mu from 1e-200 to 1e3.
+    The float64 methods have a relative error below `gaussian_floats.RELATIVE_ERROR`, for mu from 1e-200 to 1e3.
 
     Args:
         mu: the GDP parameter, any number >= 0, at its exact value; at 0 the two laws are the same.
@@ -112,22 +111,22 @@ class GaussianLoss(PrivacyLoss):
     def _delta(self, epsilon: Array) -> Array:
         if self._pair is None:
             return rounded(self._delta_balls, epsilon)
-        return gaussian_profile.delta_floats(epsilon, self._pair)
+        return gaussian_floats.delta_floats(epsilon, self._pair)
 
     def _log_delta(self, epsilon: Array) -> Array:
         if self._pair is None:
             return rounded(self._log_delta_balls, epsilon)
-        return gaussian_profile.log_delta_floats(epsilon, self._pair)
+        return gaussian_floats.log_delta_floats(epsilon, self._pair)
 
     def _epsilon(self, delta: Array) -> Array:
         if self._pair is None:
             return rounded(self._epsilon_balls, delta)
-        return gaussian_profile.epsilon_floats(delta, self._pair)
+        return gaussian_floats.epsilon_floats(delta, self._pair)
 
     def _beta(self, alpha: Array) -> Array:
         if self._pair is None:
             return rounded(self._beta_balls, alpha)
-        return gaussian_profile.beta_floats(alpha, self._pair)
+        return gaussian_floats.beta_floats(alpha, self._pair)
 
     def _renyi(self, order: Array) -> Array:
         return rounded(self._renyi_balls, order)
@@ -137,12 +136,12 @@ class GaussianLoss(PrivacyLoss):
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         if self._is_zero:
             return [_profile_of_equal_laws(Real.of(epsilon)) for epsilon in epsilons]
-        return gaussian_balls.delta_balls(epsilons, self._mu)
+        return gaussian.delta_balls(epsilons, self._mu)
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         if self._is_zero:
             return [_log_profile_of_equal_laws(Real.of(epsilon)) for epsilon in epsilons]
-        return [gaussian_balls.log_delta_ball(Real.of(epsilon), self._mu) for epsilon in epsilons]
+        return [gaussian.log_delta_ball(Real.of(epsilon), self._mu) for epsilon in epsilons]
 
     def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
         return [self._epsilon_ball(Real.of(delta)) for delta in deltas]
@@ -152,36 +151,36 @@ class GaussianLoss(PrivacyLoss):
             return arb(0)
         if delta.rational == 0:
             return arb("inf")
-        return gaussian_balls.epsilon_ball(delta, self._mu)
+        return gaussian.epsilon_ball(delta, self._mu)
 
     def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
         return [self._beta_ball(Real.of(alpha)) for alpha in alphas]
 
     def _beta_ball(self, alpha: Real) -> arb:
         if alpha.rational in (0, 1) or self._is_zero:
-            return refine(lambda: 1 - alpha.ball(), bits=gaussian_balls.ACCURACY)
-        return gaussian_balls.beta_ball(alpha, self._mu)
+            return refine(lambda: 1 - alpha.ball(), bits=gaussian.ACCURACY)
+        return gaussian.beta_ball(alpha, self._mu)
 
     def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
         return [self._renyi_ball(Real.of(order)) for order in orders]
 
     def _renyi_ball(self, order: Real) -> arb:
-        return refine(lambda: order.ball() * self._mu_squared.ball() / 2, bits=gaussian_balls.ACCURACY, name="renyi")
+        return refine(lambda: order.ball() * self._mu_squared.ball() / 2, bits=gaussian.ACCURACY, name="renyi")
 
     def _advantage_ball(self) -> arb:
-        return arb(0) if self._is_zero else gaussian_balls.advantage_ball(self._mu)
+        return arb(0) if self._is_zero else gaussian.advantage_ball(self._mu)
 
     def tails(self, l: Array) -> LossTails:
-        """The four tails at losses of shape (n,), with a relative error below `gaussian_profile.TAIL_ERROR`."""
+        """The four tails at losses of shape (n,), with a relative error below `gaussian_floats.TAIL_ERROR`."""
         losses = finite_losses(l)
         if self._is_zero:
             above, below = (losses < 0).astype(np.float64), (losses >= 0).astype(np.float64)
             return LossTails(p_above=above, p_below=below, q_above=above, q_below=below, relative_error=0.0)
         if self._pair is None:
-            low, high = gaussian_profile.SMALLEST_MU, gaussian_profile.LARGEST_MU
+            low, high = gaussian_floats.SMALLEST_MU, gaussian_floats.LARGEST_MU
             raise InvalidValue("mu", self.mu, f"0 or in [{low}, {high}]", "use the certified methods")
-        p_above, p_below, q_above, q_below = gaussian_profile.tails_floats(losses, self._pair)
-        error = gaussian_profile.TAIL_ERROR
+        p_above, p_below, q_above, q_below = gaussian_floats.tails_floats(losses, self._pair)
+        error = gaussian_floats.TAIL_ERROR
         return LossTails(p_above=p_above, p_below=p_below, q_above=q_above, q_below=q_below, relative_error=error)
 
     def __repr__(self) -> str:
@@ -204,7 +203,7 @@ def _not_negative(number: Real, name: str) -> Real:
 
 def _pair(mu: Real) -> Pair | None:
     """mu to 106 bits; None beyond the range of the float64 formulas."""
-    if not gaussian_profile.SMALLEST_MU <= mu.nearest() <= gaussian_profile.LARGEST_MU:
+    if not gaussian_floats.SMALLEST_MU <= mu.nearest() <= gaussian_floats.LARGEST_MU:
         return None
     if mu.rational is not None:
         return Pair.nearest(mu.rational)
@@ -218,13 +217,13 @@ def _profile_of_equal_laws(epsilon: Real) -> arb:
     """sup_S (1 - exp(epsilon)) P(S): 1 - exp(epsilon) below 0, and 0 from there on."""
     if epsilon.rational is not None and epsilon.rational >= 0:
         return arb(0)
-    return refine(lambda: -epsilon.ball().expm1(), bits=gaussian_balls.ACCURACY)
+    return refine(lambda: -epsilon.ball().expm1(), bits=gaussian.ACCURACY)
 
 
 def _log_profile_of_equal_laws(epsilon: Real) -> arb:
     if epsilon.rational is not None and epsilon.rational >= 0:
         return arb("-inf")
-    return refine(lambda: (-epsilon.ball().exp()).log1p(), bits=gaussian_balls.ACCURACY)
+    return refine(lambda: (-epsilon.ball().exp()).log1p(), bits=gaussian.ACCURACY)
 
 
 @final

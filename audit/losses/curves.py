@@ -338,8 +338,8 @@ def _root_of_middles(enclosed: Enclosed, level: arb, highest: Fraction, at_zero:
     return (bracket.low + bracket.high) / 2
 
 
-_FIRST_BITS_SMOOTH = 72
-_MAX_BITS_SMOOTH = 1 << 13
+_FIRST_SMOOTH_BITS = 72
+_MAX_SMOOTH_BITS = 1 << 13
 _MAX_DOUBLINGS = 80
 _CLOSE = Fraction(1, 2**20)
 
@@ -361,7 +361,7 @@ def smooth_beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fra
     Raises:
         PrecisionExhausted: the ball stays wider than `ACCURACY`.
     """
-    bits = _FIRST_BITS_SMOOTH + math.ceil(1 / (1 - alpha)).bit_length()  # so that q_tail - alpha is seen close to 1
+    bits = _FIRST_SMOOTH_BITS + math.ceil(1 / (1 - alpha)).bit_length()  # so that q_tail - alpha is seen close to 1
 
     def logarithm(point: Fraction) -> tuple[arb, arb]:
         value = q_tail(point, bits)
@@ -369,7 +369,7 @@ def smooth_beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fra
             return value, (value / ball(alpha)).log()
 
     bracket = _bracket(q_tail, alpha, low, high, bits)
-    most = bits + _MAX_BITS_SMOOTH
+    most = bits + _MAX_SMOOTH_BITS
     while bits <= most:
         first = (bracket.low,) if bracket.width < _CLOSE else ()  # a good guess is enough by itself
         for point in chain(first, bracket.trials(bits)):

@@ -18,8 +18,8 @@ from dpverdict.audit.losses.discrete_gaussian.profile import DiscreteGaussianPro
 from dpverdict.audit.losses.domains import EPSILON, PROBABILITY, LossTails, finite_losses
 from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue
-from dpverdict.numerics import gaussian as gaussian_balls
 from dpverdict.numerics.arrays import Array, Integers
+from dpverdict.numerics.gaussian import delta_ball
 
 RELATIVE_ERROR = 1e-12
 """Bound on the relative error of the float64 tails, measured; the other float64 methods round balls to nearest."""
@@ -192,7 +192,7 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
         if self._profile is None:
             raise InvalidValue("rho", 0, "> 0", "two equal laws have the profile 0: there is no ratio")
         value = self._profile.delta(EPSILON.exact(epsilon), ACCURACY + 4)
-        gaussian = gaussian_balls.delta_ball(Real.of(EPSILON.exact(epsilon)), Real.of(2 * self.rho).sqrt())
+        gaussian = delta_ball(Real.of(EPSILON.exact(epsilon)), Real.of(2 * self.rho).sqrt())
         with precision(ACCURACY + 40):
             return Enclosure.of_ball(value / gaussian)
 

@@ -331,7 +331,7 @@ def _hull(first: acb, second: acb) -> acb:
     return acb(first.real.union(second.real), first.imag.union(second.imag))
 
 
-_MAX_BITS_SPHERICAL = 1 << 13
+_MAX_COMPLEMENT_BITS = 1 << 13
 _KEPT = 4096
 _SPARE = 12
 _TAILS = (Quantity.P_TAIL, Quantity.Q_TAIL)
@@ -383,7 +383,7 @@ class SphericalProfile:
 
     def _one_minus(self, quantity: Quantity, level: Fraction, bits: int) -> arb:
         wanted = bits + 8
-        while wanted <= _MAX_BITS_SPHERICAL:
+        while wanted <= _MAX_COMPLEMENT_BITS:
             value = self._integral(quantity, level, wanted)
             with precision(wanted + 20):
                 rest = 1 - value
@@ -391,7 +391,7 @@ class SphericalProfile:
                 return rest
             lost = wanted - rest.rel_accuracy_bits()
             wanted = bits + lost + 8 if lost < wanted else 2 * wanted
-        raise PrecisionExhausted("1 - a probability", _MAX_BITS_SPHERICAL, "it may be too close to 0")
+        raise PrecisionExhausted("1 - a probability", _MAX_COMPLEMENT_BITS, "it may be too close to 0")
 
     def _integral(self, quantity: Quantity, level: Fraction, bits: int) -> arb:
         kept = self._kept.get((quantity, level))

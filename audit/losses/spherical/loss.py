@@ -26,10 +26,9 @@ from numpy.polynomial import Chebyshev
 from numpy.polynomial.chebyshev import chebinterpolate, chebpts1
 from scipy.optimize import brentq
 
-from dpverdict.audit.losses import curves as smooth_trade_off
 from dpverdict.audit.losses.base import BallLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import identical_laws
-from dpverdict.audit.losses.curves import ACCURACY, Curve, epsilon_ball, log_delta_ball
+from dpverdict.audit.losses.curves import ACCURACY, Curve, epsilon_ball, log_delta_ball, smooth_beta_ball
 from dpverdict.audit.losses.domains import DIVERGENCE, EPSILON, PROBABILITY, EventBound, LossTails, finite_losses
 from dpverdict.audit.losses.laplace.loss import interpolated
 from dpverdict.audit.losses.lattice.law import LatticePair
@@ -157,7 +156,7 @@ def _width(sums: tuple[arb, arb]) -> float:
     return float(sums[1] - sums[0])
 
 
-_BITS_TAIL: Final = 44
+_GUESS_BITS: Final = 44
 _DEGREE: Final = 17
 _MAX_PIECES: Final = 200
 _CLOSEST: Final = 1e-10
@@ -236,20 +235,20 @@ class TailGuess:
         return self._largest * (1 - 0.5 ** (number - turn + 1))
 
     def _value(self, which: int, s: float) -> float:
-        with precision(_BITS_TAIL + 20):
-            value: arb = self._curves[which](Fraction(s), _BITS_TAIL)
+        with precision(_GUESS_BITS + 20):
+            value: arb = self._curves[which](Fraction(s), _GUESS_BITS)
             return float(value.log().mid()) if value > 0 else -math.inf
 
 
 def _logarithm(probability: Fraction) -> float:
-    with precision(_BITS_TAIL + 20):
+    with precision(_GUESS_BITS + 20):
         return float((arb(probability.numerator) / probability.denominator).log().mid())
 
 
 RELATIVE_ERROR = 1e-13
 """Bound on the relative error of the float64 profile and tails, measured; a subnormal number has an absolute one."""
 
-_BITS_SPHERICAL = 60
+_FLOAT_BITS = 60
 _NOTHING_LEFT = -750.0
 
 
@@ -361,7 +360,7 @@ class SphericalLoss(BallLoss, ExactLoss):
         counts = epsilon > _NOTHING_LEFT  # at and below it, exp(epsilon) delta(-epsilon) is 0 in float64
         size, place = np.unique(np.abs(epsilon[counts]), return_inverse=True)
         positive = np.zeros(epsilon.shape)
-        positive[counts] = interpolated(lambda x: profile.delta(x, _BITS_SPHERICAL), size, ())[place]
+        positive[counts] = interpolated(lambda x: profile.delta(x, _FLOAT_BITS), size, ())[place]
         below = np.minimum(epsilon, 0.0)
         reflected: Array = np.exp(below) * positive - np.expm1(below)
         return np.where(epsilon < 0, reflected, positive)
@@ -376,10 +375,10 @@ class SphericalLoss(BallLoss, ExactLoss):
             )
         size, place = np.unique(np.abs(losses), return_inverse=True)
         balls = [
-            [curve(Fraction(x), _BITS_SPHERICAL) for curve in (profile.p_above, profile.q_above)] for x in size.tolist()
+            [curve(Fraction(x), _FLOAT_BITS) for curve in (profile.p_above, profile.q_above)] for x in size.tolist()
         ]
         p_above, q_above = (np.array([float(pair[i]) for pair in balls])[place] for i in (0, 1))
-        p_below = np.array([float(profile.q_above(-Fraction(x), _BITS_SPHERICAL)) for x in size.tolist()])[place]
+        p_below = np.array([float(profile.q_above(-Fraction(x), _FLOAT_BITS)) for x in size.tolist()])[place]
         negative = losses < 0
         return LossTails(
             p_above=np.where(negative, 1 - q_above, p_above),
@@ -423,7 +422,7 @@ class SphericalLoss(BallLoss, ExactLoss):
         if self._profile is None or alpha in (0, 1):
             return refine(lambda: ball(1 - alpha), bits=ACCURACY)
         low, high = self._guess.bracket(alpha)
-        return smooth_trade_off.smooth_beta_ball(self._profile.q_above, alpha, low=low, high=high)
+        return smooth_beta_ball(self._profile.q_above, alpha, low=low, high=high)
 
     @cached_property
     def _guess(self) -> TailGuess:

@@ -44,8 +44,7 @@ from scipy.special import erf, erfc, erfcx, ndtri
 
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
-from dpverdict.numerics import gaussian as gaussian_balls
-from dpverdict.numerics import gaussian_formulas
+from dpverdict.numerics import gaussian, gaussian_formulas
 from dpverdict.numerics.arrays import Array
 
 _SPLITTER = 134217729.0  # 2^27 + 1
@@ -156,7 +155,7 @@ class FloatNormal:
     def tail(self, t: Pair) -> Scaled:
         positive = t.high >= 0
         factor = np.where(positive, erfcx(np.abs(t.high) * _SQRT_HALF), erfc(t.high * _SQRT_HALF)) * 0.5
-        return Scaled(_where(positive, _log_bell(t), _ZERO_FLOAT), factor)
+        return Scaled(_where(positive, _log_bell(t), _ZERO_PAIR), factor)
 
     def quantile(self, probability: Pair) -> Pair:
         """Requires: 0 < probability < 1, and no low part."""
@@ -171,7 +170,7 @@ class FloatNormal:
         return Pair(sign * z, sign * step)
 
     def central_mass(self, half: Pair) -> Scaled:
-        return Scaled(_ZERO_FLOAT, erf(half.high * _SQRT_HALF))
+        return Scaled(_ZERO_PAIR, erf(half.high * _SQRT_HALF))
 
     def tail_gap(self, epsilon: Pair, centre: Pair, half: Pair) -> Scaled:
         forward = _gap(_absolute(centre), half)
@@ -180,13 +179,13 @@ class FloatNormal:
             return forward
         size = np.abs(epsilon.high)
         reflected = -np.expm1(-size) + np.exp(-size) * forward.value()
-        return Scaled(_where(negative, _ZERO_FLOAT, forward.exponent), np.where(negative, reflected, forward.factor))
+        return Scaled(_where(negative, _ZERO_PAIR, forward.exponent), np.where(negative, reflected, forward.factor))
 
     def tail_gap_complement(self, epsilon: Pair, centre: Pair, half: Pair) -> Scaled:
         centre, t, y = _points(_absolute(centre), half)
         near = t.high < 0
         sum_of_tails = 0.5 * (erfcx(np.maximum(-t.high, 0.0) * _SQRT_HALF) + erfcx(y))
-        exponent = _where(near, _log_bell(t), _ZERO_FLOAT)
+        exponent = _where(near, _log_bell(t), _ZERO_PAIR)
         factor = np.where(near, sum_of_tails, 1.0 - _gap(centre, half).value())
         return Scaled(exponent + Pair.of(np.minimum(epsilon.high, 0.0)), factor)
 
@@ -197,7 +196,7 @@ class FloatNormal:
         return Scaled(_where(positive, _log_bell(t), epsilon), factor)
 
 
-_ZERO_FLOAT = Pair.of(np.zeros(()))
+_ZERO_PAIR = Pair.of(np.zeros(()))
 
 
 def _where(condition: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], first: Pair, second: Pair) -> Pair:
@@ -237,7 +236,7 @@ def _gap(centre: Pair, half: Pair) -> Scaled:
     if near.any():
         bell = np.exp(exponent.high[near])
         factor[near] = 0.5 * (erfc(x[near]) - bell * erfcx(y[near]))
-        exponent = _where(near, _ZERO_FLOAT, exponent)
+        exponent = _where(near, _ZERO_PAIR, exponent)
     if narrow.any():
         factor[narrow] = _narrow(a[narrow], b[narrow])
     if far.any():
@@ -345,7 +344,7 @@ def epsilon_floats(delta: Array, mu: Pair) -> Array:
     """The smallest epsilon >= 0 with delta(epsilon) <= delta, at 0 <= delta <= 1 and mu > 0; inf at delta = 0.
 
     Newton's method on log delta, or on log(1 - delta) where delta is above 1/2: both are concave in epsilon, so it
-    converges monotonically from where it starts (see `gaussian_balls.epsilon_ball`). Entries so close to delta(0) that
+    converges monotonically from where it starts (see `gaussian.epsilon_ball`). Entries so close to delta(0) that
     rounding errors of delta would be seen in epsilon are done in balls.
     """
     shape = np.broadcast_shapes(delta.shape, mu.high.shape)
@@ -355,7 +354,7 @@ def epsilon_floats(delta: Array, mu: Pair) -> Array:
     roots, sharp = _newton(delta[positive], Pair(high[positive], low[positive]))
     for i in np.flatnonzero(~sharp).tolist():
         k = int(positive[i])
-        roots[i] = float(gaussian_balls.epsilon_ball(Real.of(float(delta[k])), Real.of(_rational(high[k], low[k]))))
+        roots[i] = float(gaussian.epsilon_ball(Real.of(float(delta[k])), Real.of(_rational(high[k], low[k]))))
     result[positive] = roots
     return result.reshape(shape)
 
