@@ -17,6 +17,7 @@ from dpverdict.audit.losses.discrete_gaussian.law import Coordinates, DiscreteGa
 from dpverdict.audit.losses.discrete_gaussian.profile import DiscreteGaussianProfile
 from dpverdict.audit.losses.domains import EPSILON, PROBABILITY, LossTails, finite_losses
 from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, precision, refine
+from dpverdict.checks import check_positive, check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array, Integers
 from dpverdict.numerics.gaussian import delta_ball
@@ -72,13 +73,13 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
     __slots__ = ("_profile",)
 
     def __init__(self, dim: int, s: Exact, mu: Exact) -> None:
-        size, own = _whole(dim, "dim"), _positive(s, "s")
+        size, own = check_whole(dim, "dim", least=1, remedy="give the number of queries"), check_positive(s, "s")
         self._set(_embedding(size, own, _not_negative(mu, "mu") ** 2))
 
     @classmethod
     def from_rho(cls, dim: int, s: Exact, rho: Exact) -> DiscreteGaussianLoss:
         """The loss of the same release with mu^2 = 2 rho, given by its zCDP parameter rho >= 0, exact."""
-        size, own = _whole(dim, "dim"), _positive(s, "s")
+        size, own = check_whole(dim, "dim", least=1, remedy="give the number of queries"), check_positive(s, "s")
         return cls._of(_embedding(size, own, 2 * _not_negative(rho, "rho")))
 
     @classmethod
@@ -103,7 +104,11 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
         return cls._of(
             grouped(
                 [
-                    (_positive(variance, "variance"), abs(_integer(shift, "shift")), _count(count))
+                    (
+                        check_positive(variance, "variance"),
+                        abs(_integer(shift, "shift")),
+                        check_whole(count, "count", least=0, remedy="give the number of such coordinates"),
+                    )
                     for variance, shift, count in groups
                 ]
             )
@@ -300,25 +305,6 @@ def _integer(value: object, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise InvalidValue(name, value, "a whole number", "discrete Gaussian noise lives on the integers")
     return int(value)
-
-
-def _whole(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidValue(name, value, "a whole number >= 1", "give the number of queries")
-    return int(value)
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise InvalidValue("count", value, "a whole number >= 0", "give the number of such coordinates")
-    return int(value)
-
-
-def _positive(value: Exact, name: str) -> Fraction:
-    exact = exactly(value, name=name)
-    if exact <= 0:
-        raise InvalidValue(name, value, "> 0", "give a positive number, for example '1.5' or '3/2'")
-    return exact
 
 
 def _not_negative(value: Exact, name: str) -> Fraction:
