@@ -239,7 +239,7 @@ def test_a_dropped_charge_of_the_exact_sum_is_caught(monkeypatch):
 
 def test_a_dropped_charge_of_the_smallest_terms_is_caught(monkeypatch):
     monkeypatch.setattr(LaplaceSum, "_smallest_terms", lambda *_: arb(0))
-    monkeypatch.setattr(laplace_sum.laplace_guess, "terms_needed", lambda *_: 12)
+    monkeypatch.setattr(laplace_sum, "terms_needed", lambda *_: 12)
     fails(check_ball, *LARGE[2], 30)
 
 

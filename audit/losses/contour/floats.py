@@ -1,19 +1,17 @@
-"""Contours in float64: many values at once, each with a bound of its relative error.
+"""Curves from contours in float64: values at many points with error bounds, and bounds of a trade-off function.
 
-About a middle x0, h(x) = exp(-c (x - x0)) Re(sum a_k exp(-i w_k (x - x0))), where the numbers a_k = exp(-x0 t_k) F(t_k)
-come from balls, divided by the size of the first one; only the rest is done in float64. With S = sum |a_k|, N nodes and
-u = 2^-53, the relative error of the sum s is at most about (3 max|w_k (x - x0)| + N + 8) u S/|s|, and that of the
-factors (3 |c (x - x0)| + |log size| + 4) u. The bound used is four times that, plus alias and truncation.
+*Values.* About a middle x0, h(x) = exp(-c (x - x0)) Re(sum a_k exp(-i w_k (x - x0))), where the numbers
+a_k = exp(-x0 t_k) F(t_k) come from balls, divided by the size of the first one; only the rest is done in float64. With
+S = sum |a_k|, N nodes and u = 2^-53, the relative error of the sum s is at most about
+(3 max|w_k (x - x0)| + N + 8) u S/|s|, and that of the factors (3 |c (x - x0)| + |log size| + 4) u. The bound used is
+four times that, plus alias and truncation.
 
-Two-sided bounds of a trade-off function at any number of levels, from certified knots.
-
-beta is convex. For every epsilon, with a = Q[L > epsilon] and b = P[L <= epsilon], the point (a, b) is on the graph and
-the line b + exp(epsilon) (a - alpha) is below it. Between two knots the chord is above the graph and the higher of the
-two lines is below it. All knots come from one contour by two discrete Fourier transforms in ball arithmetic: at
-x_j = T j/D, the sum (1) of `dpverdict.audit.losses.contour.integral` is exp(-c x_j) Re(exp(-i pi j/D) DFT(F)_j).
-
-The pair of laws is symmetric, so that beta is its own inverse: a knot (a, b) at epsilon gives the knot (b, a) at
--epsilon.
+*Trade-off function* beta, at any number of levels, from certified knots. beta is convex. For every epsilon, with
+a = Q[L > epsilon] and b = P[L <= epsilon], the point (a, b) is on the graph and the line b + exp(epsilon) (a - alpha)
+is below it. Between two knots the chord is above the graph and the higher of the two lines is below it. All knots come
+from one contour by two discrete Fourier transforms in ball arithmetic: at x_j = T j/D, the sum (1) of
+`dpverdict.audit.losses.contour.integral` is exp(-c x_j) Re(exp(-i pi j/D) DFT(F)_j). The pair of laws is symmetric, so
+that beta is its own inverse: a knot (a, b) at epsilon gives the knot (b, a) at -epsilon.
 """
 
 from __future__ import annotations
@@ -30,7 +28,6 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.losses.contour.integral import MAX_COST, Contour, ContourEngine, Way
 from dpverdict.audit.losses.contour.moments import Kind, powers
-from dpverdict.audit.losses.contour.moments import powers as _powers
 from dpverdict.audit.losses.domains import TRADE_OFF
 from dpverdict.balls import Enclosures, float_up, precision
 from dpverdict.errors import PrecisionExhausted
@@ -244,7 +241,7 @@ def _tails(contour: Contour, number: int, last: float) -> tuple[list[arb], list[
         count = min(math.ceil(last / float(spacing)) + 1, number)
         epsilons = [spacing * j for j in range(count)]
         fall = (-arb(plan.centre) * spacing).exp()
-        turns = _powers(acb(0, -arb.pi() / number).exp() * fall, count)
+        turns = powers(acb(0, -arb.pi() / number).exp() * fall, count)
         results = []
         for kind in (Kind.UPPER_P, Kind.UPPER_Q):
             error = contour.error(kind, arb(0)) * arb(0, 1)  # it decreases in x, as all exponents are >= 0

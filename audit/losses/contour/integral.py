@@ -1,4 +1,4 @@
-"""Certified contour integration: tails and profile of a privacy loss from its moment generating function.
+"""Certified contour integration: profile and tails of a composed loss from its moment generating function.
 
 Let h be one of the functions of `Kind`, F(t) = integral of exp(t x) h(x) dx = weight(t) M(t) its transform, c inside
 the strip of h, and g(x) = exp(c x) h(x). The loss has a Gaussian factor, so its law under P has a density and h is
@@ -25,12 +25,11 @@ continuous; g decays exponentially on both sides (Chernoff, below); |F(c + i w)|
 * Rounding, by ball arithmetic.
 
 Centre, step and number of nodes are exact numbers chosen by `dpverdict.audit.losses.contour.moments`; any choice
-gives a valid ball.
+gives a valid ball. `ContourEngine` serves any accuracy whose contour costs at most `MAX_COST`: it plans contours, lays
+them, checks the accuracy of the balls, and keeps the contours for later.
 
 Reference: numerical inversion of Laplace transforms with controlled alias: Abate and Whitt 1992
 (doi:10.1007/BF01158520).
-
-Profile and tails of a composed loss to any accuracy: contours are planned, laid, checked, and kept for later.
 """
 
 from __future__ import annotations

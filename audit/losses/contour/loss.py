@@ -10,14 +10,12 @@ from typing import final
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.losses import curves as profile_curves
-from dpverdict.audit.losses import curves as smooth_trade_off
 from dpverdict.audit.losses.base import BallLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.contour import floats as contour_floats
-from dpverdict.audit.losses.contour.floats import TradeOffKnots
+from dpverdict.audit.losses.contour.floats import TradeOffKnots, curve
 from dpverdict.audit.losses.contour.integral import DELTA, P_ABOVE, Q_ABOVE, ContourEngine, Way
 from dpverdict.audit.losses.contour.moments import MomentFunction
+from dpverdict.audit.losses.curves import ACCURACY, JUST_BELOW_ZERO, NOTHING, epsilon_ball, smooth_beta_ball
 from dpverdict.audit.losses.domains import ALPHA, LossTails, finite_losses
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Exact, ball, exactly, refine
@@ -27,7 +25,7 @@ from dpverdict.numerics.arrays import Array
 RELATIVE_ERROR = 1e-11
 """Of ``delta`` at many epsilons, and of ``tails``; values below 1e-300 may be lost."""
 
-_BITS = profile_curves.ACCURACY
+_BITS = ACCURACY
 _FEW = 16  # values that are better computed one by one
 
 
@@ -104,14 +102,14 @@ class ComposedLoss(BallLoss):
         """The four tails at losses of shape (n,), with a relative error below `RELATIVE_ERROR`."""
         losses = finite_losses(l)
 
-        def curve(ways: tuple[Way, ...], points: Array) -> Array:
-            return contour_floats.curve(self._engine, ways, points, RELATIVE_ERROR)
+        def tail(ways: tuple[Way, ...], points: Array) -> Array:
+            return curve(self._engine, ways, points, RELATIVE_ERROR)
 
         return LossTails(
-            p_above=curve(P_ABOVE, losses),
-            p_below=curve(Q_ABOVE, -losses),
-            q_above=curve(Q_ABOVE, losses),
-            q_below=curve(P_ABOVE, -losses),
+            p_above=tail(P_ABOVE, losses),
+            p_below=tail(Q_ABOVE, -losses),
+            q_above=tail(Q_ABOVE, losses),
+            q_below=tail(P_ABOVE, -losses),
             relative_error=RELATIVE_ERROR,
         )
 
@@ -127,7 +125,7 @@ class ComposedLoss(BallLoss):
         away = np.abs(epsilon)
         near = away <= float(self._engine.furthest)
         value = np.zeros(epsilon.shape)
-        value[near] = contour_floats.curve(self._engine, DELTA, away[near], RELATIVE_ERROR)
+        value[near] = curve(self._engine, DELTA, away[near], RELATIVE_ERROR)
         return np.where(epsilon < 0, -np.expm1(-away) + np.exp(-away) * value, value)
 
     # balls ------------------------------------------------------------------------------------------------------------
@@ -143,21 +141,21 @@ class ComposedLoss(BallLoss):
     def _log_delta_ball(self, epsilon: Fraction, delta: arb) -> arb:
         if delta > arb(0.5):
             complement = self._engine.delta_complement(epsilon, _BITS + 8)
-            if complement < profile_curves.NOTHING and complement.rel_accuracy_bits() < _BITS:
-                return profile_curves.JUST_BELOW_ZERO
+            if complement < NOTHING and complement.rel_accuracy_bits() < _BITS:
+                return JUST_BELOW_ZERO
             return refine(lambda: (-complement).log1p(), bits=_BITS, max_bits=512)
         return refine(delta.log, bits=_BITS, max_bits=512)
 
     def _epsilon_ball(self, delta: Fraction) -> arb:
         if delta in (0, 1):
             return arb("inf") if delta == 0 else arb(0)
-        return profile_curves.epsilon_ball(self._engine.delta, delta)
+        return epsilon_ball(self._engine.delta, delta)
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):
             return arb(1 - alpha.numerator)
         low, high = self._knots.epsilons(float(alpha))
-        return smooth_trade_off.smooth_beta_ball(self._engine.q_tail, alpha, low=Fraction(low), high=Fraction(high))
+        return smooth_beta_ball(self._engine.q_tail, alpha, low=Fraction(low), high=Fraction(high))
 
     def _renyi_ball(self, order: Fraction) -> arb:
         """The sum of the divergences of the factors: log E_P[exp((order - 1) L)] / (order - 1)."""

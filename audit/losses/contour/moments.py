@@ -1,4 +1,4 @@
-"""The moment generating function of a composed privacy loss, in balls and in float64.
+"""The moment generating function of a composed privacy loss, in balls and in float64, and where to lay a contour on it.
 
 The losses of independent mechanisms add, so the moment generating function of the composition is a product,
 
@@ -8,11 +8,8 @@ where v is the sum of the squared GDP parameters of the Gaussian factors, and s_
 of its scale. M is entire and even in u. Evenness is the symmetry of the pair: the law of L under P is the law of -L
 under Q, because E_Q[exp(-t L)] = E_P[exp((-1 - t) L)] = M(-1 - t) = M(t).
 
-Where to lay a contour, by estimates in float64.
-
-Nothing here enters a bound: a poor plan costs time or precision, and the ball that
-`dpverdict.audit.losses.contour.integral` returns shows it. The estimates are those of the saddle-point method, with
-K(t) = log M(t).
+A contour is planned by float64 estimates of the saddle-point method, with K(t) = log M(t). No estimate enters a bound:
+a poor plan costs time or precision, and the ball that `dpverdict.audit.losses.contour.integral` returns shows it.
 """
 
 from __future__ import annotations

@@ -34,8 +34,7 @@ from typing import final
 import numpy as np
 from flint import acb, arb
 
-from dpverdict.audit.losses.laplace import terms as laplace_guess
-from dpverdict.audit.losses.laplace.terms import Groups, Kernel, Saddle
+from dpverdict.audit.losses.laplace.terms import Groups, Kernel, Saddle, lower_saddle, near, saddle
 from dpverdict.balls import ball, precision
 
 _LOG2 = math.log(2.0)
@@ -65,7 +64,7 @@ class LaplaceContour:
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
         self._total = sum((shift * count for shift, count in groups), Fraction(0))
-        self._shifts = np.array([laplace_guess.near(shift) for shift, _ in groups])
+        self._shifts = np.array([near(shift) for shift, _ in groups])
         self._counts = np.array([float(count) for _, count in groups])
 
     def delta(self, epsilon: Fraction, bits: int) -> arb | None:
@@ -76,7 +75,7 @@ class LaplaceContour:
     def complement(self, epsilon: Fraction, bits: int) -> arb | None:
         """One minus the profile at 0 <= epsilon < total, to ``bits`` bits; None as above."""
         gap = self._total - epsilon
-        saddle = laplace_guess.lower_saddle(self._shifts, self._counts, laplace_guess.near(gap))
+        saddle = lower_saddle(self._shifts, self._counts, near(gap))
         centre = saddle.t if abs(saddle.t + 0.5) > 0.02 else -0.48  # 1/(2 t + 1) is not evaluated at its pole
         value = self._along(centre, saddle.log_tail, epsilon, bits)
         if value is None:
@@ -87,7 +86,7 @@ class LaplaceContour:
     def _along(self, centre: float, log_value: float, epsilon: Fraction, bits: int) -> arb | None:
         gap = self._total - epsilon
         for _ in range(_MOST_ATTEMPTS):
-            line = self._line(centre, float(epsilon), laplace_guess.near(gap), log_value - (bits + 6) * _LOG2)
+            line = self._line(centre, float(epsilon), near(gap), log_value - (bits + 6) * _LOG2)
             if line is None:
                 return None
             with precision(bits + 64):
@@ -102,7 +101,7 @@ class LaplaceContour:
     def complement_upper(self, epsilon: Fraction) -> arb:
         """At least 1 - delta(epsilon) at 0 <= epsilon < total: exp(K(t) - epsilon t) for a t in (-1, 0) (Chernoff)."""
         gap = self._total - epsilon
-        t = laplace_guess.lower_saddle(self._shifts, self._counts, laplace_guess.near(gap)).t
+        t = lower_saddle(self._shifts, self._counts, near(gap)).t
         t = min(max(t, -0.999), -0.001) if abs(t + 0.5) > 0.02 else -0.48
         with precision(_BOUND_BITS):
             bound = (arb(t) * ball(gap)).exp()
@@ -113,7 +112,7 @@ class LaplaceContour:
 
     def saddle(self, epsilon: Fraction) -> Saddle:
         """The saddle point of the profile and the estimate it gives; they bound nothing."""
-        return laplace_guess.saddle(self._shifts, self._counts, laplace_guess.near(self._total - epsilon), Kernel.DELTA)
+        return saddle(self._shifts, self._counts, near(self._total - epsilon), Kernel.DELTA)
 
     # guesses ----------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,4 @@
-"""The Borel series of the exact sum for a Laplace loss, as polynomials of balls, kept between epsilons.
-
-The exact finite sum for the tails of a Laplace loss, in balls, with everything that is left out charged to them.
+"""The exact finite sum for the tails of a Laplace loss, in balls, with everything that is left out charged to them.
 
 Shifts s_g with counts m_g, m coordinates in all; the tuple c = (c_g) says how many coordinates of each group are at
 their lowest loss, C = sum of c_g, and for epsilon >= 0
@@ -8,9 +6,10 @@ their lowest loss, C = sum of c_g, and for epsilon >= 0
     z_c  = (total - epsilon)/2 - sum over g of s_g c_g,
     tail = 2^-m exp((epsilon - total)/2)  sum over c with z_c > 0 of  prod binom(m_g, c_g)  B_C(z_c),
 
-where B_C(z) = sum of V_i z^i/i! is the Borel transform of the generating function of `laplace_kernel`. This is the
-contour integral of the moment generating function, expanded in c and closed at its pole t = -1/2; equivalently, it is
-the sum over numbers of interior coordinates with the sums over the pieces of the Irwin-Hall densities carried out.
+where B_C(z) = sum of V_i z^i/i! is the Borel transform of the generating function V_C of
+`dpverdict.audit.losses.laplace.terms`. This is the contour integral of the moment generating function, expanded in c
+and closed at its pole t = -1/2; equivalently, it is the sum over numbers of interior coordinates with the sums over the
+pieces of the Irwin-Hall densities carried out. The B_C are polynomials of balls, and kept from one epsilon to the next.
 
 Two things are left out, and bounded by Cauchy's estimate on a circle of radius r < 1, |V_i| <= size(r) / r^i: the
 coefficients from ``length`` on, and (for equal shifts) the terms with the smallest C, whose weights binom(m, C) are
@@ -30,8 +29,22 @@ from typing import final
 import numpy as np
 from flint import arb, arb_poly, fmpz_poly
 
-from dpverdict.audit.losses.laplace import terms as laplace_guess
-from dpverdict.audit.losses.laplace.terms import ActiveTerms, Groups, Kernel, TermSource, binomial, rows, size_on_circle
+from dpverdict.audit.losses.laplace.terms import (
+    ActiveTerms,
+    Groups,
+    Kernel,
+    TermSource,
+    binomial,
+    log_majorant,
+    near,
+    radii,
+    rows,
+    saddle,
+    series_length,
+    size_on_circle,
+    tail_radii,
+    terms_needed,
+)
 from dpverdict.balls import MAX_BITS, ball, precision
 from dpverdict.errors import PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -135,7 +148,7 @@ class LaplaceSum:
         self._m = sum(count for _, count in groups)
         self._length = 0  # of the last sum: the first guess for the next
         self._series = SeriesTables(self._m)
-        self._shifts = np.array([laplace_guess.near(shift) for shift, _ in groups])
+        self._shifts = np.array([near(shift) for shift, _ in groups])
         self._counts = np.array([float(count) for _, count in groups])
 
     def tail(self, kernel: Kernel, epsilon: Fraction, bits: int) -> arb:
@@ -146,8 +159,8 @@ class LaplaceSum:
         """
         terms = self._source.active(epsilon)
         gap = self._source.total - epsilon
-        saddle = laplace_guess.saddle(self._shifts, self._counts, laplace_guess.near(gap), kernel)
-        log_sum = saddle.log_tail + self._m * _LOG2 + laplace_guess.near(gap) / 2
+        guess = saddle(self._shifts, self._counts, near(gap), kernel)
+        log_sum = guess.log_tail + self._m * _LOG2 + near(gap) / 2
         extra = 0
         for _ in range(_MOST_ATTEMPTS):
             plan = self._plan(terms, log_sum, bits, extra)
@@ -185,13 +198,13 @@ class LaplaceSum:
         log_target = log_sum - (bits + 8) * _LOG2
         taken = len(z)
         if self._source.shifts_are_equal:
-            taken = laplace_guess.terms_needed(m, float(self._shifts[0]), z, log_target)
+            taken = terms_needed(m, float(self._shifts[0]), z, log_target)
         lowest, z, log_weights = lowest[:taken], z[:taken], log_weights[:taken]
-        length = laplace_guess.series_length(m, lowest, z, log_weights, log_target, first=self._length)
+        length = series_length(m, lowest, z, log_weights, log_target, first=self._length)
         self._length = length
         if length * taken > _MOST_WORK:
             raise PrecisionExhausted("the exact sum", length * taken, "it has too many terms")
-        peak = float((log_weights + laplace_guess.log_majorant(m, lowest, z)).max())
+        peak = float((log_weights + log_majorant(m, lowest, z)).max())
         working = bits + 32 + extra + max(0, math.ceil(min((peak - log_sum) / _LOG2, MAX_BITS + 1.0)))
         return _Plan(
             terms=terms.part(0, taken),
@@ -227,7 +240,7 @@ class LaplaceSum:
         bound = self._smallest_terms(kernel, plan.left) if plan.left.lowest else arb(0)
         if length == m:
             return bound.upper()
-        circles = laplace_guess.tail_radii(m, plan.lowest, plan.z, length)[0].tolist()
+        circles = tail_radii(m, plan.lowest, plan.z, length)[0].tolist()
         factorial = arb(length).fac()
         terms = plan.terms
         for circle, lowest, weight, z in zip(circles, terms.lowest, terms.weights(), terms.points(), strict=True):
@@ -243,7 +256,7 @@ class LaplaceSum:
     def _smallest_terms(self, kernel: Kernel, left: ActiveTerms) -> arb:
         """A bound on the terms with C <= the largest C in ``left``, for equal shifts."""
         m, c, z = self._m, left.lowest[0], left.part(0, 1).points()[0]
-        radius = arb(float(laplace_guess.radii(m, np.array([float(c)]), np.array([float(z)]))[0]))
+        radius = arb(float(radii(m, np.array([float(c)]), np.array([float(z)]))[0]))
         plus, minus = kernel.exponents(m, c)
         ratio = arb(c) / (m - c + 1) * (1 + radius) / (1 - radius) * (ball(self._source.total / m) / radius).exp()
         straight = (1 + radius * radius) * (plus - minus) >= 2 * radius * (plus + minus)

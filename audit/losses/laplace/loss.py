@@ -1,12 +1,10 @@
-"""The curves of a Laplace loss in float64: balls rounded to nearest, arrays by interpolation between such values.
+"""The privacy loss of a Laplace mechanism on a vector: Lap(1)^m against its shift.
 
-The profile and the tails are analytic between the atoms of the loss. Many points that lie close together share one
-Chebyshev polynomial, which is checked against the balls at further points; where the check fails (across a strong
-atom) the points are halved, and few points are computed one by one.
-
-The privacy loss of a Laplace mechanism on a vector: Lap(1)^m against its shift.
-
-The Renyi divergences of a Laplace loss in closed form, in balls.
+The certified curves are balls, from the profile and the tails of `dpverdict.audit.losses.laplace.profile`; the Renyi
+divergences have a closed form. The float64 curves are such balls rounded to nearest, and at many points interpolated
+between such values: the profile and the tails are analytic between the atoms of the loss, so points that lie close
+together share one Chebyshev polynomial, which is checked against the balls at further points. Where the check fails
+(across a strong atom) the points are halved; few points are computed one by one.
 """
 
 from __future__ import annotations
@@ -24,9 +22,15 @@ import numpy as np
 from flint import arb
 from scipy.special import ndtri
 
-from dpverdict.audit.losses import curves as bracketed_curves
 from dpverdict.audit.losses.base import BallLoss, ExactLoss
-from dpverdict.audit.losses.curves import ACCURACY, beta_ball, epsilon_ball, log_delta_ball
+from dpverdict.audit.losses.curves import (
+    ACCURACY,
+    beta_ball,
+    beta_between,
+    epsilon_ball,
+    epsilon_between,
+    log_delta_ball,
+)
 from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
 from dpverdict.audit.losses.laplace.profile import LaplaceProfile, LaplaceRoute, refined
 from dpverdict.audit.losses.laplace.terms import Groups, near
@@ -201,7 +205,7 @@ def _polynomial(evaluate: Evaluate, points: Array) -> Array | None:
     return result if bool(np.all(result > _TINY)) else None
 
 
-_ACCURACY = 56
+_RENYI_BITS = 56
 
 
 def renyi_ball(groups: Groups, order: Fraction) -> arb:
@@ -222,7 +226,7 @@ def renyi_ball(groups: Groups, order: Fraction) -> arb:
     def divergence() -> arb:
         return sum((count * _of_one(ball(shift), order) for shift, count in groups), arb(0))
 
-    return refine(divergence, bits=_ACCURACY, name="renyi")
+    return refine(divergence, bits=_RENYI_BITS, name="renyi")
 
 
 def _of_one(shift: arb, order: Fraction) -> arb:
@@ -403,7 +407,7 @@ class LaplaceLoss(BallLoss, ExactLoss):
         try:
             return epsilon_ball(self._profile.delta, delta, highest=self.total)
         except PrecisionExhausted:
-            return bracketed_curves.epsilon_between(self._enclosed_delta, delta, self.total)
+            return epsilon_between(self._enclosed_delta, delta, self.total)
 
     def _enclosed_delta(self, epsilon: Fraction) -> arb:
         return self._profile.enclosed_delta(epsilon, ACCURACY)[0]
@@ -425,7 +429,7 @@ class LaplaceLoss(BallLoss, ExactLoss):
                 profile.delta, profile.q_above, alpha, complement=profile.complement, guess=self._around(alpha)
             )
         except PrecisionExhausted:
-            return bracketed_curves.beta_between(self._enclosed_delta, alpha, total)
+            return beta_between(self._enclosed_delta, alpha, total)
 
     def _around(self, alpha: Fraction) -> tuple[Fraction, Fraction]:
         """About where Q[L > epsilon] = alpha: by the mean and the variance of L, as of a normal law; it steers."""

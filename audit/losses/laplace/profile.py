@@ -1,4 +1,8 @@
-"""Two-sided bounds on the profile of any Laplace vector, from a lattice of losses.
+"""Profile and tails of a Laplace loss at every epsilon, by whichever route serves.
+
+Two routes reach any accuracy: the exact finite sum (`dpverdict.audit.losses.laplace.exact_sum`), and a contour integral
+where the atoms are light (`dpverdict.audit.losses.laplace.contour`). Where neither serves, the profile of any vector
+has two-sided bounds from a lattice of losses (`LaplaceBounds`), as follows.
 
 In the symmetric form, with L the sum of the losses L_i of the coordinates, tilted by exp(-L/2),
 
@@ -12,8 +16,6 @@ of the M_i. As f is convex, with f'(M) a slope of it at M,
 
 Both sides are finite sums, because M_i - L_i enters by its mean over each lattice point only; they differ by O(h^2).
 The lattice points are the exponents of polynomials of balls, so that everything is enclosed.
-
-Profile and tails of a Laplace loss to any accuracy, at every epsilon, by whichever route serves.
 """
 
 from __future__ import annotations
@@ -28,10 +30,9 @@ from typing import final
 from flint import arb, arb_poly, fmpq
 
 from dpverdict.audit.losses.domains import PROBABILITY, PROFILE
-from dpverdict.audit.losses.laplace import terms as laplace_guess
 from dpverdict.audit.losses.laplace.contour import LaplaceContour
 from dpverdict.audit.losses.laplace.exact_sum import LaplaceSum
-from dpverdict.audit.losses.laplace.terms import Groups, Kernel
+from dpverdict.audit.losses.laplace.terms import Groups, Kernel, near
 from dpverdict.balls import MAX_BITS, ball, precision
 from dpverdict.errors import PrecisionExhausted
 
@@ -112,15 +113,15 @@ def _moved(shift: Fraction, step: Fraction) -> _Law:
     for k in range(1 - whole, whole):
         mass[middle + k] = density
     for side in (1, -1):
-        near, far = middle + side * whole, middle + side * (whole + 1)
-        mass[near] += 1 - part + density * (part - part**2 / 2)
-        mass[far] += part + density * part**2 / 2
+        inner, outer = middle + side * whole, middle + side * (whole + 1)
+        mass[inner] += 1 - part + density * (part - part**2 / 2)
+        mass[outer] += part + density * part**2 / 2
         pull = part * (1 - part) * step + density * step * (part**2 / 2 - part**3 / 3)
-        displacement[near] -= side * pull
-        displacement[far] += side * pull
+        displacement[inner] -= side * pull
+        displacement[outer] += side * pull
         if whole:  # the last whole cell
-            mass[near] += density / 2
-            displacement[near] += side * density * step / 6
+            mass[inner] += density / 2
+            displacement[inner] += side * density * step / 6
     return _Law(middle, _balls(mass), _balls(displacement))
 
 
@@ -154,7 +155,7 @@ class LaplaceRoute(Enum):
 
 @final
 class LaplaceProfile:
-    """The curves delta(epsilon) and Q[L > epsilon] of one vector of shifts, as `profile_curves.Curve`.
+    """The curves delta(epsilon) and Q[L > epsilon] of one vector of shifts, as `dpverdict.audit.losses.curves.Curve`.
 
     Both extend to epsilon < 0 by the symmetry of the pair, the law of L under P being that of -L under Q:
 
@@ -171,7 +172,7 @@ class LaplaceProfile:
         self._sum = LaplaceSum(groups)
         self._contour = LaplaceContour(groups)
         self._bounds = LaplaceBounds(groups)
-        log_atoms = sum(count * math.log((1 + math.exp(-laplace_guess.near(shift))) / 2) for shift, count in groups)
+        log_atoms = sum(count * math.log((1 + math.exp(-near(shift))) / 2) for shift, count in groups)
         self._atoms_are_light = log_atoms < _LIGHT
 
     # to any accuracy --------------------------------------------------------------------------------------------------

@@ -1,18 +1,17 @@
-"""The generating functions behind every tail of a Laplace loss, and bounds on their coefficients.
+"""The terms of the exact sum for a Laplace loss, their generating functions, and float64 guesses that steer the sum.
 
-Notation: m coordinates; C of them sit at their lowest loss; y is a formal variable. With the kernel's exponents,
+Notation: shifts s_g with counts m_g, m coordinates in all, total = sum of m_g s_g; C of the coordinates sit at their
+lowest loss; y is a formal variable. With the exponents of a `Kernel`, the generating function behind a tail is
 
     V_C(y) = lead (1 + y)^(m - C - plus) (1 - y)^(C - minus) = sum over i of V_i y^i,
 
-and the series evaluated at z > 0 is the Borel transform  sum over i of V_i z^i / i!.
+and the series evaluated at z > 0 is its Borel transform  sum over i of V_i z^i / i!. The size of V_C on a circle bounds
+the coefficients. Which tuples of lowest coordinates there are, and with what weights, is listed by `TermSource`.
 
-Float64 guesses that steer the certified sums of a Laplace loss; none of them enters a bound.
-
-Notation: shifts s_g with counts m_g, total = sum of m_g s_g, gap = total - epsilon > 0, and K(t) = log E_P exp(t L), so
+The guesses say where the saddle points are and how many terms to take; none of them enters a bound. With gap = total -
+epsilon > 0 and K(t) = log E_P exp(t L),
 
     K(t) - epsilon t = t gap + sum over g of m_g log((t + 1 + t exp(-s_g (1 + 2 t))) / (2 t + 1)).
-
-The terms of the exact sum for a Laplace loss: which tuples of lowest coordinates there are, with their weights.
 """
 
 from __future__ import annotations

@@ -1,12 +1,16 @@
-"""Lower bounds on a composed profile, and upper bounds on its trade-off function, from a test on the lattice.
+"""Two-sided bounds on the curves of a composition of lattice laws: 'float, error ledger', never called certified.
 
-For every event S of the outputs, delta(epsilon) >= P(S) - exp(epsilon) Q(S). Let M_i be a function of the output of the
-i-th mechanism, about its loss rounded to the lattice, and S = {sum of the M_i >= t}. The laws of the sum under P and
-under Q are convolutions of those of the M_i, and any t gives a bound; the best of all t is taken. Because the optimal
-event is {L > epsilon}, where P - exp(epsilon) Q changes its sign, what is lost is second order in the rounding errors
-M_i - L_i, whatever these are: also for atoms off the lattice, where no law on it is that close (see `lattice_pld`).
+The pessimistic and the optimistic law of every loss (`dpverdict.audit.losses.lattice.discretise`) are composed by the
+powers of `dpverdict.audit.losses.lattice.power`, with the errors of their ledger charged: delta and the trade-off
+function are bounded from either side.
 
-Two-sided curves of a composition on the lattice: 'float, error ledger', never called certified.
+The pairs may bring rounded losses too (`RoundedLoss`). A test on them gives another lower bound on the profile, and
+another upper bound on the trade-off function (`LatticeEvent`). For every event S of the outputs, delta(epsilon) >=
+P(S) - exp(epsilon) Q(S). Let M_i be a function of the output of the i-th mechanism, about its loss rounded to the
+lattice, and S = {sum of the M_i >= t}. The laws of the sum under P and under Q are convolutions of those of the M_i,
+and any t gives a bound; the best of all t is taken. Because the optimal event is {L > epsilon}, where P - exp(epsilon)
+Q changes its sign, what is lost is second order in the rounding errors M_i - L_i, whatever these are: also for atoms
+off the lattice, where no law on it is that close (see `dpverdict.audit.losses.lattice.discretise`).
 """
 
 from __future__ import annotations
@@ -186,8 +190,9 @@ class CompositionLedger:
 class LatticeBounds:
     """Bounds on the curves of a composed privacy loss, from a pessimistic and an optimistic law on one lattice.
 
-    Every bound is on its side of the truth if the laws are and if the ledger of `lattice_power` holds: float64 with its
-    rounding errors bounded and included, not ball arithmetic. `lattice_strict.certified_delta` is the strict route.
+    Every bound is on its side of the truth if the laws are and if the ledger of the tilted powers holds: float64
+    with its rounding errors bounded and included, not ball arithmetic. The strict route is
+    `dpverdict.audit.losses.lattice.power.certified_delta`.
     """
 
     __slots__ = ("_event", "_lower", "_upper")
@@ -321,7 +326,7 @@ def compose_on_lattice(
 
     Args:
         tails_list: the tails of every distinct loss, with the number of times it is composed.
-        interval: step of the lattice; the bracket is second order in it (see `lattice_pld.lattice_pair`).
+        interval: step of the lattice; the bracket is second order in it (see `lattice_pair`).
         tail_mass: what may be truncated of every single loss, and is charged.
 
     Raises:

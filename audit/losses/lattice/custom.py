@@ -52,7 +52,8 @@ class CustomLoss:
     """The privacy loss of two laws of which only float64 tails are known.
 
     It has no certified curves. ``delta_lower`` and ``delta_upper`` bound the profile as far as the tails are as
-    accurate as their maker says; `to_pld` and `lattice_bounds.compose_on_lattice` carry that through compositions.
+    accurate as their maker says; `to_pld` and
+    `dpverdict.audit.losses.lattice.bounds.compose_on_lattice` carry that through compositions.
     """
 
     __slots__ = ("_description", "_tails")
@@ -83,7 +84,7 @@ class CustomLoss:
         return float(t.p_above[0]) - q, size * (1.01 * t.relative_error + UNIT * (8 + 2 * abs(point))) + 4 * TINY
 
     def to_pld(self, interval: float) -> PldPair:
-        """The pessimistic and the optimistic privacy loss distribution of dp_accounting (see `pld_exchange.to_pld`)."""
+        """The pessimistic and the optimistic privacy loss distribution of dp_accounting (see `PldPair`)."""
         from dpverdict.audit.losses.lattice.exchange import to_pld  # loaded with dp_accounting, when it is needed
 
         return to_pld(self.tails, interval)

@@ -23,11 +23,12 @@ profile g of a law on the lattice is a straight line between the neighbours x0 <
     (1 - w) (f - g)(x0) + w (f - g)(x1)  >=  (1 - w) f(x0) + w f(x1) - f(exp(l))  >=  w (1 - w) q (x1 - x0).
 
 So one of the gaps is at least w (1 - w) q (x1 - x0), about w (1 - w) h times the P-mass of the atom. Compositions have
-a way out that is no law on the lattice: a test on rounded losses (`lattice_event`), second order for any atoms.
+a way out that is no law on the lattice: a test on rounded losses (`dpverdict.audit.losses.lattice.bounds`), second
+order for any atoms.
+
+Where no step h is given, `default_interval` takes one from the spread of the losses.
 
 Reference: Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, section 3 (connect the dots, arXiv:2207.04380).
-
-The step of the lattice on which losses are composed, when nobody says which.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ class PldPair:
     **Hazard.** ``optimistic.self_compose(n)`` adds its default ``tail_mass_truncation=1e-15`` as an *infinite* loss,
     also to an optimistic distribution, which is then no lower bound any more. Write
     ``self_compose(n, tail_mass_truncation=0)``; ``compose`` has no such defect. The FFT of either adds rounding errors
-    of about 1e-16 of the mass that nothing bounds; `lattice_bounds.compose_on_lattice` bounds them.
+    of about 1e-16 of the mass that nothing bounds; `dpverdict.audit.losses.lattice.bounds.compose_on_lattice`
+    bounds them.
 
     Attributes:
         pessimistic: delta(epsilon) from above, for every epsilon and after every composition, before FFT rounding.
@@ -52,7 +53,7 @@ def to_pld(tails: Tails, interval: float, *, tail_mass: float = TAIL_MASS) -> Pl
     Args:
         tails: the method ``tails`` of a privacy loss.
         interval: step of the lattice; distributions compose only if theirs are the same float.
-        tail_mass: what may be truncated, and is charged (see `lattice_pld.lattice_pair`).
+        tail_mass: what may be truncated, and is charged (see `lattice_pair`).
 
     Raises:
         InvalidValue: the interval does not suit the loss.

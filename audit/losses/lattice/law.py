@@ -1,6 +1,7 @@
 """A privacy loss on a lattice, held as float64 masses that are taken at their exact values.
 
-Masses of cells of a privacy loss under both laws, from its tails, with bounds on their errors.
+The masses of cells of a loss under both laws come from its tails, with bounds on their errors (`masses_between`,
+`Cells`). A law made of them stands on one stated side of the loss (`Side`).
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ class RoundedLoss:
     """The laws, under P and under Q, of a function of the output: about the loss, rounded to the lattice.
 
     A lower bound on the profile of any composition follows from the test that rejects where the sum of such functions
-    is large (`lattice_event`). Outcomes below the lattice belong to no event of the test, so both laws may miss mass.
+    is large (`dpverdict.audit.losses.lattice.bounds.LatticeEvent`). Outcomes below the lattice belong to no event of
+    the test, so both laws may miss mass.
 
     Attributes:
         p: its upper tails are at most those under P.

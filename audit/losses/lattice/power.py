@@ -1,13 +1,14 @@
-"""Tilted FFT powers of lattice laws: the law of a composed loss near one epsilon, with a ledger of every error.
+"""Powers of lattice laws: tilted FFTs with a ledger of every error, and a strict route in ball arithmetic.
 
 Notation: composed loss L = sum of independent losses on one lattice of step h, law p; tilted law w(x) = p(x) e^(theta
 x)/M with M = E exp(theta L). With theta such that the mean under w is epsilon, everything that matters to
 
     delta(epsilon) = M e^(-theta epsilon) sum over x > epsilon of w(x) g(x - epsilon),   g(y) = e^(-theta y) (1 - e^-y)
 
-is of order 1, so that an absolute error of the FFT is a relative error of delta.
+is of order 1, so that an absolute error of the FFT is a relative error of delta. A tilted law is kept, since it serves
+every epsilon near its own mean.
 
-Ledger (all in float64, u = 2^-53; nothing here is ball arithmetic, so nothing here is called certified):
+Ledger of the tilted powers (all in float64, u = 2^-53, no ball arithmetic, so what it bounds is not called certified):
 
 * *transform*: a radix-2 FFT of N non-negative numbers with sum 1 has an error of at most c log2(N) u in every entry,
   since every path from an input to an output has modulus 1 (Higham 2002, theorem 24.2, has the l2 form). c = 8 is
@@ -17,9 +18,8 @@ Ledger (all in float64, u = 2^-53; nothing here is ball arithmetic, so nothing h
 * *outside*: what wraps around or lies beyond the window, by a Chernoff bound on the tilted law at both ends.
 * *relative*: rounding of the tilted masses (m times one law's), of M e^(-theta epsilon), and of the sum.
 
-Tilted laws near one epsilon, kept for its neighbours, and sums over their windows.
-
-The composition of lattice laws in ball arithmetic: the strict route, for small sizes.
+The strict route composes the laws in ball arithmetic, without tilt, FFT or ledger, and for small sizes only
+(`MAX_DEGREE`): there the composition is certified (`certified_delta`).
 """
 
 from __future__ import annotations
