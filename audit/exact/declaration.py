@@ -343,7 +343,7 @@ class _Trial:
         for record in self.records:
             keep(record)
             for _ in range(_FEW // 2):
-                keep(self.rng.permutation(record.ravel()).reshape(record.shape))
+                keep(np.asarray(self.rng.permutation(record.ravel()), dtype=np.float64).reshape(record.shape))
                 keep(record * self.rng.choice([-1.0, 1.0], record.shape))
         zero = np.zeros(self.mechanism.record_shape)
         keep(zero)

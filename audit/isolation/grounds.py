@@ -401,9 +401,9 @@ def _owners(folder: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for one in importlib.metadata.distributions(path=[folder]):
         record = one.read_text("RECORD")
-        name: str | None = one.metadata["Name"]
-        if record is None or name is None:
+        if record is None or "Name" not in one.metadata:
             continue
+        name = one.metadata["Name"]
         for line in record.splitlines():
             found[line.partition(",")[0].partition("/")[0]] = name
     return found

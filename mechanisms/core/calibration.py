@@ -29,7 +29,7 @@ from dpverdict.mechanisms.core.noise import Number
 from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.numerics.gaussian_floats import LARGEST_MU, SMALLEST_MU, Pair, log_delta_floats
-from dpverdict.numerics.roots import _sized, float_above, float_below, least_float, rounded_up
+from dpverdict.numerics.roots import sized, float_above, float_below, least_float, rounded_up
 
 _KIND = BallNormal()
 
@@ -186,7 +186,7 @@ def l1_scale(epsilon: Exact, l1: Exact | Real) -> float:
     """
     exact, size = check_positive(epsilon, "epsilon"), _sensitivity("l1", l1)
     if size.rational is not None:
-        return _sized(float_above(size.rational / exact))
+        return sized(float_above(size.rational / exact))
     return rounded_up(Real(lambda: size.ball() / ball(exact)))
 
 

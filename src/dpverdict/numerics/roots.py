@@ -154,8 +154,8 @@ def rounded_up(number: Real) -> float:
         PrecisionExhausted: the comparison stays undecided.
     """
     if number.rational is not None:
-        return _sized(float_above(number.rational))
-    scale = _sized(number.nearest())
+        return sized(float_above(number.rational))
+    scale = sized(number.nearest())
     while (sign := compare(number, Real.of(scale))) != -1:
         if sign is None:
             raise PrecisionExhausted("scale", 1 << 13, "change a parameter slightly")
@@ -163,7 +163,12 @@ def rounded_up(number: Real) -> float:
     return scale
 
 
-def _sized(scale: float) -> float:
+def sized(scale: float) -> float:
+    """The scale, if it is a positive normal float64.
+
+    Raises:
+        InvalidValue: it underflows or overflows.
+    """
     if not 2.0**-1022 <= scale < math.inf:
         raise InvalidValue("scale", scale, "a positive normal float64", "choose parameters of moderate size")
     return scale

@@ -12,6 +12,7 @@ from dpverdict.audit.losses.domains import (
     DELTA,
     EPSILON,
     ORDER,
+    PROFILE,
     Domain,
     LossTails,
     certified,
@@ -54,8 +55,8 @@ def test_numbers_give_numbers_and_arrays_keep_their_shape() -> None:
     shaped = fast(np.ones((2, 3)), EPSILON, lambda x: 2 * x, None)
     assert isinstance(shaped, np.ndarray)
     assert shaped.shape == (2, 3)
-    assert certified("1/3", DELTA, lambda xs: [ball(x) for x in xs]).contains("1/3")
-    assert len(certified([0, 1], DELTA, lambda xs: [ball(x) for x in xs])) == 2  # type: ignore[arg-type]
+    assert certified("1/3", DELTA, lambda xs: [ball(x) for x in xs], PROFILE).contains("1/3")
+    assert len(certified([0, 1], DELTA, lambda xs: [ball(x) for x in xs], PROFILE)) == 2  # type: ignore[arg-type]
 
 
 def test_what_is_no_float_goes_to_the_balls_or_to_the_side_of_less_privacy() -> None:
