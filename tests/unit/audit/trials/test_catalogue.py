@@ -66,7 +66,7 @@ def test_the_shape_of_the_data_fills_in_what_was_not_given() -> None:
         ("standard-gausian", {}, "did you mean standard-gaussian"),
         ("broken:M99", {}, "known mechanism"),
         ("standard-gaussian", {"dim": "3"}, "mu=None must be given"),
-        ("standard-gaussian", {"dim": "3", "mu": "1", "horizon": "9"}, "horizon=9 must be left out"),
+        ("standard-gaussian", {"dim": "3", "mu": "1", "horizon": "9"}, "horizon=.9. must be left out"),
         ("standard-gaussian", {"dim": "3", "epsilon": "1", "delta": "0.1"}, "add --calibration"),
         ("standard-gaussian", {"dim": "3", "mu": "1", "calibration": "theorem"}, "calibration"),
         ("broken:M2", {"dim": "3"}, "mu=None must be given"),
