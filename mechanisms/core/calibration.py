@@ -29,7 +29,7 @@ from dpverdict.mechanisms.core.noise import Number
 from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.numerics.gaussian_floats import LARGEST_MU, SMALLEST_MU, Pair, log_delta_floats
-from dpverdict.numerics.roots import sized, float_above, float_below, least_float, rounded_up
+from dpverdict.numerics.roots import float_above, float_below, least_float, rounded_up, sized
 
 _KIND = BallNormal()
 
