@@ -1,0 +1,48 @@
+"""Hostile command lines, plans, witnesses, tables and journals end in an answer, or in one line that says why."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+_SPEC = importlib.util.spec_from_file_location("fuzzing", Path(__file__).with_name("fuzzing.py"))
+assert _SPEC is not None
+assert _SPEC.loader is not None
+fuzzing = importlib.util.module_from_spec(_SPEC)
+sys.modules["fuzzing"] = fuzzing  # where its dataclasses look for their module
+_SPEC.loader.exec_module(fuzzing)
+Ended = fuzzing.Ended
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return fuzzing.make_material(tmp_path_factory.mktemp("material"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", list(fuzzing.KINDS))
+def test_hostile_input_ends_in_an_answer_or_in_one_line(kind: str, material: dict[str, bytes], seed: int) -> None:
+    assert fuzzing.fuzz(kind, range(100), material, seed=seed) == []
+
+
+@pytest.mark.parametrize(
+    ("ended", "finding"),
+    [
+        (Ended(70, "error: x\n", 1.0, 0), "ends with 70"),
+        (Ended(-11, "", 1.0, 0), "ends with -11"),
+        (Ended(0, "Traceback (most recent call last):\n", 1.0, 0), "traceback"),
+        (Ended(2, "error: x\nerror: y\n", 1.0, 0), "not one line"),
+        (Ended(2, "", 1.0, 0), "not one line"),
+        (Ended(0, "", 61.0, 0), "hangs"),
+        (Ended(0, "", 1.0, 3 << 30), "takes 3072 MiB"),
+    ],
+)
+def test_a_planted_finding_is_named(ended: "fuzzing.Ended", finding: str) -> None:
+    assert finding in (ended.finding or "")
+
+
+@pytest.mark.parametrize("code", [0, 1, 3])
+def test_a_verdict_is_no_finding(code: int) -> None:
+    assert Ended(code, "", 1.0, 0).finding is None
+    assert Ended(2, "error: mu=x must be a number\n", 1.0, 0).finding is None
