@@ -13,10 +13,13 @@ from types import FunctionType
 from dpverdict.numerics.sources import reached
 
 
-def source_sha256(*roots: object) -> str:
-    """SHA-256 of the sources of the functions and classes that ``roots`` reach by name, and of the values they hold."""
+def source_sha256(check: object, *claims: object) -> str:
+    """SHA-256 of the sources of the functions and classes that a check and its claims reach by name, and of the values
+    they hold. A claim that is a number of a library does not make that library one to follow: it would hash what the
+    library has computed so far.
+    """
     sources: set[tuple[str, str]] = set()
-    for item in reached(*roots):
+    for item in reached(check, claims):
         if isinstance(item, FunctionType | type):
             with contextlib.suppress(OSError, TypeError):  # made at run time, as a data class's own methods are
                 sources.add((f"{item.__module__}.{item.__qualname__}", _source(item)))

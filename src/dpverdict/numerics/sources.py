@@ -21,21 +21,26 @@ def reached(*roots: object, but_not_through: Collection[object] = ()) -> list[ob
 
     Followed are the functions, classes and modules that a function's code mentions, the variables it closes over, what
     a class inherits and defines, and what objects, tuples and mappings hold, within this package and that of the roots;
-    libraries are not followed, and ``but_not_through`` names what is reached but not followed further. The plain values
-    are those that code, containers and data classes hold: what other objects hold may be what they remember of a call.
+    libraries are not followed, and ``but_not_through`` names what is reached but not followed further. A root that is
+    an object makes the package of its class one to follow; what a container holds does not. The plain values are those
+    that code, containers and data classes hold: what other objects hold may be what they remember of a call, and what
+    a cached property remembers is not followed at all, so that what ran before changes nothing.
     """
     own = {_OWN, *(_home(root) for root in roots)}
     found: list[object] = []
-    pending, kept = [(root, True) for root in roots], dict[int, object]()  # kept, so that no identity is used again
+    pending = [(root, True) for root in roots]
+    kept = dict[int, tuple[object, bool]]()  # the objects with their identities, so that none is used again
     while pending:
         item, told = pending.pop()
-        if id(item) in kept:
-            continue
-        kept[id(item)] = item
+        _, was_told = kept.get(id(item), (None, None))
+        if was_told or was_told is told:
+            continue  # else a number that an object remembers would hide the same number where code holds it
+        kept[id(item)] = item, told
         if isinstance(item, FunctionType | type):
             if not _within(item, own):
                 continue  # of a library, also the methods that classes here have from it: they differ between Pythons
-            found.append(item)
+            if was_told is None:
+                found.append(item)
         elif told and isinstance(item, _VALUES):
             found.append(item)
         told = told and (not _within(item, own) or isinstance(item, FunctionType | type) or is_dataclass(item))
@@ -106,11 +111,15 @@ def _next(item: Any, own: set[str]) -> Iterator[object]:  # Any: whatever a name
         yield from item
     elif _within(item, own):
         yield type(item)
-        yield from vars(item).values() if hasattr(item, "__dict__") else ()
+        yield from (value for name, value in getattr(item, "__dict__", {}).items() if not _remembered(item, name))
         slots = (name for kind in type(item).__mro__ for name in getattr(kind, "__slots__", ()))
         yield from (getattr(item, name, None) for name in slots if not name.startswith("__"))
     elif hasattr(item, "__wrapped__"):  # a cache, or another decorator of the standard library
         yield item.__wrapped__
+
+
+def _remembered(item: object, name: str) -> bool:
+    return isinstance(getattr(type(item), name, None), functools.cached_property)
 
 
 def _mentioned(function: FunctionType, own: set[str]) -> Iterator[object]:

@@ -1,5 +1,6 @@
 """What a hash of the source covers: everything that is reached by name in this package, and nothing of libraries."""
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -37,6 +38,33 @@ def test_functions_classes_and_what_they_mention_are_reached() -> None:
     assert {branch, leaf} <= set(filter(callable, reached(branch)))
     assert {Child, Base, leaf} <= set(filter(callable, reached(Child)))
     assert leaf not in reached(branch, but_not_through=[branch])
+
+
+@dataclass(frozen=True)
+class Remembers:
+    value: int
+
+    @functools.cached_property
+    def found(self) -> object:
+        return (leaf, self.value + 1)
+
+
+def test_what_a_cached_property_remembers_is_not_followed() -> None:
+    held = Remembers(18)
+    before = reached(held)
+    assert leaf in before
+    assert held.found == (leaf, 19)
+    assert reached(held) == before
+
+
+class Memory:
+    def __init__(self, *remembered: object) -> None:
+        self.remembered = remembered
+
+
+def test_a_value_that_an_object_remembers_does_not_hide_the_same_value_where_code_holds_it() -> None:
+    assert 17 not in reached(Memory(17))
+    assert 17 in reached((17,), Memory(17)) and 17 in reached(Memory(17), (17,))
 
 
 def test_libraries_are_not_followed() -> None:

@@ -1,7 +1,11 @@
 """The hash of an outcome covers all code that its check reaches, and no other."""
 
-import pytest
+from fractions import Fraction
 
+import pytest
+import sympy
+
+from dpverdict.numerics.sources import reached
 from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.registry import statements
 from dpverdict.proofs.checks.source_hash import source_sha256
@@ -25,6 +29,14 @@ def test_the_hash_covers_what_a_check_calls(monkeypatch: pytest.MonkeyPatch) -> 
     after = source_sha256(uses_helper), source_sha256(uses_nothing)
     assert before[0] != after[0]
     assert before[1] == after[1]
+
+
+def test_a_claim_of_a_library_does_not_bring_in_the_library() -> None:
+    quarter, third = Fraction(1, 4), Fraction(1, 3)
+    assert Fraction in reached(uses_helper, quarter)  # a root of its own: the library's code is followed
+    assert Fraction not in reached(uses_helper, (quarter,)) and quarter in reached(uses_helper, (quarter,))
+    assert source_sha256(uses_helper, quarter) != source_sha256(uses_helper, third)
+    assert source_sha256(uses_helper, sympy.S.Half) == source_sha256(uses_helper)
 
 
 def test_the_hash_covers_the_formulas_of_the_mechanisms(monkeypatch: pytest.MonkeyPatch) -> None:
