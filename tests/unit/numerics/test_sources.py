@@ -64,7 +64,8 @@ class Memory:
 
 def test_a_value_that_an_object_remembers_does_not_hide_the_same_value_where_code_holds_it() -> None:
     assert 17 not in reached(Memory(17))
-    assert 17 in reached((17,), Memory(17)) and 17 in reached(Memory(17), (17,))
+    assert 17 in reached((17,), Memory(17))
+    assert 17 in reached(Memory(17), (17,))
 
 
 def test_libraries_are_not_followed() -> None:
