@@ -32,7 +32,7 @@ from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, mechanis
 from dpverdict.balls import Exact, exactly
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue, MechanismFailure
-from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, ImpliedCurves, PureDP
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name, as_pair
 from dpverdict.numerics.arrays import Array
@@ -45,7 +45,7 @@ FEWEST_TRIALS: Final = 50
 def distinguish(
     mechanism: AnyMechanism,
     neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
-    claim: Guarantee,
+    claim: Guarantee | str,
     *,
     error_probability: float,
     samples: int,
@@ -61,7 +61,7 @@ def distinguish(
         mechanism: what is run, see `dpverdict.audit.trials.run`.
         neighbours: two datasets that differ in one record, see `as_pair`; without a `NeighbourPair` the score is
             learned.
-        claim: the guarantee, which covers both orders of the pair.
+        claim: the guarantee, which covers both orders of the pair; also as text, such as "eps=1, delta=1e-6".
         error_probability: with which a claim that holds may be refuted, in [1e-90, 1).
         samples: trials per dataset, exploration included; at least 50.
         seed: of all random numbers, in 0..2**128 - 1.
@@ -79,7 +79,7 @@ def distinguish(
     """
     error = checked_error(error_probability)
     total = checked_samples(samples)
-    check_claim(claim)
+    claim = as_guarantee(claim)
     level = checked_delta(delta, claim)
     p, q = samplers(mechanism, neighbours, seed, grid)
     progress = progress or _silent
@@ -203,13 +203,6 @@ def checked_error(error_probability: float) -> float:
         remedy = "state how often a claim that holds may be refuted, such as 0.05, or 1e-6 for a nightly run"
         raise InvalidValue("error_probability", error_probability, f"a float in [{SMALLEST_ERROR}, 1)", remedy)
     return float(error_probability)
-
-
-def check_claim(claim: object) -> None:
-    """Raise unless it is a guarantee."""
-    if not isinstance(claim, ImpliedCurves):
-        remedy = "write for example GaussianDP(1), or parse_guarantee('eps=1, delta=1e-6')"
-        raise InvalidValue("claim", claim, "a guarantee", remedy)
 
 
 def checked_samples(samples: int) -> int:

@@ -24,12 +24,12 @@ from typing import Final, Protocol, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpverdict.audit.distinguishing.fixed_size import check_claim, checked_error, checked_samples, samplers
+from dpverdict.audit.distinguishing.fixed_size import checked_error, checked_samples, samplers
 from dpverdict.audit.statistics.joint_test import Counts, Order, epsilon_lower, joint_p
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
 from dpverdict.numerics.arrays import Array, Integers
 
@@ -259,7 +259,7 @@ class FloatLeak:
 def find_float_leak(
     mechanism: AnyMechanism,
     neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
-    claim: Guarantee,
+    claim: Guarantee | str,
     *,
     error_probability: float,
     samples: int,
@@ -285,7 +285,7 @@ def find_float_leak(
         MechanismFailure: the mechanism raises, or returns something that is not an array of numbers of one shape.
     """
     error, total = checked_error(error_probability), checked_samples(samples)
-    check_claim(claim)
+    claim = as_guarantee(claim)
     if not 0 <= delta < 1:
         raise InvalidValue("delta", delta, "in [0, 1)", "give a probability; 0 for pure privacy")
     sides = samplers(mechanism, neighbours, seed)

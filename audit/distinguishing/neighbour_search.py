@@ -27,7 +27,7 @@ from dpverdict.audit.statistics.means import Moments
 from dpverdict.audit.statistics.payoffs import Payoff
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, generator
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, check_adjacency
 from dpverdict.numerics.arrays import Array
 
@@ -76,7 +76,7 @@ class NeighbourSearch:
 
 def search_neighbours(
     mechanism: AnyMechanism,
-    claim: Guarantee,
+    claim: Guarantee | str,
     *,
     dim: int,
     adjacency: NeighboringRelation,
@@ -108,6 +108,7 @@ def search_neighbours(
     if dim < 1:
         raise InvalidValue("dim", dim, ">= 1", "give the number of entries of a record")
     check_adjacency(adjacency)
+    claim = as_guarantee(claim)
     shared = np.zeros((0, dim)) if others is None else np.asarray(others, dtype=np.float64)
     if shared.ndim != 2 or shared.shape[1] != dim:
         raise InvalidValue("others", shared.shape, f"of shape (n, {dim})", "give one record per row")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpverdict.audit.distinguishing.fixed_size import check_claim, checked_delta, checked_error
+from dpverdict.audit.distinguishing.fixed_size import checked_delta, checked_error
 from dpverdict.audit.distinguishing.recorded import checked_scores
 from dpverdict.audit.distinguishing.result import (
     COMPATIBLE,
@@ -42,7 +42,7 @@ from dpverdict.audit.trials.run import generator
 from dpverdict.balls import Exact
 from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee
+from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee, as_guarantee
 
 FRACTIONS: Final = (1.0, 0.5, 0.25, 0.1, 0.04)
 """Of the canaries, that are guessed: few guesses are surer, many are more."""
@@ -57,7 +57,7 @@ SCORE: Final = "canary score, ranked"
 def distinguish_one_run(
     scores: ArrayLike,
     included: ArrayLike,
-    claim: Guarantee,
+    claim: Guarantee | str,
     *,
     error_probability: float,
     seed: int,
@@ -91,7 +91,7 @@ def distinguish_one_run(
     True
     """
     error = checked_error(error_probability)
-    check_claim(claim)
+    claim = as_guarantee(claim)
     level = checked_delta(delta, claim)
     seed = check_seed(seed)
     values = checked_scores(scores, "scores", fewest=FEWEST_CANARIES)

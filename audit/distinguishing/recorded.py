@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpverdict.audit.distinguishing.exploration import FITTED, Sides, choose_scores, explored_trials
-from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS, check_claim, checked_delta, checked_error
+from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS, checked_delta, checked_error
 from dpverdict.audit.distinguishing.result import (
     DistinguishingTest,
     LedgerRow,
@@ -32,14 +32,14 @@ from dpverdict.audit.trials.run import generator
 from dpverdict.balls import Exact
 from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.numerics.arrays import Array
 
 
 def distinguish_scores(
     scores_in: ArrayLike,
     scores_out: ArrayLike,
-    claim: Guarantee,
+    claim: Guarantee | str,
     *,
     error_probability: float,
     seed: int,
@@ -50,7 +50,7 @@ def distinguish_scores(
     Args:
         scores_in: with the canary, shape (n,), at least 50 finite numbers, of any scale and direction.
         scores_out: without it, shape (n',). The lengths may differ: payoffs use as many of both, events use all.
-        claim: the guarantee, which covers both orders of the pair.
+        claim: the guarantee, which covers both orders of the pair; also as text, such as "eps=1, delta=1e-6".
         error_probability: with which a claim that holds may be refuted, in [1e-90, 1).
         seed: of the split, in 0..2**128 - 1; fix it before the scores are seen.
         delta: at which epsilon is bounded; the delta of the claim if it has one; otherwise epsilon is not bounded.
@@ -66,7 +66,7 @@ def distinguish_scores(
     True
     """
     error = checked_error(error_probability)
-    check_claim(claim)
+    claim = as_guarantee(claim)
     level = checked_delta(delta, claim)
     seed = check_seed(seed)
     sides = tuple(

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpverdict.audit.distinguishing.fixed_size import (
-    check_claim,
     checked_delta,
     checked_error,
     checked_samples,
@@ -37,7 +36,7 @@ from dpverdict.audit.statistics.betting import BoundGrid, Mixture, bettor
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, batched
 from dpverdict.cards import card
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
 from dpverdict.numerics.arrays import Array
 
@@ -239,7 +238,7 @@ class SequentialTest:
 def distinguish_sequentially(
     mechanism: AnyMechanism,
     neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
-    claim: Guarantee,
+    claim: Guarantee | str,
     *,
     error_probability: float,
     most_samples: int,
@@ -255,7 +254,7 @@ def distinguish_sequentially(
         mechanism: what is run, see `dpverdict.audit.trials.run`; its outputs must not depend on earlier ones.
         neighbours: two datasets that differ in one record, see `as_pair`; without a `NeighbourPair` the score is
             learned.
-        claim: the guarantee, which covers both orders of the pair.
+        claim: the guarantee, which covers both orders of the pair; also as text, such as "eps=1, delta=1e-6".
         error_probability: with which a claim that holds is ever refuted, in [1e-90, 1).
         most_samples: pairs in all, those before a resumption included; at least 50.
         seed: of all random numbers; to resume needs the same.
@@ -271,7 +270,7 @@ def distinguish_sequentially(
     """
     error = checked_error(error_probability)
     most = checked_samples(most_samples)
-    check_claim(claim)
+    claim = as_guarantee(claim)
     p, q = samplers(mechanism, neighbours, seed, grid)
     given = None if score is None else as_score(score)
     known = claimed_score(mechanism, neighbours) if given is None else None

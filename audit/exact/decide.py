@@ -11,12 +11,12 @@ from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
 from dpverdict.audit.exact.witness import simple_witness, witness_of
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter, loss_of, worst_case
 from dpverdict.errors import InvalidValue, PrecisionExhausted
-from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.numerics.sources import modules_sha256
 
 
-def certify(mechanism: AdditiveMechanism, claim: Guarantee | None = None) -> Verdict:
+def certify(mechanism: AdditiveMechanism, claim: Guarantee | str | None = None) -> Verdict:
     """Decide whether a mechanism of known noise law keeps a claim, for every neighbouring pair.
 
     mu-GDP, zCDP and Renyi claims are inequalities between rationals whenever the noise scales are float64, and are
@@ -24,7 +24,7 @@ def certify(mechanism: AdditiveMechanism, claim: Guarantee | None = None) -> Ver
 
     Args:
         mechanism: a mechanism whose noise law is known.
-        claim: the guarantee to decide; the mechanism's own when not given.
+        claim: the guarantee to decide, also as text ("eps=1, delta=1e-6"); the mechanism's own when not given.
 
     Returns:
         CERTIFIED with a certificate, REFUTED with a witness, or INCONCLUSIVE with the reason (two numbers that could
@@ -33,8 +33,9 @@ def certify(mechanism: AdditiveMechanism, claim: Guarantee | None = None) -> Ver
     Raises:
         InvalidValue: a claim or a mechanism of another type.
     """
-    _check_types(mechanism, claim)
-    return decide(mechanism, claim or mechanism.claim, worst_case(mechanism))
+    guarantee = as_guarantee(claim)
+    _check_types(mechanism, guarantee)
+    return decide(mechanism, guarantee or mechanism.claim, worst_case(mechanism))
 
 
 def _check_types(mechanism: object, claim: object) -> None:

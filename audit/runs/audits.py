@@ -30,7 +30,7 @@ from dpverdict.audit.reports.report import Report
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler
 from dpverdict.balls import Exact
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
 
@@ -94,7 +94,7 @@ def default_samples(outputs: int) -> int:
 
 def audit_mechanism(
     mechanism: AdditiveMechanism,
-    claim: Guarantee | None = None,
+    claim: Guarantee | str | None = None,
     *,
     sampling: Sampling | None,
     game: MembershipGame | None = None,
@@ -107,7 +107,7 @@ def audit_mechanism(
 
     Args:
         mechanism: what is released.
-        claim: what it promises; None for the claim it was built with.
+        claim: what it promises, also as text ("eps=1, delta=1e-6"); None for the claim it was built with.
         sampling: how its releases are tested; None for the exact evidence alone.
         game: a record of a real table; its pair of datasets is tested.
         neighbours: the pair of datasets that is tested; without it and ``game``, the worst pair.
@@ -118,7 +118,7 @@ def audit_mechanism(
     Raises:
         InvalidValue: a pair that the mechanism does not accept, or under another relation than its own.
     """
-    claim = mechanism.claim if claim is None else claim
+    claim = mechanism.claim if claim is None else as_guarantee(claim)
     if neighbours is not None:
         check_pair(mechanism, neighbours)
     worst = worst_case(mechanism)
@@ -165,7 +165,7 @@ def audit_mechanism(
 
 def audit_callable(
     mechanism: AnyMechanism,
-    claim: Guarantee,
+    claim: Guarantee | str,
     *,
     neighbours: NeighbourPair,
     sampling: Sampling,
@@ -177,7 +177,7 @@ def audit_callable(
 
     Args:
         mechanism: called with a dataset and a random generator, returns an array of numbers.
-        claim: what it promises.
+        claim: what it promises, also as text.
         neighbours: the datasets it is run on.
         sampling: how its releases are tested.
         name: how the report calls it.
@@ -187,6 +187,7 @@ def audit_callable(
     Raises:
         MechanismFailure: it raises, or returns something that is not an array of numbers of one shape.
     """
+    claim = as_guarantee(claim)
     test, leak = _tests(mechanism, neighbours, claim, sampling)
     report = Report(name=name, claim=claim, created=datetime.now(UTC), test=test, leak=leak, command=command)
     return described(report, mechanism, neighbours, sampling.seed, parameters or {})
@@ -292,7 +293,7 @@ FIRST_SHARE: Final = 0.25
 
 
 def audit_sequentially(
-    mechanism: AnyMechanism, claim: Guarantee, *, neighbours: NeighbourPair, sampling: Sampling, name: str
+    mechanism: AnyMechanism, claim: Guarantee | str, *, neighbours: NeighbourPair, sampling: Sampling, name: str
 ) -> Report:
     """Audit a black box pair by pair, and then with all other releases at once.
 
@@ -302,7 +303,7 @@ def audit_sequentially(
 
     Args:
         mechanism: called with a dataset and a random generator, returns an array of numbers.
-        claim: what it promises.
+        claim: what it promises, also as text.
         neighbours: the datasets it is run on.
         sampling: how its releases are tested; the pairs come from the same releases per dataset.
         name: how the report calls it.
@@ -310,6 +311,7 @@ def audit_sequentially(
     Raises:
         MechanismFailure: it raises, or returns something that is not an array of numbers of one shape.
     """
+    claim = as_guarantee(claim)
     pairs = int(FIRST_SHARE * sampling.samples)
     alone = pairs < FEWEST_TRIALS  # too few releases for two tests
     error = sampling.error_probability

@@ -380,6 +380,29 @@ Guarantee: TypeAlias = GaussianDP | PureDP | ApproximateDP | ZeroConcentratedDP 
 """What a mechanism can claim."""
 
 
+@overload
+def as_guarantee(claim: Guarantee | str) -> Guarantee: ...
+@overload
+def as_guarantee(claim: None) -> None: ...
+def as_guarantee(claim: object) -> object:
+    """The claim that an argument states: text is read by `parse_guarantee`, None stands for none that was given.
+
+    Every function that takes a claim reads it here. A claim that is a whole curve (`ProfileClaim`) passes as it is.
+
+    Raises:
+        InvalidValue: text of another form, or anything else.
+
+    >>> as_guarantee("eps=1") == as_guarantee(PureDP(1))
+    True
+    """
+    if isinstance(claim, str):
+        return parse_guarantee(claim)
+    if claim is not None and not isinstance(claim, ImpliedCurves):
+        remedy = 'write for example "mu=1" or "eps=1, delta=1e-6", or an object such as GaussianDP(1)'
+        raise InvalidValue("claim", claim, "a guarantee", remedy)
+    return claim
+
+
 def parse_guarantee(text: str) -> Guarantee:
     """The guarantee that a line of text states; decimals and fractions are taken exactly.
 

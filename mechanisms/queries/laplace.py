@@ -25,7 +25,7 @@ from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import analytic_scale, concentrated_scale, l1_scale, theorem_scale
 from dpverdict.mechanisms.core.dominating_pairs import LaplacePair
-from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, laplace_score
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import (
@@ -281,7 +281,7 @@ class LaplaceMechanism(AdditiveMechanism):
         *,
         dim: int,
         scale: float,
-        claim: Guarantee,
+        claim: Guarantee | str,
         adjacency: NeighboringRelation,
         calibration: str,
         norm: Norm = "linf",
@@ -289,7 +289,7 @@ class LaplaceMechanism(AdditiveMechanism):
     ) -> LaplaceMechanism:
         """Noise of a given scale, with whatever claim: to be certified, not trusted."""
         mechanism = cls.__new__(cls)
-        mechanism._set(_records(dim, norm, radius, adjacency), scale, claim, adjacency, calibration)
+        mechanism._set(_records(dim, norm, radius, adjacency), scale, as_guarantee(claim), adjacency, calibration)
         mechanism.source = "given by the caller"
         return mechanism
 

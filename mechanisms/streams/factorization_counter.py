@@ -23,7 +23,7 @@ from dpverdict.mechanisms.core.guarantees import (
     Guarantee,
     PureDP,
     ZeroConcentratedDP,
-    parse_guarantee,
+    as_guarantee,
 )
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, Words, words_of
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
@@ -184,7 +184,7 @@ class FactorizationCounter(Counter):
             raise InvalidValue("kind", kind, f"one of {', '.join(KINDS)}", "trees with subtraction are TreeCounter's")
         self.kind: FactorizationName = kind
         self.factorization = KINDS[kind](self.horizon)
-        self.claim = parse_guarantee(claim) if isinstance(claim, str) else claim
+        self.claim = as_guarantee(claim)
         scale = _scale(noise, self.claim, self.factorization)
         law = LaplaceNoise if noise == "laplace" else NormalNoise
         self.noise = law(size=self.factorization.size, scale=scale)

@@ -88,11 +88,11 @@ def assert_private(
     from dpverdict.audit.exact.verdict import Status
     from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism, audit_sequentially
     from dpverdict.audit.trials.run import mechanism_name
-    from dpverdict.mechanisms.core.guarantees import parse_guarantee
+    from dpverdict.mechanisms.core.guarantees import as_guarantee
     from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
     from dpverdict.mechanisms.core.neighbours import as_pair
 
-    guarantee = parse_guarantee(claim) if isinstance(claim, str) else claim
+    guarantee = as_guarantee(claim)
     pair = None if neighbours is None else as_pair(neighbours)
     sampling = Sampling(
         samples=DEFAULT_SAMPLES if samples is None else samples,

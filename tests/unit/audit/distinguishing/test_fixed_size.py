@@ -310,7 +310,7 @@ def test_an_event_lies_between_the_scores_that_were_seen() -> None:
         ({"delta": 1}, "delta"),
         ({"delta": -0.5}, "delta"),
         ({"delta": float("nan")}, "delta"),
-        ({"claim": "mu=1"}, "claim"),
+        ({"claim": "mu"}, "claim"),
         ({"neighbours": np.zeros((2, 1))}, "neighbours"),
         ({"neighbours": ([[1.0], [1.0, 2.0]], np.zeros(1))}, "neighbours"),
         ({"score": 3}, "score"),
