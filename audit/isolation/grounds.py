@@ -176,10 +176,15 @@ def _is_there(module: str, folder: str) -> bool:
 
 
 def _distribution(name: str) -> tuple[str, str] | None:
+    """Version and hash of the RECORD of an installed distribution.
+
+    Only `_sites` are searched: a build leaves metadata of the same name in the folder of the sources, which may be the
+    current folder of one process and not of another.
+    """
     try:
-        found = importlib.metadata.distribution(name)
+        found = next(iter(importlib.metadata.distributions(name=name, path=list(_sites()))))
         return found.version, hashlib.sha256((found.read_text("RECORD") or "").encode()).hexdigest()
-    except (importlib.metadata.PackageNotFoundError, OSError):
+    except (StopIteration, OSError):
         return None
 
 

@@ -186,7 +186,8 @@ def support_lines_lower(alpha: Array, epsilons: Array, deltas_upper: Array) -> A
 
 def epsilon_grid(scale: float) -> Array:
     """Epsilons from 0 on, of every order of magnitude around ``scale``; any grid gives a valid bound."""
-    return np.concatenate([[0.0], np.geomspace(max(scale * 1e-4, 1e-300), min(scale * 1e3 + 50.0, 1e300), 300)])
+    middle = min(scale, 1e290)  # a parameter beyond every float comes as an infinite scale
+    return np.concatenate([[0.0], np.geomspace(max(middle * 1e-4, 1e-300), middle * 1e3 + 50.0, 300)])
 
 
 class ImpliedCurves(ABC):

@@ -3,6 +3,7 @@
 And what was finished before a mechanism raised is kept in a journal, so that the run need not begin again.
 """
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -233,7 +234,11 @@ def test_numbers_of_any_kind_are_numbers(kind: type) -> None:
 # Interrupted, and out of time -----------------------------------------------------------------------------------------
 
 
-def test_an_interruption_by_hand_ends_the_audit_and_keeps_what_is_finished(tmp_path: Path) -> None:
+def test_an_interruption_by_hand_ends_the_audit_and_keeps_what_is_finished(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, former))
     claim, samples = GaussianDP("1.95"), 20_000
     whole = Slow(None)
     expected = batch(whole, claim, samples)
@@ -243,7 +248,8 @@ def test_an_interruption_by_hand_ends_the_audit_and_keeps_what_is_finished(tmp_p
             try:
                 return super().release_many(dataset, trials, rng)
             except RuntimeError:
-                raise KeyboardInterrupt from None
+                signal.raise_signal(signal.SIGINT)  # as Ctrl-C does; one that user code raises by itself is its failure
+                raise
 
     journal = Journal(tmp_path / "journal")
     with journalled_in(journal), pytest.raises(KeyboardInterrupt):

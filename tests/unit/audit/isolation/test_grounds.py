@@ -1,5 +1,6 @@
 """What a result rests on: everything that was used is named, and any change of it is seen."""
 
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -124,6 +125,21 @@ def test_another_interpreter_or_distribution_is_seen(folder: Path) -> None:
     assert found["distributions"]
     for change in ({"python": "cpython 2.7"}, {"distributions": {"numpy": ["0.1", "0"]}}):
         assert grounds_of({**found, **change}).changed() is not None
+
+
+def test_what_a_build_leaves_in_a_folder_is_no_other_distribution(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The current folder may be searched in the process that compares, and not in the one that ran the audit."""
+    found = grounds(folder)
+    sources = tmp_path_factory.mktemp("sources")
+    for name in found.distributions:
+        (sources / f"{name}.egg-info").mkdir()
+        (sources / f"{name}.egg-info" / "PKG-INFO").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.0.1\n")
+    monkeypatch.syspath_prepend(sources)
+    assert found.distributions
+    assert importlib.metadata.version("numpy") == "0.0.1"
+    assert found.changed() is None
 
 
 @pytest.mark.parametrize(

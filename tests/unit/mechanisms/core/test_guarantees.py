@@ -261,3 +261,15 @@ def test_arguments_outside_the_domain_are_refused(guarantee):
     first = guarantee.describe().partition("=")[0]
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(guarantee, {"eps": "epsilon"}.get(first, first), 2)
+
+
+@pytest.mark.parametrize("value", ["1e-9000", "1e-300", "1e150", "1e300", "1e308", "1e400", "1e9000"])
+def test_a_parameter_of_any_size_has_curves(value: str) -> None:
+    """Beyond every float a bound says nothing, and is still a number on its side."""
+    levels = np.linspace(0, 1, 11)
+    for claim in (GaussianDP(value), PureDP(value), ZeroConcentratedDP(value), RenyiDP(2, value)):
+        lower = claim.beta_lower(levels)
+        assert np.all((lower >= 0) & (lower <= 1 - levels)), claim
+        assert np.all(np.diff(lower) <= 0), claim
+        upper = claim.delta_upper(np.array([0.0, 1.0, 1e300]))
+        assert np.all((upper >= 0) & (upper <= 1)), claim
