@@ -17,7 +17,7 @@ from dpverdict.audit.scores.learned import fit_chained_score, fit_spline_score
 from dpverdict.audit.scores.score import CallableScore, fit_linear_score
 from dpverdict.audit.trials.run import batched
 from dpverdict.cli.application import main
-from dpverdict.errors import InvalidValue
+from dpverdict.errors import DpverdictError, InvalidValue
 
 RELEASES = """
 def noisy(dataset, rng, trials):
@@ -55,8 +55,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+_WRITTEN: dict[tuple[str, ...], bytes] = {}  # the witness of each audit: 200 tests start from the same one
+
+
 def audit(*arguments: str) -> dict[str, Any]:
-    assert main(["audit", *arguments, *TEST]) == 1
+    if arguments not in _WRITTEN:
+        assert main(["audit", *arguments, *TEST]) == 1
+        _WRITTEN[arguments] = Path("w.json").read_bytes()
+    Path("w.json").write_bytes(_WRITTEN[arguments])
     document = read_witness("w.json")
     jsonschema.validate(document, read_witness_schema())
     return document
@@ -286,9 +292,10 @@ def test_a_pair_under_another_relation_than_that_of_the_mechanism_refutes_nothin
 
 @pytest.mark.parametrize("level", [0.051, 0.5, 0.999999, 1.0, 0.0, -1.0, 1e-99, None, True, "0.01", "inf"])
 def test_a_witness_does_not_choose_how_often_a_true_claim_is_refuted(folder: Path, level: object) -> None:
-    write_witness(forged(black_box("noisy", "--claim", "mu=1"), level=level), "forged.json")
-    assert main(["replay", "forged.json", "--trust-code"]) == 2
-    assert main(["replay", "forged.json", "--trust-code", "--error-probability", "0.5"]) == 1
+    document = forged(black_box("noisy", "--claim", "mu=1"), level=level)
+    with pytest.raises(InvalidValue):
+        replay(document, seed=1, trust_code=True)
+    assert replay(document, seed=1, trust_code=True, error_probability=0.5).refuted
 
 
 @pytest.mark.parametrize("count", [0, 1, -5, 10_000_001, 10**18, 10**400, 2.5, True, "9", "inf", None])
@@ -351,10 +358,18 @@ def test_a_part_of_another_type_is_an_error_of_one_line(
         part = part[name]
     part[path[-1]] = bad
     Path("forged.json").write_text(json.dumps(forged(changed)))
-    assert main(["replay", "forged.json", "--trust-code", "--seed", "1"]) == 2
-    told = capsys.readouterr()
-    assert told.err.count("\n") == 1
-    assert "Traceback" not in told.err
+    with pytest.raises(DpverdictError) as told:
+        replay(read_witness("forged.json"), seed=1, trust_code=True)
+    assert "\n" not in str(told.value)
+    if bad == "nan" and path in (
+        ["claim"],
+        ["evidence"],
+        ["grid"],
+    ):  # and so on the command line, where the code that the witness names runs in a process of its own
+        assert main(["replay", "forged.json", "--trust-code", "--seed", "1"]) == 2
+        shown = capsys.readouterr()
+        assert shown.err.count("\n") == 1
+        assert "Traceback" not in shown.err
 
 
 def test_what_is_no_number_of_json_is_refused(folder: Path) -> None:
