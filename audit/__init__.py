@@ -47,14 +47,17 @@ from dpverdict.audit.losses.composition import explain_composition as explain_co
 from dpverdict.audit.losses.contour.loss import ComposedLoss as ComposedLoss
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss as DiscreteGaussianLoss
 from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss as LatticeLoss
+from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss as BoundedRangeLoss
+from dpverdict.audit.losses.finite.bounded_range import bounded_range as bounded_range
+from dpverdict.audit.losses.finite.loss import FiniteLoss as FiniteLoss
+from dpverdict.audit.losses.finite.pld import Direction as Direction
+from dpverdict.audit.losses.finite.pld import NegativeMass as NegativeMass
+from dpverdict.audit.losses.finite.pld import from_pld as from_pld
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss as LaplaceLoss
 from dpverdict.audit.losses.lattice.custom import CustomLoss as CustomLoss
 from dpverdict.audit.losses.lattice.custom import additive_noise_loss as additive_noise_loss
 from dpverdict.audit.losses.lattice.custom import loss_from_cdfs as loss_from_cdfs
 from dpverdict.audit.losses.lattice.exchange import to_pld as to_pld
-from dpverdict.audit.losses.pld import Direction as Direction
-from dpverdict.audit.losses.pld import NegativeMass as NegativeMass
-from dpverdict.audit.losses.pld import from_pld as from_pld
 from dpverdict.audit.losses.spherical.events import apollonius_event as apollonius_event
 from dpverdict.audit.losses.spherical.events import ball_event as ball_event
 from dpverdict.audit.losses.spherical.events import half_space_event as half_space_event
@@ -87,6 +90,8 @@ __all__ = [
     "LaplaceLoss",
     "LatticeLoss",
     "SphericalLoss",
+    "FiniteLoss",
+    "bounded_range",
     "compose",
     "additive_noise_loss",
     "loss_from_cdfs",

@@ -24,10 +24,10 @@ from rich.console import Console
 from rich.table import Table
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.finite.pld import from_pld
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.bounds import compose_on_lattice
 from dpverdict.audit.losses.lattice.discretise import aligned_interval
-from dpverdict.audit.losses.pld import from_pld
 
 INTERVAL = 1e-4
 EPSILONS = np.linspace(0.0, 10.0, 1000)

@@ -249,7 +249,7 @@ class ExactLoss(PrivacyLoss):
 
     @property
     def largest_loss(self) -> Fraction | None:
-        """The largest privacy loss, which is the pure epsilon, exactly; None where the loss is unbounded."""
+        """The largest privacy loss, which is the pure epsilon, exactly; None where it is infinite or not rational."""
         return None
 
     @abstractmethod

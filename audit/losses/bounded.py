@@ -14,13 +14,13 @@ from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, LossTails
+from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.bounds import METHOD, CompositionLedger, LatticeBounds
 from dpverdict.audit.losses.lattice.custom import CustomLoss
 from dpverdict.audit.losses.lattice.discretise import aligned_interval, default_interval, lattice_pair
 from dpverdict.audit.losses.lattice.law import LatticePair
 from dpverdict.audit.losses.lattice.power import MAX_DEGREE, profile_ball
-from dpverdict.audit.losses.pld import PldLoss
 from dpverdict.balls import Exact, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import final
+from typing import Final, final
 
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.bounded import BoundedLoss, Factor
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.contour.loss import ComposedLoss
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
+from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.custom import CustomLoss
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
+
+MOST_PRODUCTS: Final = 1024
+MOST_IRRATIONAL_PRODUCTS: Final = 256
+"""The largest number of outcomes of a product of finite laws that is multiplied out exactly."""
 
 
 def compose(*losses: Factor) -> PrivacyLoss:
@@ -31,6 +37,8 @@ def compose(*losses: Factor) -> PrivacyLoss:
     * Both: a `ComposedLoss`, by certified contour integration.
     * Discrete Gaussian losses only: one `DiscreteGaussianLoss` of all coordinates, while its support is not much finer
       than `dpverdict.audit.losses.discrete_gaussian.loss.FINEST`.
+    * Finite laws only: one `FiniteLoss` of the product, exactly, while it has at most `MOST_PRODUCTS`
+      outcomes (`MOST_IRRATIONAL_PRODUCTS` where probabilities are irrational).
     * Anything else that has tails: a `BoundedLoss`, between two laws on one lattice. Its curves are two-sided bounds in
       float64 with an error ledger; the results above are exact, and never bounds.
     * With any `DisjointLoss`: the `DisjointLoss`. Trivial losses (mu = 0, no shift) drop out; of no loss at all, the
@@ -83,6 +91,8 @@ def explain_composition(loss: PrivacyLoss) -> str:
             f"{float(loss.total):.6g} in all. Route: that of LaplaceLoss, which depends on epsilon; "
             "LaplaceLoss.route(epsilon) says which."
         )
+    if isinstance(loss, FiniteLoss):
+        return f"{loss!r}. Route: sums over the outcomes; certified values have a relative width below 2^-52."
     return f"{loss!r}. Route: that of {type(loss).__name__}."
 
 
@@ -157,6 +167,12 @@ def _by_loss_distribution(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
     counted = _counted(factors)
     if len(counted) == 1 and counted[0][1] == 1 and isinstance(counted[0][0], PrivacyLoss):
         return counted[0][0]
+    finite = [(factor, count) for factor, count in counted if isinstance(factor, FiniteLoss)]
+    if len(finite) == len(counted):
+        outcomes = [math.comb(count + factor.atoms - 1, factor.atoms - 1) for factor, count in finite]
+        rational = all(factor.is_rational for factor, _ in finite)
+        if math.prod(outcomes) <= (MOST_PRODUCTS if rational else MOST_IRRATIONAL_PRODUCTS):
+            return FiniteLoss.product(finite)
     return BoundedLoss(counted)
 
 

@@ -22,8 +22,10 @@ from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, Rando
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, Domain
+from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
+from dpverdict.audit.losses.finite.loss import FiniteLoss
+from dpverdict.audit.losses.finite.pld import from_pld
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
-from dpverdict.audit.losses.pld import from_pld
 from dpverdict.audit.losses.spherical.isotropic import IsotropicLaplace
 from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
@@ -42,6 +44,9 @@ LOSSES: dict[str, PrivacyLoss] = {
     "laplace, unequal": LaplaceLoss(["0.5", "0.25", "1/3"]),
     "laplace, none": LaplaceLoss([]),
     "randomised response": RandomisedResponseLoss(3, "0.4"),
+    "finite": FiniteLoss(["0.5", "0.3", "0.2"], ["0.2", "0.3", "0.5"]),
+    "finite, one-sided": FiniteLoss(["0.7", "0.2", "0.1", 0], ["0.3", "0.4", "0.2", "0.1"]),
+    "bounded range": BoundedRangeLoss("1.5"),
     "composed": compose(GaussianLoss("0.5"), LaplaceLoss(["0.3", "0.7"])),
     "random direction": SphericalLoss(5, RandomDirectionGaussian(5)),
     "isotropic laplace": SphericalLoss(3, IsotropicLaplace(1)),
@@ -52,7 +57,7 @@ LOSSES: dict[str, PrivacyLoss] = {
     "discretes": compose(DiscreteGaussianLoss(1, 1, 1), DiscreteGaussianLoss.product([2], [3])),
 }
 TRIVIAL = ("equal laws", "laplace, none", "discrete, none")
-SYMMETRIC = [name for name in LOSSES if name not in ("disjoint", "distribution")]
+SYMMETRIC = [name for name in LOSSES if name not in ("disjoint", "distribution", "finite, one-sided")]
 WITH_TAILS = [name for name in LOSSES if name not in ("disjoint", "distribution", *TRIVIAL)]
 EPSILONS: list[Exact] = ["-5", "-1", "-0.3", 0, "1e-9", "0.2", "0.5", "0.9", "1.4", "3"]
 ALPHAS: list[Exact] = [0, "1e-9", "0.01", "0.1", "0.3", "0.5", "0.8", "0.99", 1]

@@ -17,8 +17,8 @@ from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.finite.pld import NegativeMass, from_pld
 from dpverdict.audit.losses.lattice.bounds import LatticeBounds, compose_on_lattice
-from dpverdict.audit.losses.pld import NegativeMass, from_pld
 from dpverdict.errors import InvalidValue
 
 laplace_lattice = runpy.run_path(str(Path(__file__).parents[1] / "soundness" / "laplace_lattice_oracle.py"))[

@@ -27,7 +27,7 @@ LAYERS = {
         "losses isolation trials statistics scores exact distinguishing implementation reports runs comparisons"
     ),
     "dpverdict.audit.losses": (
-        "domains curves lattice base closed_form pld laplace discrete_gaussian contour spherical bounded composition"
+        "domains curves lattice base closed_form finite laplace discrete_gaussian contour spherical bounded composition"
     ),
     "dpverdict.proofs": "checks ledger * new_results",
 }

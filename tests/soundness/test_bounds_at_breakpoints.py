@@ -21,11 +21,11 @@ from dpverdict.audit.losses.contour import floats as contour_floats
 from dpverdict.audit.losses.contour.loss import ComposedLoss
 from dpverdict.audit.losses.curves import beta_between, epsilon_between
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
+from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace import profile as laplace_profile
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice import bounds as lattice_bounds
 from dpverdict.audit.losses.lattice.law import LatticeLaw, Side
-from dpverdict.audit.losses.pld import PldLoss
 from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian, IsotropicLaplace
 from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.balls import Quantity, ball, precision

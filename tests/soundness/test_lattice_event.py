@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice import bounds as lattice_event
 from dpverdict.audit.losses.lattice import discretise as lattice_pld
 from dpverdict.audit.losses.lattice.bounds import LatticeBounds, LatticeEvent, compose_on_lattice
 from dpverdict.audit.losses.lattice.discretise import lattice_pair
-from dpverdict.audit.losses.pld import PldLoss
 from dpverdict.balls import ball, precision
 from dpverdict.errors import ContradictoryBounds
 

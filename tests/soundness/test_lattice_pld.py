@@ -15,13 +15,13 @@ from scipy import stats
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.domains import TINY, LossTails
+from dpverdict.audit.losses.finite.pld import PldLoss, from_pld
 from dpverdict.audit.losses.lattice import discretise as lattice_pld
 from dpverdict.audit.losses.lattice import power as lattice_power
 from dpverdict.audit.losses.lattice.bounds import LatticeBounds, compose_on_lattice
 from dpverdict.audit.losses.lattice.custom import additive_noise_loss
 from dpverdict.audit.losses.lattice.discretise import aligned_interval, lattice_pair
 from dpverdict.audit.losses.lattice.power import certified_delta
-from dpverdict.audit.losses.pld import PldLoss, from_pld
 from dpverdict.balls import ball, precision
 from dpverdict.numerics.gaussian_floats import TAIL_ERROR
 

@@ -13,7 +13,7 @@ from flint import arb
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose
-from dpverdict.audit.losses.pld import from_pld
+from dpverdict.audit.losses.finite.pld import from_pld
 from dpverdict.audit.losses.spherical import discretise
 from dpverdict.audit.losses.spherical.integral import SphericalProfile
 from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian, IsotropicLaplace

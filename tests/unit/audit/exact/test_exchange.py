@@ -14,8 +14,8 @@ from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
+from dpverdict.audit.losses.finite.pld import from_pld
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
-from dpverdict.audit.losses.pld import from_pld
 from dpverdict.balls import Real, at_most
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, CorrelatedGaussian, LaplaceMechanism, StandardGaussian

@@ -10,11 +10,11 @@ from scipy.stats import logistic
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.composition import compose, explain_composition
+from dpverdict.audit.losses.finite.pld import PldLoss, from_pld
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.custom import CustomLoss, additive_noise_loss
 from dpverdict.audit.losses.lattice.discretise import default_interval, spread
 from dpverdict.audit.losses.lattice.law import LatticeLaw, Side
-from dpverdict.audit.losses.pld import PldLoss, from_pld
 from dpverdict.errors import InvalidValue
 
 EPSILONS = np.array([-3.0, -0.5, 0.0, 0.5, 1.0, 3.0, 10.0, 30.0])

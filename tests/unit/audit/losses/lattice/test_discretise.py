@@ -8,9 +8,9 @@ import math
 import pytest
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.discretise import aligned_interval, default_interval, lattice_pair, spread
-from dpverdict.audit.losses.pld import PldLoss
 from dpverdict.errors import InvalidValue
 
 

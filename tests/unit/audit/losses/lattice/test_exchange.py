@@ -12,12 +12,12 @@ from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.domains import LossTails
+from dpverdict.audit.losses.finite.pld import Direction, NegativeMass, PldLoss, from_pld
 from dpverdict.audit.losses.lattice.bounds import LatticeBounds, compose_on_lattice
 from dpverdict.audit.losses.lattice.discretise import aligned_interval, lattice_pair
 from dpverdict.audit.losses.lattice.exchange import law_to_pld, to_pld
 from dpverdict.audit.losses.lattice.law import LatticeLaw, Side
 from dpverdict.audit.losses.lattice.power import certified_delta
-from dpverdict.audit.losses.pld import Direction, NegativeMass, PldLoss, from_pld
 from dpverdict.errors import InvalidValue
 
 laplace_lattice = runpy.run_path(str(Path(__file__).parents[4] / "soundness" / "laplace_lattice_oracle.py"))[

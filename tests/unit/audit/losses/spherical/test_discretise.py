@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.pld import PldLoss
+from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.spherical import discretise
 from dpverdict.audit.losses.spherical.discretise import Atom, on_lattice, symmetric_lattice
 from dpverdict.audit.losses.spherical.integral import SphericalProfile

@@ -8,8 +8,8 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.finite.pld import Direction, NegativeMass, PldLoss, from_pld
 from dpverdict.audit.losses.lattice.law import LatticeLaw, Side
-from dpverdict.audit.losses.pld import Direction, NegativeMass, PldLoss, from_pld
 from dpverdict.errors import InvalidValue
 
 

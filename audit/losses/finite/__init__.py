@@ -1,0 +1,1 @@
+"""Laws on finitely many outcomes: by their exact probabilities, or by float masses on a lattice."""

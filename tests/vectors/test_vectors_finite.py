@@ -1,0 +1,51 @@
+"""Finite laws and the bounded-range law against oracle values: every enclosure holds the truth, and is narrow."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.finite.bounded_range import bounded_range
+from dpverdict.balls import Enclosure
+
+HERE = Path(__file__).parent
+WIDEST = 1e-15
+
+
+def cases(name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((HERE / name).read_text(encoding="utf-8"))["cases"]
+    return found
+
+
+def agrees(found: Enclosure, case: dict[str, Any], widest: float = WIDEST) -> bool:
+    """Whether an enclosure meets the oracle's, and is narrow."""
+    lower, upper = Fraction(case["lower"]), Fraction(case["upper"])
+    if not (found.lower <= upper and lower <= found.upper):
+        return False
+    return bool(found.upper - found.lower <= widest * found.upper)
+
+
+@pytest.mark.parametrize(
+    "case", cases("bounded_range.json"), ids=lambda case: "-".join(map(str, case["params"].values()))
+)
+def test_bounded_range(case: dict[str, Any]) -> None:
+    told = case["params"]
+    loss = bounded_range(told["eps0"], t=told.get("t"))
+    many = compose(*[loss] * told.get("count", 1))
+    if many.is_certified:
+        assert agrees(many.certified_delta(told["epsilon"]), case)
+    else:
+        lower, upper = many.delta_bounds(float(told["epsilon"]))  # type: ignore[attr-defined]
+        assert lower <= Fraction(case["upper"])
+        assert Fraction(case["lower"]) <= upper
+        assert upper - lower <= 1e-5 * upper
+
+
+def test_a_value_that_is_off_by_a_millionth_is_found() -> None:
+    case = cases("bounded_range.json")[0]
+    wrong = dict(case, lower=str(Fraction(case["lower"]) * Fraction(1000001, 1000000)))
+    wrong["upper"] = wrong["lower"]
+    assert not agrees(bounded_range(1).certified_delta("0.5"), wrong)
