@@ -361,11 +361,8 @@ def test_a_part_of_another_type_is_an_error_of_one_line(
     with pytest.raises(DpverdictError) as told:
         replay(read_witness("forged.json"), seed=1, trust_code=True)
     assert "\n" not in str(told.value)
-    if bad == "nan" and path in (
-        ["claim"],
-        ["evidence"],
-        ["grid"],
-    ):  # and so on the command line, where the code that the witness names runs in a process of its own
+    if bad == "nan" and path in (["claim"], ["evidence"], ["grid"]):
+        # And so on the command line, where the code that the witness names runs in a process of its own.
         assert main(["replay", "forged.json", "--trust-code", "--seed", "1"]) == 2
         shown = capsys.readouterr()
         assert shown.err.count("\n") == 1
