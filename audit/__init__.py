@@ -37,6 +37,7 @@ from dpverdict.audit.implementation.embedding import check_embedding as check_em
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding as GreyBoxFinding
 from dpverdict.audit.implementation.grey_box import grey_box_checks as grey_box_checks
 from dpverdict.audit.losses.base import PrivacyLoss as PrivacyLoss
+from dpverdict.audit.losses.base import TwoOrders as TwoOrders
 from dpverdict.audit.losses.bounded import BoundedLoss as BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss as DisjointLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss as GaussianLoss
@@ -72,6 +73,7 @@ from dpverdict.audit.runs.audits import audit_mechanism as audit_mechanism
 from dpverdict.audit.runs.replay import Replay as Replay
 from dpverdict.audit.runs.replay import replay as replay
 from dpverdict.audit.runs.request import report_witness as report_witness
+from dpverdict.audit.sampling.poisson import poisson_sampled as poisson_sampled
 from dpverdict.balls import Enclosure as Enclosure
 
 __all__ = [
@@ -93,6 +95,7 @@ __all__ = [
     "FiniteLoss",
     "bounded_range",
     "compose",
+    "poisson_sampled",
     "additive_noise_loss",
     "loss_from_cdfs",
     "Enclosure",

@@ -11,9 +11,9 @@ claim takes; a `BallLoss` is computed in balls, and its float64 values are balls
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, final, overload
+from typing import TYPE_CHECKING, ClassVar, final, overload
 
 import numpy as np
 from flint import arb
@@ -35,7 +35,7 @@ from dpverdict.audit.losses.domains import (
     fast,
     rounded,
 )
-from dpverdict.balls import Enclosure, Enclosures, Exact, exactly
+from dpverdict.balls import Enclosure, Enclosures, Exact, exactly, precision
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 
@@ -59,6 +59,9 @@ class PrivacyLoss(ABC):
     """
 
     __slots__ = ()
+
+    symmetric: ClassVar[bool] = False
+    """Whether the law of L under P is that of -L under Q, so that Q against P has the same curves."""
 
     @property
     def is_certified(self) -> bool:
@@ -169,6 +172,49 @@ class PrivacyLoss(ABC):
         """Encloses ``renyi(order)``."""
         return certified(order, ORDER, self._renyi_balls, DIVERGENCE)
 
+    # two-sided --------------------------------------------------------------------------------------------------------
+
+    def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
+        """(lower, upper) float64 bounds on the profile at epsilons of any shape, certified where the loss is."""
+        return _bounds(self.certified_delta, np.asarray(epsilons, dtype=np.float64))
+
+    def epsilon_bounds(self, deltas: Array) -> tuple[Array, Array]:
+        """(lower, upper) float64 bounds on ``epsilon(delta)`` at deltas of any shape, certified where the loss is."""
+        return _bounds(self.certified_epsilon, np.asarray(deltas, dtype=np.float64))
+
+    def beta_bounds(self, alphas: Array) -> tuple[Array, Array]:
+        """(lower, upper) float64 bounds on the trade-off function at levels of any shape, certified where it is."""
+        return _bounds(self.certified_beta, np.asarray(alphas, dtype=np.float64))
+
+    # at any number of bits --------------------------------------------------------------------------------------------
+
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon) in a ball, to ``bits`` accurate bits where the class can compute so many."""
+        return self._delta_balls([epsilon])[0]
+
+    def p_above(self, level: Fraction, bits: int) -> arb:
+        """P[L > level] in a ball, to ``bits`` accurate bits.
+
+        Raises:
+            InvalidValue: the class has no certified tails.
+        """
+        raise InvalidValue("loss", self, "one whose tails can be certified", "ask for its profile")
+
+    def q_above(self, level: Fraction, bits: int) -> arb:
+        """Q[L > level] in a ball, to ``bits`` accurate bits; raises as ``p_above``."""
+        raise InvalidValue("loss", self, "one whose tails can be certified", "ask for its profile")
+
+    def reversed(self) -> PrivacyLoss:
+        """The privacy loss of Q against P.
+
+        Raises:
+            InvalidValue: it is not known to be the same, and the class cannot make it.
+        """
+        if self.symmetric:
+            return self
+        remedy = "make the loss of the other order by itself, and give both as TwoOrders(remove=..., add=...)"
+        raise InvalidValue("loss", self, "one that is known in both orders", remedy)
+
     # privacy loss distributions ---------------------------------------------------------------------------------------
 
     def tails(self, l: Array) -> LossTails:
@@ -242,6 +288,12 @@ class PrivacyLoss(ABC):
     def _advantage_ball(self) -> arb: ...
 
 
+def _bounds(certified: Callable[[Array], Enclosures], points: Array) -> tuple[Array, Array]:
+    """The ends of the enclosures at points of any shape."""
+    found = certified(points.ravel())
+    return found.lower.reshape(points.shape), found.upper.reshape(points.shape)
+
+
 class ExactLoss(PrivacyLoss):
     """The privacy loss of two laws given in exact numbers: it also answers what deciding a claim takes."""
 
@@ -275,6 +327,10 @@ class ExactLoss(PrivacyLoss):
     @abstractmethod
     def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
         """Encloses P[L > loss] and Q[L > loss]: by Neyman and Pearson, no event shows more of delta(loss)."""
+
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """As ``delta_to``."""
+        return self.delta_to(epsilon, bits)
 
     def simple_event(self, epsilon: Fraction) -> EventBound | None:
         """An event whose probabilities a reader can bound by hand, tried first against delta; None if none is known."""
@@ -335,3 +391,100 @@ class BallLoss(PrivacyLoss):
 
     @abstractmethod
     def _renyi_ball(self, order: Fraction) -> arb: ...
+
+
+@final
+class TwoOrders(PrivacyLoss):
+    """The privacy losses of one mechanism in both orders of a pair of neighbours, and what holds for either.
+
+    ``remove`` is the loss of the outputs with the record against those without it, ``add`` that of the outputs without
+    it against those with it. Where the two differ, a guarantee bounds both: ``delta``, ``epsilon``, ``renyi`` and
+    ``advantage`` are the larger of the two values, ``beta`` is the smaller one, certified or in float64 as the two
+    losses give them. Compositions keep the orders apart and compare at the end: the same record is present, or absent,
+    in every part, and which order is the worse one may change (`dpverdict.audit.losses.composition.compose`).
+
+    Args:
+        remove: the loss with the record against without.
+        add: the loss without the record against with.
+    """
+
+    __slots__ = ("add", "remove")
+    remove: PrivacyLoss
+    add: PrivacyLoss
+
+    def __init__(self, *, remove: PrivacyLoss, add: PrivacyLoss) -> None:
+        self.remove, self.add = remove, add
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether both losses are."""
+        return self.remove.is_certified and self.add.is_certified
+
+    def reversed(self) -> TwoOrders:
+        """The two orders, exchanged."""
+        return TwoOrders(remove=self.add, add=self.remove)
+
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """The larger delta(epsilon), to ``bits`` accurate bits where both losses have them."""
+        return self.remove.profile(epsilon, bits).max(self.add.profile(epsilon, bits))
+
+    def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
+        """(lower, upper) bounds on the larger profile, at epsilons of any shape."""
+        (low, high), (other_low, other_high) = self.remove.delta_bounds(epsilons), self.add.delta_bounds(epsilons)
+        return np.maximum(low, other_low), np.maximum(high, other_high)
+
+    def epsilon_bounds(self, deltas: Array) -> tuple[Array, Array]:
+        """(lower, upper) bounds on the larger epsilon, at deltas of any shape."""
+        (low, high), (other_low, other_high) = self.remove.epsilon_bounds(deltas), self.add.epsilon_bounds(deltas)
+        return np.maximum(low, other_low), np.maximum(high, other_high)
+
+    def beta_bounds(self, alphas: Array) -> tuple[Array, Array]:
+        """(lower, upper) bounds on the smaller trade-off function, at levels of any shape."""
+        (low, high), (other_low, other_high) = self.remove.beta_bounds(alphas), self.add.beta_bounds(alphas)
+        return np.minimum(low, other_low), np.minimum(high, other_high)
+
+    def _delta(self, epsilon: Array) -> Array:
+        return np.maximum(self.remove._delta(epsilon), self.add._delta(epsilon))
+
+    def _log_delta(self, epsilon: Array) -> Array:
+        return np.maximum(self.remove._log_delta(epsilon), self.add._log_delta(epsilon))
+
+    def _epsilon(self, delta: Array) -> Array:
+        return np.maximum(self.remove._epsilon(delta), self.add._epsilon(delta))
+
+    def _beta(self, alpha: Array) -> Array:
+        return np.minimum(self.remove._beta(alpha), self.add._beta(alpha))
+
+    def _renyi(self, order: Array) -> Array:
+        return np.maximum(self.remove._renyi(order), self.add._renyi(order))
+
+    def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return _larger(self.remove._delta_balls(epsilons), self.add._delta_balls(epsilons))
+
+    def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return _larger(self.remove._log_delta_balls(epsilons), self.add._log_delta_balls(epsilons))
+
+    def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
+        return _larger(self.remove._epsilon_balls(deltas), self.add._epsilon_balls(deltas))
+
+    def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
+        both = zip(self.remove._beta_balls(alphas), self.add._beta_balls(alphas), strict=True)
+        with precision(_BITS):
+            return [one.min(other) for one, other in both]
+
+    def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
+        return _larger(self.remove._renyi_balls(orders), self.add._renyi_balls(orders))
+
+    def _advantage_ball(self) -> arb:
+        return _larger([self.remove._advantage_ball()], [self.add._advantage_ball()])[0]
+
+    def __repr__(self) -> str:
+        return f"TwoOrders(remove={self.remove!r}, add={self.add!r})"
+
+
+_BITS = 128
+
+
+def _larger(ones: Sequence[arb], others: Sequence[arb]) -> list[arb]:
+    with precision(_BITS):
+        return [one.max(other) for one, other in zip(ones, others, strict=True)]

@@ -65,6 +65,8 @@ class GaussianLoss(PrivacyLoss):
 
     __slots__ = ("_mu", "_mu_squared", "_pair")
 
+    symmetric = True
+
     def __init__(self, mu: Exact | Real) -> None:
         real = _not_negative(Real.of(mu, name="mu"), "mu")
         square = real.rational
@@ -170,6 +172,25 @@ class GaussianLoss(PrivacyLoss):
     def _advantage_ball(self) -> arb:
         return arb(0) if self._is_zero else gaussian.advantage_ball(self._mu)
 
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon), to ``bits`` accurate bits."""
+        if self._is_zero:
+            return _profile_of_equal_laws(Real.of(epsilon))
+        return gaussian.delta_ball(Real.of(epsilon), self._mu, bits)
+
+    def p_above(self, level: Fraction, bits: int) -> arb:
+        """P[L > level] = Phi(mu/2 - level/mu), to ``bits`` accurate bits."""
+        return self._above(level, 1, bits)
+
+    def q_above(self, level: Fraction, bits: int) -> arb:
+        """Q[L > level] = Phi(-mu/2 - level/mu), to ``bits`` accurate bits."""
+        return self._above(level, -1, bits)
+
+    def _above(self, level: Fraction, side: int, bits: int) -> arb:
+        if self._is_zero:
+            return arb(1 if level < 0 else 0)
+        return gaussian.loss_tail_ball(Real.of(level), self._mu, side, bits)
+
     def tails(self, l: Array) -> LossTails:
         """The four tails at losses of shape (n,), with a relative error below `gaussian_floats.TAIL_ERROR`."""
         losses = finite_losses(l)
@@ -238,6 +259,8 @@ class DisjointLoss(PrivacyLoss):
     """
 
     __slots__ = ()
+
+    symmetric = True
 
     @property
     def mu(self) -> float:
@@ -317,6 +340,8 @@ class RandomisedResponseLoss(BallLoss, ExactLoss):
     """
 
     __slots__ = ("_m", "_rate")
+
+    symmetric = True
 
     def __init__(self, m: int, rate: Exact) -> None:
         self._m = _times(m)

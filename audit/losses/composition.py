@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Final, final
 
-from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
 from dpverdict.audit.losses.bounded import BoundedLoss, Factor
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.contour.loss import ComposedLoss
@@ -41,6 +41,7 @@ def compose(*losses: Factor) -> PrivacyLoss:
       outcomes (`MOST_IRRATIONAL_PRODUCTS` where probabilities are irrational).
     * Anything else that has tails: a `BoundedLoss`, between two laws on one lattice. Its curves are two-sided bounds in
       float64 with an error ledger; the results above are exact, and never bounds.
+    * With any `TwoOrders`, such as a sampled loss: a `TwoOrders` of the two compositions.
     * With any `DisjointLoss`: the `DisjointLoss`. Trivial losses (mu = 0, no shift) drop out; of no loss at all, the
       composition is the loss of two equal laws, ``GaussianLoss(0)``.
 
@@ -61,10 +62,22 @@ def compose(*losses: Factor) -> PrivacyLoss:
     >>> compose(GaussianLoss("0.5"), LaplaceLoss(["0.3"]), LaplaceLoss(["0.7"])).certified_delta(1)
     Enclosure([0.072646224343138124, 0.072646224343138139])
     """
+    if any(isinstance(loss, TwoOrders) for loss in losses):
+        return TwoOrders(
+            remove=compose(*[loss.remove if isinstance(loss, TwoOrders) else loss for loss in losses]),
+            add=compose(*[loss.add if isinstance(loss, TwoOrders) else _reversed(loss) for loss in losses]),
+        )
     factors = _Factors()
     for loss, count in _counted((loss, 1) for loss in losses):
         factors.add(loss, count)
     return factors.composed()
+
+
+def _reversed(loss: Factor) -> Factor:
+    if isinstance(loss, PrivacyLoss):
+        return loss.reversed()
+    remedy = "make the loss of the other order by itself, and compose the orders apart"
+    raise InvalidValue("losses", loss, "known in both orders, as others are", remedy)
 
 
 def explain_composition(loss: PrivacyLoss) -> str:

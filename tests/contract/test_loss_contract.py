@@ -24,11 +24,13 @@ from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, Domain
 from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
-from dpverdict.audit.losses.finite.pld import from_pld
+from dpverdict.audit.losses.finite.pld import Direction, from_pld
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.spherical.isotropic import IsotropicLaplace
 from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
+from dpverdict.audit.sampling.poisson import poisson_sampled
+from dpverdict.audit.sampling.step import SampledStep
 from dpverdict.balls import Enclosure, Exact, ball, exactly, float_down, float_up, precision
 from dpverdict.errors import ContradictoryBounds, InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -52,12 +54,17 @@ LOSSES: dict[str, PrivacyLoss] = {
     "isotropic laplace": SphericalLoss(3, IsotropicLaplace(1)),
     "distribution": from_pld(GaussianLoss(1).to_pld(0.05).pessimistic),
     "discrete": DiscreteGaussianLoss(1, 1, 1),
+    "sampled, remove": poisson_sampled(GaussianLoss(1), "0.3").remove,
+    "sampled, add": poisson_sampled(GaussianLoss(1), "0.3").add,
+    "sampled laplace, remove": poisson_sampled(LaplaceLoss(["0.5"]), "0.1").remove,
+    "sampled laplace, add": poisson_sampled(LaplaceLoss(["0.5"]), "0.1").add,
     "discrete, narrow": DiscreteGaussianLoss.product([1], ["1/10"]),
     "discrete, none": DiscreteGaussianLoss(1, 1, 0),
     "discretes": compose(DiscreteGaussianLoss(1, 1, 1), DiscreteGaussianLoss.product([2], [3])),
 }
 TRIVIAL = ("equal laws", "laplace, none", "discrete, none")
-SYMMETRIC = [name for name in LOSSES if name not in ("disjoint", "distribution", "finite, one-sided")]
+SAMPLED = [name for name in LOSSES if name.startswith("sampled")]
+SYMMETRIC = [name for name in LOSSES if name not in ("disjoint", "distribution", "finite, one-sided", *SAMPLED)]
 WITH_TAILS = [name for name in LOSSES if name not in ("disjoint", "distribution", *TRIVIAL)]
 EPSILONS: list[Exact] = ["-5", "-1", "-0.3", 0, "1e-9", "0.2", "0.5", "0.9", "1.4", "3"]
 ALPHAS: list[Exact] = [0, "1e-9", "0.01", "0.1", "0.3", "0.5", "0.8", "0.99", 1]
@@ -203,7 +210,7 @@ def floats_are_next_to_the_enclosures(loss: PrivacyLoss) -> None:
         (loss.delta, loss.certified_delta, EPSILONS),
         (loss.log_delta, loss.certified_log_delta, EPSILONS),
         (loss.beta, loss.certified_beta, ALPHAS),
-        (loss.renyi, loss.certified_renyi, [2] if isinstance(loss, SphericalLoss) else ORDERS),
+        (loss.renyi, loss.certified_renyi, orders(loss)),
         (loss.epsilon, loss.certified_epsilon, ["0.001", "0.3", 1]),
     ):
         for point in points:
@@ -211,6 +218,13 @@ def floats_are_next_to_the_enclosures(loss: PrivacyLoss) -> None:
             value, enclosure = fast(number), certified(number)
             room = 1e-9 * abs(value) if math.isfinite(value) else 0.0
             assert enclosure.lower - room <= value <= enclosure.upper + room
+
+
+def orders(loss: PrivacyLoss) -> list[Exact]:
+    """Orders at which the divergence of the loss is known."""
+    if isinstance(loss, SampledStep):
+        return [2, 5] if loss.order is Direction.REMOVE else []
+    return [2] if isinstance(loss, SphericalLoss) else ORDERS
 
 
 LAWS: list[Callable[[PrivacyLoss], None]] = [

@@ -24,7 +24,8 @@ LAYERS = {
     "dpverdict": ("errors cards balls numerics checks mechanisms audit proofs testing strategies pytest_plugin cli"),
     "dpverdict.mechanisms": "core queries streams broken",
     "dpverdict.audit": (
-        "losses isolation trials statistics scores exact distinguishing implementation reports runs comparisons"
+        "losses sampling isolation trials statistics scores exact distinguishing implementation "
+        "reports runs comparisons"
     ),
     "dpverdict.audit.losses": (
         "domains curves lattice base closed_form finite laplace discrete_gaussian contour spherical bounded composition"

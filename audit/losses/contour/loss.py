@@ -55,6 +55,8 @@ class ComposedLoss(BallLoss):
     """
 
     __slots__ = ("__dict__", "_engine", "gaussian", "laplace")
+
+    symmetric = True
     gaussian: GaussianLoss
     laplace: LaplaceLoss
 
@@ -116,6 +118,18 @@ class ComposedLoss(BallLoss):
     @cached_property
     def _knots(self) -> TradeOffKnots:
         return TradeOffKnots(self._engine)
+
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon), to ``bits`` accurate bits."""
+        return self._engine.delta(epsilon, bits)
+
+    def p_above(self, level: Fraction, bits: int) -> arb:
+        """P[L > level], to ``bits`` accurate bits."""
+        return self._engine.value(P_ABOVE, level, bits)
+
+    def q_above(self, level: Fraction, bits: int) -> arb:
+        """Q[L > level], to ``bits`` accurate bits."""
+        return self._engine.q_tail(level, bits)
 
     # float64 ----------------------------------------------------------------------------------------------------------
 

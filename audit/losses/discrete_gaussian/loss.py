@@ -72,6 +72,8 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
 
     __slots__ = ("_profile",)
 
+    symmetric = True
+
     def __init__(self, dim: int, s: Exact, mu: Exact) -> None:
         size, own = check_whole(dim, "dim", least=1, remedy="give the number of queries"), check_positive(s, "s")
         self._set(_embedding(size, own, _not_negative(mu, "mu") ** 2))
@@ -200,6 +202,14 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
         gaussian = delta_ball(Real.of(EPSILON.exact(epsilon)), Real.of(2 * self.rho).sqrt())
         with precision(ACCURACY + 40):
             return Enclosure.of_ball(value / gaussian)
+
+    def p_above(self, level: Fraction, bits: int) -> arb:
+        """P[L > level], to ``bits`` accurate bits."""
+        return arb(1 if level < 0 else 0) if self._profile is None else self._profile.p_above(level, bits)
+
+    def q_above(self, level: Fraction, bits: int) -> arb:
+        """Q[L > level], to ``bits`` accurate bits."""
+        return arb(1 if level < 0 else 0) if self._profile is None else self._profile.q_above(level, bits)
 
     def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
         """Encloses P[L > loss] and Q[L > loss], the probabilities of the best event against exp(loss)."""

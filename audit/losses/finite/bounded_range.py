@@ -65,6 +65,8 @@ class BoundedRangeLoss(BallLoss, ExactLoss):
 
     __slots__ = ("_range",)
 
+    symmetric = True
+
     def __init__(self, range: Exact) -> None:
         self._range = check_positive(range, "range")
 

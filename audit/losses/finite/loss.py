@@ -127,6 +127,25 @@ class FiniteLoss(BallLoss, ExactLoss):
         made._set(p, q, p_whole, q_whole)
         return made
 
+    def reversed(self) -> FiniteLoss:
+        """The loss of q against p."""
+        made = FiniteLoss.__new__(FiniteLoss)
+        made._set([b for _, b in self._atoms], [a for a, _ in self._atoms], self._q_whole, self._p_whole)
+        return made
+
+    def sampled(self, rate: Fraction) -> FiniteLoss:
+        """The loss of (1 - rate) q + rate p against q."""
+        present = self._q_whole * Weight.of(ExponentialSum.of(rate))
+        absent = self._p_whole * Weight.of(ExponentialSum.of(1 - rate))
+        made = FiniteLoss.__new__(FiniteLoss)
+        made._set(
+            [Weight.sum([a * present, b * absent]) for a, b in self._atoms],
+            [b for _, b in self._atoms],
+            self._p_whole * self._q_whole,
+            self._q_whole,
+        )
+        return made
+
     # the points (Q_j, P_j), exactly, as weights -----------------------------------------------------------------------
 
     @functools.cached_property

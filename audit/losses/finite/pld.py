@@ -121,6 +121,10 @@ class PldLoss(BallLoss):
         with precision(working):
             return (p_sums[i] - (ball(epsilon - self._loss(i))).exp() * q_sums[i]).min(arb(1))
 
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon), to ``bits`` accurate bits."""
+        return self._profile(epsilon, bits)
+
     # balls ------------------------------------------------------------------------------------------------------------
 
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:

@@ -287,6 +287,8 @@ class LaplaceLoss(BallLoss, ExactLoss):
 
     __slots__ = ("_groups", "_profile")
 
+    symmetric = True
+
     def __init__(self, shifts: Iterable[Exact]) -> None:
         if isinstance(shifts, str):
             raise InvalidValue("shifts", shifts, "a sequence of numbers", 'write ["0.5"] for a single shift')
@@ -357,6 +359,14 @@ class LaplaceLoss(BallLoss, ExactLoss):
             PrecisionExhausted: no route reaches the accuracy.
         """
         return self._profile.delta(epsilon, bits)
+
+    def p_above(self, level: Fraction, bits: int) -> arb:
+        """P[L > level], to ``bits`` accurate bits."""
+        return self._profile.p_above(level, bits)
+
+    def q_above(self, level: Fraction, bits: int) -> arb:
+        """Q[L > level], to ``bits`` accurate bits."""
+        return self._profile.q_above(level, bits)
 
     def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
         """Encloses P[L > loss] and Q[L > loss], the probabilities of the best event against exp(loss)."""

@@ -53,6 +53,7 @@ MAX_WINDOW = 1 << 23
 
 _WIDTH = 9.0  # standard deviations of the tilted law on either side of the window
 _OUTSIDE = 1e-16  # tilted mass outside a window that is wide enough
+_TILTS = 6  # of one bound of the mass outside
 _STEERING = 2048  # points of a law that steers; the bounds use all of them
 _ENDS = 512  # so many of them next to either end
 
@@ -173,11 +174,8 @@ def _on_window(
     moment, relative = _log_moment(parts, step)
     outside = 1e-290
     if not whole:
-        tail = min(width / spread, 20.0)
-        right, left = _log_moment(parts, step + tail)[0], _log_moment(parts, step - tail)[0]
-        room = 1e-12 * (abs(right) + abs(left) + abs(moment) + tail * (abs(first) + abs(last)))
-        outside += math.exp(min(right - moment - tail * last + room, 0.0)) * (last < highest)
-        outside += math.exp(min(left - moment + tail * first + room, 0.0)) * (first > lowest)
+        outside += math.exp(_log_beyond(parts, step, moment, last, width / spread)) * (last < highest)
+        outside += math.exp(_log_beyond(parts, step, moment, first, -width / spread)) * (first > lowest)
         if outside > _OUTSIDE and 2 * (last - first) < MAX_WINDOW:
             return None
     masses, error = _power(parts, step, size)
@@ -193,6 +191,20 @@ def _on_window(
         outside=outside,
         relative_error=relative,
     )
+
+
+def _log_beyond(parts: Parts, step: float, moment: float, end: int, normal: float) -> float:
+    """A bound on the logarithm of the tilted mass beyond an end: Chernoff's, at the best of some tilts.
+
+    ``normal`` is the best tilt of a normal law; where a law has a heavier tail, a smaller one does better.
+    """
+    best = 0.0
+    for halvings in range(_TILTS):
+        tail = max(min(normal, 20.0), -20.0) / 2**halvings
+        other = _log_moment(parts, step + tail)[0]
+        room = 1e-12 * (abs(other) + abs(moment) + abs(tail * end))
+        best = min(best, other - moment - tail * end + room)
+    return best
 
 
 def _tilted(law: LatticeLaw, step: float) -> tuple[Array, float, float]:

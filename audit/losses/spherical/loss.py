@@ -287,6 +287,8 @@ class SphericalLoss(BallLoss, ExactLoss):
 
     __slots__ = ("__dict__", "_dim", "_law", "_profile", "_shift", "_unit_law")
 
+    symmetric = True
+
     def __init__(self, dim: int, law: RadialLaw, shift: Exact | Real = 1) -> None:
         if isinstance(dim, bool) or not isinstance(dim, int | np.integer):
             raise InvalidValue("dim", dim, "a whole number", "give the dimension of the statistic")
@@ -341,6 +343,14 @@ class SphericalLoss(BallLoss, ExactLoss):
         if not isinstance(self._law, RandomDirectionGaussian) or self._unit_law is None:
             return None
         return best_ball_event(self._dim, self._law.sigma, epsilon, self._shift)
+
+    def p_above(self, level: Fraction, bits: int) -> arb:
+        """P[L > level], to ``bits`` accurate bits."""
+        return arb(1 if level < 0 else 0) if self._profile is None else self._profile.p_above(level, bits)
+
+    def q_above(self, level: Fraction, bits: int) -> arb:
+        """Q[L > level], to ``bits`` accurate bits."""
+        return arb(1 if level < 0 else 0) if self._profile is None else self._profile.q_above(level, bits)
 
     def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
         """Encloses P[L > loss] and Q[L > loss], the probabilities of the best event against exp(loss)."""

@@ -156,9 +156,14 @@ ACCURACY = 56
 _MAX_ROOT_BITS = 1 << 14
 
 
-def delta_ball(epsilon: Real, mu: Real) -> arb:
+def delta_ball(epsilon: Real, mu: Real, bits: int = ACCURACY) -> arb:
     """The privacy profile delta(epsilon), at any real epsilon."""
-    return refine(lambda: gaussian_formulas.delta(_KIND, epsilon.ball(), mu.ball()), bits=ACCURACY, name="delta")
+    return refine(lambda: gaussian_formulas.delta(_KIND, epsilon.ball(), mu.ball()), bits=bits, name="delta")
+
+
+def loss_tail_ball(level: Real, mu: Real, side: int, bits: int = ACCURACY) -> arb:
+    """The probability of a privacy loss above a level: Phi(side mu/2 - level/mu), side 1 under P and -1 under Q."""
+    return refine(lambda: _KIND.tail(level.ball() / mu.ball() - side * mu.ball() / 2), bits=bits, name="tail")
 
 
 def delta_balls(epsilons: Sequence[Exact], mu: Real) -> list[arb]:

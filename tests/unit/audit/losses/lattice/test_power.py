@@ -46,6 +46,16 @@ def test_the_tilted_power_is_the_tilted_convolution(step: float) -> None:
     assert law.transform_error < 1e-13
 
 
+def test_little_is_outside_of_the_window_of_a_law_with_a_heavy_tail() -> None:
+    """A geometric tail of ratio 0.95: the tilt that is best for a normal law is beyond what its moments bear."""
+    masses = 0.001 * 0.95 ** np.arange(1500.0)
+    masses[0] = 1.0 - masses[1:].sum()
+    law = LatticeLaw(interval=Fraction(1, 400), lowest=-1, masses=masses, infinity_mass=0.0, side=Side.PESSIMISTIC)
+    found = tilted_power([(law, 1000)], Steering([(law, 1000)]), 0.0)
+    assert found.outside < 1e-15
+    assert found.masses.size < 20_000
+
+
 def test_steering_knows_the_moments_and_finds_the_tilt() -> None:
     steering = Steering([(LAW, 10)])
     mean, variance = steering.moments(0.0)

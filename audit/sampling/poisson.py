@@ -1,0 +1,76 @@
+"""Poisson sampling: every record takes part in a step with a probability of its own, independently of the others."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.closed_form import GaussianLoss, identical_laws
+from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.finite.loss import FiniteLoss
+from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.sampling.step import SampledStep
+from dpverdict.balls import Exact, exactly
+from dpverdict.checks import check_whole
+from dpverdict.errors import InvalidValue
+
+
+def poisson_sampled(loss: PrivacyLoss, sampling_probability: Exact, steps: int = 1) -> TwoOrders:
+    """The privacy loss of a mechanism that is run on a Poisson sample of the records, in so many steps.
+
+    In every step, every record takes part with probability q, independently of the others and of other steps. The
+    neighbours are add-or-remove-one (or zero-out): the record is in the data in all steps, or in none. With
+    M = (1 - q) Q + q P, ``remove`` is the loss of M^T against Q^T, and ``add`` that of Q^T against M^T.
+
+    Args:
+        loss: of the mechanism on the neighbours, P (the record takes part) against Q (it does not). In a `TwoOrders`,
+            ``remove`` is that, and ``add`` is Q against P.
+        sampling_probability: q in [0, 1], at its exact value.
+        steps: the number of steps T >= 1.
+
+    Returns:
+        The losses in both orders; its own curves are the larger of the two (of beta: the smaller). At many steps it may
+        have bounds only; then ``is_certified`` is False.
+
+    Raises:
+        InvalidValue: a rate outside [0, 1]; no whole number of steps; a loss that is not known in both orders.
+
+    Reference: Zhu, Dong and Wang 2022 (arXiv:2106.08567), Theorem 11.
+
+    >>> sampled = poisson_sampled(GaussianLoss(1), "0.01")
+    >>> sampled.remove.certified_delta("0.1")
+    Enclosure([7.2900376957612189e-5, 7.2900376957612284e-5])
+    >>> sampled.add.delta("0.1"), sampled.add.epsilon(0)
+    (0.0, 0.010050335853501442)
+    """
+    q = exactly(sampling_probability, name="sampling_probability")
+    if not 0 <= q <= 1:
+        raise InvalidValue("sampling_probability", sampling_probability, "in [0, 1]", "give a probability")
+    number = check_whole(steps, "steps", least=1, remedy="say how often the mechanism is run")
+    both = loss if isinstance(loss, TwoOrders) else TwoOrders(remove=loss, add=loss.reversed())
+    return TwoOrders(
+        remove=_steps(both.remove, q, number, Direction.REMOVE), add=_steps(both.add, q, number, Direction.ADD)
+    )
+
+
+def _steps(pair: PrivacyLoss, q: Fraction, steps: int, order: Direction) -> PrivacyLoss:
+    if q == 0 or _trivial(pair):
+        return identical_laws()
+    step = _step(pair, q, order)
+    return step if steps == 1 else compose(*[step] * steps)
+
+
+def _step(pair: PrivacyLoss, q: Fraction, order: Direction) -> PrivacyLoss:
+    if q == 1:
+        return pair
+    if isinstance(pair, FiniteLoss):
+        return pair.sampled(q) if order is Direction.REMOVE else pair.reversed().sampled(q).reversed()
+    return SampledStep(pair, q, order)
+
+
+def _trivial(pair: PrivacyLoss) -> bool:
+    """Whether the two laws are the same."""
+    if isinstance(pair, GaussianLoss):
+        return pair.mu_squared.rational == 0
+    return isinstance(pair, LaplaceLoss) and not pair.groups
