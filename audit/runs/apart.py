@@ -76,7 +76,7 @@ def audit_apart(
         "key": None if wanted.trials is None else wanted.trials.key.hex(),
         "progress": bar is not None,
     }
-    answer = run_isolated(ENTRY, sent, what=what, limits=limits, told=None if bar is None else _telling(bar))
+    answer = run_isolated(ENTRY, sent, what=what, limits=limits, told=None if bar is None else telling(bar))
     if isinstance(answer, dict) and isinstance(answer.get("error"), str):
         raise AuditFailed(answer["error"])
     return audited_of(answer, what)
@@ -97,7 +97,9 @@ def engine_fields() -> dict[str, object]:
             return {}
 
 
-def _telling(bar: Bar) -> Callable[[object], None]:
+def telling(bar: Bar) -> Callable[[object], None]:
+    """Tell a progress bar what a process tells."""
+
     def told(content: object) -> None:
         match content:
             case [str(what), int(done), int(total)]:

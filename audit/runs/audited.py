@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, final
 
 from rich.console import Console
@@ -90,7 +91,7 @@ def audited(report: Report, asked: Request | ScoresRequest, wanted: Wanted) -> A
         fields=fields,
         part="" if wanted.anchor is None else render_part(report, wanted.anchor),
         page=render_html(report) if wanted.page else "",
-        text="" if wanted.console is None else _printed(report, wanted.console),
+        text="" if wanted.console is None else printed(partial(print_report, report), wanted.console),
         witness=report_witness(report, asked) if wanted.witness and isinstance(asked, Request) else None,
         grounds=None,
     )
@@ -159,8 +160,8 @@ def status_of_fields(fields: Mapping[str, Any]) -> Status:
     return status
 
 
-def _printed(report: Report, console: Mapping[str, Any]) -> str:
-    """The report as the terminal of the parent shows it."""
+def printed(show: Callable[[Console], None], console: Mapping[str, Any]) -> str:
+    """What ``show`` prints, as the terminal that `console_facts` describes shows it."""
     encoding = str(console["encoding"])
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="backslashreplace", newline="")
     shown = Console(
@@ -170,7 +171,7 @@ def _printed(report: Report, console: Mapping[str, Any]) -> str:
         force_terminal=console["terminal"],
         legacy_windows=False,
     )
-    print_report(report, shown)
+    show(shown)
     file.flush()
     written = file.buffer
     assert isinstance(written, io.BytesIO)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -106,11 +105,6 @@ def as_json(ledger: Ledger) -> dict[str, Any]:  # Any: the values of a JSON obje
         "as_expected": not ledger.changed,
         "statements": [_row(entry) for entry in ledger.entries],
     }
-
-
-def render_json(ledger: Ledger) -> str:
-    """`as_json` as text."""
-    return json.dumps(as_json(ledger), indent=2, ensure_ascii=False) + "\n"
 
 
 def markdown(ledger: Ledger) -> str:

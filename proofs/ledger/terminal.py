@@ -13,6 +13,9 @@ from dpverdict.proofs.checks.outcome import Finding, Standing
 from dpverdict.proofs.checks.registry import title
 from dpverdict.proofs.ledger.ledger import Entry, Ledger
 
+WIDTH = 150
+"""Columns where standard output is no terminal."""
+
 STYLES = {
     Standing.HOLDS: "green",
     Standing.HOLDS_WITH_CAVEAT: "yellow",
@@ -22,9 +25,9 @@ STYLES = {
 _MARKS = {True: "holds", False: "FAILS", None: "undecided"}
 
 
-def print_ledger(ledger: Ledger) -> None:
+def print_ledger(ledger: Ledger, console: Console | None = None) -> None:
     """One table per paper, the outcomes that changed, and the summary line."""
-    console = _console()
+    console = _console() if console is None else console
     for paper in ledger.papers:
         table = Table(title=plain(title(paper)), title_justify="left", header_style="bold", expand=False)
         for name, least in (
@@ -52,16 +55,17 @@ def print_ledger(ledger: Ledger) -> None:
     console.print(plain(f"{ledger.summary()} ({seconds:.0f} s)", style="bold red" if ledger.changed else "bold"))
 
 
-def print_explanations(ledger: Ledger) -> None:
+def print_explanations(ledger: Ledger, console: Console | None = None) -> None:
     """Every statement explained, then the summary line."""
+    console = _console() if console is None else console
     for entry in ledger.entries:
-        _print_explanation(entry)
-    print(ledger.summary())
+        _print_explanation(console, entry)
+    console.print(plain(ledger.summary()), soft_wrap=True)
 
 
-def _print_explanation(entry: Entry) -> None:
+def _print_explanation(console: Console, entry: Entry) -> None:
     """A statement, how it is read, every condition, what is assumed, the planted faults, and where the code is."""
-    console, outcome, statement = _console(), entry.outcome, entry.statement
+    outcome, statement = entry.outcome, entry.statement
     console.print(plain(f"{outcome.label} ({title(outcome.paper)})", style="bold"))
     console.print(plain(f"  {outcome.text}"))
     console.print(plain(f"outcome      {outcome.standing.value}", style=STYLES[outcome.standing]))
@@ -109,7 +113,7 @@ def _print_findings(console: Console, words: str, findings: Iterable[Finding]) -
 
 
 def _console() -> Console:
-    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 150)
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
 def _short(text: str, limit: int) -> str:

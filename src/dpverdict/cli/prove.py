@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,8 @@ import typer
 from dpverdict.cli.options import (
     Dask,
     Jobs,
+    Memory,
+    Timeout,
     option,
 )
 from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar
@@ -31,6 +34,8 @@ def prove(
     ] = None,
     jobs: Jobs = None,
     dask: Dask = None,
+    timeout: Timeout = None,
+    memory: Memory = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Conditions, assumptions, planted faults.", rich_help_panel="Output")
     ] = False,
@@ -39,20 +44,26 @@ def prove(
 ) -> Ended:
     """Check the numbered statements of the source papers, and print the ledger of outcomes.
 
-    A false statement that is refuted is a success of the ledger, and is shown as refuted.
+    A false statement that is refuted is a success of the ledger, and is shown as refuted. Statements of your own run in
+    a process of their own.
 
     Exit codes: 0 every outcome as recorded, 1 an outcome changed or a check missed a planted fault, 2 usage error.
     """
-    from dpverdict.proofs.ledger.html import render_html
-    from dpverdict.proofs.ledger.ledger import render_json
-    from dpverdict.proofs.ledger.prove import Proof, prove_statements
-    from dpverdict.proofs.ledger.terminal import print_explanations, print_ledger
+    from dpverdict.audit.isolation.process import parse_limits
+    from dpverdict.audit.runs.audited import console_facts
+    from dpverdict.proofs.ledger.apart import Faces, proved
+    from dpverdict.proofs.ledger.prove import Proof
+    from dpverdict.proofs.ledger.terminal import WIDTH
 
+    limits = parse_limits(timeout, memory)
     with Outputs(json=json, report=report) as outputs:
         outputs.keep_apart_from({} if paper is None else {"the statements": paper})
+        console = console_facts() | ({} if sys.stdout.isatty() else {"width": WIDTH})
+        faces = Faces(page="report" in outputs, explained=explain, console=console)
         with engine_of_options(jobs, dask), progress_bar() as bar:
-            ledger = prove_statements(Proof(paper=paper, number=statement), bar)
-        outputs.write(json=lambda: render_json(ledger), report=lambda: render_html(ledger))
+            made = proved(Proof(paper=paper, number=statement), faces, limits, bar)
+        outputs.keep_apart_from({f"the file {path} that was used": path for path in made.files})
+        outputs.write(json=lambda: made.json, report=lambda: made.page)
     with printing():
-        (print_explanations if explain else print_ledger)(ledger)
-    return Ended(code=ledger.exit_code)
+        sys.stdout.write(made.text)
+    return Ended(code=made.exit_code)

@@ -94,8 +94,14 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("how", ENDINGS)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    ("place", "how"),
+    [
+        pytest.param(place, how, marks=() if number % len(PLACES) == at else pytest.mark.slow)
+        for at, place in enumerate(PLACES)
+        for number, how in enumerate(ENDINGS)
+    ],
+)
 def test_no_code_of_the_user_writes_the_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str, how: str
 ) -> None:

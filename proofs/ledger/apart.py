@@ -1,0 +1,167 @@
+"""``prove`` as data: the outcomes as JSON values, the faces as text; for code of others from a process of its own.
+
+A check in a file of the user's may end its process, hang, or say anything. What its process sends is data; the exit
+code is read here from the findings of every statement, and outcomes that contradict their findings are none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, final
+
+from dpverdict.audit.isolation.grounds import Recorder
+from dpverdict.audit.isolation.intact import Snapshot
+from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
+from dpverdict.audit.runs.apart import AuditFailed, engine_fields, telling
+from dpverdict.audit.runs.audited import printed
+from dpverdict.audit.trials.engines import chosen_engine
+from dpverdict.errors import DpverdictError, MechanismFailure, in_one_line
+from dpverdict.proofs.checks.outcome import Standing
+from dpverdict.proofs.checks.registry import rooms
+from dpverdict.proofs.ledger.html import render_html
+from dpverdict.proofs.ledger.ledger import Ledger, Progress, as_json
+from dpverdict.proofs.ledger.prove import Proof, prove_statements
+from dpverdict.proofs.ledger.terminal import print_explanations, print_ledger
+
+ENTRY: Final = "dpverdict.proofs.ledger.apart:work"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faces:
+    """Which faces of a ledger are wanted.
+
+    Attributes:
+        page: whether the page is.
+        explained: whether the terminal shows every condition and planted fault.
+        console: see `audited.Wanted`.
+    """
+
+    page: bool
+    explained: bool
+    console: Mapping[str, object]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proved:
+    """A finished ledger as data.
+
+    Attributes:
+        fields: as ledger.schema.json has it.
+        page, text: the page, or "", and what the terminal shows.
+        files: what code of the user's was in, or read.
+        exit_code: 0 if every standing is the recorded one and every planted fault was found, 1 otherwise.
+    """
+
+    fields: Mapping[str, object]
+    page: str
+    text: str
+    files: tuple[str, ...]
+    exit_code: int
+
+    @property
+    def json(self) -> str:
+        """The ledger as JSON text."""
+        return json.dumps(self.fields, indent=2, ensure_ascii=False) + "\n"
+
+
+def proved(request: Proof, faces: Faces, limits: Limits = NO_LIMITS, progress: Progress | None = None) -> Proved:
+    """Check the statements, in a process of its own if they are in a module of the user's or have a limit.
+
+    Raises:
+        DpverdictError: no such paper or statement, or the process did not finish, or sent no ledger.
+    """
+    what = request.paper or "the ledger"
+    if not limits and (request.paper is None or request.paper in rooms()):
+        return _proved_of(_sent(prove_statements(request, progress), faces, ()), what)
+    sent = {"proof": asdict(request), "faces": {**asdict(faces), "console": dict(faces.console)}}
+    sent["engine"] = engine_fields()
+    told = None if progress is None else telling(progress)
+    answer = run_isolated(ENTRY, sent, what=what, limits=limits, told=told)
+    if isinstance(answer, dict) and isinstance(answer.get("error"), str):
+        raise AuditFailed(answer["error"])
+    return _proved_of(answer, what)
+
+
+def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
+    """The other side: the ledger as data, or the message of why there is none."""
+    recorder, intact = Recorder(network="dask" in request["engine"]), Snapshot()
+    proof, faces = Proof(**request["proof"]), Faces(**request["faces"])
+    try:
+        with chosen_engine(**request["engine"]), recorder.recording():
+            made = prove_statements(proof, lambda what, done, total: tell([what, done, total]))
+        changed = intact.describe()
+        if changed is not None:
+            return {"error": f"the statements of {proof.paper} {changed}: do not replace what is not yours"}
+        return _sent(made, faces, tuple(recorder.grounds().files))
+    except (DpverdictError, OSError) as error:
+        return {"error": in_one_line(error) if not str(error) else " ".join(str(error).split())}
+    except BaseException as error:  # code of the user's may raise anything: SystemExit is no outcome
+        problem = f"the statements of {proof.paper} ended their check with {in_one_line(error)}, which is no outcome"
+        return {"error": f"{problem}: let a check yield its findings"}
+
+
+def _sent(made: Ledger, faces: Faces, files: tuple[str, ...]) -> dict[str, object]:
+    show = print_explanations if faces.explained else print_ledger
+    return {
+        "fields": as_json(made),
+        "page": render_html(made) if faces.page else "",
+        "text": printed(lambda console: show(made, console), faces.console),
+        "files": list(files),
+    }
+
+
+def _proved_of(answer: object, what: str) -> Proved:
+    """What was sent, if it does not contradict itself.
+
+    Raises:
+        MechanismFailure: it is no ledger, or one whose outcomes are not those of its findings.
+    """
+    try:
+        if not isinstance(answer, dict) or set(answer) != {"fields", "page", "text", "files"}:
+            raise ValueError("it is no ledger")
+        found: dict[str, Any] = answer
+        if not all(isinstance(one, str) for one in (found["page"], found["text"], *found["files"])):
+            raise ValueError("a face of it is no text")
+        code = _exit_code(found["fields"])
+        return Proved(
+            fields=found["fields"],
+            page=found["page"],
+            text=found["text"],
+            files=tuple(found["files"]),
+            exit_code=code,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        problem = f"sent something that is no ledger ({in_one_line(error)})"
+        raise MechanismFailure(what, problem, "look at what it replaces or writes to") from None
+
+
+def _exit_code(fields: Mapping[str, Any]) -> int:
+    """0 if every outcome is the recorded one and every check can fail, 1 otherwise.
+
+    Raises:
+        ValueError: an outcome is not that of its findings.
+        KeyError, TypeError: a field is missing, or is of another kind.
+    """
+    if not fields["statements"]:
+        raise ValueError("it holds no statement")
+    changed = False
+    for row in fields["statements"]:
+        standing, recorded = Standing[row["outcome"]], Standing[row["expected"]]
+        holds = [finding["holds"] for finding in row["findings"]]
+        missed = not row["planted"] or any(fault["found"] is not True for fault in row["planted"])
+        unguarded = {one["name"] for one in row["findings"]} - {fault["condition"] for fault in row["planted"]}
+        defective = bool(row["defects"]) or missed or bool(unguarded)
+        if standing is not Standing.UNDECIDED:
+            right = any(one is False for one in holds)
+            if standing is not Standing.FAILS_AS_PRINTED:
+                right = bool(holds) and all(one is True for one in holds)
+            if defective or not right:
+                raise ValueError(f"the outcome of {row['number']} is not that of its findings")
+        changed = changed or defective or standing is not recorded
+    if fields["as_expected"] is not (not changed):
+        raise ValueError("its summary is not that of its outcomes")
+    return 1 if changed else 0
