@@ -41,7 +41,7 @@ def test_what_was_recorded_decides_what_is_assumed(folder: Path) -> None:
 
 def test_the_files_are_named_without_their_columns() -> None:
     request = ScoresRequest(claim=None, scores_in="in.csv#loss", scores_out="out.npy")
-    assert request.files == ("in.csv", "out.npy")
+    assert request.inputs == {"the file of --in": "in.csv", "the file of --out": "out.npy"}
     assert not request.exact_only
 
 
