@@ -27,6 +27,7 @@ from dpverdict.checks import check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import LaplacePair, RandomisedResponsePair
 from dpverdict.numerics.arrays import Array, Integers
+from dpverdict.numerics.roots import float_above
 
 Words = Callable[[int], NDArray[np.uint64]]
 """Gives n uniform 64-bit words."""
@@ -163,14 +164,15 @@ class LaplaceNoise:
 
     Args:
         size: number of coordinates.
-        scale: a float64 > 0, taken at its exact value.
+        scale: > 0, taken at its exact value. A Fraction is the law that is analysed; it is sampled with the least
+            float64 that is not below it, which tells less.
 
     Raises:
         InvalidValue: an argument is out of range.
     """
 
     size: int
-    scale: float
+    scale: float | Fraction
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -196,7 +198,8 @@ class LaplaceNoise:
     def sample(self, words: Words, size: int) -> Array:
         """Independent values from 64-bit words: a sign bit, and minus the logarithm of 53 bits."""
         bits = words(size)
-        magnitude = -np.log((np.right_shift(bits, np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53) * self.scale
+        magnitude = -np.log((np.right_shift(bits, np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53)
+        magnitude *= float_above(Fraction(self.scale))
         return np.where(np.bitwise_and(bits, np.uint64(1)) == 1, magnitude, -magnitude)
 
     def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:

@@ -10,19 +10,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from fractions import Fraction
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
-from dpverdict.checks import check_dim
-from dpverdict.mechanisms.core.guarantees import Guarantee
-from dpverdict.mechanisms.core.neighbours import NeighbourPair
-from dpverdict.mechanisms.core.noise import GaussianNoise, Noise
-from dpverdict.mechanisms.core.parameters import Parameter
-from dpverdict.mechanisms.core.sensitivity import PairSpace, SensitivitySpace
+from dpverdict.balls import Exact
+from dpverdict.checks import check_ball, check_dim, check_positive
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair, check_adjacency
+from dpverdict.mechanisms.core.noise import GaussianNoise, Noise, SharedNoise
+from dpverdict.mechanisms.core.parameters import ADJACENCY, DIM, Parameter
+from dpverdict.mechanisms.core.sensitivity import NormBall, PairSpace, SensitivitySpace
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.roots import float_above
+from dpverdict.numerics.text import exact_text
 
 
 class FalseClaimWarning(UserWarning):
@@ -57,6 +62,7 @@ class AdditiveMechanism(ABC):
         parameters: the arguments of the constructors in words, but for those that are `SHARED` and no different here.
         calibrations: the class methods that make it for an epsilon and a delta, without the "from_" of their names.
         example: the options of a small one, as on the command line: what holds for every mechanism is tested on it.
+        scaled_by: the argument that scales the noise and nothing else, which `calibrate` finds; None without one.
     """
 
     name: str
@@ -70,6 +76,7 @@ class AdditiveMechanism(ABC):
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     calibrations: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[str] = ""
+    scaled_by: ClassVar[str | None] = None
 
     @property
     @abstractmethod
@@ -118,10 +125,88 @@ class AdditiveMechanism(ABC):
 
 
 class GaussianMechanism(AdditiveMechanism):
-    """An additive mechanism whose noise is Gaussian: every pair of neighbours is exactly mu-GDP apart, for some mu."""
+    """f(X) + N(0, sigma^2 I) for any statistic f in R^d of l2-sensitivity D: exactly mu-GDP, mu = D/sigma.
 
+    It releases sums of records in R^d. Under add-or-remove-one a record has l2-norm at most D, under replace-one at
+    most D/2: one record moves the sum by any vector of l2-norm at most D, under either relation.
+
+    All Gaussian mechanisms derive from it: every pair of their neighbours is exactly mu-GDP apart, for some mu. A class
+    that derives from it states a statistic, a noise and a sensitivity space of its own.
+
+    Args:
+        sigma: standard deviation of the noise on each coordinate, > 0, exact (int, float, Fraction or decimal string).
+            The law is analysed at this number, and sampled with ``scale``.
+        sensitivity: the l2-sensitivity D > 0, exact.
+        dim: number of coordinates d >= 1; what is promised does not depend on it.
+        adjacency: the neighbouring relation that D is stated for. D being given, what is promised is the same.
+
+    Attributes:
+        scale: the least float64 that is not below sigma.
+
+    Raises:
+        InvalidValue: an argument is out of range.
+
+    Reference: Dong, Roth and Su 2022, Theorem 2.7 (arXiv:1905.02383).
+
+    >>> GaussianMechanism(sigma="4.3", sensitivity=1, dim=3).claim
+    GaussianDP(mu=10/43)
+    """
+
+    name = "gaussian"
+    source = "Dong, Roth and Su 2022, Theorem 2.7"
     noise: GaussianNoise
     sensitivity: SensitivitySpace
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("dim", "N", DIM.text, DIM.read, axis=DIM.axis).otherwise(
+            1, "the release is one number (what is promised is the same for every dimension)"
+        ),
+        Parameter("sensitivity", "X", "How far one record moves the statistic, in l2 norm."),
+        ADJACENCY.otherwise(ADD_OR_REMOVE_ONE, "the sensitivity was taken for that under add-or-remove-one"),
+    )
+    example: ClassVar[str] = "--sigma 4.3 --sensitivity 1 --dim 2"
+    scaled_by: ClassVar[str | None] = "sigma"
+
+    def __init__(
+        self,
+        *,
+        sigma: Exact,
+        sensitivity: Exact,
+        dim: int = 1,
+        adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE,
+    ) -> None:
+        deviation, distance = _moderate(sigma, "sigma"), _moderate(sensitivity, "sensitivity")
+        replaced = check_adjacency(adjacency) is REPLACE_ONE
+        radius = distance / 2 if replaced else distance
+        self.dim, self.adjacency = check_dim(dim), adjacency
+        self.scale = float_above(deviation)
+        self.claim = GaussianDP(distance / deviation)
+        self.noise = SharedNoise(dim=self.dim, independent_scale=deviation)
+        self.sensitivity = NormBall(dim=self.dim, radius=radius, replaced=replaced)
+        bounded = f"every record has l2-norm at most {exact_text(radius)}"
+        self.assumptions = (bounded, *sampled_above(deviation, self.scale))
+
+    @property
+    def record_shape(self) -> tuple[int, ...]:
+        """(d,)"""
+        return (self.dim,)
+
+    def check_records(self, dataset: ArrayLike) -> Array:
+        """The dataset as float64 of shape (n, d), records in the ball of the sensitivity (decided exactly)."""
+        assert isinstance(self.sensitivity, NormBall)  # a class with another space checks its own records
+        return check_ball(dataset, self.dim, "l2", Fraction(self.sensitivity.radius))
+
+    def statistic(self, records: Array) -> Array:
+        """f(X) = sum x_i, shape (d,)."""
+        total: Array = records.sum(axis=0)
+        return total
+
+    def describe(self) -> dict[str, str]:
+        """Name and parameters; where the differences fill a ball, the noise and the sensitivity as they were stated."""
+        own: dict[str, str] = {}
+        if isinstance(self.sensitivity, NormBall) and isinstance(self.noise, SharedNoise):
+            own["sigma"] = exact_text(Fraction(self.noise.independent_scale))
+            own["sensitivity"] = exact_text(self.sensitivity.reach)
+        return AdditiveMechanism.describe(self) | own
 
     def likelihood_direction(self, pair: NeighbourPair) -> tuple[Array, float]:
         """Weights w and offset c such that w . y - c is the log-likelihood ratio of P against Q at the release y.
@@ -131,6 +216,22 @@ class GaussianMechanism(AdditiveMechanism):
         mean_p, mean_q = self.decode(np.stack([self.embed(pair.dataset), self.embed(pair.neighbour)]))
         weights = self.noise.solve(mean_p - mean_q)
         return weights, float(weights @ (mean_p + mean_q)) / 2
+
+
+def _moderate(value: Exact, name: str) -> Fraction:
+    """A positive number that float64 can hold, with room for its square."""
+    exact = check_positive(value, name)
+    if not Fraction(1, 1 << 400) <= exact <= 1 << 400:
+        raise InvalidValue(name, value, "between 2^-400 and 2^400", "choose units of moderate size")
+    return exact
+
+
+def sampled_above(stated: Fraction, scale: float) -> tuple[str, ...]:
+    """What is taken for granted where the scale that is sampled is not the one that is analysed."""
+    if stated == Fraction(scale):
+        return ()
+    sampled = f"the sampler takes {scale!r}, the least float64 above {exact_text(stated)}"
+    return (f"{sampled}: further noise, which tells less",)
 
 
 @runtime_checkable

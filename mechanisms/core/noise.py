@@ -27,6 +27,7 @@ from dpverdict.balls import Real, ball
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import difference_moments
+from dpverdict.numerics.roots import float_above
 
 # An element of any field: Fraction, flint.arb, float or sympy.Expr. No static type covers the four.
 Number = Any
@@ -140,7 +141,8 @@ class SharedNoise:
 
     Args:
         dim: number of queries d.
-        independent_scale: standard deviation of each z_i.
+        independent_scale: standard deviation of each z_i. A Fraction is the law that is analysed; it is sampled with
+            the least float64 that is not below it, which is the same law with further noise added.
         shared_scale: standard deviation of eta.
         count_loading: multiple of eta in the count; None when no count is released.
         count_scale: standard deviation of w.
@@ -151,7 +153,7 @@ class SharedNoise:
     """
 
     dim: int
-    independent_scale: float
+    independent_scale: float | Fraction
     shared_scale: float = 0.0
     count_loading: int | None = None
     count_scale: float = 0.0
@@ -215,7 +217,7 @@ class SharedNoise:
         """Independent noise on ``trials`` copies of the statistic: shape (size,) -> (trials, size)."""
         noisy = rng.standard_normal((trials, self.size))
         queries = noisy[:, : self.dim]
-        queries *= self.independent_scale
+        queries *= float_above(Fraction(self.independent_scale))
         if self.shared_scale or self.count_loading is not None:
             eta = self.shared_scale * rng.standard_normal(trials)
             queries += eta[:, None]

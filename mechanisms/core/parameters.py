@@ -97,10 +97,14 @@ ADJACENCY: Final = Parameter(
 GROUPS: Final = Parameter("groups", "M", "Number of disjoint groups; 2 if not given.", whole, axis="groups")
 RADIUS: Final = Parameter("radius", "X", "The bound on the norm of a record; 1 if not given.")
 SCALE: Final = Parameter("scale", "X", "Scale of the noise, in place of the published one.")
+SIGMA: Final = Parameter("sigma", "X", "Standard deviation of the noise, read as an exact decimal.")
+SENSITIVITY: Final = Parameter(
+    "sensitivity", "X", "How far one record moves the statistic: its l2 norm for Gaussian noise, by --norm for Laplace."
+)
 HORIZON: Final = Parameter("horizon", "T", "The number of steps of a stream.", whole, axis="records")
 ARITY: Final = Parameter("arity", "K or best", "Children of a vertex; best if not given.", whole_or_best)
 
-SHARED: Final = (DIM, MU, EPSILON, DELTA, RHO, ADJACENCY, GROUPS, RADIUS, SCALE, HORIZON, ARITY)
+SHARED: Final = (DIM, MU, EPSILON, DELTA, RHO, ADJACENCY, GROUPS, RADIUS, SCALE, SIGMA, SENSITIVITY, HORIZON, ARITY)
 """What need not be declared again: the parameters of more than one mechanism."""
 
 

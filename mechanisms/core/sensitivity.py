@@ -29,6 +29,8 @@ from dpverdict.mechanisms.core.noise import (
 )
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import difference_moments, moments
+from dpverdict.numerics.roots import float_below
+from dpverdict.numerics.text import exact_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,36 +207,50 @@ class ReplacementCube:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormBall:
-    """All differences of l2-norm at most ``radius``: one record of norm at most ``radius`` added or removed."""
+    """One record of l2-norm at most ``radius`` added or removed; ``replaced``, one replaced by another.
+
+    A radius that is no float64 is taken exactly; the record that is shown as the worst is then the float64 below it.
+    """
 
     dim: int
-    radius: float
+    radius: float | Fraction
+    replaced: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.radius < math.inf:
             raise InvalidValue("radius", self.radius, "finite and > 0", "give the largest l2-norm of a record")
 
+    @property
+    def reach(self) -> Fraction:
+        """The largest l2-norm of a difference."""
+        return Fraction(self.radius) * (2 if self.replaced else 1)
+
     def maximise(self, noise: Noise) -> Maximum:
         """Independent noise of one scale: every point of the sphere attains radius^2 / sigma^2."""
+        variance, radius = self._variance(noise), Fraction(self.radius)
         record = np.zeros(self.dim)
-        record[0] = self.radius
+        record[0] = float_below(radius)
+        shown = f"a record of l2-norm {exact_text(radius) if isinstance(self.radius, Fraction) else repr(self.radius)}"
         return Maximum(
-            mu_squared=self.mu_squared(noise, record),
-            records=lambda: (record, None),
-            description=f"a record of l2-norm {self.radius!r}",
+            mu_squared=None if variance == 0 else Real.of(self.reach**2 / variance),
+            records=lambda: (record, 0.0 - record if self.replaced else None),
+            description=f"{shown} replaced by its opposite" if self.replaced else shown,
             justification="the form is the squared l2-norm over sigma^2, largest on the sphere",
         )
 
     def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real | None:
-        """The exact squared GDP parameter ||x||^2 / sigma^2 of adding or removing ``record``."""
-        if (
-            not isinstance(noise, SharedNoise)
-            or noise.shared_scale
-            or noise.size != noise.dim
-            or replacement is not None
-        ):
+        """The exact squared GDP parameter ||x - x'||^2 / sigma^2, x' = 0 where ``record`` is added or removed."""
+        self._variance(noise)
+        if (replacement is not None) is not self.replaced or not isinstance(noise, SharedNoise):
             raise unsupported(self, noise)
-        return noise.mu_squared_of(*moments(record), 0)
+        other = np.zeros(self.dim) if replacement is None else replacement
+        return noise.mu_squared_of(*difference_moments(record, other), 0)
+
+    def _variance(self, noise: Noise) -> Fraction:
+        """That of independent noise of one scale."""
+        if not isinstance(noise, SharedNoise) or noise.shared_scale or noise.size != noise.dim:
+            raise unsupported(self, noise)
+        return noise.variances[0]
 
 
 @final

@@ -21,13 +21,13 @@ from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, Real, ball
-from dpverdict.checks import check_array, check_dim, check_positive
+from dpverdict.checks import check_array, check_ball, check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import analytic_scale, concentrated_scale, l1_scale, theorem_scale
 from dpverdict.mechanisms.core.dominating_pairs import LaplacePair
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, laplace_score
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, sampled_above
 from dpverdict.mechanisms.core.neighbours import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -39,8 +39,7 @@ from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.parameters import ADJACENCY, Parameter
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.exact import dot_exactly, sum_exactly
-from dpverdict.numerics.roots import float_above
+from dpverdict.numerics.roots import float_above, float_below, rounded_up, sized
 from dpverdict.numerics.text import exact_text
 
 Norm: TypeAlias = Literal["linf", "l1", "l2"]
@@ -56,13 +55,13 @@ class RealRecords:
     Args:
         dim: number of queries d.
         norm: which.
-        radius: a float64 > 0, taken at its exact value.
+        radius: > 0, taken at its exact value; if it is no float64, the worst record shown is the float64 below it.
         replaced: whether a record is replaced by another; otherwise one is added or removed.
     """
 
     dim: int
     norm: Norm
-    radius: float
+    radius: float | Fraction
     replaced: bool
 
     def __post_init__(self) -> None:
@@ -95,22 +94,21 @@ class RealRecords:
         """The square of `l2`."""
         return self.reach**2 * (self.dim if self.norm == "linf" else 1)
 
-    def holds(self, record: Array) -> bool:
-        """Whether a record is one of these, decided exactly."""
+    def checked(self, dataset: ArrayLike) -> Array:
+        """The dataset as float64 of shape (n, d), every record one of these, decided exactly."""
+        radius = Fraction(self.radius)
         if self.norm == "linf":
-            return bool(np.all((record >= 0) & (record <= self.radius)))
-        if self.norm == "l1":
-            return sum_exactly(np.abs(record)) <= Fraction(self.radius)
-        return dot_exactly(record, record) <= Fraction(self.radius) ** 2
+            return check_array(dataset, (self.dim,), 0.0, float_below(radius))
+        return check_ball(dataset, self.dim, self.norm, radius)
 
     def maximise(self, noise: Noise) -> Maximum:
         """The longest difference of a cube or an l1 ball; for an l2 ball a bound, with the pair of equal entries."""
         if not isinstance(noise, LaplaceNoise):
             raise unsupported(self, noise)
-        record = self.worst_record()
+        record, shown = self.worst_record(), _shown(self.radius)
         other = (np.zeros(self.dim) if self.norm == "linf" else -record) if self.replaced else None
-        attained = self.dominating_pair(noise, record, other)
         if self.norm != "l2" or self.dim == 1:
+            moved = self.dim if self.norm == "linf" else 1
             why = (
                 "every shift is the largest at once"
                 if self.norm == "linf"
@@ -119,31 +117,31 @@ class RealRecords:
             return Maximum(
                 mu_squared=None,
                 records=lambda: (record, other),
-                description=f"a record with all {self.dim} entries at {self.radius!r}"
+                description=f"a record with all {self.dim} entries at {shown}"
                 if self.norm == "linf"
-                else f"a record with one entry at {self.radius!r} and no other",
+                else f"a record with one entry at {shown} and no other",
                 justification=f"{why}, and the loss of log-concave noise grows with every shift",
-                dominating_pair=attained,
+                dominating_pair=LaplacePair(groups=((self.reach * noise.rate, moved),)),
             )
         return Maximum(
             mu_squared=None,
             records=lambda: (record, other),
-            description=f"a record of l2 norm {self.radius!r} with {self.dim} equal entries",
+            description=f"a record of l2 norm {shown} with {self.dim} equal entries",
             justification="of one l1 norm, a shift on a single coordinate tells most: the loss shown is that of one of "
             "norm sqrt(d) times the l2 radius, a bound; every pair is also zCDP by its l2 norm",
             dominating_pair=LaplacePair(groups=((_root_above(self.dim) * self.reach * noise.rate, 1),)),
             exact=False,
             rho_upper=self.reach**2 * noise.rate**2 / 2,
-            attained=attained,
+            attained=self.dominating_pair(noise, record, other),
         )
 
     def worst_record(self) -> Array:
         """All ones times the radius; one entry at the radius; or equal entries, rounded down into the l2 ball."""
         if self.norm == "linf":
-            return np.full(self.dim, self.radius)
+            return np.full(self.dim, float_below(Fraction(self.radius)))
         if self.norm == "l1":
-            return np.where(np.arange(self.dim) == 0, self.radius, 0.0)
-        entry = self.radius / math.sqrt(self.dim)
+            return np.where(np.arange(self.dim) == 0, float_below(Fraction(self.radius)), 0.0)
+        entry = float(self.radius) / math.sqrt(self.dim)
         while self.dim * Fraction(entry) ** 2 > Fraction(self.radius) ** 2:
             entry = math.nextafter(entry, 0.0)
         return np.full(self.dim, entry)
@@ -153,6 +151,10 @@ class RealRecords:
         if not isinstance(noise, LaplaceNoise) or (replacement is None) is self.replaced:
             raise unsupported(self, noise)
         return noise.pair(record, np.zeros(self.dim) if replacement is None else replacement)
+
+
+def _shown(number: float | Fraction) -> str:
+    return exact_text(number) if isinstance(number, Fraction) else repr(number)
 
 
 def _times_root(factor: Fraction, dim: int) -> Real:
@@ -180,17 +182,24 @@ class LaplaceMechanism(AdditiveMechanism):
 
     The worst case is known in closed form for the cube and the l1 ball; for the l2 ball it is bounded (`RealRecords`).
 
+    Any Laplace noise is stated by its scale b and the sensitivity D of the statistic, in l1 norm, or in l2 norm with
+    ``norm="l2"``: it is D/b-DP, or sqrt(d) D/b-DP. Both numbers are then analysed exactly, and one record moves the sum
+    by any vector of norm at most D under either relation.
+
     Args:
-        dim: number of queries d >= 1.
-        epsilon: > 0, exact.
-        adjacency: the neighbouring relation of the claim.
-        norm: "linf" for records of the cube, "l1" or "l2" for those of a ball.
-        radius: > 0, exact; rounded up to a float64.
-        scale: of the noise, to be used in place of D1/epsilon, at its exact value; rounded up to a float64.
+        dim: number of queries d >= 1; 1 if left out.
+        epsilon: > 0, exact. With a sensitivity it may be left out: the claim is then what the scale keeps.
+        adjacency: the neighbouring relation of the claim; it may be left out where a sensitivity says what changes.
+        norm: "linf" for records of the cube, "l1" or "l2" for those of a ball; left out, "linf" without and "l1" with
+            a sensitivity.
+        radius: > 0, exact; rounded up to a float64; 1 if left out.
+        scale: of the noise, to be used in place of D1/epsilon; exact. Without a sensitivity it is rounded up to a
+            float64; with one it is analysed as it is, and sampled with the float64 above it.
+        sensitivity: D > 0, exact: how far one record moves the statistic.
 
     Attributes:
         calibration: how the scale was found, in a few words.
-        scale: the scale of the noise; its variance is 2 scale^2.
+        scale: the scale that is sampled.
 
     Raises:
         InvalidValue: an argument is out of range.
@@ -200,6 +209,8 @@ class LaplaceMechanism(AdditiveMechanism):
     >>> mixed = LaplaceMechanism.from_concentrated(dim=100, epsilon=1, delta="1e-5", adjacency=ADD_OR_REMOVE_ONE)
     >>> pure.scale, round(mixed.scale, 2), mixed.calibration
     (100.0, 40.45, 'zero-concentrated DP, best order')
+    >>> LaplaceMechanism(scale="2.5", sensitivity=1).claim
+    PureDP(eps=0.4)
     """
 
     name = "laplace"
@@ -212,30 +223,70 @@ class LaplaceMechanism(AdditiveMechanism):
         ADJACENCY.otherwise(
             ADD_OR_REMOVE_ONE,
             "add-or-remove-one was taken (the noise is the same under replace-one)",
-            when=lambda given: given.get("norm", "linf") == "linf",
+            when=lambda given: given.get("norm", "linf") == "linf" and "sensitivity" not in given,
         ),
         Parameter("norm", "linf|l1|l2", "The norm of a record that is bounded."),
     )
     calibrations = ("theorem", "concentrated")
+    scaled_by = "scale"
     example = "--dim 3 --epsilon 1"
 
     def __init__(
         self,
         *,
-        dim: int,
-        epsilon: Exact,
-        adjacency: NeighboringRelation,
-        norm: Norm = "linf",
-        radius: Exact = 1,
+        dim: int = 1,
+        epsilon: Exact | None = None,
+        adjacency: NeighboringRelation | None = None,
+        norm: Norm | None = None,
+        radius: Exact | None = None,
         scale: Exact | None = None,
+        sensitivity: Exact | None = None,
     ) -> None:
+        if sensitivity is not None:
+            self._stated(dim, sensitivity, scale, epsilon, adjacency or ADD_OR_REMOVE_ONE, norm or "l1", radius)
+            return
+        if epsilon is None or adjacency is None:
+            name = "epsilon" if epsilon is None else "adjacency"
+            remedy = f"give {name}, or the sensitivity and the scale of the noise"
+            raise InvalidValue(name, None, "given without a sensitivity", remedy)
         claim = PureDP(check_positive(epsilon, "epsilon"))
-        records = _records(dim, norm, radius, adjacency)
+        records = _records(dim, norm or "linf", 1 if radius is None else radius, adjacency)
         if scale is None:
             self._set(records, l1_scale(epsilon, records.l1()), claim, adjacency, "l1 sensitivity")
         else:
             own = float_above(check_positive(scale, "scale"))
             self._set(records, own, claim, adjacency, "given by the caller")
+
+    def _stated(
+        self,
+        dim: int,
+        sensitivity: Exact,
+        scale: Exact | None,
+        epsilon: Exact | None,
+        adjacency: NeighboringRelation,
+        norm: Norm,
+        radius: Exact | None,
+    ) -> None:
+        """For a sensitivity, and a scale, an epsilon or both."""
+        distance = check_positive(sensitivity, "sensitivity")
+        if norm == "linf" or radius is not None:
+            name, value = ("norm", norm) if norm == "linf" else ("radius", radius)
+            raise InvalidValue(name, value, "left out with a sensitivity", "a sensitivity is in l1, or in l2 norm")
+        replaced = check_adjacency(adjacency) is REPLACE_ONE
+        reach = distance / 2 if replaced else distance
+        records = RealRecords(dim=check_dim(dim), norm=norm, radius=reach, replaced=replaced)
+        how = "given by the caller"
+        if scale is not None:
+            stated = check_positive(scale, "scale")
+            sized(float_above(stated))
+        elif epsilon is not None:
+            stated, how = Fraction(l1_scale(epsilon, records.l1())), "l1 sensitivity"
+        else:
+            raise InvalidValue("scale", None, "given with a sensitivity", "add scale, or epsilon to have it found")
+        if epsilon is None:  # sqrt(d) may enter: the claim then says the float64 above it
+            most = records.l1()
+            epsilon = (most.rational or Fraction(rounded_up(most))) / stated
+        self._set(records, stated, PureDP(check_positive(epsilon, "epsilon")), adjacency, how)
 
     @classmethod
     def from_theorem(
@@ -294,7 +345,12 @@ class LaplaceMechanism(AdditiveMechanism):
         return mechanism
 
     def _set(
-        self, records: RealRecords, scale: float, claim: Guarantee, adjacency: NeighboringRelation, calibration: str
+        self,
+        records: RealRecords,
+        scale: float | Fraction,
+        claim: Guarantee,
+        adjacency: NeighboringRelation,
+        calibration: str,
     ) -> None:
         self.dim, self.sensitivity = records.dim, records
         self.noise = LaplaceNoise(size=self.dim, scale=scale)
@@ -305,12 +361,13 @@ class LaplaceMechanism(AdditiveMechanism):
         lies = (
             f"lies in [0, {radius}]^d" if records.norm == "linf" else f"has an {records.norm} norm of at most {radius}"
         )
-        self.assumptions = (f"every record {lies}", "noise and sums are real numbers, not floats")
+        real = "noise and sums are real numbers, not floats"
+        self.assumptions = (f"every record {lies}", real, *sampled_above(Fraction(scale), self.scale))
 
     @property
     def scale(self) -> float:
-        """The scale of the noise."""
-        return self.noise.scale
+        """The scale of the noise that is sampled: the least float64 that is not below the one that was stated."""
+        return float_above(Fraction(self.noise.scale))
 
     @property
     def variance(self) -> Fraction:
@@ -324,15 +381,7 @@ class LaplaceMechanism(AdditiveMechanism):
 
     def check_records(self, dataset: ArrayLike) -> Array:
         """The dataset as float64 of shape (n, d), every record in the cube or ball (decided exactly)."""
-        radius, norm = self.sensitivity.radius, self.sensitivity.norm
-        records = check_array(dataset, self.record_shape, 0.0 if norm == "linf" else -radius, radius)
-        if norm != "linf":
-            order = 1 if norm == "l1" else 2
-            for i in np.flatnonzero(np.linalg.norm(records, order, axis=1) > radius * (1 - 1e-9)).tolist():
-                if not self.sensitivity.holds(records[i]):
-                    remedy = "scale the record down (a factor 1 - 1e-15 undoes rounding), or build for a larger radius"
-                    raise InvalidValue("dataset record", f"number {i}", f"of {norm} norm at most {radius!r}", remedy)
-        return records
+        return self.sensitivity.checked(dataset)
 
     def statistic(self, records: Array) -> Array:
         """f(X) = sum x_i, shape (d,)."""
@@ -382,7 +431,7 @@ class LaplaceMechanism(AdditiveMechanism):
 
     def describe(self) -> dict[str, str]:
         """Name, parameters, and the scale with the way it was found."""
-        records = {"norm": self.sensitivity.norm, "radius": repr(self.sensitivity.radius)}
+        records = {"norm": self.sensitivity.norm, "radius": _shown(self.sensitivity.radius)}
         own = {"calibration": self.calibration, "scale": repr(self.scale), "variance": exact_text(self.variance)}
         return AdditiveMechanism.describe(self) | records | own
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from fractions import Fraction
-from typing import SupportsIndex
+from typing import Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike
 from dpverdict.balls import Exact, exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.exact import dot_exactly, sum_exactly
+from dpverdict.numerics.roots import float_above
+from dpverdict.numerics.text import exact_text
 
 MOST_QUERIES = 1 << 32
 """The largest dimension accepted: one record of it takes 32 GiB."""
@@ -40,6 +43,25 @@ def check_array(dataset: ArrayLike, record_shape: tuple[int, ...], low: float | 
         raise _out_of_range(records, low, high)
     if records.size and not (np.max(records - high if np.ndim(high) else records) <= (0.0 if np.ndim(high) else high)):
         raise _out_of_range(records, low, high)
+    return records
+
+
+def check_ball(dataset: ArrayLike, dim: int, norm: Literal["l1", "l2"], radius: Fraction) -> Array:
+    """The dataset as float64 of shape (n, dim) with records of norm at most ``radius``, which is decided exactly.
+
+    Raises:
+        InvalidValue: not numbers, another shape, NaN, or a record that is too long.
+    """
+    largest = float_above(radius)
+    records = check_array(dataset, (dim,), -largest, largest)
+    norms = np.linalg.norm(records, 1 if norm == "l1" else 2, axis=1)
+    for i in np.flatnonzero(norms > largest * (1 - 1e-9)).tolist():
+        record = records[i]
+        within = sum_exactly(np.abs(record)) <= radius if norm == "l1" else dot_exactly(record, record) <= radius**2
+        if not within:
+            remedy = "scale the record down (a factor 1 - 1e-15 undoes rounding), or build for a larger radius"
+            requirement = f"of {norm} norm at most {exact_text(radius)}"
+            raise InvalidValue("dataset record", f"number {i}", requirement, remedy)
     return records
 
 

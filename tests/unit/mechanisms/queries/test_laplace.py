@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpverdict.audit import Status, certify
 from dpverdict.balls import Real, ball, compare
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.calibration import (
@@ -236,3 +237,48 @@ def test_bad_noise_and_sensitivities_are_refused() -> None:
     assert theorem_scale(1, "1e-999", 200, 1) < 100
     with pytest.raises((InvalidValue, PrecisionExhausted)):
         concentrated_scale("1e200", "1e-5", 2, 2)
+
+
+# By scale and sensitivity ---------------------------------------------------------------------------------------------
+
+
+def test_any_laplace_noise_is_stated_by_its_scale_and_its_sensitivity() -> None:
+    for sensitivity, scale, epsilon in (("0.1", "2.5", "0.04"), (3, 2, "1.5"), (Fraction(1, 3), "0.7", "10/21")):
+        for relation in (ADD_OR_REMOVE_ONE, REPLACE_ONE):
+            made = LaplaceMechanism(scale=scale, sensitivity=sensitivity, dim=2, adjacency=relation)
+            assert made.claim == PureDP(epsilon)
+            assert certify(made).status is Status.CERTIFIED
+            least = PureDP(Fraction(epsilon) * (1 - Fraction(1, 10**30)))
+            assert certify(made, least).status is Status.REFUTED
+            assert made.scale >= Fraction(scale)
+            assert made.release(np.zeros((3, 2)), np.random.default_rng(1)).shape == (2,)
+
+
+def test_an_l2_sensitivity_is_held_to_its_l1_norm() -> None:
+    made = LaplaceMechanism(scale=2, sensitivity=1, dim=4, norm="l2")
+    assert made.claim == PureDP(1)
+    odd = LaplaceMechanism(scale=2, sensitivity=1, dim=3, norm="l2")
+    assert isinstance(odd.claim, PureDP)
+    assert 0 < 4 * odd.claim.epsilon**2 - 3 < Fraction(1, 10**14)
+    assert certify(odd).status is Status.CERTIFIED
+
+
+def test_a_sensitivity_and_an_epsilon_give_the_scale() -> None:
+    assert LaplaceMechanism(epsilon="0.5", sensitivity=3).scale == 6.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"sensitivity": 1}, "scale"),
+        ({"sensitivity": 1, "scale": 0}, "scale"),
+        ({"sensitivity": 0, "scale": 1}, "sensitivity"),
+        ({"sensitivity": 1, "scale": 1, "norm": "linf"}, "norm"),
+        ({"sensitivity": 1, "scale": 1, "radius": 2}, "radius"),
+        ({"scale": 1}, "epsilon"),
+        ({"epsilon": 1}, "adjacency"),
+    ],
+)
+def test_a_sensitivity_leaves_nothing_to_guess(arguments: dict[str, Any], name: str) -> None:
+    with pytest.raises(InvalidValue, match=name):
+        LaplaceMechanism(**arguments)
