@@ -6,13 +6,15 @@ exploring trials, which costs nothing but time: the trials that decide are drawn
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
 
+from dpverdict.audit.outcomes.batches import Batch, Layout, Outcomes, failed_everywhere, kinds_seen, rows_of, together
 from dpverdict.audit.scores.learned import MOST_COORDINATES, scaled
 from dpverdict.audit.scores.portfolio import (
     Stacked,
@@ -28,6 +30,7 @@ from dpverdict.audit.scores.trees import TREES, fit_tree_score
 from dpverdict.audit.statistics.columns import Numbers
 from dpverdict.audit.statistics.payoffs import CurvePayoff, SymmetricPayoff
 from dpverdict.audit.trials.run import Progress, Sampler
+from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.numerics.arrays import Array
 
@@ -49,6 +52,8 @@ MOST_BESIDE_KNOWN: Final = 25_000
 """With a score that is known beforehand, which the others only watch over."""
 MOST_REFITTED: Final = 20_000
 """Exploring trials beyond which a fifth more of them does not improve a score."""
+MOST_HELD: Final = 2**28
+"""Numbers of explored outcomes that are held in memory at once."""
 
 
 def explored_trials(outputs: int, claim: Guarantee, total: int, *, known: bool = False) -> int:
@@ -69,12 +74,14 @@ class Exploration:
         order: the names, the best first; the user's own score is not among them, but its calibration is.
         fitting: the scores of the first part, of the score known beforehand only.
         held_out: the scores of the second part.
+        seen: what the outcomes were, in words; empty where all are numbers of one length.
     """
 
     scores: Stacked
     order: list[str]
     fitting: Sides
     held_out: Sides
+    seen: str = ""
 
 
 def explore(
@@ -99,24 +106,68 @@ def explore(
         given: a user's score.
         fresh: trials per side that will decide.
         progress: of the streams, both sides of the first part before both of the second one.
+
+    Where an outcome is no array of numbers, or the two sides have other lengths, scores are learned of the columns of a
+    `Layout`.
+
+    Raises:
+        MechanismFailure: every trial on both sides ends in one and the same exception.
+        InvalidValue: a user's score, for outcomes that are no arrays of one length.
     """
     parts = math.ceil(FITTED * trials), trials - math.ceil(FITTED * trials)
     sides = ((p, "dataset"), (q, "neighbour"))
-    if p.size > MOST_COORDINATES and given is None:
-        return _in_passes(sides, parts, known, progress)
-    outputs = [
-        side.collect(f"{stage} {name}", own, progress=told)
+    if p.size > MOST_COORDINATES and given is None and p.size == q.size:
+        with contextlib.suppress(_OtherOutcomes):
+            return _in_passes(sides, parts, known, progress)
+    if max(p.size, q.size) * trials > MOST_HELD:
+        requirement = f"at most {MOST_HELD} numbers in all explored outcomes, not {max(p.size, q.size) * trials}"
+        raise InvalidValue("samples", trials, requirement, "take fewer samples, or audit a summary of the outcome")
+    batches = [
+        together(list(side.batches(f"{stage} {name}", own, progress=told)), p.size)
         for (stage, own, (side, name)), told in zip(
             ((stage, own, side) for stage, own in zip(("fit", "explore"), parts, strict=True) for side in sides),
             progress,
             strict=True,
         )
     ]
+    layout, seen = laid_out(batches, p, given)
+    assert layout is None or known is None  # where a score is known, other outcomes are failures
+    outputs = [batch for batch in batches if not isinstance(batch, Outcomes)]
+    if layout is not None:
+        outputs = [layout.table(batch) for batch in batches]
     fit, held = (outputs[0], outputs[1]), (outputs[2], outputs[3])
     scores, order = choose_scores(fit, held, claim, known=known, given=given, fresh=fresh)
     fitting: Sides = ({}, {}) if known is None else ({known.name: known(fit[0])}, {known.name: known(fit[1])})
     held_out = _apply(scores, held[0]), _apply(scores, held[1])
-    return Exploration(scores=scores, order=order, fitting=fitting, held_out=held_out)
+    scores = replace(scores, layout=layout)
+    return Exploration(scores=scores, order=order, fitting=fitting, held_out=held_out, seen=seen)
+
+
+class _OtherOutcomes(Exception):
+    """An outcome was met that is no array of numbers of the usual length."""
+
+
+def laid_out(batches: Sequence[Batch], p: Sampler, given: Score | None) -> tuple[Layout | None, str]:
+    """The layout of explored outcomes, those of the dataset at the even places, with what they were in words.
+
+    None and no words where all are arrays of as many numbers as the first trial of the dataset.
+
+    Raises:
+        MechanismFailure: every trial on both sides ends in one and the same exception.
+        InvalidValue: a layout is needed, and there is a user's score, of arrays.
+    """
+    if not any(isinstance(batch, Outcomes) for batch in batches):
+        return None, ""
+    sides = [[row for batch in batches[side::2] for row in rows_of(batch)] for side in (0, 1)]
+    failed = failed_everywhere(sides[0], sides[1])
+    if failed is not None:
+        remedy = "call it yourself on these data; an array is given read-only, so copy it before a change"
+        raise MechanismFailure(p.name, f"raised {failed.note} in every trial on both datasets", remedy)
+    seen = kinds_seen(sides[0], sides[1]) or ""
+    if given is not None:
+        remedy = "leave score out: one of the outcomes as they are is learned"
+        raise InvalidValue("score", given.name, f"left out where outcomes are no arrays of one length ({seen})", remedy)
+    return Layout.of(sides[0], sides[1]), seen
 
 
 def choose_scores(
@@ -171,6 +222,12 @@ def _apply(scores: Stacked, outputs: Array) -> dict[str, Array]:
     return scores.unstack(scores(outputs))
 
 
+def _an_array(batch: Batch) -> Array:
+    if isinstance(batch, Outcomes):
+        raise _OtherOutcomes
+    return batch
+
+
 def _in_passes(
     sides: tuple[tuple[Sampler, str], tuple[Sampler, str]],
     parts: tuple[int, int],
@@ -188,7 +245,7 @@ def _in_passes(
         fitting = of_p, of_q
     else:
         chunks = (
-            side.chunks(f"fit {name}", parts[0], progress=told)
+            map(_an_array, side.batches(f"fit {name}", parts[0], progress=told))
             for (side, name), told in zip(sides, progress[:2], strict=True)
         )
         scores = Stacked((fit_linear_score(*chunks),))

@@ -19,11 +19,11 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpverdict.audit.distinguishing.exploration import FITTED, explore, explored_trials
 from dpverdict.audit.distinguishing.result import DistinguishingTest, LedgerRow, StatisticalWitness
 from dpverdict.audit.distinguishing.rows import SMALLEST_ERROR, conclude, decide_rows, inequality, plan_rows
+from dpverdict.audit.distinguishing.witness_document import shape_of
 from dpverdict.audit.scores.portfolio import Stacked, claimed_score
 from dpverdict.audit.scores.score import Score, as_score
 from dpverdict.audit.statistics.columns import Column, Numbers
@@ -31,10 +31,10 @@ from dpverdict.audit.statistics.error_budget import TrialRange
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, mechanism_name
 from dpverdict.balls import Exact, exactly
 from dpverdict.checks import check_whole
-from dpverdict.errors import InvalidValue, MechanismFailure
+from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
-from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name, as_pair
+from dpverdict.mechanisms.core.neighbours import Neighbours, adjacency_name, array_pair, as_pair
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
 
@@ -44,7 +44,7 @@ FEWEST_TRIALS: Final = 50
 
 def distinguish(
     mechanism: AnyMechanism,
-    neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
+    neighbours: Neighbours,
     claim: Guarantee | str,
     *,
     error_probability: float,
@@ -124,13 +124,12 @@ def distinguish(
         for side, name, one in zip((p, q), ("dataset", "neighbour"), after, strict=True)
     )
     confirming = of_p, of_q
-    by_name = {one.name: one for one in found.scores.scores}
 
     def witness(row: LedgerRow) -> StatisticalWitness:
         return StatisticalWitness(
-            dataset_shape=p.dataset.shape,
-            neighbour_shape=q.dataset.shape,
-            score=by_name[row.score].describe(),
+            dataset_shape=shape_of(p.dataset),
+            neighbour_shape=shape_of(q.dataset),
+            score=found.scores.described(row.score),
             row=row,
             inequality=inequality(row, claim),
             dataset=p.dataset,
@@ -150,12 +149,13 @@ def distinguish(
         seed=p.seed,
         grid=p.grid,
         one_stream=p.one_stream,
+        outcomes=found.seen,
     )
 
 
 def samplers(
     mechanism: AnyMechanism,
-    neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
+    neighbours: Neighbours,
     seed: int,
     grid: float = 0.0,
 ) -> tuple[Sampler, Sampler]:
@@ -165,25 +165,24 @@ def samplers(
         InvalidValue: the datasets are no neighbours, see `as_pair`, or under another relation than the one that the
             mechanism states: a claim about neighbours says nothing about them.
     """
-    pair = as_pair(neighbours)
+    known = isinstance(mechanism, AdditiveMechanism)
+    pair = array_pair(neighbours) if known and isinstance(neighbours, tuple) else as_pair(neighbours)
     stated = mechanism.adjacency if isinstance(mechanism, AdditiveMechanism) else pair.adjacency
     if pair.adjacency is not stated:
         requirement = f"{adjacency_name(stated)} neighbours, as the claim of {mechanism_name(mechanism)} is about"
         raise InvalidValue(
             "neighbours", adjacency_name(pair.adjacency), requirement, "make the pair under that relation"
         )
-    # Two arrays keep their order: the first is the dataset, whose law is P.
-    first, second = (pair.dataset, pair.neighbour) if isinstance(neighbours, NeighbourPair) else neighbours
+    # Two datasets keep their order: the first is the dataset, whose law is P.
+    first, second = neighbours if isinstance(neighbours, tuple) else (pair.dataset, pair.neighbour)
+    if known:
+        first, second = np.asarray(first), np.asarray(second)
     p, q = (
-        Sampler.prepare(mechanism, np.asarray(dataset), where=where, seed=seed, grid=grid)
+        Sampler.prepare(mechanism, dataset, where=where, seed=seed, grid=grid)
         for where, dataset in (("the dataset", first), ("the neighbour", second))
     )
     if p.one_stream != q.one_stream:  # a state that shows on one dataset alone is one state nevertheless
         p, q = replace(p, one_stream=True), replace(q, one_stream=True)
-    if p.size != q.size:
-        problem = f"returned {p.size} numbers on the dataset and {q.size} on the neighbour"
-        remedy = "return arrays of one shape, whatever the data: a shape that depends on them is a leak"
-        raise MechanismFailure(p.name, problem, remedy)
     return p, q
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.fixed_size import checked_error, checked_samples, samplers
 from dpverdict.audit.statistics.joint_test import Counts, Order, epsilon_lower, joint_p
@@ -30,7 +30,7 @@ from dpverdict.audit.statistics.proportions import proportion_lower, proportion_
 from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
-from dpverdict.mechanisms.core.neighbours import NeighbourPair
+from dpverdict.mechanisms.core.neighbours import Neighbours
 from dpverdict.numerics.arrays import Array, Integers
 
 Truth = NDArray[np.bool_]
@@ -258,7 +258,7 @@ class FloatLeak:
 
 def find_float_leak(
     mechanism: AnyMechanism,
-    neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
+    neighbours: Neighbours,
     claim: Guarantee | str,
     *,
     error_probability: float,

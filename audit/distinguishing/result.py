@@ -201,6 +201,7 @@ class DistinguishingTest:
             are; None for scores that were recorded elsewhere: no mechanism was run.
         one_stream: whether all trials ran one after the other in one process, whatever the engine, because the
             mechanism has randomness or a state of its own that copies in workers would repeat.
+        outcomes: what the explored outcomes were on each side, in words; empty where all were numbers of one length.
     """
 
     refuted: bool
@@ -220,6 +221,7 @@ class DistinguishingTest:
     region: CurveRegion
     grid: float | None = 0.0
     one_stream: bool = False
+    outcomes: str = ""
 
     def __post_init__(self) -> None:
         if self.refuted != (self.witness is not None):

@@ -278,6 +278,7 @@ def conclude(
     seed: int,
     grid: float | None,
     one_stream: bool = False,
+    outcomes: str = "",
 ) -> DistinguishingTest:
     """The result of an audit whose rows are decided.
 
@@ -294,6 +295,7 @@ def conclude(
         seed: of every random number.
         grid: to which outputs were rounded, see `DistinguishingTest`.
         one_stream: see `DistinguishingTest`.
+        outcomes: see `DistinguishingTest`.
     """
     broken = [row for row in rows if row.is_contradiction]
     # An event is easier to check than a mean, so it is shown if one suffices.
@@ -322,6 +324,7 @@ def conclude(
         region=region,
         grid=grid,
         one_stream=one_stream,
+        outcomes=outcomes,
     )
 
 

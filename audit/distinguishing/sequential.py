@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn, final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from dpverdict.audit.distinguishing.exploration import laid_out
 from dpverdict.audit.distinguishing.fixed_size import (
     checked_delta,
     checked_error,
@@ -30,18 +30,22 @@ from dpverdict.audit.distinguishing.fixed_size import (
 )
 from dpverdict.audit.distinguishing.result import answer_of_test, mode_of, status_of_test
 from dpverdict.audit.distinguishing.witness_document import evidence_of, sequential_document
+from dpverdict.audit.outcomes.batches import Batch, Outcomes, first_of, together
+from dpverdict.audit.outcomes.stored import data_hash
+from dpverdict.audit.scores.laid_out import OutcomeScore
 from dpverdict.audit.scores.portfolio import claimed_score, learn_scores, payoff_of_claim, tuned
 from dpverdict.audit.scores.score import Score, as_score
 from dpverdict.audit.statistics.betting import BoundGrid, Mixture, bettor
-from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, batched
+from dpverdict.audit.statistics.payoffs import Payoff
+from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, batched, scored, unseeded
 from dpverdict.cards import card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
-from dpverdict.mechanisms.core.neighbours import NeighbourPair
+from dpverdict.mechanisms.core.neighbours import Neighbours
 from dpverdict.numerics.arrays import Array
 
-Block = tuple[Array, Array]
-"""Outputs on the dataset and on the neighbour, shape (n, m) each."""
+Block = tuple[Batch, Batch]
+"""Outcomes on the dataset and on the neighbour."""
 
 FIRST_BLOCK: Final = 8
 """Pairs that only train, without a known score; later blocks add a quarter to a half of what there is."""
@@ -116,11 +120,15 @@ class Stream:
         ends = [*self.starts[1:], done]
         blocks = [(start, end) for start, end in zip(self.starts, ends, strict=True) if start < MOST_TRAINING]
         self._held += [self._outputs(start, end - start) for start, end in blocks[len(self._held) :]]
-        of_p, of_q = (np.concatenate([block[side] for block in self._held])[:pairs] for side in (0, 1))
+        of_p, of_q = (first_of([block[side] for block in self._held], self.p.size, pairs) for side in (0, 1))
         return of_p, of_q
 
     def _outputs(self, start: int, size: int) -> Block:
-        return self.p.collect(f"block {start} dataset", size), self.q.collect(f"block {start} neighbour", size)
+        of_p, of_q = (
+            together(list(side.batches(f"block {start} {name}", size)), self.p.size)
+            for side, name in ((self.p, "dataset"), (self.q, "neighbour"))
+        )
+        return of_p, of_q
 
 
 @final
@@ -237,7 +245,7 @@ class SequentialTest:
 
 def distinguish_sequentially(
     mechanism: AnyMechanism,
-    neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
+    neighbours: Neighbours,
     claim: Guarantee | str,
     *,
     error_probability: float,
@@ -296,10 +304,13 @@ def distinguish_sequentially(
         training = training_pairs(start, p.size)
         if training != trained:
             first = stream.first(training, start) if training else None
-            learned = [] if first is None else [tuned(one, payoff, *first) for one in learn_scores(*first, given)]
+            learned = [] if first is None else _learned(first, p, payoff, given)
             by_name, trained = {one.name: one for one in [*([known] if known else []), *learned]}, training
         of_p, of_q = stream.draw(start, size)
-        both = [(by_name[name](of_p), by_name[name](of_q)) if name in by_name else None for name in names]
+        both = [
+            (scored(by_name[name], of_p, p.size), scored(by_name[name], of_q, p.size)) if name in by_name else None
+            for name in names
+        ]
         # A bettor without a score does not bet.
         payoffs = [
             np.zeros(size)
@@ -360,6 +371,23 @@ def distinguish_sequentially(
     )
 
 
+def _learned(first: Block, p: Sampler, payoff: Payoff, given: Score | None) -> list[Score]:
+    """The scores that earlier pairs suggest, of the columns of a layout where these are no arrays of one length.
+
+    Raises:
+        MechanismFailure: every trial of the earlier pairs ended in one and the same exception.
+        InvalidValue: a user's score, for outcomes that are no arrays of one length.
+    """
+    layout, _ = laid_out(first, p, given)
+    if layout is None:
+        assert not isinstance(first[0], Outcomes)
+        assert not isinstance(first[1], Outcomes)
+        return [tuned(one, payoff, first[0], first[1]) for one in learn_scores(first[0], first[1], given)]
+    tables = layout.table(first[0]), layout.table(first[1])
+    scores = [tuned(one, payoff, *tables) for one in learn_scores(*tables, None)]
+    return [OutcomeScore(layout=layout, inner=one) for one in scores]
+
+
 def _names(known: Score | None, given: Score | None, outputs: int) -> list[str]:
     """The names of the scores that `learn_scores` will make, the known one first."""
     tiny = np.zeros((2, outputs))
@@ -401,7 +429,7 @@ def _identity(
     p: Sampler, q: Sampler, mechanism: AnyMechanism, claim: Guarantee, error: float, given: Score | None
 ) -> str:
     """A hash of what the test is about: the source of the mechanism where there is one, the data, and the claim."""
-    inner: object = mechanism.function if isinstance(mechanism, batched) else mechanism
+    inner: object = mechanism.function if isinstance(mechanism, batched | unseeded) else mechanism
     code = inner if inspect.isroutine(inner) or inspect.isclass(inner) else type(inner)
     try:
         source = inspect.getsource(code)
@@ -411,6 +439,9 @@ def _identity(
     parts.append(given.name if given else "")
     digest = hashlib.sha256("\0".join(parts).encode())
     for sampler in (p, q):
-        digest.update(repr((sampler.dataset.shape, str(sampler.dataset.dtype))).encode())
-        digest.update(np.ascontiguousarray(sampler.dataset).tobytes())
+        if isinstance(sampler.dataset, np.ndarray):
+            digest.update(repr((sampler.dataset.shape, str(sampler.dataset.dtype))).encode())
+            digest.update(np.ascontiguousarray(sampler.dataset).tobytes())
+        else:
+            digest.update(data_hash(sampler.dataset).encode())
     return digest.hexdigest()

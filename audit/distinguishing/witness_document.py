@@ -30,18 +30,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.result import mode_of
+from dpverdict.audit.outcomes.stored import data_hash, written
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.betting import Mixture
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
 from dpverdict.audit.trials.catalogue import find, names_foreign_code, takes
 from dpverdict.audit.trials.data_files import read_limited
-from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, with_batches
+from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, unseeded
 from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.audit.trials.words import source_files
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
-from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
+from dpverdict.mechanisms.core.neighbours import NeighbourPair, ObjectPair, adjacency_name
+from dpverdict.mechanisms.core.records import records_of
 
 FORMAT: Final = "dpverdict witness"
 VERSION: Final = 1
@@ -49,6 +51,10 @@ LARGEST_FILE: Final = 2**26
 """Bytes of a document, at most: with every dataset written out and the largest scores it has a few million."""
 LARGEST_DATASET: Final = 100_000
 """Datasets of more numbers than this are named by their hash, not written out."""
+LARGEST_FORM: Final = 2**22
+"""The same of characters in the form of a dataset that is no array of numbers."""
+OBJECT: Final = "object: "
+"""What the type of such a dataset begins with."""
 FIELDS: Final = (
     *("format", "version", "created", "claim", "relation", "mechanism", "datasets", "mode", "grid", "kind"),
     *("evidence", "score", "score_function", "level", "bounds", "p_value", "samples", "seed", "ledger"),
@@ -146,10 +152,29 @@ def source_hash(mechanism: str) -> str | None:
     return digest.hexdigest()
 
 
-def dataset_fields(data: NDArray[np.generic] | None) -> dict[str, Any] | None:
-    """A dataset with its hash, written out if it is small; None if it is not known."""
+def shape_of(data: Any) -> tuple[int, ...]:
+    """The shape of an array; of other datasets the number of records, as far as it is known."""
+    if isinstance(data, np.ndarray):
+        return tuple(map(int, data.shape))
+    records = records_of(data)
+    return () if records is None else (len(records),)
+
+
+def hash_of(data: Any) -> str:
+    """SHA-256 of a dataset of any kind."""
+    return array_hash(data) if isinstance(data, np.ndarray) else data_hash(data)
+
+
+def dataset_fields(data: Any) -> dict[str, Any] | None:
+    """A dataset with its hash, written out if it is small and of a kind that can be; None if it is not known."""
     if data is None:
         return None
+    if not isinstance(data, np.ndarray) or not _is_finite(data):
+        form = written(data)
+        if form is not None and len(json.dumps(form)) > LARGEST_FORM:
+            form = None
+        kind = f"{OBJECT}{type(data).__module__.partition('.')[0]}.{type(data).__qualname__}"
+        return {"shape": list(shape_of(data)), "dtype": kind, "sha256": hash_of(data), "values": form}
     small = data.size <= LARGEST_DATASET
     return {
         "shape": list(data.shape),
@@ -157,6 +182,10 @@ def dataset_fields(data: NDArray[np.generic] | None) -> dict[str, Any] | None:
         "sha256": array_hash(data),
         "values": data.tolist() if small else None,
     }
+
+
+def _is_finite(data: NDArray[np.generic]) -> bool:
+    return data.dtype.kind in "biuU" or (data.dtype.kind == "f" and bool(np.isfinite(data).all()))
 
 
 def software_versions() -> dict[str, str]:
@@ -250,7 +279,9 @@ def sequential_document(
         "version": VERSION,
         "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "claim": claim.describe(),
-        "relation": adjacency_name(neighbours.adjacency) if isinstance(neighbours, NeighbourPair) else UNSTATED,
+        "relation": adjacency_name(neighbours.adjacency)
+        if isinstance(neighbours, NeighbourPair | ObjectPair)
+        else UNSTATED,
         "mechanism": {
             "name": name,
             "options": options,
@@ -290,10 +321,8 @@ def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str
             again = find(shown, options).mechanism
             if isinstance(again, AdditiveMechanism) and _same(again, mechanism):
                 return shown, options, None
-    function = mechanism.function if isinstance(mechanism, batched) else mechanism
-    found = _function_name(function)
-    if isinstance(mechanism, batched) and not isinstance(with_batches(function), batched):
-        found = None  # found by its name it would be called once per trial
+    function = mechanism.function if isinstance(mechanism, batched | unseeded) else mechanism
+    found = _function_name(function, mechanism)
     if found is not None:
         file = str(inspect.getsourcefile(function))  # type: ignore[arg-type]  # a function, see `_function_name`
         return found, {}, source_hash(f"{file}:{found.rpartition(':')[2]}")
@@ -305,12 +334,17 @@ def _same(one: AdditiveMechanism, other: AdditiveMechanism) -> bool:
     return one.adjacency is other.adjacency and one.describe() == other.describe()
 
 
-def _function_name(function: object) -> str | None:
-    """``module:function``, or ``file.py:function`` of a script; None of anything that is not found by such a name."""
+def _function_name(function: object, marked: object = None) -> str | None:
+    """``module:function``, or ``file.py:function`` of a script; None of anything that is not found by such a name.
+
+    By the name of a function that is marked as `batched` in its module, the mark is found.
+    """
     if not inspect.isfunction(function) or not function.__qualname__.isidentifier():
         return None
     where, name = function.__module__, function.__qualname__
     file = inspect.getsourcefile(function)
-    if getattr(sys.modules.get(where), name, None) is not function or file is None or not Path(file).is_file():
+    held = getattr(sys.modules.get(where), name, None)
+    wanted = marked if isinstance(marked, batched) else function
+    if held is not wanted or file is None or not Path(file).is_file():
         return None
     return f"{file if where == '__main__' else where}:{name}"

@@ -11,24 +11,26 @@ A failed check is a fact about the code, with what was seen; it refutes no claim
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpverdict.audit.exact.declaration import tried
 from dpverdict.audit.exact.worst_case import worst_case
-from dpverdict.audit.trials.run import AnyMechanism, BatchedMechanism, with_batches
+from dpverdict.audit.outcomes.batches import Batch, Outcomes, rows_of, same_batches
+from dpverdict.audit.outcomes.inputs import held_safe
+from dpverdict.audit.trials.run import AnyMechanism, Sampler, mechanism_name, with_generator
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
-from dpverdict.mechanisms.core.neighbours import NeighbourPair
+from dpverdict.mechanisms.core.neighbours import Neighbours
 from dpverdict.mechanisms.core.sensitivity import StepSpace
-from dpverdict.numerics.arrays import Array
 
 SAME_SEED: Final = "the same seed gives the same output"
 
@@ -58,7 +60,7 @@ def draws_elsewhere(findings: Sequence[GreyBoxFinding]) -> bool:
 
 def grey_box_checks(
     mechanism: AnyMechanism | AdditiveMechanism,
-    neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike],
+    neighbours: Neighbours,
     *,
     seed: int,
 ) -> tuple[GreyBoxFinding, ...]:
@@ -74,9 +76,10 @@ def grey_box_checks(
     Raises:
         InvalidValue: neighbours that are not two datasets, or a seed out of range.
     """
-    pair = (neighbours.dataset, neighbours.neighbour) if isinstance(neighbours, NeighbourPair) else neighbours
-    dataset, neighbour = (np.asarray(side) for side in pair)
-    if dataset.ndim == 0 or neighbour.ndim == 0:
+    pair = neighbours if isinstance(neighbours, tuple) else (neighbours.dataset, neighbours.neighbour)
+    known = isinstance(mechanism, AdditiveMechanism)
+    dataset, neighbour = (np.asarray(side) if known else held_safe(side) for side in pair)
+    if any(isinstance(side, np.ndarray) and side.ndim == 0 for side in (dataset, neighbour)):
         raise InvalidValue("neighbours", neighbours, "datasets with records along the first axis", "pass two arrays")
     checked, found = check_seed(seed), list[GreyBoxFinding]()
     try:
@@ -86,20 +89,18 @@ def grey_box_checks(
     return tuple(found)
 
 
-def _checks(
-    mechanism: AnyMechanism, dataset: NDArray[np.generic], neighbour: NDArray[np.generic], seed: int
-) -> Iterator[GreyBoxFinding]:
-    run = _runner(mechanism)
+def _checks(mechanism: AnyMechanism, dataset: Any, neighbour: Any, seed: int) -> Iterator[GreyBoxFinding]:
+    run = _runner(mechanism, seed)
     first, again = run(dataset, np.random.default_rng(seed)), run(dataset, np.random.default_rng(seed))
     others = [run(dataset, np.random.default_rng([seed, i])) for i in (1, 2)]
-    repeats = _same(first, again)
+    repeats = same_batches(first, again)
     yield GreyBoxFinding(
         name=SAME_SEED,
         holds=repeats,
         seen="two runs from one seed agree" if repeats else "two runs from one seed differ: it draws elsewhere",
         breaks_privacy=False,
     )
-    fixed = all(_same(first, other) for other in others)
+    fixed = all(same_batches(first, other) for other in others)
     lattice = _on_a_lattice(mechanism, seed)
     another = GreyBoxFinding(
         name="another seed gives another output",
@@ -109,12 +110,14 @@ def _checks(
     )
     yield _unless_by_chance(another, lattice)
     yield _own_generator(run, dataset, seed)
-    yield _unless_by_chance(_fresh_noise(run, dataset, seed), lattice)
+    yield _unless_by_chance(_fresh_noise(first), lattice)
     yield _unless_by_chance(_separate_coordinates(run, dataset, seed), lattice)
     yield _shape(first, run(neighbour, np.random.default_rng(seed)))
     order = "the order of the records does not show"
     if not repeats:
         yield _unknown(order, "the mechanism draws randomness of its own")
+    elif not isinstance(dataset, np.ndarray):
+        yield _unknown(order, "the dataset is no array")
     elif isinstance(mechanism, AdditiveMechanism) and isinstance(mechanism.sensitivity, StepSpace):
         yield _unknown(order, "the records are a stream, whose order is part of the answer")
     else:
@@ -124,29 +127,23 @@ def _checks(
         yield _embedding(mechanism, seed)
 
 
-Run = Callable[[NDArray[np.generic], np.random.Generator], Array]
+Run = Callable[[Any, np.random.Generator], Batch]
 
 
-def _runner(mechanism: AnyMechanism) -> Run:
-    """Two releases from one generator, as shape (2, m)."""
+def _runner(mechanism: AnyMechanism, seed: int) -> Run:
+    """Two releases from one generator."""
+    name, runnable = mechanism_name(mechanism), with_generator(mechanism)
 
-    runnable = with_batches(mechanism)
-
-    def run(dataset: NDArray[np.generic], rng: np.random.Generator) -> Array:
-        if isinstance(runnable, BatchedMechanism):
-            return np.asarray(runnable.release_many(dataset.copy(), 2, rng), dtype=np.float64).reshape(2, -1)
-        both = [np.asarray(runnable(dataset.copy(), rng), dtype=np.float64).reshape(-1) for _ in range(2)]
-        return np.stack(both) if len(both[0]) == len(both[1]) else both[0][np.newaxis]
+    def run(dataset: Any, rng: np.random.Generator) -> Batch:
+        return Sampler(mechanism=runnable, name=name, dataset=dataset, where="the dataset", seed=seed, size=0).few(
+            2, rng
+        )
 
     return run
 
 
 def _raised(said: str) -> MechanismFailure:
     return MechanismFailure("", f"raised {said}", "call it yourself on that dataset")
-
-
-def _same(x: Array, y: Array) -> bool:
-    return np.array_equal(x, y, equal_nan=True)
 
 
 def _unknown(name: str, why: str) -> GreyBoxFinding:
@@ -168,7 +165,7 @@ def _unless_by_chance(found: GreyBoxFinding, lattice: bool) -> GreyBoxFinding:
     return found
 
 
-def _own_generator(run: Run, dataset: NDArray[np.generic], seed: int) -> GreyBoxFinding:
+def _own_generator(run: Run, dataset: Any, seed: int) -> GreyBoxFinding:
     """The state of the generator that is passed in must move, those of the process must not."""
     rng = np.random.default_rng(seed)
     before = str(rng.bit_generator.state), _legacy_state(), random.getstate()
@@ -194,9 +191,9 @@ def _legacy_state() -> str:
     return f"{name}{hash(np.asarray(keys).tobytes())}{position}{has_gauss}{cached}"
 
 
-def _fresh_noise(run: Run, dataset: NDArray[np.generic], seed: int) -> GreyBoxFinding:
-    outputs = run(dataset, np.random.default_rng(seed))
-    shared = len(outputs) == 2 and np.array_equal(outputs[0], outputs[1])
+def _fresh_noise(outputs: Batch) -> GreyBoxFinding:
+    one, other = rows_of(outputs)
+    shared = one.same_as(other)
     return GreyBoxFinding(
         name="every release has noise of its own",
         holds=not shared,
@@ -205,43 +202,57 @@ def _fresh_noise(run: Run, dataset: NDArray[np.generic], seed: int) -> GreyBoxFi
     )
 
 
-def _separate_coordinates(run: Run, dataset: NDArray[np.generic], seed: int) -> GreyBoxFinding:
+def _separate_coordinates(run: Run, dataset: Any, seed: int) -> GreyBoxFinding:
     """On zeros the true answers of most mechanisms are equal, so equal outputs mean one noise for all coordinates."""
-    try:
-        outputs = run(np.zeros_like(dataset), np.random.default_rng(seed))[0]
-    except Exception:  # the mechanism is the user's, and zeros may be outside its domain
-        return _unknown("coordinates have noise of their own", "records of zeros are outside the domain")
-    equal = len(outputs) > 1 and bool((outputs == outputs[0]).all())
+    name = "coordinates have noise of their own"
+    if not isinstance(dataset, np.ndarray) or dataset.dtype.kind not in "biuf":
+        return _unknown(name, "the dataset is no array of numbers")
+    outputs: Batch = Outcomes(())
+    with contextlib.suppress(MechanismFailure):
+        outputs = run(held_safe(np.zeros_like(dataset)), np.random.default_rng(seed))
+    if isinstance(outputs, Outcomes):
+        return _unknown(name, "records of zeros are outside the domain, or the outcome is no array of numbers")
+    equal = len(outputs[0]) > 1 and bool((outputs[0] == outputs[0, 0]).all())
     seen = "on records of zeros all coordinates are equal: they share one noise" if equal else "coordinates differ"
     return GreyBoxFinding(
-        name="coordinates have noise of their own",
+        name=name,
         holds=not equal,
-        seen=seen if len(outputs) > 1 else "one coordinate",
+        seen=seen if len(outputs[0]) > 1 else "one coordinate",
         breaks_privacy=True,
     )
 
 
-def _shape(first: Array, other: Array) -> GreyBoxFinding:
-    same = first.shape == other.shape
+def _shape(first: Batch, other: Batch) -> GreyBoxFinding:
+    of_dataset, of_neighbour = _kinds(first), _kinds(other)
+    same = of_dataset == of_neighbour
     return GreyBoxFinding(
         name="the shape of the output does not tell the number of records",
         holds=same,
-        seen=f"{first.shape[1]} numbers against {other.shape[1]}" if not same else f"{first.shape[1]} numbers on both",
+        seen=f"{of_dataset} on both" if same else f"{of_dataset} against {of_neighbour}",
         breaks_privacy=True,
     )
 
 
+def _kinds(outputs: Batch) -> str:
+    if not isinstance(outputs, Outcomes):
+        return f"{outputs.shape[1]} numbers"
+    return " and ".join(sorted({row.describe() for row in outputs.rows}))
+
+
 def _record_order(run: Run, dataset: NDArray[np.generic], seed: int) -> GreyBoxFinding:
-    plain, turned = (run(data, np.random.default_rng(seed)) for data in (dataset, np.roll(dataset, 1, axis=0)))
-    same = _same(plain, turned)
+    data = dataset, held_safe(np.roll(dataset, 1, axis=0))
+    plain, turned = (run(side, np.random.default_rng(seed)) for side in data)
+    same = same_batches(plain, turned)
     seen = "records in another order give the same output"
     if not same:
-        far = float(np.abs(plain - turned).max()) if plain.shape == turned.shape else np.inf
+        far = np.inf
+        if not isinstance(plain, Outcomes) and not isinstance(turned, Outcomes) and plain.shape == turned.shape:
+            far = float(np.abs(plain - turned).max())
         seen = f"another order changes the output by up to {far:.3g}: under the order, or in the last bits of a sum"
     return GreyBoxFinding(name="the order of the records does not show", holds=same, seen=seen, breaks_privacy=False)
 
 
-def _draws(run: Run, dataset: NDArray[np.generic], neighbour: NDArray[np.generic], seed: int) -> GreyBoxFinding:
+def _draws(run: Run, dataset: Any, neighbour: Any, seed: int) -> GreyBoxFinding:
     """How much randomness is used must not depend on the data: it shows in the time, and in what is drawn next."""
     states = []
     for data in (dataset, neighbour):

@@ -32,7 +32,7 @@ from dpverdict.balls import Exact
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
-from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
+from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name
 
 NORMALS_PER_SIDE: Final = 20_000_000
 FEWEST_DEFAULT_SAMPLES: Final = 1_000
@@ -167,7 +167,7 @@ def audit_callable(
     mechanism: AnyMechanism,
     claim: Guarantee | str,
     *,
-    neighbours: NeighbourPair,
+    neighbours: AnyPair,
     sampling: Sampling,
     name: str,
     parameters: Mapping[str, str] | None = None,
@@ -190,11 +190,14 @@ def audit_callable(
     claim = as_guarantee(claim)
     test, leak = _tests(mechanism, neighbours, claim, sampling)
     report = Report(name=name, claim=claim, created=datetime.now(UTC), test=test, leak=leak, command=command)
-    return described(report, mechanism, neighbours, sampling.seed, parameters or {})
+    said = dict(parameters or {})
+    if sampling.numbers is Numbers.DOUBLE and leak is None:
+        said["low bits"] = "not searched: an outcome is no array of numbers of one length"
+    return described(report, mechanism, neighbours, sampling.seed, said)
 
 
 def described(
-    report: Report, mechanism: AnyMechanism, neighbours: NeighbourPair, seed: int, parameters: Mapping[str, str]
+    report: Report, mechanism: AnyMechanism, neighbours: AnyPair, seed: int, parameters: Mapping[str, str]
 ) -> Report:
     """The report of the tests of a black box, with what else a few runs show of its code."""
     implementation = grey_box_checks(mechanism, neighbours, seed=seed)
@@ -212,8 +215,9 @@ def described(
         report,
         parameters={
             "kind": "black box: only its releases are seen",
-            "neighbouring relation": f"{adjacency_name(neighbours.adjacency)} (as the lengths of the datasets say)",
+            "neighbouring relation": f"{adjacency_name(neighbours.adjacency)} {_known_from(neighbours)}",
             "tested on": neighbours.describe(),
+            **_outcomes(report),
             **parameters,
         },
         implementation=implementation,
@@ -221,6 +225,20 @@ def described(
         seed=seed,
         versions=software_versions(),
     )
+
+
+def _known_from(pair: AnyPair) -> str:
+    """How the relation of a pair is known, in words."""
+    if isinstance(pair, NeighbourPair):
+        return "(as the lengths of the datasets say)"
+    if pair.compared:
+        return "(as a comparison of the records says)"
+    return "(as stated: the records could not be compared)"
+
+
+def _outcomes(report: Report) -> dict[str, str]:
+    """What the explored outcomes were, where they were not all numbers of one length."""
+    return {"outcomes": report.test.outcomes} if report.test is not None and report.test.outcomes else {}
 
 
 def check_pair(mechanism: AdditiveMechanism, pair: NeighbourPair) -> None:
@@ -234,7 +252,7 @@ def check_pair(mechanism: AdditiveMechanism, pair: NeighbourPair) -> None:
 
 
 def _tests(
-    mechanism: AnyMechanism, pair: NeighbourPair, claim: Guarantee, sampling: Sampling
+    mechanism: AnyMechanism, pair: AnyPair, claim: Guarantee, sampling: Sampling
 ) -> tuple[DistinguishingTest, FloatLeak | None]:
     """The distinguishing test, and the search through the low bits if the claim is about them; one error for both."""
     searched = sampling.numbers is Numbers.DOUBLE
@@ -252,7 +270,7 @@ def _tests(
         grid=spread_grid(mechanism, pair.dataset, sampling.seed) if sampling.numbers is Numbers.REAL else 0.0,
         progress=sampling.progress,
     )
-    if not searched:
+    if not searched or test.outcomes:  # which have no low bits
         return test, None
     leak = find_float_leak(
         mechanism,
@@ -266,7 +284,7 @@ def _tests(
     return test, leak
 
 
-def spread_grid(mechanism: AnyMechanism, dataset: NDArray[np.generic], seed: int) -> float:
+def spread_grid(mechanism: AnyMechanism, dataset: object, seed: int) -> float:
     """A power of two, 2^20 times finer than the least spread of a coordinate of the releases; 0 if one has none.
 
     From releases of its own on one dataset, so that rounding to it is the same function of every output that counts.
@@ -293,7 +311,7 @@ FIRST_SHARE: Final = 0.25
 
 
 def audit_sequentially(
-    mechanism: AnyMechanism, claim: Guarantee | str, *, neighbours: NeighbourPair, sampling: Sampling, name: str
+    mechanism: AnyMechanism, claim: Guarantee | str, *, neighbours: AnyPair, sampling: Sampling, name: str
 ) -> Report:
     """Audit a black box pair by pair, and then with all other releases at once.
 

@@ -27,12 +27,16 @@ from dpverdict.audit.distinguishing.low_bits import Finite, LowBits, Multiples, 
 from dpverdict.audit.distinguishing.result import Event
 from dpverdict.audit.distinguishing.sequential import next_end
 from dpverdict.audit.distinguishing.witness_document import KIND as SEQUENTIAL
-from dpverdict.audit.distinguishing.witness_document import UNSTATED, array_hash, source_hash
+from dpverdict.audit.distinguishing.witness_document import OBJECT, UNSTATED, array_hash, hash_of, source_hash
 from dpverdict.audit.exact.decide import decide
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.outcomes.batches import Layout
+from dpverdict.audit.outcomes.stored import loaded
 from dpverdict.audit.runs.audits import check_pair
 from dpverdict.audit.runs.request import MOST_SAMPLES
+from dpverdict.audit.scores.laid_out import KIND as OF_OUTCOMES
+from dpverdict.audit.scores.laid_out import OutcomeScore
 from dpverdict.audit.scores.learned import ChainedScore, SplineScore
 from dpverdict.audit.scores.score import CallableScore, LinearScore, Score
 from dpverdict.audit.scores.trees import TreeScore
@@ -48,7 +52,7 @@ from dpverdict.checks import check_seed
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, HasLikelihoodScore
-from dpverdict.mechanisms.core.neighbours import NeighbourPair, parse_adjacency
+from dpverdict.mechanisms.core.neighbours import NeighbourPair, Neighbours, ObjectPair, parse_adjacency
 from dpverdict.mechanisms.core.sensitivity import Cube
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
@@ -163,6 +167,8 @@ def score_from_data(data: Mapping[str, Any], named: Named) -> Score:
             return ChainedScore(name=str(data["name"]), inner=score_from_data(data["inner"], named), outer=outer)
         case "boosted trees":
             return TreeScore.from_data(data)
+        case kind if kind == OF_OUTCOMES:
+            return OutcomeScore(layout=Layout.from_data(data["layout"]), inner=score_from_data(data["score"], named))
         case "callable":
             return CallableScore(function=named(str(data["name"])), name=str(data["name"]))
         case kind:
@@ -193,7 +199,7 @@ def set_from_data(data: Mapping[str, Any]) -> Finite:
             raise ValueError(f"no set is of kind {kind}")
 
 
-Pair = NeighbourPair | tuple[NDArray[np.generic], NDArray[np.generic]]
+Pair = Neighbours
 
 
 @final
@@ -533,20 +539,32 @@ def _pair(document: Mapping[str, Any], given: _Given, run: object) -> Pair:
     if given.neighbours is not None:
         found = read_pair(given.neighbours, relation)
         for data, known in zip((found.dataset, found.neighbour), held, strict=True):
-            if known is not None and array_hash(data) != known["sha256"]:
+            if known is not None and hash_of(data) != known["sha256"]:
                 remedy = "give the file that was audited"
                 raise InvalidValue("neighbours", given.neighbours, "the datasets of the witness", remedy)
         return found
     if any(known is None or known["values"] is None for known in held):
         remedy = "add --neighbours, the .npz file with the datasets"
         raise InvalidValue("neighbours", None, "given: the witness holds only hashes of the datasets", remedy)
-    dataset, neighbour = map(_array, held)
+    dataset, neighbour = map(_dataset, held)
     if relation is None:
         return dataset, neighbour
     records = given.records_per_user
+    if not (isinstance(dataset, np.ndarray) and isinstance(neighbour, np.ndarray)):
+        return ObjectPair(dataset=dataset, neighbour=neighbour, adjacency=relation, records_per_user=records)
     if isinstance(run, AdditiveMechanism):
         records = run.sensitivity.copies if isinstance(run.sensitivity, Cube) else 1
     return NeighbourPair(dataset=dataset, neighbour=neighbour, adjacency=relation, records_per_user=records)
+
+
+def _dataset(known: Mapping[str, Any]) -> Any:
+    """A dataset of any kind that is written out, if it is the one of its hash."""
+    if not _text(known, "dtype").startswith(OBJECT):
+        return _array(known)
+    data = loaded(known["values"])
+    if hash_of(data) != known["sha256"]:
+        raise ValueError("a dataset does not fit its hash")
+    return data
 
 
 def _array(known: Mapping[str, Any]) -> NDArray[Any]:  # Any: of the type that the witness states

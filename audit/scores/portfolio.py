@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
 
+from dpverdict.audit.outcomes.batches import Batch, Layout
+from dpverdict.audit.scores.laid_out import OutcomeScore
 from dpverdict.audit.scores.learned import (
     MOST_COORDINATES,
     SPLINE,
@@ -64,9 +66,20 @@ STEPS: Final = 200
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Stacked:
-    """Several scores in one pass over the outputs: shape (trials, m) to shape (trials * scores,), row after row."""
+    """Several scores in one pass over the outputs: shape (trials, m) to shape (trials * scores,), row after row.
+
+    Attributes:
+        scores: of outputs, or of the columns of the layout.
+        layout: from outcomes of any kind to columns; None for scores of arrays.
+    """
 
     scores: tuple[Score, ...]
+    layout: Layout | None = None
+
+    @property
+    def table(self) -> Callable[[Batch], Array] | None:
+        """From outcomes to the columns that are scored; None for scores of arrays."""
+        return None if self.layout is None else self.layout.table
 
     def __call__(self, outputs: Array) -> Array:
         """The scores of each output, one output after another."""
@@ -74,7 +87,12 @@ class Stacked:
 
     def only(self, names: Collection[str]) -> Stacked:
         """Those with these names."""
-        return Stacked(tuple(score for score in self.scores if score.name in names))
+        return replace(self, scores=tuple(score for score in self.scores if score.name in names))
+
+    def described(self, name: str) -> dict[str, object]:
+        """The score of this name as data."""
+        score = next(one for one in self.scores if one.name == name)
+        return (score if self.layout is None else OutcomeScore(layout=self.layout, inner=score)).describe()
 
     def unstack(self, values: Array) -> dict[str, Array]:
         """By name of the score, shape (trials,) each."""

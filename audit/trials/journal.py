@@ -20,13 +20,13 @@ from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.errors import InvalidValue
-from dpverdict.numerics.arrays import Array
 
 MARK: Final = b"dpverdict journal 2\n"
 """What an entry begins with; the hash of its name, its keyed digest and its bytes follow."""
@@ -126,15 +126,15 @@ class Journal:
         """Whether there is a whole entry of that name."""
         return self.read(name) is not None
 
-    def load(self, name: str) -> Array:
+    def load(self, name: str) -> NDArray[np.generic]:
         """The array of an entry that the journal `holds`."""
         content = self.read(name)
         if content is None:
             raise InvalidValue("journal", name, "an entry that is there", "start the run again: another one changed it")
-        array: Array = np.load(io.BytesIO(content), allow_pickle=False)
+        array: NDArray[np.generic] = np.load(io.BytesIO(content), allow_pickle=False)
         return array
 
-    def store(self, name: str, array: Array) -> None:
+    def store(self, name: str, array: NDArray[Any]) -> None:
         """Write an array as an entry."""
         buffer = io.BytesIO()
         np.save(buffer, array, allow_pickle=False)

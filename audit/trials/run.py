@@ -1,5 +1,8 @@
 """Run a mechanism many times on one dataset: reproducibly, and in memory that does not grow with the number of trials.
 
+Whatever a trial ends in is an outcome: an exception, NaN, a text, an array of another length. Trials that all give
+finite numbers of one length are an array, shape (trials, m); others are `Outcomes`, and none is dropped or tried again.
+
 Trials are cut into chunks. The number of trials in a chunk depends on the size of one output only, and chunk i of a
 stream has a generator of its own, made from (seed, name of the stream, i). Hence:
 
@@ -21,11 +24,22 @@ from typing import Any, Final, Protocol, final, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverdict.audit.outcomes.batches import Batch, Outcomes, rows_of, same_batches
+from dpverdict.audit.outcomes.canonical import (
+    Outcome,
+    of_numbers,
+    outcome_of,
+    outcome_of_error,
+    plain_numbers,
+    signature_of_numbers,
+)
+from dpverdict.audit.outcomes.inputs import fresh, held_safe
 from dpverdict.audit.trials.engines import ThisProcess, current_engine, holds_generator
 from dpverdict.audit.trials.journal import current_journal
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue, MechanismFailure
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, HasLikelihoodRatio, HasLikelihoodScore
 from dpverdict.numerics.arrays import Array
 
 Progress = Callable[[int, int], None]
@@ -36,6 +50,8 @@ NUMBERS_PER_CHUNK: Final = 2**22
 REPEATED: Final = 64
 """Trials that show whether the generator that is passed in decides the releases. Two releases of a bit that is flipped
 with probability 1/4 agree by chance in 64 trials with probability 1e-13."""
+PROBES: Final = 8
+"""Trials at most that look for an outcome which is no exception, to learn how large one is."""
 
 
 @runtime_checkable
@@ -49,7 +65,7 @@ class BatchedMechanism(Protocol):
 
 
 AnyMechanism = BatchedMechanism | Callable[..., object]
-"""An object with ``release_many``; a callable (dataset, rng) -> one output; or `batched` (dataset, rng, trials)."""
+"""An object with ``release_many``; a callable (dataset, rng) or (dataset) -> one output of any kind; or `batched`."""
 
 
 @final
@@ -57,7 +73,7 @@ AnyMechanism = BatchedMechanism | Callable[..., object]
 class batched:
     """A callable (dataset, rng, trials) -> array of shape (trials, m), marked as one that runs many trials at once.
 
-    A function whose three required parameters end in one named ``trials`` needs no mark.
+    As a decorator, ``@batched``, it marks a function of a module, which is then found by its name.
 
     >>> noisy = batched(lambda dataset, rng, n: dataset.sum() + rng.normal(size=n))
     >>> noisy.release_many(np.ones(3), 2, np.random.default_rng(0)).shape
@@ -88,34 +104,37 @@ class Sampler:
     Attributes:
         mechanism: what is run.
         name: how an error message calls it.
-        dataset: the records, read-only: a mechanism that changes them would make the trials depend on each other.
+        dataset: what the mechanism gets: an array is read-only, and of anything else each trial gets a copy of its own,
+            because a mechanism that changes its input would make the trials depend on each other.
         where: how an error message calls the dataset, such as "the neighbour".
         seed: of every stream.
-        size: m, the numbers in one output.
+        size: m, the numbers in one output, by a first trial; what other outcomes hold is counted too.
         grid: outputs are rounded to its multiples, see `check_grid`; 0 to leave them as they are.
         one_stream: whether all trials run in this process, one after the other, whatever the engine: the mechanism has
             a state of its own, such as a generator of its module, and copies of it would repeat each other's releases.
+        strict: whether anything but finite numbers of one length is a failure: the mechanism states its law, and a
+            score that is known beforehand looks at the exploring trials too, so that these may not choose another form.
     """
 
     mechanism: AnyMechanism
     name: str
-    dataset: NDArray[np.generic]
+    dataset: Any
     where: str
     seed: int
     size: int
     grid: float = 0.0
     one_stream: bool = False
+    strict: bool = False
 
     @staticmethod
-    def prepare(
-        mechanism: AnyMechanism, dataset: NDArray[np.generic], *, where: str, seed: int, grid: float = 0.0
-    ) -> Sampler:
+    def prepare(mechanism: AnyMechanism, dataset: object, *, where: str, seed: int, grid: float = 0.0) -> Sampler:
         """Learn the size of an output from one trial with a stream of its own, whose result is thrown away.
 
         Where the engine runs trials on copies of the mechanism, a few more trials show whether that is safe.
 
         Raises:
-            MechanismFailure: the mechanism raises, or returns something other than finite numbers in one dimension.
+            MechanismFailure: the mechanism ends the program, or gives what is no outcome; one of known structure, also
+                if it raises or releases anything but finite numbers in one dimension.
             InvalidValue: a mechanism that cannot be called, or a seed that is not a whole number in 0..2**128 - 1.
         """
         given: object = mechanism
@@ -123,24 +142,38 @@ class Sampler:
             remedy = "give a function (dataset, rng) -> array, or an object with release_many(dataset, trials, rng)"
             raise InvalidValue("mechanism", mechanism, "callable", remedy)
         name = mechanism_name(mechanism)
-        mechanism = with_batches(mechanism)
-        records = np.array(dataset)
-        records.flags.writeable = False
-        records = records.view()  # of an array that cannot be written to: the mechanism cannot make it writeable again
-        unsized = Sampler(mechanism=mechanism, name=name, dataset=records, where=where, seed=check_seed(seed), size=0)
-        probe = unsized.chunk(1, generator(seed, f"probe {where}", 0))
-        sampler = replace(unsized, size=probe.shape[1])
+        mechanism = with_generator(mechanism)
+        unsized = Sampler(
+            mechanism=mechanism,
+            name=name,
+            dataset=held_safe(dataset),
+            where=where,
+            seed=check_seed(seed),
+            size=0,
+            strict=isinstance(given, AdditiveMechanism | HasLikelihoodRatio | HasLikelihoodScore),
+        )
+        sampler = replace(unsized, size=unsized.probed())
         alone = current_engine().copies and (holds_generator(mechanism) or not sampler.repeats())
         return replace(sampler, grid=check_grid(grid), one_stream=alone)
+
+    def probed(self) -> int:
+        """The numbers and symbols in the outcome of one trial, from the first of a few that is no exception."""
+        for index in range(PROBES):
+            probe = self.few(1, generator(self.seed, f"probe {self.where}", index))
+            if not isinstance(probe, Outcomes):
+                return len(probe[0])
+            if not probe.rows[0].raised:
+                return max(1, probe.rows[0].size)
+        return 1
 
     def repeats(self) -> bool:
         """Whether the generator that is passed in decides the releases: the same one twice gives the same ones."""
         trials = max(2, min(REPEATED, chunk_length(self.size)))
         one, other = (self.chunk(trials, generator(self.seed, f"repeat {self.where}", 0)) for _ in range(2))
-        return np.array_equal(one, other)
+        return same_batches(one, other)
 
-    def chunks(self, stream: str, trials: int, *, progress: Progress | None = None) -> Iterator[Array]:
-        """The outputs of one stream, chunk by chunk: arrays of shape (at most `chunk_length` trials, m).
+    def batches(self, stream: str, trials: int, *, progress: Progress | None = None) -> Iterator[Batch]:
+        """The outcomes of one stream, whatever they are, chunk by chunk.
 
         Args:
             stream: its name; different names are independent.
@@ -148,6 +181,19 @@ class Sampler:
             progress: called after each chunk.
         """
         return self._run(stream, trials, None, progress)
+
+    def chunks(self, stream: str, trials: int, *, progress: Progress | None = None) -> Iterator[Array]:
+        """The same where every outcome has to be `size` numbers: arrays of shape (at most `chunk_length` trials, m).
+
+        Args:
+            stream: its name; different names are independent.
+            trials: how many there are in all.
+            progress: called after each chunk.
+
+        Raises:
+            MechanismFailure: an outcome is something else.
+        """
+        return map(self.only_numbers, self._run(stream, trials, None, progress))
 
     def collect(self, stream: str, trials: int, *, progress: Progress | None = None) -> Array:
         """All outputs of one stream at once: shape (trials, m)."""
@@ -157,17 +203,17 @@ class Sampler:
         self, stream: str, trials: int, score: Callable[[Array], Array], *, progress: Progress | None = None
     ) -> Array:
         """The scores of one stream, shape (trials,); the outputs are forgotten chunk by chunk."""
-        return np.concatenate([np.empty(0), *self._run(stream, trials, score, progress)])
+        return np.concatenate([np.empty(0), *self.score_chunks(stream, trials, score, progress=progress)])
 
     def score_chunks(
         self, stream: str, trials: int, score: Callable[[Array], Array], *, progress: Progress | None = None
     ) -> Iterator[Array]:
         """The same chunk by chunk."""
-        return self._run(stream, trials, score, progress)
+        return map(np.asarray, self._run(stream, trials, score, progress))
 
     def _run(
         self, stream: str, trials: int, score: Callable[[Array], Array] | None, progress: Progress | None
-    ) -> Iterator[Array]:
+    ) -> Iterator[Batch]:
         """Every chunk of a stream, or its scores, in order: from the journal, or from the engine that runs it."""
         length = chunk_length(self.size)
         chunks = [Chunk(index, min(length, trials - start)) for index, start in enumerate(range(0, trials, length))]
@@ -185,34 +231,73 @@ class Sampler:
         made = engine.map(ChunkRun(self, stream, score), missing)
         done = 0
         for chunk, found in zip(chunks, known, strict=True):
-            result = journal.load(entry(chunk)) if journal is not None and found else next(made)
-            if journal is not None and not found:
-                journal.store(entry(chunk), result)
+            result: Batch
+            if journal is not None and found:
+                kept = journal.load(entry(chunk))
+                result = Outcomes.unpacked(kept) if kept.dtype == np.uint8 else kept.astype(np.float64, copy=False)
+            else:
+                result = next(made)
+                if journal is not None:
+                    journal.store(entry(chunk), result.packed() if isinstance(result, Outcomes) else result)
             yield result
             done += chunk.trials
             if progress is not None:
                 progress(done, trials)
 
-    def chunk(self, trials: int, rng: np.random.Generator) -> Array:
-        """``trials`` outputs from one generator: shape (trials, m).
+    def chunk(self, trials: int, rng: np.random.Generator) -> Batch:
+        """``trials`` outcomes from one generator.
 
         Raises:
-            MechanismFailure: the mechanism raises, or releases anything but finite numbers of one shape.
+            MechanismFailure: the mechanism ends the program; an outcome has no form; a batch raises, so that nobody
+                knows which trial did; or a mechanism of known structure gives anything but finite numbers.
         """
-        self.dataset.flags.writeable = False  # on its way to a worker process it was forgotten
-        many = isinstance(self.mechanism, BatchedMechanism)
-        outputs = guarded(
-            lambda: self._batch(trials, rng) if many else self._loop(trials, rng),
-            self._raised,
-            passing=MechanismFailure,
-        )
-        if not np.isfinite(outputs).all():
-            raise self._failure("returned NaN or an infinity", "release finite numbers only")
-        return np.rint(outputs / self.grid) * self.grid if self.grid else outputs
+        batch = self._guarded(trials, rng, self._loop)
+        if not self.grid:
+            return batch
+        return batch.rounded(self.grid) if isinstance(batch, Outcomes) else np.rint(batch / self.grid) * self.grid
 
-    def _batch(self, trials: int, rng: np.random.Generator) -> Array:
+    def few(self, trials: int, rng: np.random.Generator) -> Batch:
+        """The same of a few trials, however large an outcome is."""
+        return self._guarded(trials, rng, lambda n, own: self._joined([self._trial(own) for _ in range(n)]))
+
+    def _guarded(
+        self, trials: int, rng: np.random.Generator, loop: Callable[[int, np.random.Generator], Batch]
+    ) -> Batch:
+        many = isinstance(self.mechanism, BatchedMechanism)
+        run = self._batch if many else loop
+        batch = guarded(lambda: run(trials, rng), self._raised, passing=MechanismFailure)
+        return self.only_numbers(batch) if self.strict else batch
+
+    def only_numbers(self, batch: Batch) -> Array:
+        """The batch as it is, if every outcome in it is `size` finite numbers.
+
+        Raises:
+            MechanismFailure: an outcome is something else.
+        """
+        if not isinstance(batch, Outcomes):
+            if self.size not in (0, batch.shape[1]):
+                raise self._of_another_length(batch.shape[1])
+            return batch
+        usual = signature_of_numbers(self.size)
+        odd = next((row for row in batch.rows if row.signature != usual or row.symbols), batch.rows[0])
+        if odd.raised:
+            raise self._raised(odd.note)
+        if odd.symbols and odd.signature.startswith("numbers("):
+            raise self._failure("returned NaN or an infinity", "release finite numbers only")
+        if odd.signature.startswith("numbers(") and not odd.symbols and odd.size:
+            raise self._of_another_length(odd.size)
+        raise self._failure(f"returned {odd.describe()}", "return a number or an array of numbers, shape (m,)")
+
+    def _of_another_length(self, length: int) -> MechanismFailure:
+        problem = f"returned {length} numbers after {self.size} in an earlier trial"
+        return self._failure(problem, "return arrays of one shape, whatever the data and the noise")
+
+    def _batch(self, trials: int, rng: np.random.Generator) -> Batch:
         assert isinstance(self.mechanism, BatchedMechanism)
-        outputs = self._numbers(self.mechanism.release_many(self.dataset, trials, rng))
+        released = self.mechanism.release_many(self._input(), trials, rng)
+        if isinstance(released, list | tuple) and len(released) == trials and plain_numbers(released) is None:
+            return self._joined([self._formed(one) for one in released])
+        outputs = self._numbers(released)
         if outputs.shape == (trials,):
             outputs = outputs[:, np.newaxis]
         wanted = f"({trials}, {self.size or 'm'})"
@@ -220,34 +305,67 @@ class Sampler:
             raise self._failure(f"returned shape {outputs.shape} for {trials} trials", f"return shape {wanted}")
         if outputs.shape[1] == 0:
             raise self._failure("returned outputs without numbers", "release at least one number")
-        return np.ascontiguousarray(outputs)
+        if np.isfinite(outputs).all():
+            return np.ascontiguousarray(outputs)
+        return Outcomes(tuple(map(of_numbers, outputs)))
 
-    def _loop(self, trials: int, rng: np.random.Generator) -> Array:
-        assert callable(self.mechanism)
-        outputs = np.empty((trials, self.size))
+    def _loop(self, trials: int, rng: np.random.Generator) -> Batch:
+        outputs, odd = np.empty((trials, self.size)), dict[int, Outcome]()
         for i in range(trials):
-            output = np.atleast_1d(self._numbers(self.mechanism(self.dataset, rng)))
-            if output.ndim != 1 or output.size == 0:
-                raise self._failure(f"returned shape {output.shape}", "return a number or an array of shape (m,)")
-            if self.size == 0:  # the probe
-                return output[np.newaxis]
-            if output.size != self.size:
-                problem = f"returned {output.size} numbers after {self.size} in an earlier trial"
-                raise self._failure(problem, "return arrays of one shape, whatever the data and the noise")
-            outputs[i] = output
-        return outputs
+            output = self._trial(rng)
+            if isinstance(output, Outcome):
+                odd[i] = output
+            elif output.size != self.size:
+                odd[i] = of_numbers(output)
+            else:
+                outputs[i] = output
+        if not odd:
+            return outputs
+        return Outcomes(tuple(odd[i] if i in odd else of_numbers(outputs[i]) for i in range(trials)))
+
+    def _trial(self, rng: np.random.Generator) -> Array | Outcome:
+        """What one call ends in. An exception is an outcome; what ends a program, or takes all memory, is none."""
+        assert callable(self.mechanism)
+        given = self._input()
+        try:
+            released = self.mechanism(given, rng)
+        except MemoryError:
+            raise
+        except Exception as error:
+            return outcome_of_error(error)
+        return self._formed(released)
+
+    def _formed(self, released: object) -> Array | Outcome:
+        plain = plain_numbers(released)
+        if plain is not None:
+            return plain
+        try:
+            return outcome_of(released)
+        except InvalidValue as error:
+            raise self._failure(f"returned {error.value}", error.remedy) from None
+
+    def _joined(self, outputs: list[Array | Outcome]) -> Batch:
+        arrays = [one for one in outputs if not isinstance(one, Outcome)]
+        if len(arrays) == len(outputs) and len({len(one) for one in arrays}) == 1:
+            return np.stack(arrays)
+        return Outcomes(tuple(one if isinstance(one, Outcome) else of_numbers(one) for one in outputs))
+
+    def _input(self) -> Any:
+        """What a trial gets."""
+        return fresh(self.dataset)
 
     def _numbers(self, released: object) -> Array:
-        """The release as float64. Truth values, integers below 2**53 and shorter floats are exact; a longer number is
-        rounded to nearest, which as a function of the output alone cannot create a violation."""
+        """The releases of a batch as float64, rounded as `plain_numbers` does."""
         try:
             values = np.asarray(released)
         except Exception as error:  # ragged lists and objects with an __array__ of their own
             raise self._failure("returned something that is not an array of one shape", "return numbers") from error
         if values.dtype.kind not in "biuf" or isinstance(released, np.ma.MaskedArray):
             kind = type(released).__name__ if values.ndim == 0 else f"{type(released).__name__} of {values.dtype}"
-            raise self._failure(f"returned {kind}", "return real numbers: encode categories as numbers")
-        with np.errstate(over="ignore"):  # an overflow becomes an infinity, which is refused
+            raise self._failure(
+                f"returned {kind}", "return numbers of shape (trials, m), or a list of one outcome each"
+            )
+        with np.errstate(over="ignore"):
             return values.astype(np.float64, copy=False)
 
     def _raised(self, said: str) -> MechanismFailure:
@@ -282,10 +400,20 @@ class ChunkRun:
     stream: str
     score: Callable[[Array], Array] | None
 
-    def __call__(self, chunk: Chunk) -> Array:
-        """The outputs of a chunk, or their scores."""
+    def __call__(self, chunk: Chunk) -> Batch:
+        """The outcomes of a chunk, or their scores. A score of arrays sees zeros where an outcome is no such array."""
         outputs = self.sampler.chunk(chunk.trials, generator(self.sampler.seed, self.stream, chunk.index))
-        return outputs if self.score is None else self.score(outputs)
+        return outputs if self.score is None else scored(self.score, outputs, self.sampler.size)
+
+
+def scored(score: Callable[[Array], Array], batch: Batch, size: int) -> Array:
+    """The scores of a batch, by a score of arrays (trials, size) or one that has a layout for every outcome."""
+    table = getattr(score, "table", None)
+    if table is not None:
+        return score(table(batch))
+    if not isinstance(batch, Outcomes) and batch.shape[1] == size:
+        return score(batch)
+    return score(Outcomes(tuple(rows_of(batch))).numbers(size))
 
 
 def generator(seed: int, stream: str, index: int) -> np.random.Generator:
@@ -313,24 +441,54 @@ def check_grid(grid: float) -> float:
 
 def mechanism_name(mechanism: AnyMechanism) -> str:
     """What the mechanism is called in a message: its attribute ``name``, or the name of the function or class."""
-    inner = mechanism.function if isinstance(mechanism, batched) else mechanism
+    inner = mechanism.function if isinstance(mechanism, batched | unseeded) else mechanism
     name = getattr(inner, "name", None) or getattr(inner, "__qualname__", None) or type(inner).__qualname__
     return str(name)
 
 
-def with_batches(mechanism: AnyMechanism) -> AnyMechanism:
-    """The mechanism, marked as `batched` if its signature says that it runs many trials at once."""
-    if isinstance(mechanism, BatchedMechanism) or not _takes_trials(mechanism):
+@final
+@dataclass(frozen=True, slots=True)
+class unseeded:
+    """A callable (dataset) -> output, which draws from a generator of its own: no seed governs it."""
+
+    function: Callable[..., object]
+
+    def __call__(self, dataset: Any, rng: np.random.Generator) -> object:
+        """One output."""
+        return self.function(dataset)
+
+
+def with_generator(mechanism: AnyMechanism) -> AnyMechanism:
+    """The mechanism, as `unseeded` if by its signature it takes the dataset alone.
+
+    Raises:
+        InvalidValue: a signature that takes neither (dataset, rng) nor (dataset).
+    """
+    if isinstance(mechanism, BatchedMechanism | unseeded):
         return mechanism
-    return batched(mechanism)
-
-
-def _takes_trials(function: Callable[..., object]) -> bool:
-    """Whether the signature is exactly three required positional parameters, of which the last is called trials."""
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(inspect.signature(mechanism).parameters.values())
     except (TypeError, ValueError):  # builtins have no signature
-        return False
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    required = [p for p in parameters if p.default is inspect.Parameter.empty and p.kind in positional]
-    return len(required) == 3 and required[-1].name == "trials"
+        return mechanism
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    positional = [one for one in parameters if one.kind in kinds]
+    required = [one for one in positional if one.default is inspect.Parameter.empty]
+    if any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in parameters) and len(required) <= 2:
+        return mechanism
+    if len(required) == 3 and required[-1].name == "trials":
+        return batched(mechanism)
+    if len(required) > 2:
+        names = ", ".join(one.name for one in required)
+        remedy = "mark a function (dataset, rng, trials) that runs many trials at once by @batched"
+        raise InvalidValue(
+            "mechanism", mechanism_name(mechanism), f"of (dataset, rng) or (dataset), not ({names})", remedy
+        )
+    if len(required) == 2 or (len(positional) > 1 and _is_generator(positional[1])):
+        return mechanism
+    return unseeded(mechanism)
+
+
+def _is_generator(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter that may be left out says by its name, its type or its default that it is a generator."""
+    said = f"{parameter.name} {parameter.annotation}".lower()
+    return isinstance(parameter.default, np.random.Generator) or "rng" in said or "generator" in said

@@ -1,18 +1,20 @@
 """Which datasets are neighbours: the two relations of Lebeda (2024), Definition 2.1, under dp_accounting's names.
 
-A `NeighbourPair` is two datasets that are; `as_pair` checks two that somebody says are, and reads the relation off
-their lengths.
+A `NeighbourPair` is two arrays that are, an `ObjectPair` two datasets of any kind; `as_pair` checks two that somebody
+says are, and reads the relation off their lengths.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.records import differing, kinds_differ, records_of
 
 ADD_OR_REMOVE_ONE: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
 """One dataset is the other with one record more; the number of records differs by one."""
@@ -114,8 +116,115 @@ class NeighbourPair:
         return f"{len(self.dataset)} against {len(self.neighbour)} records, {adjacency_name(self.adjacency)}: {shown}"
 
 
-def as_pair(neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike]) -> NeighbourPair:
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ObjectPair:
+    """Two datasets of any kind that differ in the records of one user: frames, tables, tensors, lists of records.
+
+    They are given to a mechanism as they are. Where their records can be compared (`records.records_of`) they are, in
+    any order; a relation between other objects is believed, and reports say so.
+
+    Args:
+        dataset: the one with the extra records under ADD_OR_REMOVE_ONE.
+        neighbour: the other one.
+        adjacency: the neighbouring relation.
+        records_per_user: how many records one user holds.
+
+    Raises:
+        InvalidValue: the datasets can be compared, and are not neighbours under the relation.
+    """
+
+    dataset: Any
+    neighbour: Any
+    adjacency: NeighboringRelation
+    records_per_user: int = 1
+
+    def __post_init__(self) -> None:
+        check_adjacency(self.adjacency)
+        if self.records_per_user < 1:
+            remedy = "give the number of records of one user"
+            raise InvalidValue("records_per_user", self.records_per_user, ">= 1", remedy)
+        held = self._records()
+        if held is None:
+            return
+        more, fewer = differing(*held)
+        removed = self.adjacency is ADD_OR_REMOVE_ONE and (more, fewer) == (self.records_per_user, 0)
+        replaced = self.adjacency is REPLACE_ONE and more == fewer <= self.records_per_user
+        if not (removed or replaced):
+            raise _not_neighbours(held, f"neighbours under {adjacency_name(self.adjacency)}")
+
+    def _records(self) -> tuple[list[str], list[str]] | None:
+        one, other = records_of(self.dataset), records_of(self.neighbour)
+        return None if one is None or other is None else (one, other)
+
+    @property
+    def compared(self) -> bool:
+        """Whether the records of both were compared; otherwise the relation is what its maker says."""
+        return self._records() is not None
+
+    def describe(self) -> str:
+        """One line: what they are, sizes and relation."""
+        held, name = self._records(), adjacency_name(self.adjacency)
+        kinds = " and ".join(dict.fromkeys(type(side).__qualname__ for side in (self.dataset, self.neighbour)))
+        if held is None:
+            return f"two objects ({kinds}), {name} as stated: their records could not be compared"
+        said = f"{len(held[0])} against {len(held[1])} records ({kinds}), {name}"
+        changed = kinds_differ(self.dataset, self.neighbour)
+        return said if changed is None else f"{said}; {changed}"
+
+
+AnyPair: TypeAlias = "NeighbourPair | ObjectPair"
+Neighbours: TypeAlias = "NeighbourPair | ObjectPair | tuple[Any, Any]"
+"""Two datasets, checked or to be checked by `as_pair`."""
+
+
+def as_pair(neighbours: Neighbours) -> AnyPair:
     """Two datasets as neighbours, the larger one first: one record less is ADD_OR_REMOVE_ONE, equal lengths are
+    REPLACE_ONE.
+
+    Args:
+        neighbours: a pair, which is given back as it is, or two datasets, in either order: arrays with records along
+            their first axis, or objects of any kind whose records can be compared. A user who holds several records,
+            and a relation between objects that cannot be compared, is stated by `NeighbourPair` or `ObjectPair`.
+
+    Raises:
+        InvalidValue: they are no two datasets, are equal, or differ in more than one record: what differs further is
+            not covered by a claim about neighbours, and could refute one that holds.
+    """
+    if isinstance(neighbours, NeighbourPair | ObjectPair):
+        return neighbours
+    given: object = neighbours  # what a caller passes is not always what the types say
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise InvalidValue("neighbours", neighbours, "a pair or two datasets", "give (dataset, neighbour)")
+    one, other = neighbours
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return array_pair(neighbours)
+    held = records_of(one), records_of(other)
+    if held[0] is None or held[1] is None:
+        unknown = one if held[0] is None else other
+        requirement = "a dataset whose records can be compared, such as a list, an array or a frame"
+        remedy = "state the relation: ObjectPair(dataset=..., neighbour=..., adjacency=...)"
+        raise InvalidValue("neighbours", unknown, requirement, remedy)
+    more, fewer = differing(held[0], held[1])
+    if more + fewer == 0:
+        raise InvalidValue("neighbours", "equal datasets", "two different datasets", "change or remove one record")
+    if (more, fewer) not in ((1, 0), (0, 1), (1, 1)):
+        raise _not_neighbours((held[0], held[1]), "two datasets that differ in one record")
+    adjacency = REPLACE_ONE if more == fewer else ADD_OR_REMOVE_ONE
+    if fewer > more:
+        one, other = other, one
+    return ObjectPair(dataset=one, neighbour=other, adjacency=adjacency)
+
+
+def _not_neighbours(held: tuple[list[str], list[str]], requirement: str) -> InvalidValue:
+    more, fewer = differing(*held)
+    said = f"{len(held[0])} and {len(held[1])} records, of which {more} and {fewer} are not in the other"
+    remedy = "change, add or remove one record only; state the records of one user in an ObjectPair"
+    return InvalidValue("neighbours", said, requirement, remedy)
+
+
+def array_pair(neighbours: Neighbours) -> NeighbourPair:
+    """Two arrays as neighbours, the larger one first: one record less is ADD_OR_REMOVE_ONE, equal lengths are
     REPLACE_ONE.
 
     Args:
@@ -131,6 +240,7 @@ def as_pair(neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike]) -> Neighbou
     given: object = neighbours  # what a caller passes is not always what the types say
     if not isinstance(given, tuple) or len(given) != 2:
         raise InvalidValue("neighbours", neighbours, "a NeighbourPair or two arrays", "give (dataset, neighbour)")
+    assert not isinstance(neighbours, ObjectPair)
     made = []
     for dataset in neighbours:
         try:

@@ -19,14 +19,14 @@ from dpverdict.errors import InvalidValue
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from dpverdict.audit.reports.report import Report
     from dpverdict.audit.trials.run import AnyMechanism
     from dpverdict.balls import Exact
     from dpverdict.mechanisms.core.guarantees import Guarantee
     from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
-    from dpverdict.mechanisms.core.neighbours import NeighbourPair
+    from dpverdict.mechanisms.core.neighbours import Neighbours
 
 Setting = TypeVar("Setting")
 
@@ -56,7 +56,7 @@ def assert_private(
     *,
     error_probability: float,
     seed: int,
-    neighbours: NeighbourPair | tuple[ArrayLike, ArrayLike] | None = None,
+    neighbours: Neighbours | None = None,
     samples: int | None = None,
     score: Callable[[NDArray[np.float64]], object] | None = None,
     delta: Exact | None = None,
@@ -90,10 +90,9 @@ def assert_private(
     from dpverdict.audit.trials.run import mechanism_name
     from dpverdict.mechanisms.core.guarantees import as_guarantee
     from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
-    from dpverdict.mechanisms.core.neighbours import as_pair
+    from dpverdict.mechanisms.core.neighbours import NeighbourPair, array_pair, as_pair
 
     guarantee = as_guarantee(claim)
-    pair = None if neighbours is None else as_pair(neighbours)
     sampling = Sampling(
         samples=DEFAULT_SAMPLES if samples is None else samples,
         error_probability=error_probability,
@@ -102,17 +101,18 @@ def assert_private(
         delta=delta,
     )
     if isinstance(mechanism, AdditiveMechanism):
-        report = audit_mechanism(mechanism, guarantee, sampling=sampling, neighbours=pair)
+        arrays = neighbours if neighbours is None or isinstance(neighbours, NeighbourPair) else array_pair(neighbours)
+        report = audit_mechanism(mechanism, guarantee, sampling=sampling, neighbours=arrays)
         kept = report.status is Status.CERTIFIED
     else:
         if guarantee is None:
             raise InvalidValue("claim", None, "given for a callable", 'say what it promises, such as "eps=1"')
-        if pair is None:
+        if neighbours is None:
             remedy = "give two datasets, the larger first"
             raise InvalidValue("neighbours", None, "given for a callable", remedy)
         name = mechanism_name(mechanism)
         audit = audit_sequentially if sequential else audit_callable
-        report = audit(mechanism, guarantee, neighbours=pair, sampling=sampling, name=name)
+        report = audit(mechanism, guarantee, neighbours=as_pair(neighbours), sampling=sampling, name=name)
         kept = report.status is not Status.REFUTED
     if not kept:
         raise PrivacyViolation(report)

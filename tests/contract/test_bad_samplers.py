@@ -54,20 +54,36 @@ def out_of_noise() -> object:
 
 @pytest.mark.parametrize("audit", AUDITS)
 @pytest.mark.parametrize(
-    ("bad", "problem"),
+    "bad",
     [
-        (lambda: float("nan"), "returned NaN or an infinity"),
-        (lambda: float("inf"), "returned NaN or an infinity"),
-        (lambda: [1.0, 2.0], "returned 2 numbers after 1"),
-        (lambda: [[1.0], [1.0, 2.0]], "not an array of one shape"),
-        (lambda: "low", "returned str"),
-        (lambda: None, "returned NoneType"),
-        (out_of_noise, "raised RuntimeError: out of noise"),
+        lambda: float("nan"),
+        lambda: float("inf"),
+        lambda: [1.0, 2.0],
+        lambda: [[1.0], [1.0, 2.0]],
+        lambda: "low",
+        lambda: None,
+        out_of_noise,
     ],
 )
-def test_what_happens_in_one_trial_of_a_hundred_is_named(audit: Audit, bad: Callable[[], object], problem: str) -> None:
-    with pytest.raises(MechanismFailure, match=problem) as caught:
-        audit(NowAndThen(bad), GaussianDP(1), 3000)
+def test_what_happens_in_one_trial_of_a_hundred_on_both_sides_is_no_evidence(
+    audit: Audit, bad: Callable[[], object]
+) -> None:
+    assert not audit(NowAndThen(bad), GaussianDP(1), 3000)
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+@pytest.mark.parametrize("bad", [lambda: float("nan"), lambda: [1.0, 2.0], lambda: None, out_of_noise])
+def test_what_happens_on_one_side_only_is(audit: Audit, bad: Callable[[], object]) -> None:
+    def leaky(data: Array, rng: np.random.Generator) -> object:
+        return bad() if data.sum() and rng.random() < 0.7 else 0.0
+
+    assert audit(leaky, GaussianDP(1), 1000)
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_what_fails_always_and_everywhere_alike_is_an_error(audit: Audit) -> None:
+    with pytest.raises(MechanismFailure, match=r"raised RuntimeError: out of noise in every trial") as caught:
+        audit(lambda data, rng: out_of_noise(), GaussianDP(1), 1000)
     assert "\n" not in str(caught.value)
 
 
@@ -113,8 +129,7 @@ def test_an_empty_batch_and_another_shape_per_dataset_are_named(audit: Audit) ->
 
     with pytest.raises(MechanismFailure, match=r"returned shape \(0, 1\) for 1 trials"):
         audit(empty, GaussianDP(1), 100)
-    with pytest.raises(MechanismFailure, match="2 numbers on the dataset and 1 on the neighbour"):
-        audit(leaky, GaussianDP(1), 100)
+    assert audit(leaky, GaussianDP(1), 1000)
 
 
 # A minute each: what is finished is kept ------------------------------------------------------------------------------
@@ -177,7 +192,7 @@ def by_search(mechanism: AnyMechanism, claim: Guarantee, samples: int) -> bool:
     [
         (lambda: float("nan"), "returned NaN or an infinity"),
         (lambda: [1.0, 2.0], "returned 2 numbers after 1"),
-        (lambda: "low", "returned str"),
+        (lambda: "low", "returned text"),
         (out_of_noise, "raised RuntimeError: out of noise"),
     ],
 )
@@ -207,14 +222,13 @@ def test_a_record_that_tells_all_comes_first_in_a_search(claim: Guarantee) -> No
 
 
 @pytest.mark.parametrize("audit", AUDITS)
-def test_a_category_is_refused_with_a_remedy_and_its_number_is_accepted(audit: Audit) -> None:
+def test_a_category_is_told_apart_as_its_number_is(audit: Audit) -> None:
     names = ["low", "middle", "high"]
 
     def category(data: Array, rng: np.random.Generator) -> str:
         return names[int(data.sum() > 0) + int(rng.random() < 0.1)]
 
-    with pytest.raises(MechanismFailure, match=r"returned str.*return"):
-        audit(category, PureDP(1), 1000)
+    assert audit(category, PureDP(1), 1000)
     assert audit(lambda data, rng: names.index(category(data, rng)), PureDP(1), 1000)
     assert audit(lambda data, rng: [category(data, rng) == name for name in names], PureDP(1), 1000)
 

@@ -144,7 +144,7 @@ def test_what_cannot_be_checked_says_why() -> None:
     assert not any(one.holds is False for one in found.values())
 
 
-def test_a_mechanism_that_raises_ends_the_checks_and_not_the_audit() -> None:
+def test_a_mechanism_that_raises_on_one_side_shows_it() -> None:
     def raises_on_less(dataset: Array, rng: np.random.Generator) -> object:
         if len(dataset) < 3:
             raise RuntimeError("too few")
@@ -152,10 +152,21 @@ def test_a_mechanism_that_raises_ends_the_checks_and_not_the_audit() -> None:
 
     found = grey_box_checks(raises_on_less, PAIR, seed=4)
     assert found[0].holds
-    assert found[-1].holds is None
-    assert "RuntimeError: too few" in found[-1].seen
-    assert len(found) == 6
+    shapes = next(one for one in found if one.name == SHAPE)
+    assert shapes.holds is False
+    assert "against raised builtins.RuntimeError" in shapes.seen
     assert not draws_elsewhere(found)
+
+
+def test_a_mechanism_that_ends_the_program_ends_the_checks_and_not_the_audit() -> None:
+    def ends_on_less(dataset: Array, rng: np.random.Generator) -> object:
+        if len(dataset) < 3:
+            raise SystemExit("too few")
+        return right(dataset, rng)
+
+    found = grey_box_checks(ends_on_less, PAIR, seed=4)
+    assert found[-1].holds is None
+    assert "SystemExit: too few" in found[-1].seen
 
 
 def test_randomness_of_its_own_is_told_from_a_check_that_was_not_made() -> None:

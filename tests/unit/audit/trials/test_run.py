@@ -1,8 +1,12 @@
 """Trials are reproducible, extend by whole chunks, and a bad mechanism is named with its problem."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from dpverdict.audit.outcomes.batches import Outcomes, same_batches
+from dpverdict.audit.trials.journal import Journal, journalled_in
 from dpverdict.audit.trials.run import (
     LARGEST_CHUNK,
     AnyMechanism,
@@ -149,19 +153,19 @@ def change_the_data(dataset: Array, rng: np.random.Generator) -> float:
         (fail, "raised RuntimeError: no noise left on the dataset"),
         (change_the_data, "raised ValueError"),
         (lambda: 1.0, "raised TypeError"),
-        (lambda d, rng: "secret", "returned str"),
-        (lambda d, rng: None, "returned NoneType"),
+        (lambda d, rng: "secret", "returned text"),
+        (lambda d, rng: None, "returned None"),
         (lambda d, rng: 1j, "returned complex"),
-        (lambda d, rng: ["a", "b"], "returned list of"),
-        (lambda d, rng: [[1.0], [1.0, 2.0]], "not an array of one shape"),
-        (lambda d, rng: np.ma.masked_array([1.0], [True]), "returned MaskedArray"),
+        (lambda d, rng: ["a", "b"], r"returned \[text x 2\]"),
+        (lambda d, rng: [[1.0], [1.0, 2.0]], r"returned \[numbers\(1\), numbers\(2\)\]"),
+        (lambda d, rng: np.ma.masked_array([1.0], [True]), "returned masked"),
         (lambda d, rng: float("nan"), "returned NaN or an infinity"),
         (lambda d, rng: [0.0, -np.inf], "returned NaN or an infinity"),
-        (lambda d, rng: np.zeros((1, 2)), r"returned shape \(1, 2\)"),
-        (lambda d, rng: [], r"returned shape \(0,\)"),
+        (lambda d, rng: np.zeros((1, 2)), r"returned numbers\(1, 2\)"),
+        (lambda d, rng: [], r"returned \[\]"),
         (Growing(), "returned 2 numbers after 1"),
         (BrokenLater(float("nan")), "returned NaN or an infinity"),
-        (BrokenLater("text"), "returned str"),
+        (BrokenLater("text"), "returned text"),
         (lambda d, rng, trials: np.zeros((trials + 1, 2)), r"returned shape \(2, 2\) for 1 trials"),
         (lambda d, rng, trials: np.zeros((trials, trials)), r"returned shape \(4, 4\) for 4 trials"),
         (lambda d, rng, trials: np.zeros((trials, 0)), "without numbers"),
@@ -175,10 +179,49 @@ def test_a_bad_mechanism_is_named_with_its_problem(mechanism: AnyMechanism, prob
     assert "the dataset" in str(caught.value)
 
 
-def test_the_original_error_is_chained() -> None:
-    with pytest.raises(MechanismFailure) as caught:
-        sampler(fail)
-    assert isinstance(caught.value.__cause__, RuntimeError)
+def test_an_exception_is_an_outcome_that_counts() -> None:
+    def now_and_then(dataset: Array, rng: np.random.Generator) -> object:
+        return fail(dataset, rng) if rng.random() < 0.5 else 1.0
+
+    (batch,) = sampler(now_and_then).batches("a", 100)
+    assert isinstance(batch, Outcomes)
+    assert len(batch) == 100
+    raised = [row for row in batch.rows if row.raised]
+    assert 20 < len(raised) < 80
+    assert {row.signature for row in raised} == {"raised builtins.RuntimeError in test_run.py, fail"}
+    assert raised[0].note == "RuntimeError: no noise left"
+
+
+def test_what_ends_the_program_is_no_outcome() -> None:
+    def ends(dataset: Array, rng: np.random.Generator) -> object:
+        raise SystemExit(0)
+
+    with pytest.raises(MechanismFailure, match="raised SystemExit"):
+        sampler(ends)
+
+
+def test_a_function_of_the_dataset_alone_is_called_with_it_alone() -> None:
+    assert sampler(lambda d: d.sum()).collect("a", 3).shape == (3, 1)
+    assert sampler(lambda d, scale=2.0: scale).collect("a", 2).tolist() == [[2.0], [2.0]]
+    assert sampler(lambda d, rng=None: rng.random()).collect("a", 2).shape == (2, 1)
+    with pytest.raises(InvalidValue, match="@batched"):
+        sampler(lambda d, rng, many: 1.0)
+
+
+def test_a_batch_may_be_a_list_of_outcomes_of_any_kind() -> None:
+    run = sampler(lambda d, rng, trials: ["low" if rng.random() < 0.5 else None for _ in range(trials)])
+    (batch,) = run.batches("a", 50)
+    assert isinstance(batch, Outcomes)
+    assert {row.signature for row in batch.rows} == {"text", "None"}
+
+
+def test_a_journal_keeps_outcomes_of_any_kind(tmp_path: Path) -> None:
+    def mixed(dataset: Array, rng: np.random.Generator) -> object:
+        return [None, float("nan"), {"a": 2**70}][rng.integers(3)]
+
+    with journalled_in(Journal(tmp_path / "journal")):
+        (made,), (kept,) = (list(sampler(mixed).batches("a", 20)) for _ in range(2))
+    assert same_batches(made, kept)
 
 
 def test_the_records_of_the_caller_stay_writeable() -> None:

@@ -137,7 +137,7 @@ def test_two_datasets_are_taken_in_either_order_and_their_lengths_say_the_relati
         (A, A, A),
         [A, A[1:]],
         A,
-        ([[1], [1, 2]], [[1]]),
+        ([[1], [1, 2]], [[3]]),
     ],
 )
 def test_what_differs_in_more_or_less_than_one_record_is_no_pair(datasets: Any) -> None:

@@ -1,0 +1,1 @@
+"""What one call of a function under audit ends in, brought to one form that tests can score."""

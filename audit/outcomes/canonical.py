@@ -1,0 +1,413 @@
+"""One outcome of a function in one form: a signature, numbers and symbols.
+
+Differential privacy speaks of events of outcomes, so whatever one call ends in is an outcome: a value of any kind or an
+exception. `outcome_of` brings a value to
+
+* a signature: everything that is not a value, such as types, keys, lengths, shapes and names of columns;
+* numbers: finite float64, in blocks under a path each;
+* symbols: exact texts under a path each, such as strings, or "nan" for an entry that is no number.
+
+The form is a function of the outcome alone, so an event of the form is an event of the outcome: whatever it leaves out
+can cost power, and can never refute a claim that holds. It leaves out the width of a number (``1``, ``1.0``, ``True``
+and ``numpy.float32(1)`` are one outcome), the sign of a zero, the payload of a NaN, the order of a dictionary and the
+message of an exception: messages carry addresses and the noise itself, and would split one event into thousands.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+import math
+import numbers
+import os
+import traceback
+import uuid
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import PurePath
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverdict.errors import InvalidValue, in_one_line
+from dpverdict.numerics.arrays import Array
+
+DEEPEST: Final = 12
+"""Containers within containers, at most."""
+MOST_NUMBERS: Final = 2**24
+"""Numbers in one outcome, at most."""
+MOST_PARTS: Final = 2**16
+"""Blocks of numbers and symbols in one outcome, at most."""
+LONGEST_IN_BITS: Final = 64
+"""Bytes up to this length are also compared bit by bit."""
+RAISED: Final = "raised "
+"""What the signature of an exception begins with."""
+
+
+@final
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What one call ended in.
+
+    Attributes:
+        signature: everything that is not a value.
+        numbers: finite float64 by their path, each a block of shape (k,).
+        symbols: exact texts by their path.
+        note: an exception with its message, in one line, for the reader; no event looks at it.
+    """
+
+    signature: str
+    numbers: Mapping[str, Array] = dataclasses.field(default_factory=dict)
+    symbols: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def raised(self) -> bool:
+        """Whether the call ended in an exception."""
+        return self.signature.startswith(RAISED)
+
+    @property
+    def size(self) -> int:
+        """How many numbers and symbols there are."""
+        return sum(len(block) for block in self.numbers.values()) + len(self.symbols)
+
+    def same_as(self, other: Outcome) -> bool:
+        """Whether no event tells the two apart."""
+        return (
+            self.signature == other.signature
+            and self.symbols == other.symbols
+            and self.numbers.keys() == other.numbers.keys()
+            and all(np.array_equal(block, other.numbers[path]) for path, block in self.numbers.items())
+        )
+
+    def describe(self) -> str:
+        """A few words: the exception, or what kind of value it is."""
+        said = self.signature if len(self.signature) <= 120 else f"{self.signature[:117]}..."
+        flags = sorted(
+            {value for path, value in self.symbols.items() if path.endswith("?") and value in ("nan", "inf", "-inf")}
+        )
+        return f"{said} with {' and '.join(flags)}" if flags else said
+
+
+def signature_of_numbers(size: int) -> str:
+    """The signature of a number, or of numbers in one dimension."""
+    return f"numbers({size})"
+
+
+def of_numbers(values: Array) -> Outcome:
+    """The outcome of an array of numbers in one dimension, which may hold NaN and infinities."""
+    found = _Parts()
+    found.add_numbers("", values)
+    return found.outcome(signature_of_numbers(len(values)))
+
+
+def outcome_of(value: object) -> Outcome:
+    """The form of a value that a function returned.
+
+    Raises:
+        InvalidValue: a value of a kind that has no form here, with the path to it.
+    """
+    found = _Parts()
+    return found.outcome(found.walk(value, "", 0))
+
+
+def outcome_of_error(error: Exception) -> Outcome:
+    """The form of an exception: its type, and the file and the function that raised it."""
+    kind = type(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    where = "nowhere"
+    if frames:
+        where = f"{os.path.basename(frames[-1].filename)}, {frames[-1].name}"
+    return Outcome(f"{RAISED}{kind.__module__}.{kind.__qualname__} in {where}", note=in_one_line(error))
+
+
+def plain_numbers(value: object) -> Array | None:
+    """A number, or finite numbers in one dimension, as float64 of shape (m,); None of anything else.
+
+    Truth values, integers below 2**53 and shorter floats are exact; a longer number is rounded to nearest, which as a
+    function of the output alone cannot create a violation.
+    """
+    if isinstance(value, np.ma.MaskedArray) or type(value).__module__.partition(".")[0] in _BY_LIBRARY:
+        return None
+    if isinstance(value, str | bytes | dict | set | frozenset) or value is None:
+        return None
+    try:
+        array = np.asarray(value)
+    except Exception:  # ragged lists and objects with an __array__ of their own
+        return None
+    if array.dtype.kind not in "biuf" or array.ndim > 1 or array.size == 0:
+        return None
+    with np.errstate(over="ignore"):
+        found = np.atleast_1d(array.astype(np.float64, copy=False))
+    return found if np.isfinite(found).all() else None
+
+
+class _Parts:
+    """The numbers and the symbols that were met on the way through a value."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, Array] = {}
+        self.symbols: dict[str, str] = {}
+        self._count = 0
+
+    def outcome(self, signature: str) -> Outcome:
+        return Outcome(signature, self.numbers, self.symbols)
+
+    def add_numbers(self, path: str, values: NDArray[np.floating[Any]]) -> None:
+        """Entries that are not finite are 0, and a symbol."""
+        self._count += values.size
+        if self._count > MOST_NUMBERS or len(self.numbers) >= MOST_PARTS:
+            raise _refused(path, "an outcome of that many numbers", "return fewer: a summary is an outcome too")
+        block = np.array(values, dtype=np.float64).reshape(-1)
+        wrong = np.flatnonzero(~np.isfinite(block))
+        for i in wrong[:MOST_PARTS].tolist():
+            self.add_symbol(f"{path}[{i}]?", _flag(float(block[i])))
+        block[wrong] = 0.0
+        self.numbers[path] = block
+
+    def add_symbol(self, path: str, text: str) -> None:
+        if len(self.symbols) >= MOST_PARTS:
+            raise _refused(path, "an outcome of that many texts", "return fewer: a summary is an outcome too")
+        self.symbols[path] = text
+
+    def walk(self, value: Any, path: str, depth: int) -> str:
+        """Take up the parts of a value, and give its signature."""
+        if depth > DEEPEST:
+            remedy = f"return at most {DEEPEST} containers within each other"
+            raise _refused(path, "a value that holds itself, or is nested that deep", remedy)
+        plain = plain_numbers(value)
+        if plain is not None:
+            self.add_numbers(path, plain)
+            return signature_of_numbers(len(plain))
+        match value:
+            case None:
+                return "None"
+            case enum.Enum():
+                self.add_symbol(path, value.name)
+                return _name(value)
+            case int():  # beyond 2**63: with its exact digits; others are numbers
+                self.add_numbers(path, np.array([_nearest(value)]))
+                self.add_symbol(path, hex(value))
+                return signature_of_numbers(1)
+            case float() | np.floating():  # NaN or infinite
+                self.add_numbers(path, np.array([float(value)]))
+                return signature_of_numbers(1)
+            case complex() | np.complexfloating():
+                self.add_numbers(path, np.array([value.real, value.imag], dtype=np.float64))
+                return "complex"
+            case str():
+                self.add_symbol(path, str(value))
+                return "text"
+            case bytes() | bytearray() | memoryview():
+                return self._bytes(bytes(value), path)
+            case Decimal() | Fraction():
+                self.add_numbers(path, np.array([_nearest(value)]))
+                self.add_symbol(path, str(value))
+                return type(value).__name__
+            case np.datetime64() | np.timedelta64():
+                self.add_numbers(path, np.array([float(value.astype(np.int64))]))
+                self.add_symbol(path, str(value))
+                return str(value.dtype)
+            case datetime.date() | datetime.time() | datetime.timedelta() | uuid.UUID() | PurePath() | range():
+                self.add_symbol(path, str(value))
+                return _name(value)
+            case np.ndarray():
+                return self._array(value, path, depth)
+            case Mapping():
+                items = sorted(((repr(key), part) for key, part in value.items()), key=lambda item: item[0])
+                parts = [f"{key}: {self.walk(part, f'{path}[{key}]', depth + 1)}" for key, part in items]
+                return "{" + ", ".join(parts) + "}"
+            case set() | frozenset():
+                held = sorted(map(repr, value))
+                self.add_numbers(f"{path}.size", np.array([float(len(held))]))
+                for one in held:
+                    self.add_symbol(f"{path}{{{one}}}", "in")
+                return "set"
+            case tuple() if hasattr(value, "_fields"):
+                return self._fields(_name(value), zip(value._fields, value, strict=True), path, depth)
+            case list() | tuple():
+                return self._sequence(value, path, depth)
+            case numbers.Number():  # of a library, such as mpmath
+                self.add_symbol(path, str(value))
+                return _name(value)
+            case _:
+                return self._object(value, path, depth)
+
+    def _bytes(self, value: bytes, path: str) -> str:
+        self.add_symbol(path, value.hex())
+        if 0 < len(value) <= LONGEST_IN_BITS:
+            self.add_numbers(f"{path}.bits", np.unpackbits(np.frombuffer(value, np.uint8)).astype(np.float64))
+        return f"bytes({len(value)})"
+
+    def _sequence(self, value: Iterable[Any], path: str, depth: int) -> str:
+        held = list(value)
+        if held and all(isinstance(one, bool | int | float | np.number) for one in held):
+            self.add_numbers(path, np.array([_nearest(one) for one in held]))  # one of them is not finite, or is long
+            for i, one in enumerate(held):
+                if isinstance(one, int) and abs(one) > 2**63:
+                    self.add_symbol(f"{path}[{i}]", hex(one))
+            return signature_of_numbers(len(held))
+        parts = [self.walk(one, f"{path}[{i}]", depth + 1) for i, one in enumerate(held)]
+        return f"[{_joined(parts)}]"
+
+    def _array(self, value: NDArray[Any], path: str, depth: int) -> str:
+        if isinstance(value, np.ma.MaskedArray):
+            mask = np.ma.getmaskarray(value)
+            of_data = self.walk(np.where(mask, np.zeros((), value.dtype), value.data), path, depth + 1)
+            return f"masked {of_data} {self.walk(mask, f'{path}.mask', depth + 1)}"
+        kind = value.dtype.kind
+        if kind in "biuf":
+            self.add_numbers(path, value.astype(np.float64, copy=False))
+            return signature_of_numbers(value.size) if value.ndim <= 1 else f"numbers{value.shape}"
+        if kind == "c":
+            self.add_numbers(path, np.stack([value.real, value.imag], axis=-1).astype(np.float64))
+            return f"complex{value.shape}"
+        if value.dtype.names is not None:
+            fields = ((name, value[name]) for name in value.dtype.names)
+            return self._fields(f"records{value.shape}", fields, path, depth)
+        if kind in "mM":
+            self.add_numbers(path, value.astype(np.int64).astype(np.float64))
+            return f"{value.dtype}{value.shape}"
+        flat = value.ravel().tolist()
+        if value.ndim == 1:
+            return self._sequence(flat, path, depth)
+        parts = [self.walk(one, f"{path}[{i}]", depth + 1) for i, one in enumerate(flat)]
+        return f"array{value.shape} of {_joined(parts)}"
+
+    def _fields(self, name: str, fields: Iterable[tuple[str, Any]], path: str, depth: int) -> str:
+        parts = [f"{field}: {self.walk(part, f'{path}.{field}', depth + 1)}" for field, part in fields]
+        return f"{name}({', '.join(parts)})"
+
+    def _object(self, value: Any, path: str, depth: int) -> str:
+        """Objects of libraries, known by the name of their module so that none is imported, and classes of fields."""
+        kind = type(value)
+        reader = _BY_LIBRARY.get(kind.__module__.partition(".")[0])
+        if reader is not None:
+            name, parts = reader(value)
+            if parts is not None:
+                return self._fields(name, parts, path, depth)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+            return self._fields(_name(value), fields, path, depth)
+        declared = getattr(kind, "__attrs_attrs__", None)
+        if declared is not None:
+            return self._fields(
+                _name(value), [(field.name, getattr(value, field.name)) for field in declared], path, depth
+            )
+        if isinstance(getattr(kind, "model_fields", None), dict):
+            return self._fields(_name(value), [(name, getattr(value, name)) for name in kind.model_fields], path, depth)
+        if hasattr(value, "__array__"):
+            return self.walk(np.asarray(value), path, depth + 1)
+        remedy = (
+            "return what a caller reads from it: numbers, texts, arrays, frames, lists, dictionaries or dataclasses"
+        )
+        if kind.__name__ == "Queryable":
+            remedy = "return the answers to your queries: a Queryable is a mechanism, not an outcome"
+        raise _refused(path, f"a {_name(value)}", remedy)
+
+
+def _of_pandas(value: Any) -> tuple[str, list[tuple[str, Any]] | None]:
+    kind = type(value).__name__
+    if kind == "DataFrame":
+        columns = [(repr(name), value.iloc[:, i].to_numpy()) for i, name in enumerate(value.columns)]
+        types = ", ".join(str(one) for one in value.dtypes)
+        return f"DataFrame[{types}]{_index(value.index)}", columns
+    if kind == "Series":
+        return f"Series[{value.dtype}]{_index(value.index)}", [(repr(value.name), value.to_numpy())]
+    if kind.endswith("Index"):
+        return f"{kind}[{value.dtype}]", [("", value.to_numpy())]
+    if kind in ("Timestamp", "Timedelta", "Period", "Interval"):
+        return kind, [("", str(value))]
+    if kind in ("NAType", "NaTType"):
+        return kind, []
+    if hasattr(value, "to_numpy"):  # an extension array
+        return f"{kind}[{value.dtype}]", [("", value.to_numpy(dtype=object))]
+    return kind, None
+
+
+def _index(index: Any) -> str:
+    """The labels of the rows: a range by its ends, others written out."""
+    if type(index).__name__ == "RangeIndex":
+        return f" {index.start}:{index.stop}:{index.step}"
+    return f" {index.tolist()!r}"
+
+
+def _of_polars(value: Any) -> tuple[str, list[tuple[str, Any]] | None]:
+    kind = type(value).__name__
+    if kind == "DataFrame":
+        types = ", ".join(str(one) for one in value.dtypes)
+        return f"DataFrame[{types}]", [(repr(name), value[name].to_list()) for name in value.columns]
+    if kind == "Series":
+        return f"Series[{value.dtype}]", [(repr(value.name), value.to_list())]
+    return kind, None
+
+
+def _of_arrow(value: Any) -> tuple[str, list[tuple[str, Any]] | None]:
+    kind = type(value).__name__
+    if kind in ("Table", "RecordBatch"):
+        types = ", ".join(str(one) for one in value.schema.types)
+        return f"{kind}[{types}]", [
+            (repr(name), value.column(i).to_pylist()) for i, name in enumerate(value.schema.names)
+        ]
+    if hasattr(value, "to_pylist"):
+        return f"array[{value.type}]", [("", value.to_pylist())]
+    if hasattr(value, "as_py"):
+        return f"scalar[{value.type}]", [("", value.as_py())]
+    return kind, None
+
+
+def _of_torch(value: Any) -> tuple[str, list[tuple[str, Any]] | None]:
+    if hasattr(value, "detach"):
+        held = value.detach().cpu()
+        held = held.double() if held.is_floating_point() else held
+        return "tensor", [("", held.resolve_conj().resolve_neg().numpy())]
+    return type(value).__name__, None
+
+
+def _of_sparse(value: Any) -> tuple[str, list[tuple[str, Any]] | None]:
+    if hasattr(value, "toarray"):
+        return "sparse", [("", value.toarray())]
+    return type(value).__name__, None
+
+
+_BY_LIBRARY: Final = {
+    "pandas": _of_pandas,
+    "polars": _of_polars,
+    "pyarrow": _of_arrow,
+    "torch": _of_torch,
+    "scipy": _of_sparse,
+}
+
+
+def _joined(parts: list[str]) -> str:
+    """Signatures of the parts of a list; equal ones together."""
+    if len(parts) > 1 and len(set(parts)) == 1:
+        return f"{parts[0]} x {len(parts)}"
+    return ", ".join(parts)
+
+
+def _nearest(value: Any) -> float:
+    """The nearest double; beyond the largest one the largest, whose exact value is a symbol."""
+    try:
+        found = float(value)
+    except OverflowError:
+        return math.copysign(1.7976931348623157e308, 1 if value > 0 else -1)
+    except (ValueError, ArithmeticError):  # a signalling NaN of Decimal
+        return math.nan
+    return found
+
+
+def _flag(value: float) -> str:
+    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+
+def _name(value: object) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _refused(path: str, what: str, remedy: str) -> InvalidValue:
+    return InvalidValue("outcome", f"{what} at {path or 'the top'}", "of numbers, texts and containers of them", remedy)

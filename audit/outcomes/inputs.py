@@ -1,0 +1,46 @@
+"""What a function under audit is given: the user's own object, for every trial one that no other trial has changed."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from dpverdict.errors import InvalidValue
+
+
+def held_safe(data: Any) -> Any:
+    """What `fresh` makes inputs of: an array as a copy that cannot be written to, anything else as a copy.
+
+    Raises:
+        InvalidValue: an object that cannot be copied.
+    """
+    if type(data) is not np.ndarray:
+        return _copied(data)
+    records = np.array(data)
+    records.flags.writeable = False
+    return records.view()  # of an array that cannot be written to: nobody can make it writeable again
+
+
+def fresh(held: Any) -> Any:
+    """The input of one trial: an array that cannot be written to as it is, of anything else a copy."""
+    if type(held) is np.ndarray:
+        held.flags.writeable = False  # on its way to a worker process it was forgotten
+        return held
+    return _copied(held)
+
+
+def _copied(data: Any) -> Any:
+    library = type(data).__module__.partition(".")[0]
+    if library == "pyarrow":
+        return data  # tables of Arrow cannot be changed
+    try:
+        if library == "polars" and hasattr(data, "clone"):
+            return data.clone()
+        return copy.deepcopy(data)
+    except Exception as error:
+        remedy = "give data in memory, such as a frame, an array or a list of records"
+        raise InvalidValue(
+            "dataset", type(data).__qualname__, f"an object that can be copied ({error})", remedy
+        ) from None

@@ -1,0 +1,167 @@
+"""The records of a dataset of any kind, and how many of them two datasets differ in.
+
+Records are compared by value: numbers by value whatever their type, except that -0.0 differs from 0.0; NaN equals NaN;
+texts by code points, mappings without regard to order. Nothing is converted: the datasets stay the user's own objects.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sized
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+DEEPEST: Final = 16
+
+
+def records_of(data: Any) -> list[str] | None:
+    """One text per record, equal for equal records; None for a dataset of which nobody here knows the records.
+
+    Records are the elements of a list, tuple, set or array (its first axis), the rows of a frame, table or tensor (its
+    first dimension) or of a dictionary of columns of one length, and what an object with a length yields.
+    """
+    try:
+        return [_text(record, 0) for record in _records(data)]
+    except _UnknownError:
+        return None
+
+
+def differing(one: list[str], other: list[str]) -> tuple[int, int]:
+    """How many records each of two datasets holds that the other does not, counted with repetition, in any order."""
+    first, second = Counter(one), Counter(other)
+    return (first - second).total(), (second - first).total()
+
+
+def kinds_differ(one: Any, other: Any) -> str | None:
+    """The first column whose type differs between two frames or arrays, in words; None if there is none.
+
+    A library may have promoted it: an integer column becomes one of floats when a value is missing.
+    """
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return (
+            None if one.dtype == other.dtype else f"the type is {one.dtype} on one side and {other.dtype} on the other"
+        )
+    if not (hasattr(one, "dtypes") and hasattr(other, "dtypes") and hasattr(one, "columns")):
+        return None
+    types = [dict(zip(map(str, side.columns), map(str, side.dtypes), strict=False)) for side in (one, other)]
+    for name in types[0].keys() & types[1].keys():
+        if types[0][name] != types[1][name]:
+            return f"column {name} is {types[0][name]} on one side and {types[1][name]} on the other"
+    return None
+
+
+class _UnknownError(Exception):
+    """A value that cannot be compared here."""
+
+
+def _records(data: Any) -> Iterable[Any]:
+    library = type(data).__module__.partition(".")[0]
+    if library == "pandas":
+        if hasattr(data, "columns"):
+            held = [[str(name), *data.iloc[:, i].tolist()] for i, name in enumerate(data.columns)]
+            return _rows(held, len(data))
+        if hasattr(data, "tolist"):
+            return list(data.tolist())
+    if library == "polars":
+        if hasattr(data, "columns") and hasattr(data, "get_column"):
+            return _rows([[name, *data.get_column(name).to_list()] for name in data.columns], len(data))
+        if hasattr(data, "to_list"):
+            return list(data.to_list())
+    if library == "pyarrow":
+        if hasattr(data, "to_pydict"):
+            return _rows([[name, *column] for name, column in data.to_pydict().items()], data.num_rows)
+        if hasattr(data, "to_pylist"):
+            return list(data.to_pylist())
+    if library == "torch" and hasattr(data, "detach"):
+        return list(data.detach().cpu().numpy()) if data.ndim else _unknown()
+    if isinstance(data, np.ndarray):
+        return list(data) if data.ndim else _unknown()
+    if isinstance(data, Mapping):
+        columns = list(data.items())
+        lengths = {
+            len(column) if isinstance(column, Sized) and not isinstance(column, str) else -1 for _, column in columns
+        }
+        if len(lengths) != 1 or -1 in lengths:
+            return _unknown()
+        return _rows([[str(name), *_records(column)] for name, column in sorted(columns, key=str)], lengths.pop())
+    if isinstance(data, str | bytes):
+        return _unknown()
+    if isinstance(data, Sized) and isinstance(data, Iterable):
+        return list(data)
+    return _unknown()
+
+
+def _rows(columns: list[list[Any]], length: int) -> list[tuple[tuple[str, Any], ...]]:
+    """Records from columns, each of which begins with its name."""
+    if not columns:
+        return [()] * length
+    return [tuple((column[0], column[i + 1]) for column in columns) for i in range(length)]
+
+
+def _unknown() -> list[Any]:
+    raise _UnknownError
+
+
+def _text(value: Any, depth: int) -> str:
+    if depth > DEEPEST:
+        raise _UnknownError
+    match value:
+        case None:
+            return "None"
+        case bool() | np.bool_():
+            return repr(bool(value))
+        case enum.Enum():
+            return f"{type(value).__qualname__}.{value.name}"
+        case int() | np.integer():
+            return str(int(value)) if abs(int(value)) < 2**64 else hex(int(value))
+        case float() | np.floating():
+            number = float(value)
+            whole = number.is_integer() and (number != 0 or str(number) == "0.0") and abs(number) < 2**64
+            return str(int(number)) if whole else number.hex()  # "nan" of any NaN
+        case complex() | np.complexfloating():
+            return f"({_text(value.real, depth)}, {_text(value.imag, depth)})j"
+        case str():
+            return repr(str(value))
+        case bytes() | bytearray():
+            return repr(bytes(value))
+        case Decimal() | Fraction() | datetime.date() | datetime.time() | datetime.timedelta() | uuid.UUID():
+            return f"{type(value).__name__}:{value}"
+        case np.datetime64() | np.timedelta64():
+            return f"{value.dtype}:{value}"
+        case np.ndarray():
+            inner = ", ".join(_text(one, depth + 1) for one in value.tolist()) if value.ndim else str(value.item())
+            return f"[{inner}]"
+        case np.void():
+            return _text(value.item(), depth + 1)
+        case Mapping():
+            items = sorted((_text(key, depth + 1), _text(part, depth + 1)) for key, part in value.items())
+            return "{" + ", ".join(f"{key}: {part}" for key, part in items) + "}"
+        case set() | frozenset():
+            return "{" + ", ".join(sorted(_text(one, depth + 1) for one in value)) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(_text(one, depth + 1) for one in value) + "]"
+        case _:
+            return _object(value, depth)
+
+
+def _object(value: Any, depth: int) -> str:
+    kind = type(value)
+    if kind.__module__.partition(".")[0] in ("pandas", "polars", "pyarrow", "torch"):
+        if kind.__name__ in ("NAType", "NaTType"):
+            return kind.__name__
+        return "[" + ", ".join(_text(one, depth + 1) for one in _records(value)) + "]"
+    fields: Mapping[str, Any] | None = None
+    if dataclasses.is_dataclass(value):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    elif "__dict__" in dir(value) and not callable(value):
+        fields = vars(value)
+    if fields is None:
+        raise _UnknownError
+    return f"{kind.__qualname__}{_text(dict(fields), depth + 1)}"
