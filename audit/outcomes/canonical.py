@@ -71,8 +71,8 @@ class Outcome:
 
     @property
     def size(self) -> int:
-        """How many numbers and symbols there are."""
-        return sum(len(block) for block in self.numbers.values()) + len(self.symbols)
+        """How many numbers there are, or symbols if they are more."""
+        return max(sum(len(block) for block in self.numbers.values()), len(self.symbols))
 
     def same_as(self, other: Outcome) -> bool:
         """Whether no event tells the two apart."""

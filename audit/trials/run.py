@@ -284,7 +284,7 @@ class Sampler:
             raise self._raised(odd.note)
         if odd.symbols and odd.signature.startswith("numbers("):
             raise self._failure("returned NaN or an infinity", "release finite numbers only")
-        if odd.signature.startswith("numbers(") and not odd.symbols and odd.size:
+        if odd.signature == signature_of_numbers(odd.size) and not odd.symbols:
             raise self._of_another_length(odd.size)
         raise self._failure(f"returned {odd.describe()}", "return a number or an array of numbers, shape (m,)")
 

@@ -1,0 +1,138 @@
+"""The form of every kind of outcome: what is a signature, a number, a symbol, and what is refused."""
+
+import dataclasses
+import datetime
+import enum
+from collections import namedtuple
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpverdict.audit.outcomes.canonical import of_numbers, outcome_of, outcome_of_error, plain_numbers
+from dpverdict.errors import InvalidValue
+
+Point = namedtuple("Point", "x y")  # the untyped kind is an outcome too
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+@dataclasses.dataclass
+class Release:
+    count: float
+    label: str
+
+
+def numbers(value: object) -> dict[str, list[float]]:
+    return {path: block.tolist() for path, block in outcome_of(value).numbers.items()}
+
+
+@pytest.mark.parametrize(
+    "value", [1, 1.0, True, np.int8(1), np.float32(1), np.array(1), np.array([1]), [1], (1.0,), np.array([True])]
+)
+def test_a_number_is_one_outcome_whatever_its_type(value: object) -> None:
+    plain = plain_numbers(value)
+    assert plain is not None
+    assert plain.tolist() == [1.0]
+    assert outcome_of(value).same_as(of_numbers(np.array([1.0])))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, "1", b"1", float("nan"), [1.0, float("inf")], 2**70, 1j, {"a": 1}, {1}, np.zeros((1, 2)), [], Decimal(1)],
+)
+def test_what_is_no_array_of_finite_numbers_is_not_plain(value: object) -> None:
+    assert plain_numbers(value) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "signature", "symbols"),
+    [
+        (None, "None", {}),
+        ("low", "text", {"": "low"}),
+        (float("nan"), "numbers(1)", {"[0]?": "nan"}),
+        ([1.0, -float("inf")], "numbers(2)", {"[1]?": "-inf"}),
+        (np.array([np.nan]), "numbers(1)", {"[0]?": "nan"}),
+        (2**70, "numbers(1)", {"": hex(2**70)}),
+        (Decimal("0.1"), "Decimal", {"": "0.1"}),
+        (Decimal("NaN"), "Decimal", {"[0]?": "nan", "": "NaN"}),
+        (Fraction(1, 3), "Fraction", {"": "1/3"}),
+        (1j, "complex", {}),
+        (Colour.RED, f"{__name__}.Colour", {"": "RED"}),
+        ({"b": None, "a": "x"}, "{'a': text, 'b': None}", {"['a']": "x"}),
+        ({"y", "x"}, "set", {"{'x'}": "in", "{'y'}": "in"}),
+        (("a", None), "[text, None]", {"[0]": "a"}),
+        ([], "[]", {}),
+        (Release(1.0, "x"), f"{__name__}.Release(count: numbers(1), label: text)", {".label": "x"}),
+        (Point("a", 2), f"{__name__}.Point(x: text, y: numbers(1))", {".x": "a"}),
+        (np.zeros((2, 3)), "numbers(2, 3)", {}),
+        (np.array(["a", "b"]), "[text x 2]", {"[0]": "a", "[1]": "b"}),
+        (datetime.date(2020, 1, 2), "datetime.date", {"": "2020-01-02"}),
+    ],
+)
+def test_the_form_of_a_value(value: object, signature: str, symbols: dict[str, str]) -> None:
+    found = outcome_of(value)
+    assert found.signature == signature
+    assert found.symbols == symbols
+
+
+def test_numbers_keep_their_place_and_what_is_not_finite_is_zero_there() -> None:
+    assert numbers({"a": [1, 2], "b": float("inf")}) == {"['a']": [1.0, 2.0], "['b']": [0.0]}
+    assert numbers(3 + 4j) == {"": [3.0, 4.0]}
+    assert numbers(b"\x80") == {".bits": [1.0, 0, 0, 0, 0, 0, 0, 0]}
+    assert numbers(10**400) == {"": [1.7976931348623157e308]}
+
+
+def test_frames_and_tables_are_read_by_column() -> None:
+    pandas = pytest.importorskip("pandas")
+    found = outcome_of(pandas.DataFrame({"a": [1.0, np.nan], "b": ["x", "y"]}))
+    assert found.signature.startswith("DataFrame[float64, ")
+    assert " 0:2:1('a': numbers(2), 'b': [text x 2])" in found.signature
+    assert found.symbols[".'a'[1]?"] == "nan"
+    assert outcome_of(pandas.Series([1.0], index=["k"])).signature != outcome_of(pandas.Series([1.0])).signature
+    assert outcome_of(pandas.NA).signature == "NAType()"
+
+
+def test_polars_arrow_and_torch_are_read_where_they_are_installed() -> None:
+    polars = pytest.importorskip("polars")
+    assert "'a': numbers(1)" in outcome_of(polars.DataFrame({"a": [1.0]})).signature
+    torch = pytest.importorskip("torch")
+    assert outcome_of(torch.ones(2)).signature == "tensor(: numbers(2))"
+
+
+def test_an_exception_is_its_type_and_the_function_that_raised_it() -> None:
+    def divide(by: float) -> float:
+        return 1 / by
+
+    found = []
+    for message in ("one", "two"):
+        try:
+            raise ValueError(message)
+        except ValueError as error:
+            found.append(outcome_of_error(error))
+    assert found[0].same_as(found[1])
+    assert found[0].note == "ValueError: one"
+    try:
+        divide(0)
+    except ZeroDivisionError as error:
+        other = outcome_of_error(error)
+    assert other.signature == "raised builtins.ZeroDivisionError in test_canonical.py, divide"
+    assert not other.same_as(found[0])
+    assert other.raised
+
+
+@pytest.mark.parametrize("value", [lambda: 1, (x for x in ()), object(), {"model": object()}])
+def test_what_has_no_form_is_refused_with_its_path(value: Any) -> None:
+    with pytest.raises(InvalidValue, match=r"^outcome=.* at (the top|\['model'\]).? must be"):
+        outcome_of(value)
+
+
+def test_a_value_that_holds_itself_is_refused() -> None:
+    held: list[object] = []
+    held.append(held)
+    with pytest.raises(InvalidValue, match="holds itself"):
+        outcome_of(held)
