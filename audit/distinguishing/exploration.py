@@ -14,7 +14,6 @@ from typing import Final, final
 
 import numpy as np
 
-from dpverdict.audit.outcomes.batches import Batch, Layout, Outcomes, failed_everywhere, kinds_seen, rows_of, together
 from dpverdict.audit.scores.learned import MOST_COORDINATES, scaled
 from dpverdict.audit.scores.portfolio import (
     Stacked,
@@ -29,6 +28,15 @@ from dpverdict.audit.scores.score import Score, fit_linear_score
 from dpverdict.audit.scores.trees import TREES, fit_tree_score
 from dpverdict.audit.statistics.columns import Numbers
 from dpverdict.audit.statistics.payoffs import CurvePayoff, SymmetricPayoff
+from dpverdict.audit.trials.outcomes.batches import (
+    Batch,
+    Layout,
+    Outcomes,
+    failed_everywhere,
+    kinds_seen,
+    rows_of,
+    together,
+)
 from dpverdict.audit.trials.run import Progress, Sampler
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import Guarantee

@@ -30,13 +30,13 @@ from dpverdict.audit.distinguishing.fixed_size import (
 )
 from dpverdict.audit.distinguishing.result import answer_of_test, mode_of, status_of_test
 from dpverdict.audit.distinguishing.witness_document import evidence_of, sequential_document
-from dpverdict.audit.outcomes.batches import Batch, Outcomes, first_of, together
-from dpverdict.audit.outcomes.stored import data_hash
 from dpverdict.audit.scores.laid_out import OutcomeScore
 from dpverdict.audit.scores.portfolio import claimed_score, learn_scores, payoff_of_claim, tuned
 from dpverdict.audit.scores.score import Score, as_score
 from dpverdict.audit.statistics.betting import BoundGrid, Mixture, bettor
 from dpverdict.audit.statistics.payoffs import Payoff
+from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, first_of, together
+from dpverdict.audit.trials.outcomes.stored import data_hash
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, batched, scored, unseeded
 from dpverdict.cards import card
 from dpverdict.errors import InvalidValue

@@ -30,12 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.result import mode_of
-from dpverdict.audit.outcomes.stored import data_hash, written
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.betting import Mixture
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
 from dpverdict.audit.trials.catalogue import find, names_foreign_code, takes
 from dpverdict.audit.trials.data_files import read_limited
+from dpverdict.audit.trials.outcomes.stored import data_hash, written
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, unseeded
 from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.audit.trials.words import source_files

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.exact.declaration import tried
 from dpverdict.audit.exact.worst_case import worst_case
-from dpverdict.audit.outcomes.batches import Batch, Outcomes, rows_of, same_batches
-from dpverdict.audit.outcomes.inputs import held_safe
+from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, rows_of, same_batches
+from dpverdict.audit.trials.outcomes.inputs import held_safe
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, mechanism_name, with_generator
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.checks import check_seed

@@ -31,8 +31,6 @@ from dpverdict.audit.distinguishing.witness_document import OBJECT, UNSTATED, ar
 from dpverdict.audit.exact.decide import decide
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
-from dpverdict.audit.outcomes.batches import Layout
-from dpverdict.audit.outcomes.stored import loaded
 from dpverdict.audit.runs.audits import check_pair
 from dpverdict.audit.runs.request import MOST_SAMPLES
 from dpverdict.audit.scores.laid_out import KIND as OF_OUTCOMES
@@ -46,6 +44,8 @@ from dpverdict.audit.statistics.means import payoff_test
 from dpverdict.audit.statistics.payoffs import CurvePayoff, DivergencePayoff, Payoff, SymmetricPayoff, divergence_upper
 from dpverdict.audit.trials.catalogue import find, names_foreign_code
 from dpverdict.audit.trials.data_files import read_pair
+from dpverdict.audit.trials.outcomes.batches import Layout
+from dpverdict.audit.trials.outcomes.stored import loaded
 from dpverdict.audit.trials.run import AnyMechanism, Sampler
 from dpverdict.audit.trials.words import load_callable, probability
 from dpverdict.checks import check_seed

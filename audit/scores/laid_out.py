@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
-from dpverdict.audit.outcomes.batches import Batch, Layout
 from dpverdict.audit.scores.score import Score
+from dpverdict.audit.trials.outcomes.batches import Batch, Layout
 from dpverdict.numerics.arrays import Array
 
 KIND: Final = "of outcomes"

@@ -21,7 +21,6 @@ from typing import Final, final
 
 import numpy as np
 
-from dpverdict.audit.outcomes.batches import Batch, Layout
 from dpverdict.audit.scores.laid_out import OutcomeScore
 from dpverdict.audit.scores.learned import (
     MOST_COORDINATES,
@@ -34,6 +33,7 @@ from dpverdict.audit.scores.learned import (
 from dpverdict.audit.scores.score import LINEAR, Score, fit_linear_score, likelihood_ratio
 from dpverdict.audit.scores.trees import TreeScore, fit_tree_score, trees_apply
 from dpverdict.audit.statistics.payoffs import CELLS, TAU_PER_MU, CurvePayoff, Payoff, SymmetricPayoff
+from dpverdict.audit.trials.outcomes.batches import Batch, Layout
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 from dpverdict.mechanisms.core.mechanism import HasLikelihoodRatio, HasLikelihoodScore
 from dpverdict.mechanisms.core.neighbours import NeighbourPair

@@ -24,8 +24,10 @@ from typing import Any, Final, Protocol, final, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.outcomes.batches import Batch, Outcomes, rows_of, same_batches
-from dpverdict.audit.outcomes.canonical import (
+from dpverdict.audit.trials.engines import ThisProcess, current_engine, holds_generator
+from dpverdict.audit.trials.journal import current_journal
+from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, rows_of, same_batches
+from dpverdict.audit.trials.outcomes.canonical import (
     Outcome,
     of_numbers,
     outcome_of,
@@ -33,9 +35,7 @@ from dpverdict.audit.outcomes.canonical import (
     plain_numbers,
     signature_of_numbers,
 )
-from dpverdict.audit.outcomes.inputs import fresh, held_safe
-from dpverdict.audit.trials.engines import ThisProcess, current_engine, holds_generator
-from dpverdict.audit.trials.journal import current_journal
+from dpverdict.audit.trials.outcomes.inputs import fresh, held_safe
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue, MechanismFailure

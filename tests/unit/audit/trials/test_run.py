@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpverdict.audit.outcomes.batches import Outcomes, same_batches
 from dpverdict.audit.trials.journal import Journal, journalled_in
+from dpverdict.audit.trials.outcomes.batches import Outcomes, same_batches
 from dpverdict.audit.trials.run import (
     LARGEST_CHUNK,
     AnyMechanism,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.outcomes.stored import data_hash, loaded, stored, written
+from dpverdict.audit.trials.outcomes.stored import data_hash, loaded, stored, written
 
 OBJECTS = [
     [1, 2.5, None, "x", True],

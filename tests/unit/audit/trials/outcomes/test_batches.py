@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpverdict.audit.outcomes.batches import (
+from dpverdict.audit.trials.outcomes.batches import (
     Layout,
     Outcomes,
     failed_everywhere,
@@ -13,7 +13,7 @@ from dpverdict.audit.outcomes.batches import (
     same_batches,
     together,
 )
-from dpverdict.audit.outcomes.canonical import Outcome, of_numbers, outcome_of
+from dpverdict.audit.trials.outcomes.canonical import Outcome, of_numbers, outcome_of
 
 RAISED = Outcome("raised builtins.ValueError in f.py, f", note="ValueError: x")
 MIXED = Outcomes((of_numbers(np.array([1.0])), outcome_of(None), outcome_of({"a": "x", "b": 2.5}), RAISED))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.outcomes.canonical import of_numbers, outcome_of, outcome_of_error, plain_numbers
+from dpverdict.audit.trials.outcomes.canonical import of_numbers, outcome_of, outcome_of_error, plain_numbers
 from dpverdict.errors import InvalidValue
 
 Point = namedtuple("Point", "x y")  # the untyped kind is an outcome too

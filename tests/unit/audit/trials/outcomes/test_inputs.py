@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpverdict.audit.outcomes.inputs import fresh, held_safe
+from dpverdict.audit.trials.outcomes.inputs import fresh, held_safe
 from dpverdict.errors import InvalidValue
 
 

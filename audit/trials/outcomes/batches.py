@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.outcomes.canonical import Outcome, of_numbers, signature_of_numbers
+from dpverdict.audit.trials.outcomes.canonical import Outcome, of_numbers, signature_of_numbers
 from dpverdict.numerics.arrays import Array
 
 MOST_SIGNATURES: Final = 32
