@@ -5,6 +5,7 @@ Everything here comes from the mechanisms' own declarations (`dpverdict.mechanis
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import itertools
@@ -15,6 +16,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Final, cast, final
 
 import numpy as np
@@ -87,15 +89,16 @@ def mechanism_classes() -> dict[str, type[AdditiveMechanism]]:
     return dict(sorted(found.items()))
 
 
-def declared(mechanism: type[AdditiveMechanism], build: Callable[..., object]) -> dict[str, Parameter]:
-    """What words can give to a constructor of a mechanism, in the order of its arguments.
+@functools.cache
+def declared(mechanism: type[AdditiveMechanism], build: Callable[..., object]) -> Mapping[str, Parameter]:
+    """What words can give to a constructor of a mechanism, in the order of its arguments; read once.
 
     Raises:
         InvalidValue: an argument that nothing is said about, or one named like a parameter of audits.
     """
     said = named(mechanism.parameters)
     where = f"{mechanism.__module__}.{mechanism.__qualname__}"
-    found = {}
+    found: dict[str, Parameter] = {}
     for parameter in parameters_of(build):
         if parameter.lower() in RESERVED:
             requirement = "unlike the names that audits and curves take themselves"
@@ -104,7 +107,7 @@ def declared(mechanism: type[AdditiveMechanism], build: Callable[..., object]) -
             remedy = f'add Parameter("{parameter}", metavar, text) to {mechanism.__qualname__}.parameters'
             raise InvalidValue(f"argument of {where}", parameter, "declared in words for the command line", remedy)
         found[parameter] = said[parameter]
-    return found
+    return MappingProxyType(found)
 
 
 def offered() -> dict[str, tuple[str, str]]:
@@ -191,6 +194,7 @@ def find_mechanism(name: str, words: Mapping[str, str], shape: tuple[int, ...] |
     return Named(mechanism=made, notes=(*notes, *(str(warning.message) for warning in told)))
 
 
+@functools.cache
 def parameters_of(build: Callable[..., object]) -> tuple[str, ...]:
     """The parameters that the command line can give to a constructor."""
     names = [name for name in inspect.signature(build).parameters if name != "rng"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +15,9 @@ ERROR_PROBABILITY: Final = "1e-6"
 """Of refuting a true claim by chance, where none is given."""
 
 
+@functools.cache
 def option(name: str, metavar: str, text: str, panel: str) -> typer.models.OptionInfo:
-    """An option that takes a value, shown in a panel of the help."""
+    """An option that takes a value, shown in a panel of the help; made once, as typer evaluates signatures often."""
     # typer declares the result of Option as Any: one object serves as an annotation of every type
     found: typer.models.OptionInfo = typer.Option(name, metavar=metavar, help=text, rich_help_panel=panel)
     return found
