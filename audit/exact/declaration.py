@@ -33,6 +33,7 @@ from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import ExactForm, Noise
 from dpverdict.mechanisms.core.sensitivity import StepSpace
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.roots import bisected, doubled
 
 ROUNDING: Final = 1e-9
 """Relative: a statistic computed in float64 may seem to move this much further than it does."""
@@ -394,17 +395,18 @@ class _Trial:
             return declared * direction
         if not inside(_NEAR) and not inside(1.0):
             return None
-        low, high = 0.0, 1.0
-        while high <= _FARTHEST and inside(high):
-            low, high = high, 2 * high
+        low, high = doubled(inside, 0.0, 1.0, most=2 * _FARTHEST)
         if high > _FARTHEST:  # the check bounds nothing; what is declared does
             self.unbounded = True
             return declared * direction if declared else None
-        for _ in range(60):
-            middle = float(round((low + high) / 2)) if high - low > 1 and low >= 1 else (low + high) / 2
-            if not low < middle < high:
-                break
-            low, high = (middle, high) if inside(middle) else (low, middle)
+
+        def middle(low: float, high: float) -> float:
+            return float(round((low + high) / 2)) if high - low > 1 and low >= 1 else (low + high) / 2
+
+        def close(low: float, high: float) -> bool:
+            return not low < middle(low, high) < high
+
+        low, _ = bisected(inside, low, high, steps=60, close=close, middle=middle)
         return low * direction if low else None
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from flint import arb
@@ -23,7 +24,7 @@ from dpverdict.audit.exact.verdict import Witness
 from dpverdict.audit.exact.worst_case import WorstCase, loss_of
 from dpverdict.audit.losses.base import ExactLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
-from dpverdict.balls import Enclosure, Real, ball, compare
+from dpverdict.balls import Enclosure, Real, ball, compare, doublings
 from dpverdict.mechanisms.core.dominating_pairs import DominatingPair
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
@@ -192,18 +193,13 @@ def _breaking_order(rho: Fraction, mu: Real) -> int | None:
     Data processing: the Renyi divergence of the two laws is at least that of the event's two probabilities, whose first
     term is P^a Q^(1-a); zCDP bounds it by exp(a (a - 1) rho).
     """
-    order = 2
-    while order <= _LARGEST_ORDER:
-        a = order
 
-        def excess(a: int = a) -> arb:
-            t = a * mu.ball()
-            return a * _NORMAL.tail(t - mu.ball()).log() + (1 - a) * _NORMAL.tail(t).log() - a * (a - 1) * ball(rho)
+    def excess(a: int) -> arb:
+        t = a * mu.ball()
+        return a * _NORMAL.tail(t - mu.ball()).log() + (1 - a) * _NORMAL.tail(t).log() - a * (a - 1) * ball(rho)
 
-        if compare(Real(excess), Real.of(0)) == 1:
-            return order
-        order *= 2
-    return None
+    orders = doublings(2, _LARGEST_ORDER)
+    return next((a for a in orders if compare(Real(partial(excess, a)), Real.of(0)) == 1), None)
 
 
 def _weights(mechanism: AdditiveMechanism, worst: WorstCase) -> str:

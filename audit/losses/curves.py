@@ -23,7 +23,7 @@ from flint import arb
 from scipy.optimize import minimize_scalar
 
 from dpverdict.audit.losses.domains import LEVEL, TRADE_OFF
-from dpverdict.balls import ball, precision
+from dpverdict.balls import ball, doublings, precision
 from dpverdict.errors import PrecisionExhausted
 from dpverdict.numerics.roots import Bracket, as_fraction
 
@@ -51,8 +51,7 @@ def log_delta_ball(profile: Curve, epsilon: Fraction, *, complement: Curve | Non
 
     ``complement`` is the curve 1 - delta, where it can be had to a better relative accuracy than from the profile.
     """
-    bits = _FIRST_BITS
-    while bits <= _MAX_BITS:
+    for bits in doublings(_FIRST_BITS, _MAX_BITS):
         delta = profile(epsilon, bits)
         if delta.is_exact() and delta.is_zero():
             return arb("-inf")
@@ -65,7 +64,6 @@ def log_delta_ball(profile: Curve, epsilon: Fraction, *, complement: Curve | Non
             return value
         if abs(value) < NOTHING:
             return JUST_BELOW_ZERO
-        bits *= 2
     raise PrecisionExhausted("log delta", _MAX_BITS, "delta may be exactly 0 or 1, or too close to it")
 
 
@@ -89,7 +87,7 @@ def epsilon_ball(profile: Curve, delta: Fraction, *, highest: Fraction | None = 
     if highest is not None:
         bracket = Bracket(low=Fraction(0), high=highest, at_low=at_zero, at_high=arb("-inf"))
     else:
-        bracket = _bracket_to_the_right(profile, delta, Fraction(0), at_zero)
+        bracket = _bracket_to_the_right(profile, delta, at_zero)
     for point in bracket.trials(_FIRST_BITS):
         if bracket.width * 2 ** (ACCURACY + 1) <= bracket.high:
             break
@@ -131,12 +129,10 @@ def beta_ball(
         return 1 - profile(epsilon, bits)
 
     rest = from_profile if complement is None else complement
-    bits = _FIRST_BITS
-    while bits <= _MAX_BITS:
+    for bits in doublings(_FIRST_BITS, _MAX_BITS):
         value = _sandwich(rest, q_tail, alpha, bracket, bits)
         if value is not None:
             return value
-        bits *= 2
     raise PrecisionExhausted("beta", _MAX_BITS, "move alpha away from 0 and 1")
 
 
@@ -196,8 +192,7 @@ def _logarithm(curve: Curve, point: Fraction, level: Fraction, *, undecided: int
 
     ``undecided`` is the answer where the first bits do not decide; without it more bits are used.
     """
-    bits = _FIRST_BITS
-    while bits <= _MAX_BITS:
+    for bits in doublings(_FIRST_BITS, _MAX_BITS):
         value = curve(point, bits)
         with precision(bits + 16):
             goal = ball(level)
@@ -209,37 +204,30 @@ def _logarithm(curve: Curve, point: Fraction, level: Fraction, *, undecided: int
             return logarithm, -1
         if undecided is not None:
             return logarithm, undecided
-        bits *= 2
     raise PrecisionExhausted("the sign of curve - level", _MAX_BITS, "move the level away from the value at 0")
 
 
 def _around_zero(curve: Curve, level: Fraction) -> Bracket:
     at_zero, sign = _logarithm(curve, Fraction(0), level, undecided=-1)
     if sign > 0:
-        return _bracket_to_the_right(curve, level, Fraction(0), at_zero)
-    return _bracket_to_the_left(curve, level, Fraction(0), at_zero)
-
-
-def _bracket_to_the_right(curve: Curve, level: Fraction, low: Fraction, at_low: arb) -> Bracket:
-    high = Fraction(1)
-    while high <= _MAX_EPSILON:
-        value, sign = _logarithm(curve, high, level, undecided=1)
-        if sign < 0:
-            return Bracket(low=low, high=high, at_low=at_low, at_high=value)
-        low, at_low = high, value
-        high *= 2
-    raise PrecisionExhausted("epsilon", _FIRST_BITS, "no epsilon up to 2^64 is large enough: there may be none")
-
-
-def _bracket_to_the_left(curve: Curve, level: Fraction, high: Fraction, at_high: arb) -> Bracket:
-    low = Fraction(-1)
-    while -low <= _MAX_EPSILON:
-        value, sign = _logarithm(curve, low, level, undecided=-1)
+        return _bracket_to_the_right(curve, level, at_zero)
+    high, at_high = Fraction(0), at_zero
+    for size in doublings(1, _MAX_EPSILON):
+        value, sign = _logarithm(curve, Fraction(-size), level, undecided=-1)
         if sign > 0:
-            return Bracket(low=low, high=high, at_low=value, at_high=at_high)
-        high, at_high = low, value
-        low *= 2
+            return Bracket(low=Fraction(-size), high=high, at_low=value, at_high=at_high)
+        high, at_high = Fraction(-size), value
     raise PrecisionExhausted("epsilon", _FIRST_BITS, "no epsilon down to -2^64 is small enough: there may be none")
+
+
+def _bracket_to_the_right(curve: Curve, level: Fraction, at_zero: arb) -> Bracket:
+    low, at_low = Fraction(0), at_zero
+    for size in doublings(1, _MAX_EPSILON):
+        value, sign = _logarithm(curve, Fraction(size), level, undecided=1)
+        if sign < 0:
+            return Bracket(low=low, high=Fraction(size), at_low=at_low, at_high=value)
+        low, at_low = Fraction(size), value
+    raise PrecisionExhausted("epsilon", _FIRST_BITS, "no epsilon up to 2^64 is large enough: there may be none")
 
 
 Enclosed: TypeAlias = Callable[[Fraction], arb]

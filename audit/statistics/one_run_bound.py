@@ -47,7 +47,7 @@ import numpy as np
 from dpverdict.audit.statistics.payoffs import Profile
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, PureDP
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.roots import float_above
+from dpverdict.numerics.roots import bisected, float_above
 
 EPSILONS: Final = 241
 """Points of the claimed curve that are used, evenly spaced."""
@@ -131,16 +131,16 @@ def tail_curve(epsilons: Array, deltas: Array, v: int, r: int, m: int) -> float:
     breaks = [
         (intercepts[i] - intercepts[i + 1]) / (slopes[i + 1] - slopes[i]) for i in range(len(slopes) - 1)
     ]  # increasing
-    low, high, best = math.log(1e-100), 0.0, 1.0
+    found = [1.0]
     delta_at = dict(zip(epsilons.tolist(), deltas.tolist(), strict=True))
-    for _ in range(_STEPS):
-        guess = (low + high) / 2
-        total, used = _touched(math.exp(guess), v, r, m, slopes, intercepts, breaks)
-        best = min(best, _dual([at[i] for i in used], [delta_at[at[i]] for i in used], v, r, m))
-        low, high = (low, guess) if total > r / m else (guess, high)
-        if high - low < 1e-6:
-            break
-    return best
+
+    def too_little(log_tail: float) -> bool:
+        total, used = _touched(math.exp(log_tail), v, r, m, slopes, intercepts, breaks)
+        found.append(_dual([at[i] for i in used], [delta_at[at[i]] for i in used], v, r, m))
+        return not total > r / m
+
+    bisected(too_little, math.log(1e-100), 0.0, steps=_STEPS, close=lambda low, high: high - low < 1e-6)
+    return min(found)
 
 
 def _envelope(slopes: Array, intercepts: Array, names: Array) -> tuple[list[float], list[float], list[float]]:

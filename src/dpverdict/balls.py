@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
@@ -92,6 +92,13 @@ def ball(value: Exact) -> arb:
     return arb(fmpq(rational.numerator, rational.denominator))
 
 
+def doublings(first: int, last: int) -> Iterator[int]:
+    """first, 2 first, 4 first, ... up to ``last``: the working precisions of whatever is tried until it succeeds."""
+    while first <= last:
+        yield first
+        first *= 2
+
+
 def refine(
     evaluate: Callable[[], arb],
     *,
@@ -99,6 +106,7 @@ def refine(
     start: int | None = None,
     max_bits: int = MAX_BITS,
     name: str = "value",
+    remedy: str = "the value may be exactly 0, or the parameters are too extreme",
 ) -> arb:
     """Evaluate a ball at growing precision until it is accurate.
 
@@ -111,18 +119,17 @@ def refine(
         start: working precision of the first attempt; ``bits + 20`` when not given.
         max_bits: the last precision tried.
         name: what is being computed, for the error message.
+        remedy: what to do about it, or why it may be, for the error message.
 
     Raises:
         PrecisionExhausted: the ball is still too wide at ``max_bits``.
     """
-    working = bits + 20 if start is None else start
-    while working <= max_bits:
+    for working in doublings(bits + 20 if start is None else start, max_bits):
         with precision(working):
             value = evaluate()
         if value.is_exact() or value.rel_accuracy_bits() >= bits:
             return value
-        working *= 2
-    raise PrecisionExhausted(name, max_bits, "the value may be exactly 0, or the parameters are too extreme")
+    raise PrecisionExhausted(name, max_bits, remedy)
 
 
 def float_down(value: arb) -> float:
@@ -183,6 +190,12 @@ class Real:
                 return Real.of(Fraction(top, bottom))
         return Real(lambda: self.ball().sqrt())
 
+    def times(self, factor: Fraction) -> Real:
+        """factor * the number; rational if the number is, or if the factor is 0."""
+        if self.rational is not None:
+            return Real.of(factor * self.rational)
+        return Real.of(0) if factor == 0 else Real(lambda: ball(factor) * self.ball())
+
     def nearest(self) -> float:
         """A float64 within one unit in the last place of the number; it bounds nothing."""
         if self.rational is not None:
@@ -190,7 +203,13 @@ class Real:
         return float(refine(self.ball, bits=60))
 
     def __repr__(self) -> str:
-        return f"Real({self.rational})" if self.rational is not None else f"Real({self.nearest()!r}...)"
+        if self.rational is not None:
+            return f"Real({self.rational})"
+        try:
+            return f"Real({self.nearest()!r}...)"
+        except PrecisionExhausted:  # 0, perhaps: a message that shows the number is no place to fail
+            with precision(64):
+                return f"Real({self.ball()})"
 
 
 def _nearest(rational: Fraction) -> float:
@@ -207,15 +226,13 @@ def compare(left: Real, right: Real, *, max_bits: int = 1 << 13) -> int | None:
     """
     if left.rational is not None and right.rational is not None:
         return (left.rational > right.rational) - (left.rational < right.rational)
-    bits = 64
-    while bits <= max_bits:
+    for bits in doublings(64, max_bits):
         with precision(bits):
             a, b = left.ball(), right.ball()
             if a < b:
                 return -1
             if a > b:
                 return 1
-        bits *= 2
     return None
 
 

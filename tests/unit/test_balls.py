@@ -17,6 +17,7 @@ from dpverdict.balls import (
     at_most,
     ball,
     compare,
+    doublings,
     exactly,
     float_down,
     float_up,
@@ -97,6 +98,12 @@ def test_refine_raises_the_precision_until_the_ball_is_accurate():
     assert refine(cancelling).rel_accuracy_bits() >= 53
 
 
+def test_doublings_end_with_the_last_that_is_allowed() -> None:
+    assert list(doublings(3, 24)) == [3, 6, 12, 24]
+    assert list(doublings(3, 23)) == [3, 6, 12]
+    assert list(doublings(3, 2)) == []
+
+
 def test_refine_gives_no_weak_answer():
     with pytest.raises(PrecisionExhausted, match="sine of pi"):
         refine(lambda: arb.pi().sin(), max_bits=500, name="the sine of pi")
@@ -153,6 +160,19 @@ def test_zero_has_no_sign():
 def test_the_square_root_of_a_square_is_rational():
     assert Real.of("9/4").sqrt().rational == Fraction(3, 2)
     assert Real.of(2).sqrt().rational is None
+
+
+def test_a_multiple_of_a_rational_number_is_rational() -> None:
+    assert Real.of("2/3").times(Fraction(3)).rational == 2
+    root = Real.of(2).sqrt()
+    assert root.times(Fraction(0)).rational == 0
+    assert root.times(Fraction(3)).rational is None
+    assert root.times(Fraction(3)).nearest() == 18**0.5
+
+
+def test_a_number_that_may_be_0_can_be_shown() -> None:
+    nothing = Real(lambda: Real.of(2).sqrt().ball() ** 2 - 2)
+    assert repr(nothing).startswith("Real([")
 
 
 def test_comparison_has_three_values():

@@ -32,6 +32,7 @@ from dpverdict.audit.losses.domains import TRADE_OFF
 from dpverdict.balls import Enclosures, float_up, precision
 from dpverdict.errors import PrecisionExhausted
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.roots import bisected, doubled
 
 _UNIT = 4 * 2.0**-53
 _CHUNK = 1 << 19  # entries of one table of phases
@@ -252,13 +253,12 @@ def _tails(contour: Contour, number: int, last: float) -> tuple[list[arb], list[
 
 def _last_epsilon(engine: ContourEngine) -> float:
     """About where P[L > epsilon] is negligible; both other tails are smaller."""
-    low, high = 0.0, max(engine.moments.spread, 1e-300)
-    while engine.planner.log_value(Kind.UPPER_P, high) > _LOG_TAIL:
-        low, high = high, 2 * high
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (middle, high) if engine.planner.log_value(Kind.UPPER_P, middle) > _LOG_TAIL else (low, middle)
-    return high
+
+    def counts(epsilon: float) -> bool:
+        return engine.planner.log_value(Kind.UPPER_P, epsilon) > _LOG_TAIL
+
+    low, high = doubled(counts, 0.0, max(engine.moments.spread, 1e-300), most=math.inf)
+    return bisected(counts, low, high, steps=20)[1]
 
 
 def _down(values: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
 from typing import final
@@ -11,7 +12,7 @@ import numpy as np
 from flint import acb, arb
 
 from dpverdict.audit.losses.discrete_gaussian.law import Contour, DiscreteGaussians, make_contour
-from dpverdict.balls import ball, precision
+from dpverdict.balls import ball, doublings, precision
 from dpverdict.errors import PrecisionExhausted
 from dpverdict.numerics.arrays import Array
 
@@ -143,45 +144,40 @@ class DiscreteGaussianProfile:
 
     def _quantile(self, alpha: Fraction) -> int:
         """About the largest m with P[V >= m] >= alpha, by bisection on the middles of balls."""
-        low, high = 0, 1
 
         def at_least(m: int) -> bool:
             value = self.tail(m, 40)
             with precision(80):
                 return bool(value.mid() >= ball(alpha))
 
+        low, high = 0, 1
         while at_least(high):
             low, high = high, 2 * high
         if low == 0 and not at_least(0):
-            low = -1
+            low, high = -1, 0
             while not at_least(low):
                 low, high = 2 * low, low
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if at_least(middle) else (low, middle)
-        return low
+        between = range(low + 1, high)
+        return low + bisect_left(between, True, key=lambda m: not at_least(m))
 
     def _one_minus(self, evaluate: Callable[[int], arb], bits: int) -> arb:
-        wanted = bits + 8
-        while wanted <= _MAX_BITS:
+        for wanted in doublings(bits + 8, _MAX_BITS):
             value = evaluate(wanted)
             with precision(wanted + _GUARD):
                 rest = 1 - value
             if rest.rel_accuracy_bits() >= bits:
                 return rest
-            wanted *= 2
         raise PrecisionExhausted("1 - a probability", _MAX_BITS, "it may be too close to 0")
 
     def _sum(self, first: int, coefficients: Coefficients, excess: float, bits: int) -> arb:
-        tilt, goal, seen = self._tilt(first, excess), bits + 16, 0
-        while goal <= _MAX_BITS:
-            size = self._size(tilt, first, excess, goal + seen)
+        tilt = self._tilt(first, excess)
+        for goal in doublings(bits + 16, _MAX_BITS):
+            size = self._size(tilt, first, excess, goal)
             contour = self._contour(tilt, size, goal + _GUARD)
             further = self._further(tilt, size, first)
             value = contour.sum(first, coefficients, arb(further))
             if value.rel_accuracy_bits() >= bits:
                 return value
-            goal *= 2
         raise PrecisionExhausted("a sum over the support of the loss", _MAX_BITS, "the parameters are too extreme")
 
     def _contour(self, tilt: float, size: int, bits: int) -> Contour:

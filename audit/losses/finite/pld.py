@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 from typing import final
 
 import numpy as np
 from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-from flint import arb
+from flint import arb, ctx
 
 from dpverdict.audit.losses.base import BallLoss
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.domains import LossTails, finite_losses
 from dpverdict.audit.losses.lattice.exchange import Pld
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticeLedger, LatticePair, Side
-from dpverdict.balls import Exact, ball, exactly, precision
-from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.balls import Exact, ball, exactly, precision, refine
+from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 
 _BITS = 192
 _MAX_BITS = 1 << 14
+
+
+_refined = partial(refine, max_bits=_MAX_BITS)
 
 
 @final
@@ -105,21 +110,16 @@ class PldLoss(BallLoss):
         return (self._law.lowest + i) * self._law.interval
 
     def _profile(self, epsilon: Fraction, bits: int) -> arb:
-        working = max(_BITS, bits + 64)
-        while working <= _MAX_BITS:
-            value = self._profile_at(epsilon, working)
-            if value.is_exact() or value.rel_accuracy_bits() >= bits:
-                return value
-            working *= 2
-        raise PrecisionExhausted("delta", _MAX_BITS, "epsilon is too close to the largest loss, or too large")
-
-    def _profile_at(self, epsilon: Fraction, working: int) -> arb:
         i = self._first_above(epsilon)
         if i == self._law.masses.size:
             return arb(self._law.infinity_mass)
-        p_sums, q_sums = self._upper_sums(working)
-        with precision(working):
+
+        def at_once() -> arb:
+            p_sums, q_sums = self._upper_sums(ctx.prec)
             return (p_sums[i] - (ball(epsilon - self._loss(i))).exp() * q_sums[i]).min(arb(1))
+
+        remedy = "epsilon is too close to the largest loss, or too large"
+        return _refined(at_once, bits=bits, start=max(_BITS, bits + 64), name="delta", remedy=remedy)
 
     def profile(self, epsilon: Fraction, bits: int) -> arb:
         """delta(epsilon), to ``bits`` accurate bits."""
@@ -147,23 +147,19 @@ class PldLoss(BallLoss):
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         """The highest of the lines of slope -exp(l_i): their heights rise while Q[L > l_i] > alpha, then fall."""
-        working = _BITS
-        while working <= _MAX_BITS:
-            with precision(working):
-                value = self._highest_line(alpha, working)
-            if value.is_exact() or value.rel_accuracy_bits() >= ACCURACY:
-                return value
-            working *= 2
-        raise PrecisionExhausted("beta", _MAX_BITS, "move alpha away from where beta is almost 0")
+        remedy = "move alpha away from where beta is almost 0"
+        line = partial(self._highest_line, alpha)
+        return _refined(line, bits=ACCURACY, start=_BITS, name="beta", remedy=remedy)
 
-    def _highest_line(self, alpha: Fraction, working: int) -> arb:
-        p_sums, q_sums = self._upper_sums(working)
+    def _highest_line(self, alpha: Fraction) -> arb:
+        p_sums, q_sums = self._upper_sums(ctx.prec)
         level = ball(alpha)
-        low, high = 0, self._law.masses.size  # Q[L >= l_low] > alpha, or low = 0; Q[L >= l_high] <= alpha
-        while high - low > 1:
-            middle = (low + high) // 2
-            at_least = (-ball(self._loss(middle))).exp() * q_sums[middle]
-            low, high = (middle, high) if at_least > level else (low, middle)
+
+        def at_most(i: int) -> bool:
+            """Q[L >= l_i] <= alpha, or undecided."""
+            return not (-ball(self._loss(i))).exp() * q_sums[i] > level
+
+        low = bisect_left(range(1, self._law.masses.size), True, key=at_most)  # Q[L >= l_low] > alpha, or low = 0
         best = arb(0)
         for i in (low - 1, low, low + 1):
             if 0 <= i < self._law.masses.size:
@@ -176,14 +172,11 @@ class PldLoss(BallLoss):
     def _renyi_ball(self, order: Fraction) -> arb:
         if order >= 1 and self._law.infinity_mass > 0:
             return arb("inf")
-        working = _BITS
-        while working <= _MAX_BITS:
-            with precision(working):
-                value = self._mean_loss() if order == 1 else self._moment(order - 1).log() / ball(order - 1)
-            if value.is_exact() or value.rel_accuracy_bits() >= ACCURACY:
-                return value
-            working *= 2
-        raise PrecisionExhausted("renyi", _MAX_BITS, "the divergence may be exactly 0")
+        remedy = "the divergence may be exactly 0"
+        return _refined(partial(self._divergence, order), bits=ACCURACY, start=_BITS, name="renyi", remedy=remedy)
+
+    def _divergence(self, order: Fraction) -> arb:
+        return self._mean_loss() if order == 1 else self._moment(order - 1).log() / ball(order - 1)
 
     def _moment(self, power: Fraction) -> arb:
         step, total = (ball(power * self._law.interval)).exp(), arb(0)

@@ -33,7 +33,7 @@ from dpverdict.audit.losses.domains import PROBABILITY, PROFILE
 from dpverdict.audit.losses.laplace.contour import LaplaceContour
 from dpverdict.audit.losses.laplace.exact_sum import LaplaceSum
 from dpverdict.audit.losses.laplace.terms import Groups, Kernel, near
-from dpverdict.balls import MAX_BITS, ball, precision
+from dpverdict.balls import MAX_BITS, ball, doublings, precision
 from dpverdict.errors import PrecisionExhausted
 
 POINTS = 1 << 15
@@ -363,11 +363,9 @@ class LaplaceProfile:
 
 def refined(evaluate: Callable[[int], arb], bits: int) -> arb:
     """``evaluate(working)``, at growing working precision, until it is accurate to ``bits`` bits, or exact."""
-    working = bits + _GUARD
-    while working <= MAX_BITS:
+    for working in doublings(bits + _GUARD, MAX_BITS):
         with precision(working + 24):
             value = evaluate(working)
         if value.is_exact() or value.rel_accuracy_bits() >= bits:
             return value
-        working *= 2
     raise PrecisionExhausted("a tail of the Laplace loss", MAX_BITS, "the parameters are too extreme")

@@ -34,6 +34,7 @@ Reference: Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, section 3 (conn
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -328,13 +329,10 @@ def default_interval(tails_list: Sequence[tuple[Tails, int]]) -> float:
 
 def spread(tails: Tails) -> float:
     """The power of 2, in [2^-40, 2^12], beyond which on either side the loss has at most 0.3 of its mass under P."""
-    low, high = -40, 12
-    while high > low:
-        middle = (low + high) // 2
-        size = 2.0**middle
+
+    def holds_most(exponent: int) -> bool:
+        size = 2.0**exponent
         ends = tails(np.array([-size, size]))
-        if ends.p_below[0] + ends.p_above[1] <= _LEVEL:
-            high = middle
-        else:
-            low = middle + 1
-    return 2.0**low
+        return bool(ends.p_below[0] + ends.p_above[1] <= _LEVEL)
+
+    return 2.0 ** (bisect_left(range(-40, 12), True, key=holds_most) - 40)

@@ -37,8 +37,8 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from dpverdict.audit.losses.domains import EPSILON, PROFILE
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticePair
-from dpverdict.balls import Enclosure, Exact, ball, precision
-from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.balls import Enclosure, Exact, ball, refine
+from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 
 Parts: TypeAlias = Sequence[tuple[LatticeLaw, int]]
@@ -369,14 +369,14 @@ def profile_ball(parts: Sequence[tuple[LatticeLaw, int]], epsilon: Fraction, *, 
     degree = sum(count * (law.masses.size - 1) for law, count in parts)
     if degree > MAX_DEGREE:
         raise InvalidValue("pairs", f"{degree} points", f"at most {MAX_DEGREE} points", "use LatticeBounds")
-    working = bits + 68
-    while working <= _MAX_BITS:
-        with precision(working):
-            value = _profile(parts, parts[0][0].interval, epsilon)
-        if value.is_exact() or value.rel_accuracy_bits() >= bits:
-            return value
-        working *= 2
-    raise PrecisionExhausted("delta", _MAX_BITS, "the value may be exactly 0")
+    return refine(
+        lambda: _profile(parts, parts[0][0].interval, epsilon),
+        bits=bits,
+        start=bits + 68,
+        max_bits=_MAX_BITS,
+        name="delta",
+        remedy="the value may be exactly 0",
+    )
 
 
 def _profile(parts: Sequence[tuple[LatticeLaw, int]], interval: Fraction, epsilon: Fraction) -> arb:

@@ -27,7 +27,7 @@ import numpy as np
 from flint import arb, arb_poly, arb_series, ctx
 from numpy.typing import NDArray
 
-from dpverdict.balls import Exact, Real, compare, precision, refine
+from dpverdict.balls import Exact, Real, compare, doublings, precision, refine
 from dpverdict.errors import PrecisionExhausted
 from dpverdict.numerics import gaussian_formulas
 
@@ -215,8 +215,7 @@ def epsilon_ball(delta: Real, mu: Real) -> arb:
         )
     if sign <= 0:
         return arb(0)
-    bits = 128
-    while bits <= _MAX_ROOT_BITS:
+    for bits in doublings(128, _MAX_ROOT_BITS):
         with precision(bits):
             root = _newton(delta.ball(), mu.ball())
             ends = None if root is None else (_shortened(root, -1), _shortened(root, 1))
@@ -225,7 +224,6 @@ def epsilon_ball(delta: Real, mu: Real) -> arb:
             if _profile_sign(low, mu, delta) == 1 and _profile_sign(high, mu, delta) in (-1, 0):
                 with precision(96):
                     return low.ball().union(high.ball())
-        bits *= 2
     raise PrecisionExhausted("epsilon", _MAX_ROOT_BITS, "move delta away from delta(0)")
 
 

@@ -101,12 +101,12 @@ def float_below(value: Fraction) -> float:
     return -float_above(-value)
 
 
-def least_float(keeps: Callable[[float], bool], above: float) -> float:
-    """The least float64 in (0, above] with the property, found by bisection; at every value returned it holds.
+def least_float(keeps: Callable[[float], bool], above: float, *, below: float = 0.0) -> float:
+    """The least float64 in (below, above] with the property, found by bisection; at every value returned it holds.
 
     Requires: the property holds at ``above``. If it is not monotone, some switching point is returned.
     """
-    low, high = 0.0, above
+    low, high = below, above
     while (middle := low + (high - low) / 2) not in (low, high):
         low, high = (low, middle) if keeps(middle) else (middle, high)
     return high
