@@ -16,8 +16,8 @@ from flint import arb
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.spherical.integral import Quantity, integrate
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
-from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, precision
-from dpverdict.checks import check_dim, check_positive
+from dpverdict.balls import Enclosure, Exact, Real, ball, doublings, exactly, precision
+from dpverdict.checks import check_dim, check_not_negative, check_positive, check_probability
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.calibration import analytic_scale, concentrated_scale
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
@@ -141,13 +141,10 @@ def honest_scale(*, dim: int, epsilon: Exact, delta: Exact) -> Enclosure:
     >>> honest_scale(dim=3, epsilon=1, delta="1e-3").upper
     385.6877005760884
     """
-    level, failure = exactly(epsilon, name="epsilon"), exactly(delta, name="delta")
+    level = check_not_negative(epsilon, "epsilon", "give the epsilon of the guarantee")
+    failure = check_probability(delta, "delta", "give the delta of the guarantee")
     if check_dim(dim) < 2:
         raise InvalidValue("dim", dim, ">= 2", "give the dimension of the statistic")
-    if level < 0:
-        raise InvalidValue("epsilon", epsilon, ">= 0", "give the epsilon of the guarantee")
-    if not 0 < failure < 1:
-        raise InvalidValue("delta", delta, "in (0, 1)", "give the delta of the guarantee")
     bracket = _bracket(dim, level, failure)
     for point in bracket.trials(_BITS):
         if bracket.width * _WIDTH <= bracket.high:
@@ -176,12 +173,10 @@ def _bracket(dim: int, epsilon: Fraction, delta: Fraction) -> Bracket:
 
 def _excess(dim: int, epsilon: Fraction, delta: Fraction, scale: Fraction) -> tuple[arb, int]:
     """log(delta(epsilon)/delta) at the scale, with the certain sign of delta(epsilon) - delta; -1 when it is 0."""
-    bits = _BITS
-    while bits <= _MAX_BITS:
+    for bits in doublings(_BITS, _MAX_BITS):
         value = integrate(RandomDirectionGaussian(scale), dim, epsilon, Quantity.PROFILE, bits)
         with precision(bits + 16):
             excess, logarithm = value - ball(delta), (value / ball(delta)).log()
         if excess > 0 or excess <= 0:
             return logarithm, 1 if excess > 0 else -1
-        bits *= 2
     raise PrecisionExhausted("the sign of delta(epsilon) - delta", _MAX_BITS, "change delta a little")

@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 
 from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
-from dpverdict.balls import Enclosure, Real, ball, compare, precision
+from dpverdict.balls import Enclosure, Real, ball, compare, doublings, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
@@ -31,6 +31,7 @@ from dpverdict.mechanisms.core.guarantees import (
 )
 from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.gaussian import BallNormal
+from dpverdict.numerics.roots import doubled
 from dpverdict.numerics.text import short_text
 
 DIGITS: Final = 12
@@ -115,10 +116,10 @@ def _of_gaussian(claim: Guarantee, loss: GaussianLoss) -> Comparison:
         case GaussianDP():
             return _real("mu^2", square, claim.mu**2)
         case ZeroConcentratedDP():
-            return _real("rho = mu^2/2", _times(square, Fraction(1, 2)), claim.rho)
+            return _real("rho = mu^2/2", square.times(Fraction(1, 2)), claim.rho)
         case RenyiDP():
             quantity = f"Renyi divergence of order {claim.order} = order mu^2/2"
-            return _real(quantity, _times(square, claim.order / 2), claim.epsilon)
+            return _real(quantity, square.times(claim.order / 2), claim.epsilon)
         case ApproximateDP():
             return _gaussian_profile(claim.epsilon, claim.delta, loss)
         case PureDP():
@@ -131,12 +132,6 @@ def _gaussian_profile(epsilon: Fraction, delta: Fraction, loss: GaussianLoss) ->
     if loss.mu_squared.rational != 0:
         attained = Real(lambda: gaussian_formulas.delta(BallNormal(), at.ball(), loss.mu_real.ball()))
     return _real(f"delta({short_text(epsilon)})", attained, delta)
-
-
-def _times(number: Real, factor: Fraction) -> Real:
-    if number.rational is not None:
-        return Real.of(number.rational * factor)
-    return Real(lambda: number.ball() * ball(factor))
 
 
 def _of_exact(claim: Guarantee, loss: ExactLoss) -> Comparison:
@@ -164,13 +159,14 @@ def _of_exact(claim: Guarantee, loss: ExactLoss) -> Comparison:
 def _profile(epsilon: Fraction, delta: Fraction, loss: ExactLoss) -> Comparison:
     """delta(epsilon) against a bound on it, in balls of growing precision until they tell the two apart."""
     found = _enclosed(f"delta({float(epsilon):g})", loss.certified_delta(epsilon), delta, epsilon)
-    sign, bits = found.sign, _FIRST_BITS
-    while sign is None and bits <= _MAX_BITS:
+    if found.sign is not None:
+        return found
+    for bits in doublings(_FIRST_BITS, _MAX_BITS):
         value = loss.delta_to(epsilon, bits)
         with precision(2 * bits):
-            sign = 1 if value > ball(delta) else -1 if value < ball(delta) else None
-        bits *= 2
-    return replace(found, sign=sign)
+            if value > ball(delta) or value < ball(delta):
+                return replace(found, sign=1 if value > ball(delta) else -1)
+    return found
 
 
 def _telling_level(claim: Guarantee, loss: ExactLoss) -> Fraction:
@@ -183,9 +179,7 @@ def _telling_level(claim: Guarantee, loss: ExactLoss) -> Fraction:
 
 def _breaking_level(claim: Guarantee, loss: PrivacyLoss) -> Fraction:
     """The epsilon at which the profile exceeds most what the claim allows; found in float64, it proves nothing yet."""
-    reach = 1.0
-    while float(claim.delta_upper(reach)) > 1e-14 and reach < 2.0**16:
-        reach *= 2
+    _, reach = doubled(lambda epsilon: float(claim.delta_upper(epsilon)) > 1e-14, 0.0, 1.0, most=2.0**16)
     grid = np.linspace(0.0, reach, _EPSILONS)
     allowed = np.asarray(claim.delta_upper(grid))
     with np.errstate(divide="ignore"):

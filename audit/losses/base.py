@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, final, overload
 import numpy as np
 from flint import arb
 
+from dpverdict.audit.losses.curves import ACCURACY
 from dpverdict.audit.losses.domains import (
     ALPHA,
     DELTA,
@@ -26,6 +27,7 @@ from dpverdict.audit.losses.domains import (
     LEVEL,
     LOG_PROFILE,
     ORDER,
+    PROBABILITY,
     PROFILE,
     TRADE_OFF,
     EventBound,
@@ -324,9 +326,11 @@ class ExactLoss(PrivacyLoss):
     def delta_to(self, epsilon: Fraction, bits: int) -> arb:
         """delta(epsilon), enclosed to at least ``bits`` accurate bits."""
 
-    @abstractmethod
     def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
         """Encloses P[L > loss] and Q[L > loss]: by Neyman and Pearson, no event shows more of delta(loss)."""
+        level = EPSILON.exact(loss)
+        p, q = self.p_above(level, ACCURACY), self.q_above(level, ACCURACY)
+        return PROBABILITY.enclosure(p), PROBABILITY.enclosure(q)
 
     def profile(self, epsilon: Fraction, bits: int) -> arb:
         """As ``delta_to``."""

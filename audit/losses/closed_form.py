@@ -9,9 +9,7 @@ Three pairs of laws, P against Q:
 
 from __future__ import annotations
 
-import contextlib
 import math
-import operator
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import final
@@ -21,9 +19,9 @@ from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
-from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses, rounded
-from dpverdict.balls import MAX_BITS, Enclosure, Exact, Real, ball, compare, exactly, precision, refine
-from dpverdict.checks import check_positive
+from dpverdict.audit.losses.domains import LossTails, finite_losses, rounded
+from dpverdict.balls import MAX_BITS, Enclosure, Exact, Real, ball, exactly, precision, refine
+from dpverdict.checks import check_not_negative_real, check_positive, check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics import gaussian, gaussian_floats
 from dpverdict.numerics.arrays import Array
@@ -68,14 +66,14 @@ class GaussianLoss(PrivacyLoss):
     symmetric = True
 
     def __init__(self, mu: Exact | Real) -> None:
-        real = _not_negative(Real.of(mu, name="mu"), "mu")
+        real = check_not_negative_real(mu, "mu", _REMEDY)
         square = real.rational
         self._set(real, Real.of(square**2) if square is not None else Real(lambda: real.ball() * real.ball()))
 
     @classmethod
     def from_squared(cls, mu_squared: Exact | Real) -> GaussianLoss:
         """The loss with mu = sqrt(mu_squared), which stays exact: ``mu_squared`` is a quadratic form v^T S^-1 v."""
-        square = _not_negative(Real.of(mu_squared, name="mu_squared"), "mu_squared")
+        square = check_not_negative_real(mu_squared, "mu_squared", _REMEDY)
         loss = cls.__new__(cls)
         loss._set(square.sqrt(), square)
         return loss
@@ -212,14 +210,7 @@ class GaussianLoss(PrivacyLoss):
         return f"GaussianLoss(mu={self.mu!r}...)"
 
 
-def _not_negative(number: Real, name: str) -> Real:
-    """The number, if it is certainly >= 0."""
-    if compare(number, Real.of(0)) not in (0, 1):
-        shown = number.rational if number.rational is not None else number
-        raise InvalidValue(
-            name, str(shown), ">= 0", "give the GDP parameter, or its square, as a number that is not negative"
-        )
-    return number
+_REMEDY = "give the GDP parameter, or its square, as a number that is not negative"
 
 
 def _pair(mu: Real) -> Pair | None:
@@ -344,7 +335,7 @@ class RandomisedResponseLoss(BallLoss, ExactLoss):
     symmetric = True
 
     def __init__(self, m: int, rate: Exact) -> None:
-        self._m = _times(m)
+        self._m = check_whole(m, "m", least=0, most=MOST_TIMES, remedy="give the number of responses")
         self._rate = check_positive(rate, "rate")
 
     @property
@@ -379,11 +370,6 @@ class RandomisedResponseLoss(BallLoss, ExactLoss):
     def delta_to(self, epsilon: Fraction, bits: int) -> arb:
         """As ``profile``."""
         return self.profile(epsilon, bits)
-
-    def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
-        """Encloses P[L > loss] and Q[L > loss], the probabilities of the best event against exp(loss)."""
-        level = EPSILON.exact(loss)
-        return Enclosure.of_ball(self.p_above(level, ACCURACY)), Enclosure.of_ball(self.q_above(level, ACCURACY))
 
     # sums over the atoms ----------------------------------------------------------------------------------------------
 
@@ -503,14 +489,6 @@ class RandomisedResponseLoss(BallLoss, ExactLoss):
 
     def __repr__(self) -> str:
         return f"RandomisedResponseLoss({self._m}, {exact_text(self._rate)!r})"
-
-
-def _times(m: object) -> int:
-    with contextlib.suppress(TypeError):
-        number = operator.index(m)  # type: ignore[arg-type]  # what is no integer raises
-        if 0 <= number <= MOST_TIMES and not isinstance(m, bool):
-            return number
-    raise InvalidValue("m", m, f"an integer in [0, {MOST_TIMES}]", "give the number of responses")
 
 
 ResponseLoss = RandomisedResponseLoss

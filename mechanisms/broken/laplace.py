@@ -13,7 +13,6 @@ from dpverdict.checks import check_dim, check_positive
 from dpverdict.mechanisms.core.calibration import root
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
-from dpverdict.mechanisms.streams.sensitivity import times
 from dpverdict.numerics.roots import rounded_up
 
 LARGEST_DIM_SHOWN = 9
@@ -72,7 +71,7 @@ def _l1_mechanism(dim: int, epsilon: Fraction) -> LaplaceMechanism:
 
 
 def _l2_mechanism(dim: int, epsilon: Fraction) -> LaplaceMechanism:
-    scale = rounded_up(times(1 / epsilon, root(dim)))
+    scale = rounded_up(root(dim).times(1 / epsilon))
     return LaplaceMechanism(dim=dim, epsilon=epsilon, adjacency=ADD_OR_REMOVE_ONE, scale=scale)
 
 

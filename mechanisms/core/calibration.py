@@ -21,8 +21,8 @@ from fractions import Fraction
 import numpy as np
 from flint import arb
 
-from dpverdict.balls import Exact, Real, ball, compare, exactly, refine, sqrt_up
-from dpverdict.checks import check_dim, check_positive
+from dpverdict.balls import Exact, Real, ball, compare, refine, sqrt_up
+from dpverdict.checks import check_dim, check_not_negative, check_positive, check_positive_real, check_probability
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, ZeroConcentratedDP
 from dpverdict.mechanisms.core.noise import Number
@@ -45,7 +45,7 @@ def gdp_scale(mu: Exact, sensitivity: Exact | Real) -> float:
     >>> gdp_scale("0.5", 1)
     2.0
     """
-    exact_mu, size = _positive("mu", mu), _positive_real(sensitivity)
+    exact_mu, size = check_positive(mu, "mu"), _l2(sensitivity)
     return sqrt_up(_square(size, exact_mu))
 
 
@@ -70,8 +70,8 @@ def classic_scale(epsilon: Exact, delta: Exact, sensitivity: Exact | Real) -> fl
     >>> classic_scale(1, "1e-5", 1)
     4.84480526260539
     """
-    exact_epsilon, exact_delta = _positive("epsilon", epsilon), _probability("delta", delta)
-    square = _square(_positive_real(sensitivity), exact_epsilon)
+    exact_epsilon, exact_delta = check_positive(epsilon, "epsilon"), _probability(delta)
+    square = _square(_l2(sensitivity), exact_epsilon)
     return sqrt_up(Real(lambda: 2 * ball(Fraction(5, 4) / exact_delta).log() * square.ball()))
 
 
@@ -95,10 +95,9 @@ def analytic_scale(epsilon: Exact, delta: Exact, sensitivity: Exact | Real) -> f
     >>> analytic_scale(1, "1e-5", 1)
     3.730631634815942
     """
-    exact_epsilon, exact_delta = exactly(epsilon, name="epsilon"), _probability("delta", delta)
-    size = _positive_real(sensitivity)
-    if exact_epsilon < 0:
-        raise InvalidValue("epsilon", epsilon, ">= 0", "give epsilon as a number that is not negative")
+    remedy = "give epsilon as a number that is not negative"
+    exact_epsilon, exact_delta = check_not_negative(epsilon, "epsilon", remedy), _probability(delta)
+    size = _l2(sensitivity)
     if exact_epsilon > 1 << 1000:
         raise InvalidValue("epsilon", exact_epsilon, "at most 2^1000", "choose an epsilon of moderate size")
     mu = _largest_mu(exact_epsilon, exact_delta)
@@ -113,12 +112,7 @@ def analytic_scale(epsilon: Exact, delta: Exact, sensitivity: Exact | Real) -> f
             break
     else:
         raise PrecisionExhausted("scale", 53, "choose parameters of moderate size")
-    while (middle := low + (high - low) / 2) not in (low, high):
-        if _keeps(middle, exact_epsilon, exact_delta, size):
-            high = middle
-        else:
-            low = middle
-    return high
+    return least_float(lambda scale: _keeps(scale, exact_epsilon, exact_delta, size), high, below=low)
 
 
 def _keeps(scale: float, epsilon: Fraction, delta: Fraction, sensitivity: Real) -> bool:
@@ -152,25 +146,12 @@ def _square(size: Real, divisor: Fraction) -> Real:
     return Real(lambda: (size.ball() / ball(divisor)) ** 2)
 
 
-def _positive(name: str, value: Exact) -> Fraction:
-    rational = exactly(value, name=name)
-    if rational <= 0:
-        raise InvalidValue(name, value, "> 0", f"give {name} as a positive number")
-    return rational
+def _probability(delta: Exact) -> Fraction:
+    return check_probability(delta, "delta", "give delta as a small positive probability")
 
 
-def _probability(name: str, value: Exact) -> Fraction:
-    rational = exactly(value, name=name)
-    if not 0 < rational < 1:
-        raise InvalidValue(name, value, "in (0, 1)", f"give {name} as a small positive probability")
-    return rational
-
-
-def _positive_real(sensitivity: Exact | Real) -> Real:
-    size = Real.of(sensitivity, name="sensitivity")
-    if compare(size, Real.of(0)) != 1:
-        raise InvalidValue("sensitivity", sensitivity, "> 0", "give the l2-sensitivity of the statistic")
-    return size
+def _l2(sensitivity: Exact | Real) -> Real:
+    return check_positive_real(sensitivity, "sensitivity", "give the l2-sensitivity of the statistic")
 
 
 _LEAST_DELTA = 1e-301
@@ -195,7 +176,7 @@ def l2_scale_real(epsilon: Exact, delta: Exact, l2: Exact | Real) -> Real:
 
     Reference: Andersson, Pagh and Torkamani 2024, Lemma 5.4 (arXiv:2408.07021v2).
     """
-    e, d, size = check_positive(epsilon, "epsilon"), _probability("delta", delta), _sensitivity("l2", l2)
+    e, d, size = check_positive(epsilon, "epsilon"), _probability(delta), _sensitivity("l2", l2)
     log = Real(lambda: -ball(d).log())
     return Real(lambda: size.ball() * (log.ball().sqrt() + (log.ball() + ball(e)).sqrt()) / (ball(2).sqrt() * ball(e)))
 
@@ -225,7 +206,7 @@ def theorem_epsilon(scale: Exact, delta: Exact, l1: Exact | Real, l2: Exact | Re
 
     Reference: Andersson, Pagh and Torkamani 2024, Theorem 1.3 (arXiv:2408.07021v2).
     """
-    width, d = check_positive(scale, "scale"), _probability("delta", delta)
+    width, d = check_positive(scale, "scale"), _probability(delta)
     first, second = _sensitivity("l1", l1), _sensitivity("l2", l2)
     rational = first.rational
     pure = Real.of(rational / width) if rational is not None else Real(lambda: first.ball() / ball(width))
@@ -256,7 +237,7 @@ def concentrated_scale(epsilon: Exact, delta: Exact, l1: Exact | Real, l2_square
     """
     e, d, square = (
         check_positive(epsilon, "epsilon"),
-        _probability("delta", delta),
+        _probability(delta),
         _sensitivity("l2_squared", l2_squared),
     )
     at, goal = float_below(e), float_below(d)
@@ -291,10 +272,7 @@ def _quotient_up(square: Real, scale: float) -> Fraction | None:
 
 
 def _sensitivity(name: str, value: Exact | Real) -> Real:
-    size = Real.of(value, name=name)
-    if compare(size, Real.of(0)) != 1:
-        raise InvalidValue(name, value, "> 0", "give the sensitivity of the statistic")
-    return size
+    return check_positive_real(value, name, "give the sensitivity of the statistic")
 
 
 def family_variances(dim: Number, c_squared: Number, mu: Number) -> tuple[Number, Number]:

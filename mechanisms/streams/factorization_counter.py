@@ -31,7 +31,7 @@ from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.parameters import Parameter
 from dpverdict.mechanisms.streams.counter import Counter, NoiseStream
 from dpverdict.mechanisms.streams.factorizations import BinaryTree, Honaker, SmoothBinary
-from dpverdict.mechanisms.streams.sensitivity import Column, GaussianStep, LaplaceStep, noisy_sums, times, vertex_score
+from dpverdict.mechanisms.streams.sensitivity import Column, GaussianStep, LaplaceStep, noisy_sums, vertex_score
 from dpverdict.mechanisms.streams.state import (
     KEY_BYTES,
     UNIT,
@@ -264,7 +264,7 @@ class FactorizationCounter(Counter):
 
     def mean_squared_error(self) -> Real:
         """The mean over t = 1..T of the variance of the count, exactly, for the float64 scale in use."""
-        return times(self.noise.variance, self.factorization.mean_row_squared())
+        return self.factorization.mean_row_squared().times(self.noise.variance)
 
     def variance_at(self, time: int) -> Real:
         """The variance of the count at a time, exactly, for the float64 scale in use.
@@ -272,7 +272,7 @@ class FactorizationCounter(Counter):
         Raises:
             InvalidValue: the time is not in 1..T.
         """
-        return times(self.noise.variance, self.factorization.row_squared(self._checked_time(time)))
+        return self.factorization.row_squared(self._checked_time(time)).times(self.noise.variance)
 
     def describe(self) -> dict[str, str]:
         """Name and parameters, for a report."""
@@ -301,13 +301,13 @@ def _scale(noise: object, claim: Guarantee, factorization: Factorization) -> flo
     l2_squared = factorization.l2_sensitivity_squared()
     match noise, claim:
         case (("laplace" | "gaussian"), ZeroConcentratedDP(rho=rho)) if rho > 0:
-            return sqrt_up(times(1 / (2 * rho), l2_squared))  # D2^2/(2 scale^2) for both laws
+            return sqrt_up(l2_squared.times(1 / (2 * rho)))  # D2^2/(2 scale^2) for both laws
         case "laplace", PureDP(epsilon=epsilon):
             return l1_scale(epsilon, factorization.l1_sensitivity())
         case "laplace", ApproximateDP(epsilon=epsilon, delta=delta):
             return concentrated_scale(epsilon, delta, factorization.l1_sensitivity(), l2_squared)
         case "gaussian", GaussianDP(mu=mu) if mu > 0:
-            return sqrt_up(times(1 / mu**2, l2_squared))
+            return sqrt_up(l2_squared.times(1 / mu**2))
         case "gaussian", ApproximateDP(epsilon=epsilon, delta=delta):
             return analytic_scale(epsilon, delta, l2_squared.sqrt())
         case (("laplace" | "gaussian"), _):

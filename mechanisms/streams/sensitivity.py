@@ -15,7 +15,7 @@ from typing import final
 
 import numpy as np
 
-from dpverdict.balls import Real, ball
+from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import LaplacePair, RandomisedResponsePair
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise, LaplaceNoise, laplace_score
@@ -129,14 +129,7 @@ class GaussianStep:
         if replacement is None or not isinstance(variance, Fraction) or isinstance(noise, LaplaceNoise):
             raise unsupported(self, noise)
         moved = Fraction(float(record)) - Fraction(float(replacement))
-        return times(moved**2 / variance, self.squared(self.item))
-
-
-def times(factor: Fraction, number: Real) -> Real:
-    """factor * number; rational if the number is, or if the factor is 0."""
-    if number.rational is not None:
-        return Real.of(factor * number.rational)
-    return Real.of(0) if factor == 0 else Real(lambda: ball(factor) * number.ball())
+        return self.squared(self.item).times(moved**2 / variance)
 
 
 def _description(item: int) -> str:

@@ -40,6 +40,7 @@ from typing import final
 
 import numpy as np
 
+from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 
@@ -180,9 +181,7 @@ def check_arity(arity: object) -> int:
     Raises:
         InvalidValue: anything else.
     """
-    if isinstance(arity, bool) or not isinstance(arity, int | np.integer) or arity < 2:
-        raise InvalidValue("arity", arity, "a whole number >= 2", "give the number of children of a vertex, such as 19")
-    return int(arity)
+    return check_whole(arity, "arity", least=2, remedy="give the number of children of a vertex, such as 19")
 
 
 @final

@@ -9,7 +9,7 @@ from typing import Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpverdict.balls import Exact, exactly
+from dpverdict.balls import Exact, Real, compare, exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import dot_exactly, sum_exactly
@@ -78,16 +78,17 @@ def check_dim(dim: object, name: str = "dim") -> int:
     Raises:
         InvalidValue: zero, negative, or not a whole number.
     """
-    if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
-        raise InvalidValue(
-            name, dim, "a whole number >= 1", f"give the number of {'queries' if name == 'dim' else name}"
-        )
-    if name == "dim" and dim > MOST_QUERIES:
+    remedy = f"give the number of {'queries' if name == 'dim' else name}"
+    checked = check_whole(dim, name, least=1, remedy=remedy)
+    if name == "dim" and checked > MOST_QUERIES:
         raise InvalidValue(name, dim, f"at most {MOST_QUERIES}", "a record has to fit in the memory")
-    return int(dim)
+    return checked
 
 
-def check_positive(value: Exact, name: str) -> Fraction:
+_POSITIVE = "give a positive number, for example '1' or '0.5'"
+
+
+def check_positive(value: Exact, name: str, remedy: str = _POSITIVE) -> Fraction:
     """An exact number > 0.
 
     Raises:
@@ -95,19 +96,72 @@ def check_positive(value: Exact, name: str) -> Fraction:
     """
     exact = exactly(value, name=name)
     if exact <= 0:
-        raise InvalidValue(name, value, "> 0", "give a positive number, for example '1' or '0.5'")
+        raise InvalidValue(name, value, "> 0", remedy)
     return exact
 
 
-def check_whole(value: object, name: str, *, least: int, remedy: str) -> int:
-    """A whole number that is not too small; a truth value is none.
+def check_not_negative(value: Exact, name: str, remedy: str = "give a number that is not negative") -> Fraction:
+    """An exact number >= 0.
+
+    Raises:
+        InvalidValue: not a number, not finite, or negative.
+    """
+    exact = exactly(value, name=name)
+    if exact < 0:
+        raise InvalidValue(name, value, ">= 0", remedy)
+    return exact
+
+
+def check_probability(value: Exact, name: str, remedy: str) -> Fraction:
+    """An exact number between 0 and 1, neither of which it is.
+
+    Raises:
+        InvalidValue: anything else.
+    """
+    exact = exactly(value, name=name)
+    if not 0 < exact < 1:
+        raise InvalidValue(name, value, "in (0, 1)", remedy)
+    return exact
+
+
+def check_positive_real(value: Exact | Real, name: str, remedy: str) -> Real:
+    """A real number that is certainly > 0.
+
+    Raises:
+        InvalidValue: it is not, or no precision tells.
+    """
+    number = Real.of(value, name=name)
+    if compare(number, Real.of(0)) != 1:
+        raise InvalidValue(name, _shown(value), "> 0", remedy)
+    return number
+
+
+def check_not_negative_real(value: Exact | Real, name: str, remedy: str) -> Real:
+    """A real number that is certainly >= 0.
+
+    Raises:
+        InvalidValue: it is not, or no precision tells.
+    """
+    number = Real.of(value, name=name)
+    if compare(number, Real.of(0)) not in (0, 1):
+        raise InvalidValue(name, _shown(value), ">= 0", remedy)
+    return number
+
+
+def _shown(value: Exact | Real) -> Exact:
+    return value if not isinstance(value, Real) else str(value if value.rational is None else value.rational)
+
+
+def check_whole(value: object, name: str, *, least: int | None, most: int | None = None, remedy: str) -> int:
+    """A whole number in a range, of any type that is one (``__index__``); a truth value is none.
 
     Raises:
         InvalidValue: anything else.
     """
     checked = _index(value)
-    if checked is None or checked < least:
-        raise InvalidValue(name, value, f"a whole number >= {least}", remedy)
+    if checked is None or (least is not None and checked < least) or (most is not None and checked > most):
+        within = "" if least is None else f" >= {least}" if most is None else f" from {least} to {most}"
+        raise InvalidValue(name, value, f"a whole number{within}", remedy)
     return checked
 
 

@@ -6,7 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.checks import MOST_QUERIES, check_array, check_dim, check_positive
+from dpverdict.balls import Real
+from dpverdict.checks import (
+    MOST_QUERIES,
+    check_array,
+    check_dim,
+    check_not_negative,
+    check_not_negative_real,
+    check_positive,
+    check_positive_real,
+    check_probability,
+    check_whole,
+)
 from dpverdict.errors import InvalidValue
 
 
@@ -60,3 +71,43 @@ def test_a_positive_number_is_taken_at_its_exact_value() -> None:
     for bad in (0, "-1", float("nan"), float("inf"), "one"):
         with pytest.raises(InvalidValue, match="mu"):
             check_positive(bad, "mu")
+
+
+class Counted:
+    def __index__(self) -> int:
+        return 3
+
+
+def test_a_whole_number_is_of_any_type_that_is_one_and_in_its_range() -> None:
+    assert check_whole(Counted(), "m", least=0, most=3, remedy="") == check_dim(Counted()) == 3
+    assert check_whole(np.int8(-2), "shift", least=None, remedy="") == -2
+    for bad, least, most, said in (
+        (True, None, None, "a whole number:"),
+        (1.0, None, None, "a whole number:"),
+        (1, 2, None, "a whole number >= 2:"),
+        (4, 0, 3, "a whole number from 0 to 3:"),
+    ):
+        with pytest.raises(InvalidValue, match=f"m=.* must be {said} count again"):
+            check_whole(bad, "m", least=least, most=most, remedy="count again")
+
+
+def test_the_ends_of_ranges_are_decided_exactly() -> None:
+    assert check_not_negative("0", "rho") == 0
+    assert check_probability("1e-400", "delta", "") == Fraction(1, 10**400)
+    with pytest.raises(InvalidValue, match=r"rho=.* must be >= 0"):
+        check_not_negative("-1e-400", "rho")
+    for bad in (0, 1, "-1e-400", "1.0"):
+        with pytest.raises(InvalidValue, match=r"delta=.* must be in \(0, 1\): give less"):
+            check_probability(bad, "delta", "give less")
+
+
+def test_a_real_number_that_no_precision_tells_from_0_is_refused_and_shown() -> None:
+    nothing = Real(lambda: Real.of(2).sqrt().ball() ** 2 - 2)
+    with pytest.raises(InvalidValue, match=r"scale=.*Real\(.* must be > 0: give more"):
+        check_positive_real(nothing, "scale", "give more")
+    with pytest.raises(InvalidValue, match=r"shift=.*Real\(.* must be >= 0: give more"):
+        check_not_negative_real(nothing, "shift", "give more")
+    assert check_positive_real(Real.of(2).sqrt(), "scale", "").nearest() == 2**0.5
+    assert check_not_negative_real(0, "shift", "").rational == 0
+    with pytest.raises(InvalidValue, match=r"scale=-1 must be > 0"):
+        check_positive_real(-1, "scale", "")

@@ -15,9 +15,9 @@ from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.discrete_gaussian.law import Coordinates, DiscreteGaussians, grouped, one_sided_tails
 from dpverdict.audit.losses.discrete_gaussian.profile import DiscreteGaussianProfile
-from dpverdict.audit.losses.domains import EPSILON, PROBABILITY, LossTails, finite_losses
+from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
 from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, precision, refine
-from dpverdict.checks import check_positive, check_whole
+from dpverdict.checks import check_not_negative, check_positive, check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array, Integers
 from dpverdict.numerics.gaussian import delta_ball
@@ -76,13 +76,13 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
 
     def __init__(self, dim: int, s: Exact, mu: Exact) -> None:
         size, own = check_whole(dim, "dim", least=1, remedy="give the number of queries"), check_positive(s, "s")
-        self._set(_embedding(size, own, _not_negative(mu, "mu") ** 2))
+        self._set(_embedding(size, own, check_not_negative(mu, "mu") ** 2))
 
     @classmethod
     def from_rho(cls, dim: int, s: Exact, rho: Exact) -> DiscreteGaussianLoss:
         """The loss of the same release with mu^2 = 2 rho, given by its zCDP parameter rho >= 0, exact."""
         size, own = check_whole(dim, "dim", least=1, remedy="give the number of queries"), check_positive(s, "s")
-        return cls._of(_embedding(size, own, 2 * _not_negative(rho, "rho")))
+        return cls._of(_embedding(size, own, 2 * check_not_negative(rho, "rho")))
 
     @classmethod
     def product(cls, shifts: Sequence[int], variances: Sequence[Exact]) -> DiscreteGaussianLoss:
@@ -103,12 +103,13 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
     @classmethod
     def from_groups(cls, groups: Sequence[tuple[Exact, int, int]]) -> DiscreteGaussianLoss:
         """The loss of a product given as (variance, integer shift, number of such coordinates)."""
+        remedy = "discrete Gaussian noise lives on the integers"
         return cls._of(
             grouped(
                 [
                     (
                         check_positive(variance, "variance"),
-                        abs(_integer(shift, "shift")),
+                        abs(check_whole(shift, "shift", least=None, remedy=remedy)),
                         check_whole(count, "count", least=0, remedy="give the number of such coordinates"),
                     )
                     for variance, shift, count in groups
@@ -211,15 +212,6 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
         """Q[L > level], to ``bits`` accurate bits."""
         return arb(1 if level < 0 else 0) if self._profile is None else self._profile.q_above(level, bits)
 
-    def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
-        """Encloses P[L > loss] and Q[L > loss], the probabilities of the best event against exp(loss)."""
-        level = EPSILON.exact(loss)
-        if self._profile is None:
-            above = PROBABILITY.enclosure(arb(1 if level < 0 else 0))
-            return above, above
-        values = self._profile.p_above(level, ACCURACY), self._profile.q_above(level, ACCURACY)
-        return PROBABILITY.enclosure(values[0]), PROBABILITY.enclosure(values[1])
-
     # float64 ----------------------------------------------------------------------------------------------------------
 
     def tails(self, l: Array) -> LossTails:
@@ -309,16 +301,3 @@ def _embedding(dim: int, s: Fraction, mu_squared: Fraction) -> tuple[Coordinates
         return ()
     variance = (dim + s) / mu_squared
     return grouped([(variance, 1, dim), (variance / s, 1, 1)])
-
-
-def _integer(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise InvalidValue(name, value, "a whole number", "discrete Gaussian noise lives on the integers")
-    return int(value)
-
-
-def _not_negative(value: Exact, name: str) -> Fraction:
-    exact = exactly(value, name=name)
-    if exact < 0:
-        raise InvalidValue(name, value, ">= 0", "give a number that is not negative")
-    return exact

@@ -25,7 +25,7 @@ from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, ExactLoss
 from dpverdict.audit.losses.curves import ACCURACY, log_delta_ball
-from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
+from dpverdict.audit.losses.domains import LossTails, finite_losses
 from dpverdict.balls import MAX_BITS, Enclosure, Exact, ball, exactly, float_down, float_up, precision, refine
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
@@ -262,11 +262,6 @@ class FiniteLoss(BallLoss, ExactLoss):
     def delta_to(self, epsilon: Fraction, bits: int) -> arb:
         """As ``profile``."""
         return self.profile(epsilon, bits)
-
-    def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
-        """Encloses P[L > loss] and Q[L > loss], the probabilities of the best event against exp(loss)."""
-        level = EPSILON.exact(loss)
-        return Enclosure.of_ball(self.p_above(level, ACCURACY)), Enclosure.of_ball(self.q_above(level, ACCURACY))
 
     # curves in balls --------------------------------------------------------------------------------------------------
 

@@ -9,9 +9,7 @@ together share one Chebyshev polynomial, which is checked against the balls at f
 
 from __future__ import annotations
 
-import contextlib
 import math
-import operator
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -35,6 +33,7 @@ from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
 from dpverdict.audit.losses.laplace.profile import LaplaceProfile, LaplaceRoute, refined
 from dpverdict.audit.losses.laplace.terms import Groups, near
 from dpverdict.balls import Enclosure, Exact, ball, exactly, precision, refine
+from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import exact_text
@@ -303,7 +302,7 @@ class LaplaceLoss(BallLoss, ExactLoss):
             m: the number of coordinates, 1 to `MOST_COORDINATES`.
             shift: the shift of each in units of the scale, at its exact value.
         """
-        number = _whole(m)
+        number = _coordinates(m)
         value = _size(shift)
         loss = cls.__new__(cls)
         loss._set(Counter({value: number} if value else {}))
@@ -315,7 +314,7 @@ class LaplaceLoss(BallLoss, ExactLoss):
         counts: Counter[Fraction] = Counter()
         for shift, count in groups:
             value = _size(shift)
-            counts.update({value: _whole(count)} if value else {})
+            counts.update({value: _coordinates(count)} if value else {})
         loss = cls.__new__(cls)
         loss._set(counts)
         return loss
@@ -367,12 +366,6 @@ class LaplaceLoss(BallLoss, ExactLoss):
     def q_above(self, level: Fraction, bits: int) -> arb:
         """Q[L > level], to ``bits`` accurate bits."""
         return self._profile.q_above(level, bits)
-
-    def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
-        """Encloses P[L > loss] and Q[L > loss], the probabilities of the best event against exp(loss)."""
-        level, profile = EPSILON.exact(loss), self._profile
-        p, q = profile.p_above(level, ACCURACY), profile.q_above(level, ACCURACY)
-        return Enclosure.of_ball(p), Enclosure.of_ball(q)
 
     def route(self, epsilon: Exact) -> LaplaceRoute:
         """How ``certified_delta(epsilon)`` is computed, which says how wide it can be."""
@@ -478,10 +471,5 @@ def _size(shift: Exact) -> Fraction:
     return size
 
 
-def _whole(m: int) -> int:
-    """The number of coordinates as an int."""
-    with contextlib.suppress(TypeError):
-        number = operator.index(m)
-        if 1 <= number <= MOST_COORDINATES and not isinstance(m, bool):
-            return number
-    raise InvalidValue("m", m, f"an integer in [1, {MOST_COORDINATES}]", "give the number of coordinates")
+def _coordinates(m: int) -> int:
+    return check_whole(m, "m", least=1, most=MOST_COORDINATES, remedy="give the number of coordinates")

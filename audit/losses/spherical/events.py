@@ -17,9 +17,10 @@ from scipy import special
 
 from dpverdict.audit.losses.domains import EventBound
 from dpverdict.audit.losses.spherical.integral import Quantity, integrate
-from dpverdict.audit.losses.spherical.law import positive, quotient
+from dpverdict.audit.losses.spherical.law import quotient
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, float_down, precision
+from dpverdict.checks import check_positive, check_positive_real
 from dpverdict.errors import InvalidValue
 
 _BITS = 128
@@ -101,9 +102,8 @@ def apollonius_event(dim: int, scale: Exact | Real, epsilon: Exact, shift: Exact
         epsilon: > 0; it shapes the event.
         shift: |f(X) - f(X')| > 0.
     """
-    sigma, level = _units(dim, scale, shift), exactly(epsilon, name="epsilon")
-    if level <= 0:
-        raise InvalidValue("epsilon", epsilon, "> 0", "at 0 the event is a half-space: use half_space_event")
+    sigma = _units(dim, scale, shift)
+    level = check_positive(epsilon, "epsilon", "at 0 the event is a half-space: use half_space_event")
     with precision(2 * _BITS):
         mean = (2 / arb.pi()).sqrt() / sigma.ball()
         h_1, h_2, radius, stretch = _chords(dim, level)
@@ -149,6 +149,6 @@ def _chords(dim: int, epsilon: Fraction) -> tuple[arb, arb, arb, arb]:
 
 def _units(dim: int, scale: Exact | Real, shift: Exact | Real) -> Real:
     """sigma in units of the shift."""
-    sigma = positive(Real.of(scale, name="scale"), "scale")
+    sigma = check_positive_real(scale, "scale", "give the scale of the noise as a positive number")
     RandomDirectionGaussian(sigma).require(dim)
-    return quotient(sigma, positive(Real.of(shift, name="shift"), "shift"))
+    return quotient(sigma, check_positive_real(shift, "shift", "give the distance of the two centres"))

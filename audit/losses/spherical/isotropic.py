@@ -21,10 +21,10 @@ from dpverdict.audit.losses.spherical.law import (
     at_parameter,
     gamma_above,
     gamma_below,
-    positive,
     quotient,
 )
 from dpverdict.balls import Exact, Real, ball, compare
+from dpverdict.checks import check_positive_real
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.text import exact_text
 
@@ -36,7 +36,8 @@ class _GammaRadius(RadialLaw):
     scale: Exact | Real
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive(Real.of(self.scale, name="scale"), "scale"))
+        remedy = "give the scale of the noise as a positive number"
+        object.__setattr__(self, "scale", check_positive_real(self.scale, "scale", remedy))
 
     @property
     def theta(self) -> Real:

@@ -25,8 +25,7 @@ from typing import NamedTuple, TypeAlias, final
 
 from flint import acb, arb, ctx
 
-from dpverdict.balls import Real, precision
-from dpverdict.errors import InvalidValue
+from dpverdict.balls import Real
 
 
 class Undecided(Exception):
@@ -151,24 +150,6 @@ class RadialLaw(ABC):
         Where it is finite without a closed form: a bound on the integral of exp(rate s) P[loss > s] over s > start, for
         rate <= order - 1, given as a function of (start, rate); not finite where ``start`` is too small for the bound.
         """
-
-
-def positive(scale: Real, name: str) -> Real:
-    """The number, if it is certainly > 0."""
-    sign: bool | None = None
-    if scale.rational is not None:
-        sign = scale.rational > 0
-    else:
-        bits = 64
-        while sign is None and bits <= 1 << 13:
-            with precision(bits):
-                value = scale.ball()
-                sign = True if value > 0 else False if value <= 0 else None
-            bits *= 2
-    if sign is not True:
-        shown = scale.rational if scale.rational is not None else scale
-        raise InvalidValue(name, str(shown), "> 0", "give the scale of the noise as a positive number")
-    return scale
 
 
 def quotient(number: Real, divisor: Real) -> Real:

@@ -29,7 +29,7 @@ from scipy.optimize import brentq
 from dpverdict.audit.losses.base import BallLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.curves import ACCURACY, Curve, epsilon_ball, log_delta_ball, smooth_beta_ball
-from dpverdict.audit.losses.domains import DIVERGENCE, EPSILON, PROBABILITY, EventBound, LossTails, finite_losses
+from dpverdict.audit.losses.domains import DIVERGENCE, EventBound, LossTails, finite_losses
 from dpverdict.audit.losses.laplace.loss import interpolated
 from dpverdict.audit.losses.lattice.law import LatticePair
 from dpverdict.audit.losses.spherical.discretise import symmetric_lattice
@@ -38,8 +38,10 @@ from dpverdict.audit.losses.spherical.integral import SphericalProfile
 from dpverdict.audit.losses.spherical.law import RadialLaw, TailIntegral
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, precision, refine
+from dpverdict.checks import check_not_negative_real, check_whole
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.roots import as_fraction
 from dpverdict.numerics.text import exact_text
 
 CELLS: Final = 256
@@ -290,19 +292,13 @@ class SphericalLoss(BallLoss, ExactLoss):
     symmetric = True
 
     def __init__(self, dim: int, law: RadialLaw, shift: Exact | Real = 1) -> None:
-        if isinstance(dim, bool) or not isinstance(dim, int | np.integer):
-            raise InvalidValue("dim", dim, "a whole number", "give the dimension of the statistic")
+        self._dim = check_whole(dim, "dim", least=None, remedy="give the dimension of the statistic")
         if not isinstance(law, RadialLaw):
             raise InvalidValue("law", law, "a radial law", "give RandomDirectionGaussian(scale), for example")
-        self._dim = int(dim)
         self._law = law
         law.require(self._dim)
-        self._shift = Real.of(shift, name="shift")
-        sign = compare(self._shift, Real.of(0))
-        if sign not in (0, 1):
-            shown = self._shift.rational if self._shift.rational is not None else self._shift
-            raise InvalidValue("shift", str(shown), ">= 0", "give the distance of the two centres")
-        self._unit_law = law.divided_by(self._shift) if sign == 1 else None
+        self._shift = check_not_negative_real(shift, "shift", "give the distance of the two centres")
+        self._unit_law = law.divided_by(self._shift) if compare(self._shift, Real.of(0)) == 1 else None
         self._profile = SphericalProfile(self._dim, self._unit_law) if self._unit_law is not None else None
 
     @property
@@ -351,15 +347,6 @@ class SphericalLoss(BallLoss, ExactLoss):
     def q_above(self, level: Fraction, bits: int) -> arb:
         """Q[L > level], to ``bits`` accurate bits."""
         return arb(1 if level < 0 else 0) if self._profile is None else self._profile.q_above(level, bits)
-
-    def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
-        """Encloses P[L > loss] and Q[L > loss], the probabilities of the best event against exp(loss)."""
-        level = EPSILON.exact(loss)
-        if self._profile is None:
-            above = PROBABILITY.enclosure(arb(1 if level < 0 else 0))
-            return above, above
-        values = self._profile.p_above(level, ACCURACY), self._profile.q_above(level, ACCURACY)
-        return PROBABILITY.enclosure(values[0]), PROBABILITY.enclosure(values[1])
 
     # float64 ----------------------------------------------------------------------------------------------------------
 
@@ -468,7 +455,4 @@ def _above(number: Real) -> Fraction:
     if number.rational is not None:
         return number.rational
     with precision(128):
-        upper = number.ball().upper()
-    mantissa, exponent = upper.man_exp()
-    scale: Fraction = Fraction(2) ** int(exponent)
-    return int(mantissa) * scale
+        return as_fraction(number.ball().upper())

@@ -18,12 +18,12 @@ from dpverdict.audit.losses.spherical.law import (
     at_infinity,
     at_parameter,
     break_end,
-    positive,
     quotient,
     towards_one,
     towards_zero,
 )
 from dpverdict.balls import Exact, Real, ball
+from dpverdict.checks import check_positive_real
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.text import exact_text
 
@@ -51,7 +51,8 @@ class RandomDirectionGaussian(RadialLaw):
     scale: Exact | Real
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive(Real.of(self.scale, name="scale"), "scale"))
+        remedy = "give the scale of the noise as a positive number"
+        object.__setattr__(self, "scale", check_positive_real(self.scale, "scale", remedy))
 
     @property
     def sigma(self) -> Real:

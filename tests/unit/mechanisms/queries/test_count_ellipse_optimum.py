@@ -222,7 +222,7 @@ def test_the_count_ellipse_beyond_its_range_is_refused() -> None:
 
 @pytest.mark.parametrize("k", [0, -1, 4, 1.5, True, "2", None, float("nan")])
 def test_a_bound_that_is_none_is_refused_in_one_line(k: object) -> None:
-    with pytest.raises(InvalidValue, match=r"^k=.* must be a whole number from 1 to dim=3: [^\n]*$"):
+    with pytest.raises(InvalidValue, match=r"^k=.* must be a whole number from 1 to 3: [^\n]*$"):
         ellipse_optimum(3, k)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""What radial laws share: checks of scales, breaks between certain signs, and gamma laws on both sides."""
+"""What radial laws share: breaks between certain signs, and gamma laws on both sides."""
 
 from fractions import Fraction
 
@@ -14,21 +14,11 @@ from dpverdict.audit.losses.spherical.law import (
     break_end,
     gamma_above,
     gamma_below,
-    positive,
     quotient,
     towards_one,
     towards_zero,
 )
 from dpverdict.balls import Real, precision
-from dpverdict.errors import InvalidValue
-
-
-def test_a_scale_is_certainly_positive() -> None:
-    assert positive(Real.of("1e-400"), "scale").rational == Fraction(1, 10**400)
-    assert positive(Real.of(2).sqrt(), "scale").rational is None
-    for bad in (Real.of(0), Real.of(-1), Real(lambda: -arb(2).sqrt())):
-        with pytest.raises(InvalidValue, match="scale"):
-            positive(bad, "scale")
 
 
 def test_a_quotient_of_rationals_is_exact() -> None:
