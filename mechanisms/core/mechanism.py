@@ -124,7 +124,21 @@ class AdditiveMechanism(ABC):
         return f"{type(self).__name__}(dim={self.dim}, claim={self.claim.describe()!r})"
 
 
-class GaussianMechanism(AdditiveMechanism):
+class SumOfRecords(AdditiveMechanism):
+    """A mechanism on records of d numbers: its statistic is their sum, unless it says otherwise."""
+
+    @property
+    def record_shape(self) -> tuple[int, ...]:
+        """(d,)"""
+        return (self.dim,)
+
+    def statistic(self, records: Array) -> Array:
+        """f(X) = sum x_i, shape (d,)."""
+        total: Array = records.sum(axis=0)
+        return total
+
+
+class GaussianMechanism(SumOfRecords):
     """f(X) + N(0, sigma^2 I) for any statistic f in R^d of l2-sensitivity D: exactly mu-GDP, mu = D/sigma.
 
     It releases sums of records in R^d. Under add-or-remove-one a record has l2-norm at most D, under replace-one at
@@ -185,20 +199,10 @@ class GaussianMechanism(AdditiveMechanism):
         bounded = f"every record has l2-norm at most {exact_text(radius)}"
         self.assumptions = (bounded, *sampled_above(deviation, self.scale))
 
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        """(d,)"""
-        return (self.dim,)
-
     def check_records(self, dataset: ArrayLike) -> Array:
         """The dataset as float64 of shape (n, d), records in the ball of the sensitivity (decided exactly)."""
         assert isinstance(self.sensitivity, NormBall)  # a class with another space checks its own records
         return check_ball(dataset, self.dim, "l2", Fraction(self.sensitivity.radius))
-
-    def statistic(self, records: Array) -> Array:
-        """f(X) = sum x_i, shape (d,)."""
-        total: Array = records.sum(axis=0)
-        return total
 
     def describe(self) -> dict[str, str]:
         """Name and parameters; where the differences fill a ball, the noise and the sensitivity as they were stated."""

@@ -131,11 +131,6 @@ class CorrelatedGaussian(GaussianMechanism):
             raise InvalidValue("count", self.count, "'released' or 'withheld'", "an estimate replaces the embedding")
         return Fraction(self.independent_scale) / Fraction(self.shared_scale)
 
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        """(d,)"""
-        return (self.dim,)
-
     def check_records(self, dataset: ArrayLike) -> Array:
         """The dataset as float64 of shape (n, d), entries in [0, 1]."""
         return check_array(dataset, self.record_shape, 0.0, 1.0)

@@ -40,7 +40,7 @@ from flint import arb
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, Real
-from dpverdict.checks import check_array, check_dim, check_positive
+from dpverdict.checks import check_array, check_dim, check_positive, check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
@@ -247,10 +247,8 @@ def check_nonzero(k: object, dim: int) -> int:
     Raises:
         InvalidValue: it is not.
     """
-    remedy = "give the largest number of non-zero entries of a record"
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= dim:
-        raise InvalidValue("k", k, f"a whole number from 1 to dim={dim}", remedy)
-    return int(k)
+    remedy = "give the largest number of non-zero entries of a record, at most dim"
+    return check_whole(k, "k", least=1, most=dim, remedy=remedy)
 
 
 def pair_eigenvalues(d: Number, s: Number) -> tuple[Number, Number]:
@@ -392,11 +390,6 @@ class CountEllipse(GaussianMechanism):
         d, j = self.dim, self.active_layers[0]
         line = d * (self.independent_variance + d * self.shared_variance)
         return line / j**2 + Fraction(self.count_scale) ** 2
-
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        """(d,)"""
-        return (self.dim,)
 
     def check_records(self, dataset: ArrayLike) -> Array:
         """The dataset as float64 of shape (n, d), entries in [0, 1], at most k of them non-zero per record."""

@@ -27,12 +27,12 @@ from dp_accounting import NeighboringRelation
 from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
-from dpverdict.balls import Exact, ball, exactly, precision
+from dpverdict.balls import Exact, ball, precision
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.dominating_pairs import DiscreteGaussianPair
 from dpverdict.mechanisms.core.guarantees import ZeroConcentratedDP
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, SumOfRecords
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.parameters import Parameter
@@ -190,10 +190,7 @@ def _left_cuts(v: Fraction, bits: int, reach: int) -> list[int] | None:
 
 
 def _checked(variance: Exact) -> Fraction:
-    exact = exactly(variance, name="variance")
-    if exact <= 0:
-        raise InvalidValue("variance", variance, "> 0", "give the variance parameter as a positive number")
-    return exact
+    return check_positive(variance, "variance", "give the variance parameter as a positive number")
 
 
 DENOMINATOR = 8
@@ -201,7 +198,7 @@ DENOMINATOR = 8
 
 
 @final
-class DiscreteCorrelatedGaussian(AdditiveMechanism):
+class DiscreteCorrelatedGaussian(SumOfRecords):
     """Algorithm 1 of Lebeda (2024) on the integer lattice: d counting queries and the count, rho-zCDP.
 
     For records in {0, 1}^d under ADD_OR_REMOVE_ONE, with mu^2 = 2 rho and any rational s > 0, the integers
@@ -269,11 +266,6 @@ class DiscreteCorrelatedGaussian(AdditiveMechanism):
         The variance of N_Z(0, v) is at most v; it falls short by 2e-7 at v = 1, and by 2e-15 at v = 2.
         """
         return (self.query_variance + self.count_variance) / 4
-
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        """(d,)"""
-        return (self.dim,)
 
     def check_records(self, dataset: ArrayLike) -> Array:
         """The dataset as float64 of shape (n, d), entries 0 or 1."""

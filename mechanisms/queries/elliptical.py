@@ -122,19 +122,9 @@ class EllipticalGaussian(GaussianMechanism):
         self.sensitivity = Box(bounds=self.bounds)
         self.assumptions = ("every record lies in prod_j [-Delta_j/2, Delta_j/2]",)
 
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        """(d,)"""
-        return (self.dim,)
-
     def check_records(self, dataset: ArrayLike) -> Array:
         """The dataset as float64 of shape (n, d), entry j in [-Delta_j/2, Delta_j/2]."""
         return check_array(dataset, self.record_shape, -self.bounds / 2, self.bounds / 2)
-
-    def statistic(self, records: Array) -> Array:
-        """f(X) = sum x_i, shape (d,)."""
-        total: Array = records.sum(axis=0)
-        return total
 
 
 def _bounds(bounds: Iterable[Exact] | Array | Exact, dim: int | None) -> Array:

@@ -20,14 +20,14 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
-from dpverdict.balls import Exact, Real, ball
+from dpverdict.balls import Exact, Real
 from dpverdict.checks import check_array, check_ball, check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import analytic_scale, concentrated_scale, l1_scale, theorem_scale
 from dpverdict.mechanisms.core.dominating_pairs import LaplacePair
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, laplace_score
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, sampled_above
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, SumOfRecords, sampled_above
 from dpverdict.mechanisms.core.neighbours import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -84,11 +84,11 @@ class RealRecords:
             case "l1":
                 return Real.of(self.reach)
             case _:
-                return _times_root(self.reach, self.dim)
+                return Real.of(self.dim).sqrt().times(self.reach)
 
     def l2(self) -> Real:
         """The largest l2 norm of a difference, exactly."""
-        return _times_root(self.reach, self.dim) if self.norm == "linf" else Real.of(self.reach)
+        return (Real.of(self.dim).sqrt() if self.norm == "linf" else Real.of(1)).times(self.reach)
 
     def l2_squared(self) -> Fraction:
         """The square of `l2`."""
@@ -157,13 +157,6 @@ def _shown(number: float | Fraction) -> str:
     return exact_text(number) if isinstance(number, Fraction) else repr(number)
 
 
-def _times_root(factor: Fraction, dim: int) -> Real:
-    root = Real.of(dim).sqrt()
-    if root.rational is not None:
-        return Real.of(factor * root.rational)
-    return Real(lambda: ball(factor) * root.ball())
-
-
 def _root_above(dim: int) -> Fraction:
     """sqrt(d), rounded up to 192 bits after the point; exactly, if it is whole."""
     below = math.isqrt(dim << 2 * _BITS)
@@ -171,7 +164,7 @@ def _root_above(dim: int) -> Fraction:
 
 
 @final
-class LaplaceMechanism(AdditiveMechanism):
+class LaplaceMechanism(SumOfRecords):
     """f(X) + Laplace noise on every query, with f(X) = sum x_i.
 
     The records are those of [0, radius]^d, or of R^d with an l1 or l2 norm of at most the radius. With D1 the largest
@@ -374,19 +367,9 @@ class LaplaceMechanism(AdditiveMechanism):
         """The variance of a query, 2 scale^2, exactly."""
         return self.noise.variance
 
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        """(d,)"""
-        return (self.dim,)
-
     def check_records(self, dataset: ArrayLike) -> Array:
         """The dataset as float64 of shape (n, d), every record in the cube or ball (decided exactly)."""
         return self.sensitivity.checked(dataset)
-
-    def statistic(self, records: Array) -> Array:
-        """f(X) = sum x_i, shape (d,)."""
-        total: Array = records.sum(axis=0)
-        return total
 
     def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
         """The log-likelihood ratio of P against Q at releases of shape (trials, d): the most powerful score."""

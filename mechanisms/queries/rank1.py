@@ -13,13 +13,12 @@ from dp_accounting import NeighboringRelation
 from flint import arb
 from numpy.typing import ArrayLike
 
-from dpverdict.balls import Exact, Real, at_most, ball, exactly, sqrt_up
+from dpverdict.balls import Exact, Real, ball, exactly, sqrt_up
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.calibration import universal_error_bound
 from dpverdict.mechanisms.core.dominating_pairs import RandomDirectionPair
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, FalseClaimWarning
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, FalseClaimWarning, SumOfRecords
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
@@ -28,7 +27,7 @@ from dpverdict.numerics.exact import difference_moments, dot_exactly
 
 
 @final
-class Rank1Gaussian(AdditiveMechanism):
+class Rank1Gaussian(SumOfRecords):
     """The sum of records of l2-norm at most Delta in R^M, plus sigma z v: z ~ N(0, 1), v uniform on the unit sphere.
 
     Published as (epsilon, delta)-DP with sigma^2 = 2 Delta^2/(epsilon psi), `published_psi`. The claim is FALSE for
@@ -102,18 +101,6 @@ class Rank1Gaussian(AdditiveMechanism):
         """E|noise|^2 = sigma^2, exactly as it is sampled."""
         return Fraction(self.scale) ** 2
 
-    def below_universal_bound(self) -> bool:
-        """Whether E|noise|^2 is certainly less than any additive noise needs to keep this claim."""
-        least = universal_error_bound(
-            dim=self.dim, epsilon=self.claim.epsilon, delta=self.claim.delta, sensitivity=self.radius
-        )
-        return at_most(least, Real.of(self.mean_squared_error)) is False
-
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        """(M,)"""
-        return (self.dim,)
-
     def check_records(self, dataset: ArrayLike) -> Array:
         """The dataset as float64 of shape (n, M), every row of l2-norm at most the radius (decided exactly)."""
         records = check_array(dataset, self.record_shape, -self.radius, self.radius)
@@ -124,11 +111,6 @@ class Rank1Gaussian(AdditiveMechanism):
                 found = f"number {i}, of l2-norm {float(norms[i])!r}"
                 raise InvalidValue("dataset record", found, f"of l2-norm at most {self.radius!r}", remedy)
         return records
-
-    def statistic(self, records: Array) -> Array:
-        """f(X) = sum x_i, shape (M,)."""
-        total: Array = records.sum(axis=0)
-        return total
 
     def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
         """The log-likelihood ratio of P against Q at releases of shape (trials, M): the most powerful score.

@@ -91,19 +91,9 @@ class StandardGaussian(GaussianMechanism):
         self.sensitivity = Cube(dim=self.dim) if add_remove else ReplacementCube(dim=self.dim)
         self.assumptions = ("every record lies in [0, 1]^d",)
 
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        """(d,)"""
-        return (self.dim,)
-
     def check_records(self, dataset: ArrayLike) -> Array:
         """The dataset as float64 of shape (n, d), entries in [0, 1]."""
         return check_array(dataset, self.record_shape, 0.0, 1.0)
-
-    def statistic(self, records: Array) -> Array:
-        """f(X) = sum x_i, shape (d,)."""
-        total: Array = records.sum(axis=0)
-        return total
 
     def describe(self) -> dict[str, str]:
         """Name, parameters and the scale of the noise."""

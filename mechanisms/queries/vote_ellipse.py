@@ -98,11 +98,6 @@ class VoteEllipse(GaussianMechanism):
         """The variance of a released sum."""
         return self.independent_variance + self.shared_variance
 
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        """(d,)"""
-        return (self.dim,)
-
     def check_records(self, dataset: ArrayLike) -> Array:
         """The dataset as float64 of shape (n, d), every row a permutation of 0..d-1."""
         records = check_array(dataset, self.record_shape, 0.0, float(self.dim - 1))
@@ -112,11 +107,6 @@ class VoteEllipse(GaussianMechanism):
             remedy = "rank every candidate once, the best d-1, the worst 0"
             raise InvalidValue("dataset record", found, f"a permutation of 0..{self.dim - 1}", remedy)
         return records
-
-    def statistic(self, records: Array) -> Array:
-        """f(X) = sum x_i, shape (d,)."""
-        total: Array = records.sum(axis=0)
-        return total
 
     def describe(self) -> dict[str, str]:
         """Name, parameters and the two scales of the noise."""

@@ -29,7 +29,6 @@ from flint import arb
 
 from dpverdict.balls import Exact, Real, ball
 from dpverdict.checks import check_dim, check_positive
-from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.streams.factorizations import SmoothBinary, own_weight
 from dpverdict.mechanisms.streams.toeplitz import mean_squared_sum, nuclear_sum, squared_sum
 from dpverdict.mechanisms.streams.tree import TreeDigits, best_arity, unit_mean_squared_error
@@ -284,14 +283,6 @@ def published_error(horizon: int) -> Real:
     """(1 + ln(4T/5)/pi)^2: the published bound of the square-root factorisation, in units of C^2; valid for T >= 7."""
     n = check_dim(horizon, "horizon")
     return Real(lambda: (1 + ball(Fraction(4 * n, 5)).log() / arb.pi()) ** 2)
-
-
-def published_variance(epsilon: Exact, delta: Exact) -> Real:
-    """C^2 = (4/epsilon^2)(4/9 + ln(sqrt(2/pi)/delta)), the variance in the published bound; for epsilon <= 1."""
-    e, d = check_positive(epsilon, "epsilon"), check_positive(delta, "delta")
-    if d >= 1:
-        raise InvalidValue("delta", delta, "< 1", "give delta as a small positive probability")
-    return Real(lambda: 4 / ball(e) ** 2 * (ball("4/9") + ((2 / arb.pi()).sqrt() / ball(d)).log()))
 
 
 def log10(number: Real) -> Real:

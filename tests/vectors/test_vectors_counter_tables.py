@@ -26,7 +26,6 @@ from dpverdict.mechanisms.streams.errors import (
     log10,
     published_crossover_delta,
     published_error,
-    published_variance,
     square_root_error,
     tree_error,
 )
@@ -107,6 +106,11 @@ def threshold_cell(case: Case, horizon: int) -> Real:
     if column == "classic":
         return log10(classic_crossover_delta(tree, root))
     return log10(crossover_delta(tree, root, column.removeprefix("exact ")))
+
+
+def published_variance(epsilon: str | int, delta: str) -> Real:
+    """C^2 = (4/epsilon^2)(4/9 + ln(sqrt(2/pi)/delta)), of the published bound; for epsilon <= 1."""
+    return Real(lambda: 4 / ball(epsilon) ** 2 * (ball("4/9") + ((2 / arb.pi()).sqrt() / ball(delta)).log()))
 
 
 def scale_cell(case: Case) -> Real:

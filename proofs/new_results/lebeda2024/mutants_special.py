@@ -91,12 +91,6 @@ def _square_at_most(value: int, dim: int) -> bool:
     return value <= 0 or value * value <= dim
 
 
-class Misprint(NamedTuple):
-    """M3: the true mu^2 of (d, mu, root), and its excess over 1."""
-
-    squared: Formula
-
-
 @result(
     number="leb.new.mut.M3",
     text="M3, the variance of eta is sqrt(d + 1)/4, as misprinted: true mu^2 = r/(r + 1) + 1/sqrt(d + 1) > 1 for every "

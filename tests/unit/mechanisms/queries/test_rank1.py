@@ -16,7 +16,7 @@ from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status, Verdict
 from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
 from dpverdict.audit.losses.spherical.events import ball_event, best_ball_event
-from dpverdict.balls import Real, compare
+from dpverdict.balls import Real, at_most, compare
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import universal_error_bound
 from dpverdict.mechanisms.core.dominating_pairs import RandomDirectionPair
@@ -158,8 +158,9 @@ def test_sampling_refutes_what_the_exact_audit_refutes(seed: int) -> None:
 def test_the_claimed_error_falls_below_the_universal_bound_from_a_known_dimension_on(
     epsilon: str, delta: str, first: int
 ) -> None:
-    assert published(first, epsilon, delta).below_universal_bound()
-    assert not published(first - 1, epsilon, delta).below_universal_bound()
+    for dim, below in ((first, True), (first - 1, False)):
+        needed = universal_error_bound(dim=dim, epsilon=epsilon, delta=delta, sensitivity=1)
+        assert at_most(needed, Real.of(published(dim, epsilon, delta).mean_squared_error)) is not below
 
 
 def test_no_private_gaussian_falls_below_the_universal_bound() -> None:
