@@ -37,6 +37,11 @@ from dpverdict.mechanisms.core.sensitivity import Cube as Cube
 from dpverdict.mechanisms.core.sensitivity import NormBall as NormBall
 from dpverdict.mechanisms.core.sensitivity import ReplacementCube as ReplacementCube
 from dpverdict.mechanisms.core.sensitivity import SensitivitySpace as SensitivitySpace
+from dpverdict.mechanisms.finite.exponential import ExponentialMechanism as ExponentialMechanism
+from dpverdict.mechanisms.finite.geometric import GeometricMechanism as GeometricMechanism
+from dpverdict.mechanisms.finite.noisy_max import ReportNoisyMax as ReportNoisyMax
+from dpverdict.mechanisms.finite.permute_and_flip import PermuteAndFlip as PermuteAndFlip
+from dpverdict.mechanisms.finite.randomized_response import RandomizedResponse as RandomizedResponse
 from dpverdict.mechanisms.queries.comparison import ConstantComparison as ConstantComparison
 from dpverdict.mechanisms.queries.comparison import DensityComparison as DensityComparison
 from dpverdict.mechanisms.queries.comparison import compare_constants as compare_constants
@@ -118,6 +123,12 @@ __all__ = [
     "DiscreteCorrelatedGaussian",
     "LaplaceMechanism",
     "Rank1Gaussian",
+    # responses, counts, and the selection of one option among many
+    "RandomizedResponse",
+    "GeometricMechanism",
+    "ExponentialMechanism",
+    "PermuteAndFlip",
+    "ReportNoisyMax",
     # counts under continual observation
     "TreeCounter",
     "FactorizationCounter",

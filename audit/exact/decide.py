@@ -146,6 +146,9 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
 
 def _refutation(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, found: Comparison) -> Witness | None:
     """The witness, if the worst pair breaks the claim, or else the pair that is known beside a bound."""
+    if worst.at_level is not None:
+        worst = worst.at_level(found.level)
+        found = comparison_of(claim, worst.loss)
     pair = worst.dominating_pair
     if not worst.exact:
         pair = worst.attained

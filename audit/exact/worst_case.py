@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -13,6 +15,8 @@ from numpy.typing import ArrayLike
 from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, RandomisedResponseLoss
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
+from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
+from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
@@ -21,15 +25,17 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import (
     NORMAL_VARIATES,
     REAL_ARITHMETIC,
+    BoundedRangePair,
     DiscreteGaussianPair,
     DominatingPair,
+    FinitePair,
     LaplacePair,
     RandomDirectionPair,
     RandomisedResponsePair,
 )
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, adjacency_name
-from dpverdict.mechanisms.core.sensitivity import Cube, PairSpace, StepSpace
+from dpverdict.mechanisms.core.sensitivity import Cube, Near, PairSpace, StepSpace
 
 
 def loss_of(pair: DominatingPair) -> ExactLoss:
@@ -43,6 +49,10 @@ def loss_of(pair: DominatingPair) -> ExactLoss:
             return LaplaceLoss.grouped(pair.groups)
         case RandomisedResponsePair():
             return RandomisedResponseLoss(pair.count, pair.rate)
+        case FinitePair():
+            return FiniteLoss.of_weights(pair.p, pair.q)
+        case BoundedRangePair():
+            return BoundedRangeLoss(pair.range)
         case _:
             raise InvalidValue("pair", pair, "one whose privacy loss is known", "name its loss in loss_of")
 
@@ -61,6 +71,7 @@ class WorstCase:
         exact: whether the pair attains the loss; False where the loss is a bound from above, which refutes nothing.
         rho_upper: beside a bound, a rho such that every pair is rho-zCDP, exactly, if one is known.
         attained: beside a bound, the laws of ``pair`` in exact numbers, if they are known.
+        at_level: beside a bound that no single pair attains, the pair that comes near it at an epsilon, by epsilon.
     """
 
     pair: NeighbourPair
@@ -71,6 +82,7 @@ class WorstCase:
     exact: bool = True
     rho_upper: Fraction | None = None
     attained: DominatingPair | None = None
+    at_level: Callable[[Fraction], WorstCase] | None = None
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -113,6 +125,19 @@ def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
         exact=maximum.exact,
         rho_upper=maximum.rho_upper,
         attained=maximum.attained,
+        at_level=None if maximum.at_level is None else partial(_near, mechanism, maximum.at_level),
+    )
+
+
+def _near(mechanism: AdditiveMechanism, at_level: Callable[[Fraction], Near], level: Fraction) -> WorstCase:
+    """The pair that comes near a bound at a level, as a worst case of its own."""
+    found = at_level(level)
+    return WorstCase(
+        pair=NeighbourPair(dataset=found.dataset, neighbour=found.neighbour, adjacency=mechanism.adjacency),
+        loss=loss_of(found.dominating_pair),
+        description=found.description,
+        justification="one pair of neighbours, which shows a lower bound; the others are bounded from above",
+        dominating_pair=found.dominating_pair,
     )
 
 

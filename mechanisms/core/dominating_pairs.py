@@ -13,9 +13,11 @@ from fractions import Fraction
 from typing import Final, final
 
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.exponential_sums import ExponentialSum, total
 
 REAL_ARITHMETIC: Final = "noise and sums are real numbers: rounding in the sampler is not covered"
 NORMAL_VARIATES: Final = "the normal variates are independent and exact"
+_SHOWN: Final = 12
 RANDOM_BITS: Final = "the bits of the random source are independent and uniform"
 
 
@@ -162,3 +164,71 @@ class RandomisedResponsePair(DominatingPair):
             f"{self.rate} * (sum of |y - E_Q[y]| - |y - E_P[y]|) > {level!r} over the "
             f"{self.count} coordinates that move, each by 1: the privacy loss exceeds it"
         )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinitePair(DominatingPair):
+    """Two laws on the same finite set of outcomes, by exact weights >= 0 that are divided by their sums.
+
+    Attributes:
+        p, q: the weights of the outcomes.
+        outcomes: what each outcome is, in words.
+        assumed: what a certificate takes for granted about how an outcome is drawn.
+    """
+
+    p: tuple[ExponentialSum, ...]
+    q: tuple[ExponentialSum, ...]
+    outcomes: tuple[str, ...]
+    assumed: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.p) == len(self.q) == len(self.outcomes) > 0:
+            sizes = f"{len(self.p)}, {len(self.q)} and {len(self.outcomes)}"
+            raise InvalidValue("p, q and outcomes", sizes, "of one length >= 1", "give 0 where a law has nothing")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """As ``assumed``."""
+        return self.assumed
+
+    def event(self, level: float) -> str:
+        """The outcomes whose loss is larger, by name."""
+        power = ExponentialSum.exp(Fraction(level))
+        p_whole, q_whole = total(self.p), total(self.q)
+        above = [
+            name
+            for a, b, name in zip(self.p, self.q, self.outcomes, strict=True)
+            if (a * q_whole - b * p_whole * power).sign() > 0
+        ]
+        shown = ", ".join(above[:_SHOWN]) + (f", ... ({len(above)} outcomes)" if len(above) > _SHOWN else "")
+        return f"the outcome is one of: {shown}: there the privacy loss exceeds {level!r}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedRangePair(DominatingPair):
+    """The pair that dominates all whose loss takes values in an interval of a given length.
+
+    Attributes:
+        range: the length, exactly; > 0.
+        assumed: what a certificate takes for granted about how an outcome is drawn.
+
+    Reference: Dong, Durfee and Rogers 2020, Lemma 3.2 (arXiv:1909.13830).
+    """
+
+    range: Fraction
+    assumed: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.range <= 0:
+            raise InvalidValue("range", self.range, "> 0", "a range of 0 costs nothing")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """As ``assumed``."""
+        return self.assumed
+
+    def event(self, level: float) -> str:
+        """In terms of the loss itself: the pair stands for no one mechanism."""
+        return f"the outcomes of a bounded-range mechanism whose privacy loss exceeds {level!r}"

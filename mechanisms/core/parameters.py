@@ -101,10 +101,13 @@ SIGMA: Final = Parameter("sigma", "X", "Standard deviation of the noise, read as
 SENSITIVITY: Final = Parameter(
     "sensitivity", "X", "How far one record moves the statistic: its l2 norm for Gaussian noise, by --norm for Laplace."
 )
+RATE: Final = Parameter("rate", "X", "Rate of the exponentials, in place of the published one.")
 HORIZON: Final = Parameter("horizon", "T", "The number of steps of a stream.", whole, axis="records")
 ARITY: Final = Parameter("arity", "K or best", "Children of a vertex; best if not given.", whole_or_best)
 
-SHARED: Final = (DIM, MU, EPSILON, DELTA, RHO, ADJACENCY, GROUPS, RADIUS, SCALE, SIGMA, SENSITIVITY, HORIZON, ARITY)
+SHARED: Final = (
+    *(DIM, MU, EPSILON, DELTA, RHO, ADJACENCY, GROUPS, RADIUS, SCALE, SIGMA, SENSITIVITY, RATE, HORIZON, ARITY),
+)
 """What need not be declared again: the parameters of more than one mechanism."""
 
 

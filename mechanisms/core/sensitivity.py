@@ -49,6 +49,7 @@ class Maximum:
         rho_upper: beside a bound, a rho such that every pair is rho-zCDP, exactly.
         attained: beside a bound, the pair of laws that ``records`` make.
         datasets: makes the two datasets where they are more than the one record: the streams of a counter.
+        at_level: beside a bound that no single pair attains, datasets that come near it at one epsilon, by epsilon.
     """
 
     mu_squared: Real | None
@@ -60,6 +61,24 @@ class Maximum:
     rho_upper: Fraction | None = None
     attained: DominatingPair | None = None
     datasets: Callable[[], tuple[Array, Array]] | None = None
+    at_level: Callable[[Fraction], Near] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """Neighbouring datasets that come near a bound at one level, with their laws.
+
+    Attributes:
+        dataset, neighbour: the two datasets.
+        dominating_pair: their output laws, exactly.
+        description: the pair in words.
+    """
+
+    dataset: Array
+    neighbour: Array
+    dominating_pair: DominatingPair
+    description: str
 
 
 class SensitivitySpace(Protocol):

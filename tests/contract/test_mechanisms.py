@@ -31,15 +31,19 @@ from dpverdict.mechanisms import (
     DiscreteCorrelatedGaussian,
     EllipticalGaussian,
     FactorizationCounter,
+    GeometricMechanism,
     GroupedGaussian,
     LaplaceMechanism,
     OptimalGroupedGaussian,
+    RandomizedResponse,
     Rank1Gaussian,
+    ReportNoisyMax,
     StandardGaussian,
     TreeCounter,
     VoteEllipse,
 )
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
+from dpverdict.mechanisms.finite.selection import Selection
 
 Array = NDArray[np.float64]
 ERROR = 1e-9
@@ -151,12 +155,33 @@ def stated(mechanism: Any) -> Array:
     return np.einsum("ij,jk,ik->i", linear, covariance, linear)
 
 
+FEW_OUTCOMES = (Selection, RandomizedResponse, GeometricMechanism)
+
+
 def by_example(mechanism: type[AdditiveMechanism]) -> Case:
     """The mechanism that its own file gives as an example, on its worst dataset."""
     made = example_of(mechanism)
     return Case(lambda: example_of(mechanism), worst_case(made).pair.dataset, stated, bound=not worst_case(made).exact)
 
 
+CASES |= {
+    "geometric": Case(
+        lambda: GeometricMechanism(epsilon=1, adjacency=ADD_OR_REMOVE_ONE),
+        np.ones((3, 1)),
+        lambda m: np.array([m.noise.law().variance().nearest()]),
+    ),
+    "geometric, truncated": Case(
+        lambda: GeometricMechanism(epsilon=1, adjacency=REPLACE_ONE, outputs="truncated", low=-60, high=60),
+        np.ones((3, 1)),
+        lambda m: np.array([m.noise.law().variance().nearest()]),  # but for the 2e-25 that is moved
+    ),
+    "gumbel noisy max": Case(
+        lambda: ReportNoisyMax(options=4, epsilon=2, adjacency=ADD_OR_REMOVE_ONE, noise="gumbel"),
+        np.array([[1.0, 0, 0, 1], [1.0, 0, 1, 0]]),
+        shared,
+        bound=True,
+    ),
+}
 CASES |= {
     f"{name}, its example": by_example(mechanism)
     for name, mechanism in mechanism_classes().items()
@@ -214,8 +239,21 @@ def releases_do_not_contradict_the_claim(mechanism: Any, original: AdditiveMecha
     assert not found.refuted
 
 
+def releases_have_the_stated_law(mechanism: Any, case: Case, seed: int) -> None:
+    """How often every outcome is released, for mechanisms of few outcomes; a frequency is within SIX errors of it."""
+    chances = case.make().probabilities(case.dataset)  # type: ignore[attr-defined]
+    released = mechanism.release_many(case.dataset, N, np.random.default_rng([seed, 1]))
+    assert released.shape == (N, 1)
+    seen = np.array([(released[:, 0] == outcome).mean() for outcome in range(len(chances))])
+    assert seen.sum() == pytest.approx(1)
+    assert (np.abs(seen - chances) <= SIX * np.sqrt(chances * (1 - chances) / N) + SIX**2 / N).all()
+
+
 def releases_have_the_stated_mean_and_variance(mechanism: Any, case: Case, seed: int) -> None:
     original = case.make()
+    if hasattr(original, "probabilities"):
+        releases_have_the_stated_law(mechanism, case, seed)
+        return
     released = mechanism.release_many(case.dataset, N, np.random.default_rng([seed, 1]))
     mean = original.decode(original.embed(case.dataset)[None])[0]
     stated = np.asarray(case.variances(original), dtype=np.float64)
@@ -263,6 +301,14 @@ def remade(original: Any, rng: np.random.Generator) -> Any:
 def seeds_reproduce_and_one_release_is_the_first_of_many(mechanism: Any, dataset: Array, seed: int) -> None:
     many, again = (mechanism.release_many(dataset, 5, np.random.default_rng(seed)) for _ in range(2))
     np.testing.assert_array_equal(many, again)
+    if isinstance(mechanism, FEW_OUTCOMES):
+        many, again = (mechanism.release_many(dataset, FEWER, np.random.default_rng(seed)) for _ in range(2))
+        np.testing.assert_array_equal(many, again)
+        assert len(np.unique(many)) > 1
+        one_of_many = mechanism.release_many(dataset, 1, np.random.default_rng(seed))[0]
+        np.testing.assert_array_equal(one_of_many, mechanism(dataset, np.random.default_rng(seed)))
+        np.testing.assert_array_equal(one_of_many, mechanism.release(dataset, np.random.default_rng(seed)))
+        return
     assert len(np.unique(many, axis=0)) == 5
     one = mechanism.release_many(dataset, 1, np.random.default_rng(seed))[0]
     np.testing.assert_array_equal(one, mechanism.release(dataset, np.random.default_rng(seed)))
@@ -279,7 +325,7 @@ def no_record_is_worse_than_the_worst(mechanism: AdditiveMechanism, case: Case, 
         most = worst.loss.certified_delta(epsilon)
         if worst.exact:
             assert attained.certified_delta(epsilon).upper >= most.lower
-        for record in case.dataset:
+        for record in np.unique(case.dataset, axis=0):
             replacement = np.zeros_like(record) if mechanism.adjacency is REPLACE_ONE else None
             if isinstance(mechanism, EllipticalGaussian | VoteEllipse) and replacement is not None:
                 replacement = case.dataset[0]
@@ -330,6 +376,21 @@ def test_the_claim_of_r1smg_is_refuted_where_it_is_false() -> None:
     assert verdict.status is Status.REFUTED
     with pytest.raises(AssertionError):
         the_claim_is_certified(published, bound=False)
+
+
+def test_a_wrong_law_of_a_selection_is_found(seed: int) -> None:
+    for name in ("exponential, its example", "permute-and-flip, its example", "report-noisy-max, its example"):
+        original: Any = CASES[name].make()
+        wrong = type(original)(
+            options=original.dim,
+            epsilon=40,
+            adjacency=original.adjacency,
+            **({"noise": "laplace"} if name.startswith("report") else {}),
+        )
+        with pytest.raises(AssertionError):
+            releases_have_the_stated_law(wrong, CASES[name], seed)
+        with pytest.raises(AssertionError):
+            both_samplers_have_one_law(wrong, CASES[name], seed)
 
 
 # planted faults -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,212 @@
+"""The exact laws of comparisons of noisy numbers: noisy maxima, and answers above a noisy threshold.
+
+Laplace and exponential noise have distribution functions that are, between breakpoints, sums of exponentials of x. So
+are their products, and the integral of such a sum between rational breakpoints is a sum of exponentials again. With
+rational scores and rates, every probability here is an `ExponentialSum`, exactly.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Final, Protocol, TypeAlias
+
+from dpverdict.errors import InvalidValue
+from dpverdict.numerics.exponential_sums import ExponentialSum, total
+
+Piece: TypeAlias = dict[Fraction, ExponentialSum]
+"""The function sum c_r exp(r x) between two breakpoints, as {r: c_r}."""
+
+MOST_TERMS: Final = 1 << 12
+"""The most terms of a product: scores of many different values have too many for an exact law."""
+
+_ONE: Final = ExponentialSum.of(1)
+
+
+class PiecewiseLaw(Protocol):
+    """Noise whose distribution function is a sum of exponentials below and above 0."""
+
+    def distribution(self, center: Fraction, *, above: bool) -> Piece:
+        """P(Z <= x - center) at all x above the center, or at all x below it."""
+        ...
+
+    def density(self, center: Fraction, *, above: bool) -> Piece:
+        """The density of Z at x - center, on either side of the center."""
+        ...
+
+
+class LaplaceLaw:
+    """Density (rate/2) exp(-rate |z|)."""
+
+    def __init__(self, rate: Fraction) -> None:
+        self.rate = rate
+
+    def distribution(self, center: Fraction, *, above: bool) -> Piece:
+        """1 - exp(-rate z)/2 above 0, exp(rate z)/2 below."""
+        half = ExponentialSum.exp(self.rate * center if above else -self.rate * center).times(Fraction(1, 2))
+        return {Fraction(0): _ONE, -self.rate: half.times(-1)} if above else {self.rate: half}
+
+    def density(self, center: Fraction, *, above: bool) -> Piece:
+        """(rate/2) exp(-rate |z|)."""
+        sign = -1 if above else 1
+        return {sign * self.rate: ExponentialSum.exp(-sign * self.rate * center).times(self.rate / 2)}
+
+
+class ExponentialLaw:
+    """Density rate exp(-rate z) at z >= 0."""
+
+    def __init__(self, rate: Fraction) -> None:
+        self.rate = rate
+
+    def distribution(self, center: Fraction, *, above: bool) -> Piece:
+        """1 - exp(-rate z) above 0, nothing below."""
+        return {Fraction(0): _ONE, -self.rate: ExponentialSum.exp(self.rate * center).times(-1)} if above else {}
+
+    def density(self, center: Fraction, *, above: bool) -> Piece:
+        """rate exp(-rate z)."""
+        return {-self.rate: ExponentialSum.exp(self.rate * center).times(self.rate)} if above else {}
+
+
+class NoNoise:
+    """The number 0: comparisons with no noise of their own, of known-wrong variants."""
+
+    def distribution(self, center: Fraction, *, above: bool) -> Piece:
+        """1 above 0, 0 below."""
+        return {Fraction(0): _ONE} if above else {}
+
+    def density(self, center: Fraction, *, above: bool) -> Piece:
+        """There is none.
+
+        Raises:
+            InvalidValue: always.
+        """
+        raise InvalidValue("noise", "none", "a law with a density", "add noise to the threshold")
+
+
+def noisy_max_law(noise: PiecewiseLaw, scores: Sequence[Fraction]) -> tuple[ExponentialSum, ...]:
+    """P(i) = integral of f(x - u_i) prod over j != i of F(x - u_j): the option i has the largest noisy score.
+
+    Options of one score have one probability, and powers of one factor.
+
+    Raises:
+        InvalidValue: more than `MOST_TERMS` terms: too many different scores.
+    """
+    counts = Counter(scores)
+    ends = sorted(counts)
+    _check_terms(len(scores), counts.values())
+    found: dict[Fraction, ExponentialSum] = {}
+    for own in counts:
+        parts = []
+        for low, high in _intervals(ends):
+            product = noise.density(own, above=_is_above(own, low))
+            for other, count in counts.items():
+                factor = noise.distribution(other, above=_is_above(other, low))
+                for _ in range(count - (other == own)):
+                    product = _times(product, factor)
+            parts.append(_integral(product, low, high))
+        found[own] = total(parts)
+    return tuple(found[score] for score in scores)
+
+
+def threshold_law(
+    threshold_noise: PiecewiseLaw, query_noise: PiecewiseLaw, gaps: Sequence[Fraction], positives: int
+) -> dict[tuple[int, ...], ExponentialSum]:
+    """The probabilities of all sequences of answers to queries, 1 above the noisy threshold and 0 below it.
+
+    Answering ends with the answer 1 number ``positives``. The threshold noise is drawn once; given its value x, query i
+    is below with the probability F(x - gap_i).
+
+    Args:
+        threshold_noise: the law of the noise of the threshold.
+        query_noise: the law of the noise of every query.
+        gaps: the answer of each query minus the threshold.
+        positives: how many answers 1 are given, at most.
+
+    Raises:
+        InvalidValue: more than `MOST_TERMS` terms.
+    """
+    _check_terms(len(gaps), Counter(gaps).values())
+    if sum(1 for _ in _sequences(len(gaps), positives)) > MOST_TERMS:
+        raise InvalidValue("queries", len(gaps), f"with at most {MOST_TERMS} sequences of answers", "ask fewer")
+    ends = sorted({Fraction(0), *gaps})
+    parts: dict[tuple[int, ...], list[ExponentialSum]] = {}
+    for low, high in _intervals(ends):
+        start = threshold_noise.density(Fraction(0), above=_is_above(Fraction(0), low))
+        below = [query_noise.distribution(gap, above=_is_above(gap, low)) for gap in gaps]
+        rest = [_plus({Fraction(0): _ONE}, piece, -1) for piece in below]
+        reached: dict[tuple[int, ...], Piece] = {(): start}
+        for i in range(len(gaps)):
+            longer: dict[tuple[int, ...], Piece] = {}
+            for answers, piece in reached.items():
+                if sum(answers) == positives or len(answers) < i:
+                    longer[answers] = piece
+                    continue
+                longer[(*answers, 0)] = _times(piece, below[i])
+                longer[(*answers, 1)] = _times(piece, rest[i])
+            reached = longer
+        for answers, piece in reached.items():
+            parts.setdefault(answers, []).append(_integral(piece, low, high))
+    return {answers: total(found) for answers, found in parts.items()}
+
+
+def _sequences(queries: int, positives: int) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = []
+    reached: list[tuple[int, ...]] = [()]
+    for _ in range(queries):
+        reached = [(*answers, bit) for answers in reached for bit in (0, 1)]
+        found += [answers for answers in reached if sum(answers) == positives]
+        reached = [answers for answers in reached if sum(answers) < positives]
+        if len(found) + len(reached) > MOST_TERMS:
+            break
+    return found + reached
+
+
+def _check_terms(size: int, counts: Iterable[int]) -> None:
+    terms = math.prod(count + 1 for count in counts)
+    if terms > MOST_TERMS:
+        remedy = "the exact law takes fewer different scores: round them, or test releases only"
+        raise InvalidValue("scores", f"{size} with {terms} terms", f"of at most {MOST_TERMS} terms", remedy)
+
+
+def _intervals(ends: Sequence[Fraction]) -> list[tuple[Fraction | None, Fraction | None]]:
+    return list(itertools.pairwise([None, *ends, None]))
+
+
+def _is_above(center: Fraction, low: Fraction | None) -> bool:
+    """Whether the interval that begins at ``low`` is above the center."""
+    return low is not None and low >= center
+
+
+def _times(one: Piece, other: Piece) -> Piece:
+    product: Piece = {}
+    for (rate, factor), (rate_of_other, factor_of_other) in itertools.product(one.items(), other.items()):
+        at, term = rate + rate_of_other, factor * factor_of_other
+        product[at] = product[at] + term if at in product else term
+    return product
+
+
+def _plus(one: Piece, other: Piece, sign: int) -> Piece:
+    found = dict(one)
+    for rate, factor in other.items():
+        found[rate] = found.get(rate, ExponentialSum({})) + factor.times(sign)
+    return {rate: factor for rate, factor in found.items() if factor.terms}
+
+
+def _integral(piece: Piece, low: Fraction | None, high: Fraction | None) -> ExponentialSum:
+    """Over an interval; where it has no end, the function vanishes there, or is nothing at all."""
+    parts = []
+    for rate, factor in piece.items():
+        if not factor.terms:
+            continue
+        if rate == 0:
+            assert low is not None  # a density is a factor, and vanishes far out
+            assert high is not None
+            parts.append(factor.times(high - low))
+            continue
+        for end, sign in ((high, 1), (low, -1)):
+            if end is not None:
+                parts.append(factor.times_exp(rate * end).times(sign / rate))
+    return total(parts)

@@ -1,0 +1,429 @@
+"""Selection: the option with the largest noisy score, and what two neighbouring score vectors can tell apart.
+
+Every person has a score in [0, D] for each of k options; the score of an option is the sum over the data. One record
+replaced moves every score by at most D, up or down, and one record added moves all of them up: relative to each other,
+scores move by at most m = 2 D, or m = D. Which option is selected depends on differences of scores alone.
+
+*Bound for noise of hazard at most 1/b* (Laplace and exponential noise of scale b). Selection is (s/b)-DP for every
+relative move s (Dwork and Roth 2014, Claim 3.9; McKenna and Sheldon 2020, Theorem 1). Move the scores along a straight
+line and let G be the probability of any set of options: privacy of the small steps says |G'| <= min(G, 1 - G)/b. The
+distribution function of a Laplace variable of scale b attains equality. So G stays between two translates of it, and
+each pair of neighbours is dominated by a Laplace variable moved by m/b in units of its scale: delta(epsilon) <=
+1 - exp((epsilon - m/b)/2). With exponential noise two options attain it at every epsilon, since the difference of two
+exponential variables is a Laplace variable.
+
+*Bound for Gumbel noise*: it is the exponential mechanism, whose losses lie in an interval of length m/b; two options
+attain what such a bounded range allows, at every epsilon too (Dong, Durfee and Rogers 2020, Lemma 3.2).
+
+No single pair of neighbours is the worst at every epsilon, so a pair is made for the epsilon that is asked for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Final, final
+
+import numpy as np
+from dp_accounting import NeighboringRelation
+from numpy.polynomial.legendre import leggauss
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
+from scipy.special import log_expit
+
+from dpverdict.balls import Exact
+from dpverdict.checks import check_array, check_dim, check_positive
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.dominating_pairs import (
+    REAL_ARITHMETIC,
+    BoundedRangePair,
+    DominatingPair,
+    FinitePair,
+    LaplacePair,
+)
+from dpverdict.mechanisms.core.guarantees import PureDP
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair, check_adjacency
+from dpverdict.mechanisms.core.noise import Noise
+from dpverdict.mechanisms.core.parameters import Parameter, whole
+from dpverdict.mechanisms.core.sensitivity import Maximum, Near, unsupported
+from dpverdict.mechanisms.finite.law import ExponentialLaw, LaplaceLaw, noisy_max_law
+from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.exact import sum_exactly
+from dpverdict.numerics.exponential_sums import ExponentialSum
+from dpverdict.numerics.roots import float_above
+from dpverdict.numerics.text import exact_text
+
+OPTIONS: Final = Parameter("options", "K", "Number of options that are scored.", whole)
+SENSITIVITY: Final = Parameter("sensitivity", "D", "Largest score of one record; 1 if not given.")
+MOST_OPTIONS: Final = 1 << 16
+_FAR: Final = 40.0  # in units of the scale: options this far below are selected with probability 1e-17
+_MOST_RECORDS: Final = 1 << 12
+_NODES: Final = 12  # of a piece of the integral of a likelihood ratio, which only scores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreNoise(ABC):
+    """Independent noise on every score.
+
+    Attributes:
+        size: number of options.
+        rate: 1/scale, exactly; > 0.
+    """
+
+    size: int
+    rate: Fraction
+
+    @abstractmethod
+    def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+        """Independent variables of scale 1."""
+
+    def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
+        """Independent noise on ``trials`` copies of the scores: shape (size,) -> (trials, size)."""
+        return self.draw((trials, self.size), rng) / float(self.rate) + statistic
+
+    def covariance(self) -> dict[str, Fraction]:
+        """Empty: the noise is not released."""
+        return {}
+
+    @abstractmethod
+    def law(self, scores: Sequence[Fraction]) -> tuple[ExponentialSum, ...]:
+        """Weights of the options: that each has the largest noisy score."""
+
+    @abstractmethod
+    def bound(self, move: Fraction) -> DominatingPair:
+        """The pair that dominates all scores that move by at most ``move`` relative to each other."""
+
+    @abstractmethod
+    def lead(self, gap: float) -> float:
+        """The probability that the first of two options, ahead by ``gap`` scales, has the larger noisy score."""
+
+    @abstractmethod
+    def log_law(self, scores: Array) -> Array:
+        """The logarithms of the probabilities of the options in float64, to score with."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GumbelNoise(ScoreNoise):
+    """P[Z <= z] = exp(-exp(-rate z)): the largest of scores with this noise is drawn by the exponential mechanism."""
+
+    def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+        """Standard Gumbel variables."""
+        return rng.gumbel(size=shape)
+
+    def law(self, scores: Sequence[Fraction]) -> tuple[ExponentialSum, ...]:
+        """exp(rate (u - largest u)): the weights of the exponential mechanism."""
+        top = max(scores)
+        return tuple(ExponentialSum.exp(self.rate * (score - top)) for score in scores)
+
+    def bound(self, move: Fraction) -> BoundedRangePair:
+        """The pair of range move * rate."""
+        return BoundedRangePair(range=move * self.rate, assumed=(REAL_ARITHMETIC,))
+
+    def lead(self, gap: float) -> float:
+        """The logistic function."""
+        return float(np.exp(log_expit(gap)))
+
+    def log_law(self, scores: Array) -> Array:
+        """rate u, less the logarithm of the sum."""
+        scaled: Array = float(self.rate) * (scores - scores.max())
+        found: Array = scaled - float(np.log(np.exp(scaled).sum()))
+        return found
+
+
+class _Piecewise(ScoreNoise):
+    """Noise of which the law of the largest score is an integral.
+
+    Attributes:
+        lowest: the largest noisy score is above the largest score plus that, in units of the scale.
+    """
+
+    lowest: ClassVar[float]
+
+    @abstractmethod
+    def log_density(self, z: Array) -> Array:
+        """Of variables of scale 1."""
+
+    @abstractmethod
+    def distribution(self, z: Array) -> Array:
+        """P[Z <= z] of variables of scale 1."""
+
+    def bound(self, move: Fraction) -> LaplacePair:
+        """A Laplace variable moved by move * rate, in units of its scale."""
+        return LaplacePair(groups=((move * self.rate, 1),))
+
+    def log_law(self, scores: Array) -> Array:
+        """By Gauss-Legendre quadrature between the scores, over where the largest noisy score may be."""
+        scaled = float(self.rate) * (scores - scores.max())
+        ends = np.unique(np.clip([self.lowest, *scaled.tolist(), _FAR], self.lowest, _FAR))
+        pieces = [np.linspace(low, high, math.ceil((high - low) / 2) + 1) for low, high in itertools.pairwise(ends)]
+        low, high = (np.concatenate([piece[part] for piece in pieces]) for part in (slice(None, -1), slice(1, None)))
+        nodes, weights = leggauss(_NODES)
+        x = ((high - low)[:, None] * (nodes + 1) / 2 + low[:, None]).ravel()[:, None] - scaled[None]
+        steps = ((high - low)[:, None] * weights / 2).ravel()
+        below = np.log(self.distribution(x))
+        own = np.exp(self.log_density(x) + below.sum(axis=1, keepdims=True) - below)
+        found: Array = np.log(np.maximum(steps @ own, 1e-300))
+        normalised: Array = found - float(np.log(np.exp(found).sum()))
+        return normalised
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaplaceScores(_Piecewise):
+    """Density (rate/2) exp(-rate |z|)."""
+
+    lowest: ClassVar[float] = -_FAR
+
+    def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+        """Standard Laplace variables."""
+        return rng.laplace(size=shape)
+
+    def law(self, scores: Sequence[Fraction]) -> tuple[ExponentialSum, ...]:
+        """By termwise integration, see `noisy_max_law`."""
+        return noisy_max_law(LaplaceLaw(self.rate), scores)
+
+    def lead(self, gap: float) -> float:
+        """The distribution function of the difference of two Laplace variables."""
+        tail = math.exp(-abs(gap)) * (2 + abs(gap)) / 4
+        return 1 - tail if gap > 0 else tail
+
+    def log_density(self, z: Array) -> Array:
+        """-|z| - log 2."""
+        return -np.abs(z) - math.log(2)
+
+    def distribution(self, z: Array) -> Array:
+        """exp(z)/2 below 0, 1 - exp(-z)/2 above."""
+        return np.where(z < 0, np.exp(np.minimum(z, 0)) / 2, 1 - np.exp(-np.maximum(z, 0)) / 2)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExponentialScores(_Piecewise):
+    """Density rate exp(-rate z) at z >= 0: the largest of scores with this noise is drawn by permute-and-flip."""
+
+    lowest: ClassVar[float] = 0.0
+
+    def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+        """Standard exponential variables."""
+        return rng.exponential(size=shape)
+
+    def law(self, scores: Sequence[Fraction]) -> tuple[ExponentialSum, ...]:
+        """By termwise integration, see `noisy_max_law`."""
+        return noisy_max_law(ExponentialLaw(self.rate), scores)
+
+    def lead(self, gap: float) -> float:
+        """The distribution function of a Laplace variable."""
+        tail = math.exp(-abs(gap)) / 2
+        return 1 - tail if gap > 0 else tail
+
+    def log_density(self, z: Array) -> Array:
+        """-z at z >= 0."""
+        return np.where(z < 0, -np.inf, -z)
+
+    def distribution(self, z: Array) -> Array:
+        """1 - exp(-z) at z >= 0."""
+        return -np.expm1(-np.maximum(z, 0))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreSpace:
+    """Scores of k options that are sums of records of [0, D]^k, of which one is replaced, or added.
+
+    Attributes:
+        options: k >= 2.
+        reach: D, the largest score of one record; a float64 at its exact value.
+        replaced: whether a record is replaced; otherwise one is added or removed, and scores only rise.
+        level: the epsilon for which the pair is made that is shown.
+    """
+
+    options: int
+    reach: float
+    replaced: bool
+    level: Fraction
+
+    @property
+    def move(self) -> Fraction:
+        """How far two scores move relative to each other, at most."""
+        return Fraction(self.reach) * (2 if self.replaced else 1)
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """The bound of the noise, and for every epsilon a pair of two options that are ahead of all others."""
+        if not isinstance(noise, ScoreNoise):
+            raise unsupported(self, noise)
+        bound = self.move * noise.rate
+
+        def at_level(level: Fraction) -> Near:
+            return self._near(noise, level)
+
+        def shown() -> Near:
+            return self._near(noise, min(self.level, bound * Fraction(3, 4)))
+
+        def datasets() -> tuple[Array, Array]:
+            found = shown()
+            return found.dataset, found.neighbour
+
+        gumbel = isinstance(noise, GumbelNoise)
+        return Maximum(
+            mu_squared=None,
+            records=lambda: (self._record(0), self._record(1) if self.replaced else None),
+            description="one option loses what another gains" if self.replaced else "one option gains, no other does",
+            justification=(
+                f"the losses of any pair lie in an interval of length {exact_text(bound)}, and the pair of laws "
+                "dominates all such (Dong, Durfee and Rogers 2020, Lemma 3.2); at every epsilon two options attain it"
+                if gumbel
+                else f"each step of a move of the scores is private in proportion, so that a Laplace variable moved by "
+                f"{exact_text(bound)} scales dominates every pair"
+                + ("; at every epsilon two options attain it" if isinstance(noise, ExponentialScores) else ", a bound")
+            ),
+            dominating_pair=noise.bound(self.move),
+            exact=False,
+            rho_upper=bound**2 / 8 if gumbel else None,
+            attained=shown().dominating_pair,
+            datasets=datasets,
+            at_level=at_level,
+        )
+
+    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> FinitePair | None:
+        """The laws of one record alone, and of none or its replacement; None where they are equal."""
+        if not isinstance(noise, ScoreNoise) or (replacement is None) is self.replaced:
+            raise unsupported(self, noise)
+        other = np.zeros((0, self.options)) if replacement is None else replacement[None]
+        return self.pair(noise, record[None], other)
+
+    def pair(self, noise: ScoreNoise, dataset: Array, neighbour: Array) -> FinitePair | None:
+        """The laws of the selected option on two datasets, exactly; None where they are equal."""
+        here, there = (noise.law(exact_scores(side, self.options)) for side in (dataset, neighbour))
+        if here == there:
+            return None
+        return FinitePair(
+            p=here, q=there, outcomes=tuple(f"option {i}" for i in range(self.options)), assumed=(REAL_ARITHMETIC,)
+        )
+
+    def _record(self, option: int) -> Array:
+        return np.where(np.arange(self.options) == option, self.reach, 0.0)
+
+    def _near(self, noise: ScoreNoise, level: Fraction) -> Near:
+        """Two options ahead of all others, at the distance at which their pair has the largest delta(level)."""
+        move, at = float(self.move * noise.rate), math.exp(min(float(level), 700.0))
+
+        def falls_short(gap: float) -> float:
+            return -(noise.lead(gap) - at * noise.lead(gap - move))
+
+        found = float(
+            minimize_scalar(falls_short, bounds=(-_FAR, move + _FAR), method="bounded", options={"xatol": 1e-10}).x
+        )
+        gap = found / float(noise.rate) - self.reach  # of what the other records score
+        ahead = self.reach * math.ceil(_FAR / float(noise.rate) / self.reach) if self.options > 2 else 0.0
+        scores = np.zeros(self.options)
+        scores[0], scores[1] = ahead + max(gap, 0.0), ahead + max(-gap, 0.0)
+        rows = min(math.ceil(float(scores.max()) / self.reach), _MOST_RECORDS)
+        rest = np.clip(scores - self.reach * np.arange(rows)[:, None], 0.0, self.reach)
+        dataset = np.concatenate([self._record(0)[None], rest])
+        neighbour = np.concatenate([self._record(1)[None], rest]) if self.replaced else rest
+        pair = self.pair(noise, dataset, neighbour)
+        assert pair is not None  # the scores move
+        does = "favours one of two leading options, replaced by one that favours the other"
+        return Near(
+            dataset=dataset,
+            neighbour=neighbour,
+            dominating_pair=pair,
+            description=f"a record that {does if self.replaced else 'favours one of two leading options'}",
+        )
+
+
+def exact_scores(dataset: Array, options: int) -> list[Fraction]:
+    """The sums of the columns, exactly."""
+    if not len(dataset):
+        return [Fraction(0)] * options
+    return [sum_exactly(np.ascontiguousarray(column)) for column in dataset.T]
+
+
+class Selection(AdditiveMechanism):
+    """What selection mechanisms share: the release is the number of an option, shape (1,).
+
+    Args:
+        options: k >= 2.
+        epsilon: > 0, exact: the claim is epsilon-DP.
+        adjacency: the neighbouring relation.
+        sensitivity: D, the largest score of a record; rounded up to a float64.
+
+    Raises:
+        InvalidValue: an argument is out of range.
+    """
+
+    parameters: ClassVar[tuple[Parameter, ...]] = (OPTIONS, SENSITIVITY)
+    noise: ScoreNoise
+    sensitivity: ScoreSpace
+
+    def _set(self, options: int, epsilon: Exact, adjacency: NeighboringRelation, sensitivity: Exact) -> Fraction:
+        """What all have; the rate at which the claim holds."""
+        self.dim = check_dim(options, "options")
+        if not 2 <= self.dim <= MOST_OPTIONS:
+            raise InvalidValue("options", options, f"from 2 to {MOST_OPTIONS}", "one option is no selection")
+        budget = check_positive(epsilon, "epsilon")
+        self.claim = PureDP(budget)
+        self.adjacency = check_adjacency(adjacency)
+        reach = float_above(check_positive(sensitivity, "sensitivity"))
+        replaced = self.adjacency is not ADD_OR_REMOVE_ONE
+        self.sensitivity = ScoreSpace(options=self.dim, reach=reach, replaced=replaced, level=budget)
+        self.assumptions = (f"every score of a record lies in [0, {exact_text(Fraction(reach))}]",)
+        return budget / self.sensitivity.move
+
+    @property
+    def record_shape(self) -> tuple[int, ...]:
+        """(k,)"""
+        return (self.dim,)
+
+    def check_records(self, dataset: ArrayLike) -> Array:
+        """The scores of the records as float64 of shape (n, k), each in [0, D]."""
+        return check_array(dataset, self.record_shape, 0.0, self.sensitivity.reach)
+
+    def statistic(self, records: Array) -> Array:
+        """The scores of the options, sums over the records: shape (k,)."""
+        total: Array = records.sum(axis=0)
+        return total
+
+    def decode(self, noisy: Array) -> Array:
+        """The number of the option with the largest noisy score: shape (trials, k) -> (trials, 1)."""
+        largest: Array = np.argmax(noisy, axis=1, keepdims=True).astype(np.float64)
+        return largest
+
+    def weights(self, scores: Sequence[Exact]) -> tuple[ExponentialSum, ...]:
+        """The law of the selected option, given the scores of all: exact weights, to be divided by their sum.
+
+        Two of them make a privacy loss: ``FiniteLoss.of_weights(m.weights(u), m.weights(v))``.
+        """
+        exact = [Fraction(score) for score in scores]
+        if len(exact) != self.dim:
+            raise InvalidValue("scores", f"{len(exact)} numbers", f"{self.dim} numbers", "give one score per option")
+        return self.noise.law(exact)
+
+    def probabilities(self, dataset: ArrayLike) -> Array:
+        """The law of the released option on a dataset in float64: shape (k,)."""
+        found: Array = np.exp(self.noise.log_law(self.embed(dataset)))
+        return found
+
+    def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
+        """The log-likelihood ratio of P against Q at releases of shape (trials, 1): the most powerful score."""
+        ratio = self.noise.log_law(self.embed(pair.dataset)) - self.noise.log_law(self.embed(pair.neighbour))
+
+        def score(released: Array) -> Array:
+            found: Array = ratio[released[:, 0].astype(np.int64)]
+            return found
+
+        return score
+
+    def describe(self) -> dict[str, str]:
+        """Name and parameters, for a report."""
+        own = {"options": str(self.dim), "scale": repr(1 / float(self.noise.rate))}
+        own |= {"sensitivity": repr(self.sensitivity.reach)}
+        given = AdditiveMechanism.describe(self)
+        del given["dim"]
+        return given | own
