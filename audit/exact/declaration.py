@@ -58,7 +58,9 @@ _SPACE = ("maximise", "mu_squared", "dominating_pair", "at")
 
 
 def declared_here(mechanism: AdditiveMechanism) -> bool:
-    """Whether the mechanism, its noise and its sensitivity space are classes of this library with their own methods."""
+    """Whether the mechanism, its noise and its sensitivity space are of this library: classes, methods and values."""
+    if mechanism.replaced:
+        return False
     noise: Any = mechanism.noise
     rows = [noise.row] if hasattr(noise, "row") else []
     parts = [(mechanism, _RUN), (noise, _LAW), (mechanism.sensitivity, _SPACE), *((row, _LAW) for row in rows)]

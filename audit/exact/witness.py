@@ -24,7 +24,9 @@ from dpverdict.audit.exact.verdict import Witness
 from dpverdict.audit.exact.worst_case import WorstCase, loss_of
 from dpverdict.audit.losses.base import ExactLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import Enclosure, Real, ball, compare, doublings
+from dpverdict.errors import MechanismFailure
 from dpverdict.mechanisms.core.dominating_pairs import DominatingPair
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
@@ -35,6 +37,7 @@ from dpverdict.mechanisms.core.guarantees import (
     ZeroConcentratedDP,
 )
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, HasLikelihoodRatio
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.numerics.text import short_text
 
@@ -114,7 +117,7 @@ def _score_witness(
     q = Enclosure.of(Real(lambda: _NORMAL.tail(threshold.ball())))
     event = (
         f"s(y) >= {threshold.nearest():.17g}, where s(y) = w . (y - E_Q[y]) / mu is N(0,1) under Q, N(mu,1) under P, "
-        f"w = S^-1 (E_P[y] - E_Q[y]) = ({_weights(mechanism, worst)}), mu = {loss.mu:.17g}"
+        f"w = S^-1 (E_P[y] - E_Q[y]){_shown(_direction(mechanism, worst))}, mu = {loss.mu:.17g}"
     )
     return Witness(
         pair=worst.pair,
@@ -131,13 +134,15 @@ def _score_witness(
 
 def _disjoint_witness(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -> Witness:
     """The witness when the worst pair is told apart with certainty: an event of probability 1 under P and 0 under Q."""
-    assert isinstance(mechanism, HasLikelihoodRatio)  # every mechanism with Gaussian noise, and no noise at all
-    weights, _ = mechanism.likelihood_direction(worst.pair)
-    constant = float(weights @ mechanism.decode(mechanism.embed(worst.pair.dataset)[None])[0])
+    event = "the part of the statistic that carries no noise is that of P"
+    weights = _direction(mechanism, worst)
+    if weights is not None:
+        embedded = mechanism.decode(mechanism.embed(worst.pair.dataset)[None])[0]
+        event = f"w . y = {float(weights @ embedded)!r} with w{_shown(weights)}: this combination carries no noise"
     return Witness(
         pair=worst.pair,
         difference=worst.description,
-        event=f"w . y = {constant!r} with w = ({_weights(mechanism, worst)}): this combination carries no noise",
+        event=event,
         probability=Enclosure.of(Real.of(1)),
         neighbour_probability=Enclosure.of(Real.of(0)),
         value=Enclosure.of_ball(arb("inf")),
@@ -202,12 +207,27 @@ def _breaking_order(rho: Fraction, mu: Real) -> int | None:
     return next((a for a in orders if compare(Real(partial(excess, a)), Real.of(0)) == 1), None)
 
 
-def _weights(mechanism: AdditiveMechanism, worst: WorstCase) -> str:
-    """The distinct weights of the score with how often each occurs, for example ``0.036 x 100, 0.18 x 1``."""
-    assert isinstance(mechanism, HasLikelihoodRatio)  # every mechanism with Gaussian noise, and no noise at all
-    weights, _ = mechanism.likelihood_direction(worst.pair)
+def _direction(mechanism: AdditiveMechanism, worst: WorstCase) -> Array | None:
+    """The weights of the score; None where the mechanism, which may be anybody's, gives none that can be shown."""
+    if not isinstance(mechanism, HasLikelihoodRatio):
+        return None
+    try:
+        found = guarded(lambda: np.asarray(mechanism.likelihood_direction(worst.pair)[0], dtype=float), _fails)
+    except MechanismFailure:
+        return None
+    return found if found.ndim == 1 and np.isfinite(found).all() else None
+
+
+def _fails(said: str) -> MechanismFailure:
+    return MechanismFailure("", f"raised {said}", "call it yourself")
+
+
+def _shown(weights: Array | None) -> str:
+    """Distinct weights with how often each occurs, such as `` = (0.036 on 100 coordinates)``, if there are any."""
+    if weights is None:
+        return ""
     counts: dict[str, int] = {}
     for value, count in zip(*np.unique(weights, return_counts=True), strict=True):  # equal to 12 digits counts as equal
         counts[f"{value:.12g}"] = counts.get(f"{value:.12g}", 0) + int(count)
     shown = [f"{text} on {n} coordinate{'s' if n > 1 else ''}" for text, n in list(counts.items())[:6]]
-    return ", ".join(shown) + (f", ... {len(counts)} distinct values" if len(counts) > 6 else "")
+    return f" = ({', '.join(shown)}{f', ... {len(counts)} distinct values' if len(counts) > 6 else ''})"

@@ -327,6 +327,7 @@ class AuditResult:
         page: the report as part of a page; empty if it could not be run.
         error: why it could not be run; None if it was.
         seconds: what it took when it was run.
+        files: what code of the user's was in, or read.
     """
 
     audit: PlannedAudit
@@ -335,6 +336,7 @@ class AuditResult:
     page: str
     error: str | None
     seconds: float
+    files: tuple[str, ...] = ()
 
     @property
     def met(self) -> bool:
@@ -363,6 +365,20 @@ class PlanResult:
     seed: int
     created: datetime
     results: tuple[AuditResult, ...]
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that code of the user's was in, or read, by a word for each."""
+        return {f"the file {path} that {one.audit.name} used": path for one in self.results for path in one.files}
+
+    @property
+    def not_run(self) -> str | None:
+        """Which audits could not be run, and why the first could not; None if all were run."""
+        failed = [result for result in self.results if result.status is None]
+        if not failed:
+            return None
+        others = f" (and {len(failed) - 1} more of {len(self.results)})" if len(failed) > 1 else ""
+        return f"audit {failed[0].audit.name} was not run: {failed[0].error}{others}"
 
     @property
     def exit_code(self) -> int:
@@ -473,6 +489,7 @@ def _result(
         page=kept["part"],
         error=None,
         seconds=kept["seconds"],
+        files=() if kept["grounds"] is None else tuple(kept["grounds"]["files"]),
     )
 
 

@@ -254,7 +254,7 @@ def mean_not_put_back(groups: int = 2) -> Mutant:
         within, between, common = part_variances(groups, dim)
         wrong = OptimalGroupedGaussian(groups=groups, dim=dim, mu=mu)
         wrong.name, wrong.source = "broken:G1", "known-wrong variant G1"
-        wrong.noise = NestedNoise(
+        vars(wrong)["noise"] = NestedNoise(
             groups=groups,
             dim=dim,
             within_scale=sqrt_up(Real.of(within / mu**2)),
@@ -330,15 +330,19 @@ def _v2_squared(d: int, mu: Number, root: Root) -> Number:
 def _k1_mechanism(dim: int, mu: Fraction) -> CountEllipse:
     wrong = CountEllipse(dim=dim, k=dim, mu=mu)
     wrong.name, wrong.source = "broken:K1", "known-wrong variant K1"
-    wrong.count, wrong.count_scale = "released", scale(lambda d, mu, root: 1 / (mu * mu), dim, mu)
-    wrong.noise = SharedNoise(
-        dim=dim,
-        independent_scale=wrong.independent_scale,
-        shared_scale=wrong.shared_scale,
-        count_loading=0,
-        count_scale=wrong.count_scale,
+    count_scale = scale(lambda d, mu, root: 1 / (mu * mu), dim, mu)
+    vars(wrong).update(
+        count="released",
+        count_scale=count_scale,
+        noise=SharedNoise(
+            dim=dim,
+            independent_scale=wrong.independent_scale,
+            shared_scale=wrong.shared_scale,
+            count_loading=0,
+            count_scale=count_scale,
+        ),
+        sensitivity=LevelledCube(dim=dim, nonzero=dim, layer=wrong.active_layers[0]),
     )
-    wrong.sensitivity = LevelledCube(dim=dim, nonzero=dim, layer=wrong.active_layers[0])
     return wrong
 
 
@@ -353,8 +357,9 @@ def _d1_mechanism(dim: int, mu: Fraction) -> DiscreteCorrelatedGaussian:
     low, high = _around_root(dim)
     wrong = DiscreteCorrelatedGaussian(dim=dim, rho=mu**2 / 2, s=low)
     wrong.name, wrong.source = "broken:D1", "known-wrong variant D1"
-    wrong.count_variance = (dim + high) / (high * mu**2)
-    wrong.noise = LatticeNoise(dim=dim, query_variance=wrong.query_variance, count_variance=wrong.count_variance)
+    count_variance = (dim + high) / (high * mu**2)
+    noise = LatticeNoise(dim=dim, query_variance=wrong.query_variance, count_variance=count_variance)
+    vars(wrong).update(count_variance=count_variance, noise=noise)
     return wrong
 
 

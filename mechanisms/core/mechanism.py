@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Final, Protocol, runtime_checkable
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -47,6 +47,10 @@ class Mechanism(Protocol):
         ...
 
 
+_TITLES: Final = frozenset({"name", "source", "claim"})
+"""What a mechanism is called and what it is published with: nothing that it does depends on them."""
+
+
 class AdditiveMechanism(ABC):
     """A statistic with noise of known law, a claim, and the space of differences the claim speaks of.
 
@@ -63,6 +67,7 @@ class AdditiveMechanism(ABC):
         calibrations: the class methods that make it for an epsilon and a delta, without the "from_" of their names.
         example: the options of a small one, as on the command line: what holds for every mechanism is tested on it.
         scaled_by: the argument that scales the noise and nothing else, which `calibrate` finds; None without one.
+        replaced: the attributes that were given another value after the first.
     """
 
     name: str
@@ -77,6 +82,14 @@ class AdditiveMechanism(ABC):
     calibrations: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[str] = ""
     scaled_by: ClassVar[str | None] = None
+    replaced: frozenset[str] = frozenset()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute; one that had another value is noted in ``replaced``: what was proved was of the former."""
+        held = vars(self)
+        if name in held and held[name] is not value and name not in _TITLES:
+            held["replaced"] = held.get("replaced", frozenset()) | {name}
+        super().__setattr__(name, value)
 
     @property
     @abstractmethod

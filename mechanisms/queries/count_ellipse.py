@@ -346,11 +346,13 @@ class CountEllipse(GaussianMechanism):
         self.active_layers = self.optimum.active_layers
         self.independent_scale = (self.optimum.independent_variance / exact_mu**2).scale_up()
         self.shared_scale = (self.optimum.shared_variance / exact_mu**2).scale_up()
-        self.count_scale = 0.0
-        self.sensitivity: SensitivitySpace = Cube(dim=self.dim, nonzero=self.k)
-        if count == "released":
-            self.count_scale = (1 / (self.optimum.free_count_precision * exact_mu**2)).scale_up()
-            self.sensitivity = LevelledCube(dim=self.dim, nonzero=self.k, layer=self.active_layers[0])
+        released = count == "released"
+        self.count_scale = (1 / (self.optimum.free_count_precision * exact_mu**2)).scale_up() if released else 0.0
+        self.sensitivity: SensitivitySpace = (
+            LevelledCube(dim=self.dim, nonzero=self.k, layer=self.active_layers[0])
+            if released
+            else Cube(dim=self.dim, nonzero=self.k)
+        )
         self.noise = SharedNoise(
             dim=self.dim,
             independent_scale=self.independent_scale,

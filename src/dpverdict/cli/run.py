@@ -15,7 +15,7 @@ from dpverdict.cli.options import (
     Timeout,
     option,
 )
-from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar
+from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar, say
 
 
 @ends
@@ -51,6 +51,7 @@ def run(
         outputs.keep_apart_from(read.inputs)
         with open_journal(plan, journal, fresh=fresh) as kept, engine_of_options(jobs, dask), progress_bar() as bar:
             result = run_plan(read, kept, bar, limits)
+        outputs.keep_apart_from(result.files)
         outputs.write(
             json=lambda: render_plan_json(result),
             junit=lambda: render_junit(result),
@@ -59,4 +60,6 @@ def run(
     if not quiet:
         with printing():
             print_plan(result)
+    if result.not_run is not None:
+        say(f"error: {result.not_run}")
     return Ended(code=result.exit_code)

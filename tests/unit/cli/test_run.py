@@ -90,3 +90,29 @@ def test_no_text_of_a_plan_or_of_a_statement_moves_the_cursor(
     for stream in (told.out, told.err):
         assert not {"\x1b", "\x07", "\u202e"} & set(stream)
     assert r"\x1b[2J" in told.out
+
+
+def test_an_output_is_no_file_that_audited_code_reads(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whether the audit is run, or is taken from the journal; every audit that is finished is kept."""
+    table = folder / "scale.json"
+    table.write_text("0.3")
+    code = "import json, pathlib\nSCALE = json.loads(pathlib.Path(__file__).with_name('scale.json').read_text())\n"
+    (folder / "release.py").write_text(code + MECHANISMS)
+    command = ["run", str(folder / "plan.toml"), "--quiet", "--json"]
+    for _ in range(2):
+        assert main([*command, str(table)]) == 2
+        told = capsys.readouterr().err
+        assert "scale.json" in told
+        assert told.count("\n") == 1
+        assert table.read_text() == "0.3"
+        assert len(list((folder / "plan.toml.journal").glob("*.entry"))) == 4
+    assert main([*command, str(folder / "other.json")]) == 0
+
+
+def test_an_audit_that_was_not_run_is_said_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "plan.toml").write_text(PLAN.replace("dim = 3", "dim = 0").replace("dim = 2", "dim = 0"))
+    assert main(["run", str(folder / "plan.toml"), "--quiet"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: audit counts was not run: dim")
+    assert told.endswith("(and 1 more of 3)\n")
+    assert told.count("\n") == 1

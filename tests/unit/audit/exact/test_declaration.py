@@ -23,6 +23,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
+    ApproximateDP,
     CorrelatedGaussian,
     Cube,
     DiscreteCorrelatedGaussian,
@@ -39,6 +40,7 @@ from dpverdict.mechanisms import (
     StandardGaussian,
     TreeCounter,
     VoteEllipse,
+    ZeroConcentratedDP,
 )
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
@@ -160,6 +162,70 @@ def test_an_instance_with_a_method_of_its_own_is_tried() -> None:
     mechanism.statistic = lambda records: 2 * records.sum(axis=0)
     assert not declared_here(mechanism)
     assert certify(mechanism).status is Status.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "status"),
+    [
+        ("sensitivity", Cube(dim=9, nonzero=1), Status.INCONCLUSIVE),  # the claim stands, but not by this declaration
+        ("noise", SharedNoise(dim=9, independent_scale=0.25), Status.REFUTED),
+        ("noise", SharedNoise(dim=9, independent_scale=4.0), Status.CERTIFIED),
+        ("dim", 9, Status.CERTIFIED),
+        ("name", "another name", Status.CERTIFIED),
+        ("claim", GaussianDP("0.5"), Status.REFUTED),
+    ],
+)
+def test_an_instance_with_a_value_of_its_own_is_tried(name: str, value: Any, status: Status) -> None:
+    """What is certified of a class is so of the values that its constructor chose, and of no others."""
+    mechanism: Any = StandardGaussian(dim=9, mu=1, adjacency=ADD_OR_REMOVE_ONE)
+    setattr(mechanism, name, value)
+    verdict = certify(mechanism)
+    assert verdict.status is status
+    assert declared_here(mechanism) is (name not in ("sensitivity", "noise"))
+    if status is Status.CERTIFIED:
+        assert bool(verdict.on_trust) is not declared_here(mechanism)
+
+
+class Bare(AdditiveMechanism):
+    """Sums with independent noise of a class that knows no likelihood ratio."""
+
+    name, source = "bare", "a test"
+    adjacency = ADD_OR_REMOVE_ONE
+    assumptions = ("every record lies in [0, 1]^d",)
+
+    def __init__(self, *, dim: int, scale: float) -> None:
+        self.dim, self.claim = dim, GaussianDP(1)
+        self.noise = SharedNoise(dim=dim, independent_scale=scale)
+        self.sensitivity = Cube(dim=dim)
+
+    @property
+    def record_shape(self) -> tuple[int, ...]:
+        return (self.dim,)
+
+    def check_records(self, dataset: ArrayLike) -> Array:
+        return check_array(dataset, self.record_shape, 0.0, 1.0)
+
+    def statistic(self, records: Array) -> Array:
+        total: Array = records.sum(axis=0)
+        return total
+
+
+class Boasting(Bare):
+    """The same, whose likelihood ratio raises."""
+
+    def likelihood_direction(self, pair: object) -> object:
+        raise RuntimeError("planted")
+
+
+@pytest.mark.parametrize("made", [Bare, Boasting])
+@pytest.mark.parametrize("claim", [GaussianDP(1), PureDP(1), ApproximateDP(1, "1e-6"), ZeroConcentratedDP("0.5")])
+@pytest.mark.parametrize("scale", [1.0, 0.0])
+def test_a_witness_needs_no_likelihood_ratio(made: type[Bare], claim: Any, scale: float) -> None:
+    verdict = certify(made(dim=4, scale=scale), claim)
+    assert verdict.status is Status.REFUTED
+    assert verdict.witness is not None
+    assert "= (" not in verdict.witness.event
+    assert certify(made(dim=4, scale=3.0), GaussianDP(1)).status is Status.CERTIFIED
 
 
 def test_a_step_of_a_stream_that_moves_further_is_found() -> None:
