@@ -1,5 +1,6 @@
 """Composition: the routes, what drops out, and what cannot be composed."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -244,3 +245,24 @@ def test_a_contour_beyond_the_budget_is_not_laid(monkeypatch):
     monkeypatch.setattr(contour_engine, "MAX_COST", 100)
     with pytest.raises(PrecisionExhausted):
         compose(GaussianLoss("0.5"), LaplaceLoss(["0.3"])).delta(1)
+
+
+EXTREME = ["-1e9000", "-1e300", "-1e30", "-1e6", "-800", "0", "1e-300", "800", "1e6", "1e30", "1e300", "1e9000"]
+COMPOSED = {
+    "Gaussian, Laplace": MIXED,
+    "both small": compose(GaussianLoss("0.001"), LaplaceLoss(["1e-4"])),
+    "both large": compose(GaussianLoss(30), LaplaceLoss([30])),
+    "Laplace": compose(*[LaplaceLoss(["0.5", "1"])] * 20),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_probabilities_at_extreme_arguments_are_enclosed_between_0_and_1(name: str) -> None:
+    loss = COMPOSED[name]
+    sides = [loss.certified_delta(epsilon) for epsilon in EXTREME]
+    sides += [loss.certified_beta(alpha) for alpha in ("0", "1e-300", "1e-30", "0.5", "0." + "9" * 30, "1")]
+    assert all(0 <= one.lower <= one.upper <= 1 for one in sides)
+    deltas = sides[: len(EXTREME)]  # which decreases
+    assert all(later.lower <= sooner.upper for sooner, later in itertools.pairwise(deltas))
+    assert deltas[0].upper == 1
+    assert deltas[-1].lower == 0

@@ -11,7 +11,7 @@ from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.mechanisms.broken import by_name
 from dpverdict.mechanisms.queries.count_ellipse import least_ellipse_variance
 from dpverdict.proofs.checks.outcome import Standing
-from dpverdict.proofs.checks.registry import papers, statements, title, verify
+from dpverdict.proofs.checks.registry import rooms, statements, title, verify
 
 PREFIXES = {"and": "andersson2024", "r1": "ji2024", "leb": "lebeda2024", "pou": "poulsen2022"}
 
@@ -20,8 +20,8 @@ def test_every_result_is_new_holds_and_goes_beyond_a_paper_of_the_ledger() -> No
     found = statements("new_results")
     assert len({one.number for one in found}) == len(found) > 100
     assert all(one.new and one.expected is Standing.HOLDS for one in found)
-    assert {PREFIXES[one.number.partition(".")[0]] for one in found} <= set(papers())
-    assert papers()[-1] == "new_results"
+    assert {PREFIXES[one.number.partition(".")[0]] for one in found} <= set(rooms())
+    assert rooms()[-1] == "new_results"
     assert title("new_results")
 
 
