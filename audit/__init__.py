@@ -22,9 +22,12 @@ from dpverdict.audit.exact.calibrate import exact_laplace as exact_laplace
 from dpverdict.audit.exact.calibrate import exact_laplace_scale as exact_laplace_scale
 from dpverdict.audit.exact.calibrate import honest_scale as honest_scale
 from dpverdict.audit.exact.decide import certify as certify
+from dpverdict.audit.exact.events import loss_from_event as loss_from_event
 from dpverdict.audit.exact.exchange import ProfileClaim as ProfileClaim
 from dpverdict.audit.exact.exchange import dp_event as dp_event
 from dpverdict.audit.exact.exchange import loss_event as loss_event
+from dpverdict.audit.exact.gdp import gdp_mu as gdp_mu
+from dpverdict.audit.exact.gdp import gdp_regret as gdp_regret
 from dpverdict.audit.exact.verdict import Certificate as Certificate
 from dpverdict.audit.exact.verdict import Status as Status
 from dpverdict.audit.exact.verdict import Verdict as Verdict
