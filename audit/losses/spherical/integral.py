@@ -183,16 +183,20 @@ class _Integral:
     def _directly(self, start: arb, stop: arb, weight: _Weight) -> acb:
         def integrand(v: acb, analytic: bool) -> acb:
             point = self.surface.point(v, analytic)
-            cosine = (1 - point.u) / (2 * point.r)
-            square = (1 - cosine) * (1 + cosine)
+            minus, plus, _, _ = point.turned()
+            square = minus * plus
             if self.dim >= _BY_LOGARITHM:
                 if analytic and not square.real > 0:
                     return acb("nan")
-                power = ((-(cosine**2)).log1p() * (arb(self.dim - 3) / 2)).exp()
+                logarithms = (
+                    (-((1 - minus) ** 2)).log1p(),
+                    square.log(),
+                )  # sharp where t_P is near 0, and near 1 or -1
+                power = (min(logarithms, key=_radius) * (arb(self.dim - 3) / 2)).exp()
             elif self.dim % 2:
                 power = square ** ((self.dim - 3) // 2)
             else:  # the root of each factor: on more wide balls both are analytic than the root of the product
-                roots = (1 - cosine).sqrt(analytic=analytic) * (1 + cosine).sqrt(analytic=analytic)
+                roots = minus.sqrt(analytic=analytic) * plus.sqrt(analytic=analytic)
                 power = roots ** (self.dim - 3)
             if not analytic and v.imag.is_zero():
                 power = self._on_arc(square.real, power)
@@ -238,15 +242,11 @@ class _Integral:
 
     def _slopes(self, point: SurfacePoint, analytic: bool, weight: _Weight) -> acb:
         """The integrand by dv, but for the power of 1 - t^2 in the density of the cosine."""
-        value = acb(0)
+        value, turn = acb(0), point.turned()
         if self.quantity is not Quantity.Q_TAIL:
-            cosine_p = (1 - point.u) / (2 * point.r)
-            slope_p = -(point.u_slope / 2 + cosine_p * point.r_slope) / point.r
-            value += weight(point.r, self.dim, analytic) * slope_p
+            value += weight(point.r, self.dim, analytic) * turn.p_slope
         if self.quantity is not Quantity.P_TAIL:
-            cosine_q = (1 + point.u) / (2 * point.rho)
-            slope_q = (point.u_slope / 2 - cosine_q * point.rho_slope) / point.rho
-            of_q = point.tilt * weight(point.rho, self.dim, analytic) * slope_q
+            of_q = point.tilt * weight(point.rho, self.dim, analytic) * turn.q_slope
             match self.quantity:
                 case Quantity.Q_TAIL:
                     value -= of_q / self.growth
@@ -320,6 +320,11 @@ def _kappa(dim: int) -> arb:
     """Gamma(dim/2)/(sqrt(pi) Gamma((dim-1)/2)); the density of the cosine is kappa (1 - t^2)^((dim-3)/2)."""
     half = arb(dim) / 2
     return (half.lgamma() - (half - arb(0.5)).lgamma()).exp() / arb.pi().sqrt()
+
+
+def _radius(value: acb) -> arb:
+    """The radius of a ball, infinite if it is not finite."""
+    return value.rad() if value.is_finite() else arb("inf")
 
 
 def _around_zero(bound: arb) -> arb:

@@ -16,6 +16,7 @@ from dpverdict.audit.losses.spherical.law import (
     RadialLaw,
     Surface,
     SurfacePoint,
+    Turn,
     Undecided,
     at_infinity,
     at_parameter,
@@ -221,8 +222,17 @@ class _Hyperboloid(Surface):
         self.above: Arc = Arc(start=at_parameter(split), stop=at_infinity())
 
     def point(self, v: acb, analytic: bool) -> SurfacePoint:
-        tilt = self.growth * (1 + self.w / v) ** (3 - self.dim)
-        return SurfacePoint(v, v + self.w, 2 * v * self.w + self.w**2, acb(1), acb(1), acb(2 * self.w), tilt)
+        w, rho = self.w, v + self.w
+        tilt = self.growth * (1 + w / v) ** (3 - self.dim)
+        # near the largest loss w is close to 1 and t_P to -1: in the general formulas both cancel
+        square = 1 - w**2
+        turn = Turn(
+            one_minus_p=(1 + w) * (2 * v - (1 - w)) / (2 * v),
+            one_plus_p=(1 - w) * (2 * v + 1 + w) / (2 * v),
+            p_slope=-square / (2 * v**2),
+            q_slope=-square / (2 * rho**2),
+        )
+        return SurfacePoint(v, rho, 2 * v * w + w**2, acb(1), acb(1), acb(2 * w), tilt, turn)
 
     def near_radius(self, radius: arb) -> arb:
         return radius.mid()

@@ -36,8 +36,20 @@ TailIntegral: TypeAlias = Callable[[Fraction, Fraction], arb]
 """A bound on the integral of exp(rate s) P[loss > s] over s > start, as a function of (start, rate)."""
 
 
+class Turn(NamedTuple):
+    """The cosines t_P and t_Q at a point, as the integrals need them: 1 - t_P, 1 + t_P, and both derivatives by v."""
+
+    one_minus_p: acb
+    one_plus_p: acb
+    p_slope: acb
+    q_slope: acb
+
+
 class SurfacePoint(NamedTuple):
-    """A point of the curve, with its derivatives by v, and ``tilt`` = exp(s) (r/rho)^(dim-3) sharp on wide balls."""
+    """A point of the curve, with its derivatives by v, and ``tilt`` = exp(s) (r/rho)^(dim-3) sharp on wide balls.
+
+    ``turn`` is given by a curve on which the general formulas of the cosines cancel.
+    """
 
     r: acb
     rho: acb
@@ -46,6 +58,16 @@ class SurfacePoint(NamedTuple):
     rho_slope: acb
     u_slope: acb
     tilt: acb
+    turn: Turn | None = None
+
+    def turned(self) -> Turn:
+        """The cosines t_P = (1 - u)/(2r) and t_Q = (1 + u)/(2 rho)."""
+        if self.turn is not None:
+            return self.turn
+        of_p, of_q = (1 - self.u) / (2 * self.r), (1 + self.u) / (2 * self.rho)
+        p_slope = -(self.u_slope / 2 + of_p * self.r_slope) / self.r
+        q_slope = (self.u_slope / 2 - of_q * self.rho_slope) / self.rho
+        return Turn(1 - of_p, 1 + of_p, p_slope, q_slope)
 
 
 class EndKind(Enum):

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from flint import acb
+from flint import acb, arb
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian, IsotropicLaplace
@@ -52,3 +52,18 @@ def test_the_renyi_divergence_of_a_gaussian_is_linear_in_the_order() -> None:
 def test_a_scale_that_is_not_positive_is_refused(law: type, scale: object) -> None:
     with pytest.raises(InvalidValue):
         law(scale)
+
+
+@pytest.mark.parametrize("level", ["0", "0.1", "1.9", "1.999999999"])
+def test_the_cosines_of_the_hyperboloid_are_the_general_ones_and_sharper(level: str) -> None:
+    with precision(128):
+        surface = IsotropicLaplace("0.5").surface(4, Fraction(level))
+        assert surface is not None
+        for radius in (arb(0.75), arb(3, 0.01), arb(40, 1)):
+            point = surface.point(acb(radius), False)
+            sharp, general = point.turned(), point._replace(turn=None).turned()
+            assert all(one.overlaps(other) for one, other in zip(sharp, general, strict=True))
+            if radius.is_exact():
+                assert level == "0" or not sharp.p_slope.overlaps(general.q_slope)
+            elif level == "1.999999999":
+                assert 1000 * sharp.one_plus_p.real.rad() < general.one_plus_p.real.rad()
