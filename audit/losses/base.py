@@ -42,6 +42,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 
 if TYPE_CHECKING:
+    from dpverdict.audit.losses.lattice.custom import CustomLoss
     from dpverdict.audit.losses.lattice.exchange import PldPair
     from dpverdict.audit.losses.lattice.law import LatticePair
 
@@ -173,6 +174,11 @@ class PrivacyLoss(ABC):
     def certified_renyi(self, order: Exact | Reals) -> Enclosure | Enclosures:
         """Encloses ``renyi(order)``."""
         return certified(order, ORDER, self._renyi_balls, DIVERGENCE)
+
+    @property
+    def factors(self) -> tuple[tuple[PrivacyLoss | CustomLoss, int], ...]:
+        """The losses this one is composed of, each with the number of times: itself, if it is not composed."""
+        return ((self, 1),)
 
     # two-sided --------------------------------------------------------------------------------------------------------
 

@@ -137,7 +137,9 @@ class _Factors:
             self._add_discrete(loss.power(count))
         elif isinstance(loss, DisjointLoss):
             self._disjoint = True
-        elif isinstance(loss, PrivacyLoss | CustomLoss):
+        elif isinstance(loss, PrivacyLoss):
+            self._others += [(factor, times * count) for factor, times in loss.factors]
+        elif isinstance(loss, CustomLoss):
             self._others.append((loss, count))
         else:
             raise InvalidValue("losses", loss, "privacy losses", "give each loss as an argument: compose(*losses)")

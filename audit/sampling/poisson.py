@@ -5,15 +5,21 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss, identical_laws
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.finite.pld import Direction
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.sampling.moments import GaussianMoments, LaplaceMoments, StepMoments
 from dpverdict.audit.sampling.step import SampledStep
+from dpverdict.audit.sampling.steps import SampledSteps
 from dpverdict.balls import Exact, exactly
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
+
+MOMENTS = (1e-3, 20)
+"""The sizes of a step, mu or the Laplace shift, between which moments are integrated."""
 
 
 def poisson_sampled(loss: PrivacyLoss, sampling_probability: Exact, steps: int = 1) -> TwoOrders:
@@ -29,9 +35,14 @@ def poisson_sampled(loss: PrivacyLoss, sampling_probability: Exact, steps: int =
         sampling_probability: q in [0, 1], at its exact value.
         steps: the number of steps T >= 1.
 
+    Many steps of Gaussian noise, or of Laplace noise on one coordinate, are certified by a contour integral in which T
+    is only an exponent (`dpverdict.audit.sampling.steps.SampledSteps`), as long as it takes some seconds at most;
+    finite laws are multiplied out while that is short. Anything else is bracketed on a lattice of losses: then
+    ``is_certified`` is False, and ``delta_bounds``, ``epsilon_bounds`` and ``beta_bounds`` hold. `compose` takes steps
+    that differ.
+
     Returns:
-        The losses in both orders; its own curves are the larger of the two (of beta: the smaller). At many steps it may
-        have bounds only; then ``is_certified`` is False.
+        The losses in both orders; its own curves are the larger of the two (of beta: the smaller).
 
     Raises:
         InvalidValue: a rate outside [0, 1]; no whole number of steps; a loss that is not known in both orders.
@@ -43,6 +54,8 @@ def poisson_sampled(loss: PrivacyLoss, sampling_probability: Exact, steps: int =
     Enclosure([7.2900376957612189e-5, 7.2900376957612284e-5])
     >>> sampled.add.delta("0.1"), sampled.add.epsilon(0)
     (0.0, 0.010050335853501442)
+    >>> poisson_sampled(GaussianLoss(1), "0.01", 1000).certified_delta(1)
+    Enclosure([0.0026124205786269234, 0.0026124205786269240])
     """
     q = exactly(sampling_probability, name="sampling_probability")
     if not 0 <= q <= 1:
@@ -58,7 +71,23 @@ def _steps(pair: PrivacyLoss, q: Fraction, steps: int, order: Direction) -> Priv
     if q == 0 or _trivial(pair):
         return identical_laws()
     step = _step(pair, q, order)
-    return step if steps == 1 else compose(*[step] * steps)
+    if steps == 1:
+        return step
+    if isinstance(step, SampledStep):
+        moments = _moments(step.pair, q)
+        many = None if moments is None else SampledSteps(step, steps, moments)
+        return many if many is not None and many.is_cheap else BoundedLoss([(step, steps)])
+    return compose(*[step] * steps)
+
+
+def _moments(pair: PrivacyLoss, q: Fraction) -> StepMoments | None:
+    """The moments of one step, where they are known: of Gaussian noise, and of Laplace noise on one coordinate."""
+    if isinstance(pair, GaussianLoss) and MOMENTS[0] <= pair.mu <= MOMENTS[1]:
+        return GaussianMoments(pair.mu_real, q)
+    if isinstance(pair, LaplaceLoss) and len(pair.groups) == 1 and pair.groups[0][1] == 1:
+        shift = pair.groups[0][0]
+        return LaplaceMoments(shift, q) if MOMENTS[0] <= shift <= MOMENTS[1] else None
+    return None
 
 
 def _step(pair: PrivacyLoss, q: Fraction, order: Direction) -> PrivacyLoss:

@@ -38,7 +38,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 from flint import acb, acb_poly, arb
@@ -51,6 +51,22 @@ _BLOCK = 32  # terms of one Horner scheme; each step may widen the box of a comp
 _BOUND_BITS = 64  # precision of the error bounds, which are upper bounds at any precision
 
 
+class Moments(Protocol):
+    """A moment generating function M(t) = E_P[exp(t L)] of a loss, as far as a contour needs it."""
+
+    def at(self, t: arb) -> arb:
+        """An upper bound on M(t) at a real point, or a ball of it."""
+        ...
+
+    def on_line(self, centre: float, step: float, number: int) -> list[acb]:
+        """M(centre + i step (k + 1/2)) for k = 0, ..., number - 1, at the current precision."""
+        ...
+
+    def dropped(self, centre: arb, step: arb, height: arb) -> arb:
+        """D such that the nodes at w >= height, with weights w^-2, add up to at most D exp(-centre x)/height^2."""
+        ...
+
+
 @final
 class Contour:
     """The nodes of one plan and M at them, which serve every kind of the same strip and every x."""
@@ -58,7 +74,7 @@ class Contour:
     __slots__ = ("_bounds", "_nodes", "_polynomials", "_scaled", "plan")
     plan: Plan
 
-    def __init__(self, moments: MomentFunction, plan: Plan) -> None:
+    def __init__(self, moments: Moments, plan: Plan) -> None:
         self.plan = plan
         with precision(plan.bits):
             centre, height = arb(plan.centre), arb(plan.step) / 2
@@ -123,18 +139,16 @@ class _Bounds:
 
     __slots__ = ("_centre", "_dropped", "_from_left", "_from_right", "_height", "_left", "_right")
 
-    def __init__(self, moments: MomentFunction, plan: Plan) -> None:
+    def __init__(self, moments: Moments, plan: Plan) -> None:
         with precision(_BOUND_BITS):
             self._left, self._centre, self._right = arb(plan.left), arb(plan.centre), arb(plan.right)
-            step, variance = arb(plan.step), moments.variance.ball()
+            step = arb(plan.step)
             period = 2 * arb.pi() / step
             falls = [(-(self._centre - self._left) * period).exp(), (-(self._right - self._centre) * period).exp()]
             self._from_left = moments.at(self._left) * falls[0] / (1 - falls[0])
             self._from_right = moments.at(self._right) * falls[1] / (1 - falls[1])
             self._height = step * (arb(plan.number) + arb(0.5))
-            decay = -(-variance * step * self._height).expm1()
-            largest = moments.at(self._centre) * (-variance * self._height * self._height / 2).exp()
-            self._dropped = step / arb.pi() * largest / decay
+            self._dropped = moments.dropped(self._centre, step, self._height)
 
     def alias(self, x: arb) -> arb:
         with precision(_BOUND_BITS):

@@ -128,6 +128,13 @@ class MomentFunction:
             values = [value * product(row) for value, row in zip(values, zip(*columns, strict=True), strict=True)]
         return [value.conjugate() for value in values] if mirrored else values
 
+    def dropped(self, centre: arb, step: arb, height: arb) -> arb:
+        """D such that the nodes at w >= height, with weights w^-d, add up to at most D exp(-centre x)/height^d."""
+        variance = self.variance.ball()
+        decay = -(-variance * step * height).expm1()
+        largest = self.at(centre) * (-variance * height * height / 2).exp()
+        return step / arb.pi() * largest / decay
+
     def _gaussian_and_growth(self, nodes: Sequence[acb]) -> list[acb]:
         half, total = self.variance.ball() / 2, ball(self.total)
         values = [(t * (half * (t + 1) + total)).exp() for t in nodes]

@@ -1,0 +1,368 @@
+"""The moments E_Q[g(L)^w] of one Poisson-sampled step, g(x) = 1 - q + q exp(x), in balls with every error bounded.
+
+Both orders have their moment generating function here: E_M[exp(t log g)] = E_Q[g^(1+t)] for remove, and
+E_Q[exp(-t log g)] = E_Q[g^-t] for add. Write w = W + i v.
+
+**Gaussian noise**, L = u(z) = mu z - mu^2/2 with z standard normal. The trapezoidal rule of step k in z. In the strip
+|Im z| <= a with a mu <= pi/2, for real u and |y| <= pi/2,
+
+    g(u) cos(y/2) <= |g(u + i y)| <= g(u),      |arg g(u + i y)| <= |y|,
+
+as |g(u + i y)|^2 = g(u)^2 - 2 (1-q) q e^u (1 - cos y), and 4 (1-q) q e^u <= g(u)^2. So the integrand phi(z) g^w has, on
+either line, an integral of at most C = exp(a^2/2 + |v| a mu) cos(a mu/2)^min(W,0) times M(W), and the alias is at most
+2 C M(W) r/(1-r), r = exp(-2 pi a/k). What is left out beyond |z| = Z: g(u)/e^u falls, so for W >= 0, beyond Z > W mu,
+g^W <= g(u_Z)^W exp(W mu (z - Z)), and both the sum and the integral of a falling function give
+phi(Z) g(u_Z)^W (k + 1/(Z - W mu)); for W < 0, g^W falls itself. Below -Z: g^W <= g(u_-Z)^W for W >= 0, and
+<= (1-q)^W for W < 0.
+
+**The cut.** |M(W + i v)| for all v >= V: shift the line of integration by i b, 0 < b mu < pi/2. There |g^w| =
+|g|^W exp(-v arg g) with arg g > 0, so that
+
+    |M(W + i v)| <= exp(b^2/2) integral of phi(z) |g(u + i b mu)|^W exp(-V arg g(u + i b mu)) dz     for all v >= V.
+
+That is an integral of one positive function, by the same rule: with g+ = g(u + i b mu) and g- its conjugate it is the
+integral of phi exp((W/2 + i V/2) log g+ + (W/2 - i V/2) log g-), analytic, and in the strip |Im z| <= a, (a + b) mu <=
+pi/2, at most C' = exp(a^2/2) cos((a + b) mu/2)^min(W,0) times its value at V = 0, because arg g(u + i y) grows with y.
+
+**Laplace noise** of shift s: under Q, L = -s with probability 1/2, s with probability exp(-s)/2, and a density
+exp(-(l + s)/2)/4 in between. The density is integrated by the Gauss-Legendre rule, with the error bound
+(64/15) B r^(-2n)/(1 - r^-2) on [-1, 1] where the integrand is at most B inside the ellipse of parameter r (Trefethen
+2008, Theorem 4.5), s (r - 1/r)/2 <= pi/2. For the cut, in x = log g the density is f = exp(-3l/2 - s/2) g^(W+1)/(4q).
+Its logarithm has the derivative -3/2 + (W+1) q e^l/g in l, whose sign changes at most once, from - to +, or never: so f
+has a variation of at most f(-s) + f(s), and integrating by parts the density contributes at most 2 (f(-s) + f(s))/v.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from flint import acb, acb_mat, arb
+from numpy.polynomial.legendre import leggauss
+
+from dpverdict.balls import Real, ball, precision
+from dpverdict.numerics.arrays import Array
+
+_BOUND_BITS = 96
+_REACH = 40.0  # standard deviations, for float64 estimates
+_SHIFTS = 32
+_LARGEST_TILT = 40.0  # of z: moments beyond are not used
+
+
+class StepMoments(ABC):
+    """The moments of one step. ``nodes`` are losses log g with ``log_weights`` for estimates in float64."""
+
+    __slots__ = ("log_weights", "losses", "rate")
+    rate: Fraction
+    losses: Array
+    log_weights: Array
+
+    # float64, which only steers ---------------------------------------------------------------------------------------
+
+    @property
+    def largest_exponent(self) -> float:
+        """The largest |W| for which estimates are made."""
+        return 1e6
+
+    def estimates(self, exponents: Array) -> tuple[Array, Array]:
+        """log M(W) and the variance of log g under the law tilted by g^W, at W of shape (n,)."""
+        table = self.log_weights + exponents[:, None] * self.losses
+        peak = table.max(axis=1)
+        weights = np.exp(table - peak[:, None])
+        total = weights.sum(axis=1)
+        mean = weights @ self.losses / total
+        square = weights @ self.losses**2 / total
+        return peak + np.log(total), np.maximum(square - mean**2, 1e-300)
+
+    @abstractmethod
+    def points(self, heights: Array) -> Array:
+        """About how many points the rule of ``line`` has up to a height, at heights of shape (n,)."""
+
+    @abstractmethod
+    def log_cut(self, exponent: float, heights: Array) -> Array:
+        """About log of ``cut``/M(W), at heights of shape (n,)."""
+
+    # balls ------------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def real(self, exponent: arb) -> arb:
+        """M(W) at a real exponent."""
+
+    @abstractmethod
+    def line(self, exponent: arb, step: float, number: int, bits: int) -> list[acb]:
+        """M(W + i step (k + 1/2)) for k < number, to about ``bits`` bits relative to M(W)."""
+
+    @abstractmethod
+    def cut(self, exponent: arb, height: arb) -> arb:
+        """An upper bound of |M(W + i v)| for all v >= height."""
+
+
+def _log_g(rate: arb, u: arb) -> arb:
+    return (rate * u.expm1()).log1p()
+
+
+def _sums(losses: list[arb], weights: list[arb], step: float, number: int) -> list[acb]:
+    """The sum of weights exp(i step (k + 1/2) losses), for k < number: one product of matrices.
+
+    Every entry is one exponential, so that no ball is multiplied by itself again and again.
+    """
+    columns = math.isqrt(number - 1) + 1
+    rows = -(-number // columns)
+    eta = arb(step)
+    left = [
+        [(acb(0, x * eta * _middle(m * columns))).exp() * w for x, w in zip(losses, weights, strict=True)]
+        for m in range(rows)
+    ]
+    right = [[acb(0, x * eta * b).exp() for b in range(columns)] for x in losses]
+    table = (acb_mat(left) * acb_mat(right)).entries()
+    return list(table[:number])
+
+
+def _middle(k: int) -> arb:
+    return arb(2 * k + 1) / 2
+
+
+@final
+class GaussianMoments(StepMoments):
+    """The moments of a sampled Gaussian step, of GDP parameter mu."""
+
+    __slots__ = ("_mu", "_mu_float", "_u")
+
+    def __init__(self, mu: Real, rate: Fraction) -> None:
+        self._mu, self._mu_float, self.rate = mu, mu.nearest(), rate
+        m, q = self._mu_float, float(rate)
+        step = min(0.1, 0.4 / m)
+        z = np.arange(-_REACH, _REACH + _LARGEST_TILT, step)
+        self._u = u = m * z - m * m / 2
+        with np.errstate(over="ignore"):
+            far = u + math.log(q) + np.log1p((1 - q) / q * np.exp(-np.maximum(u, 0.0)))
+            self.losses = np.where(u > 30, far, np.log1p(q * np.expm1(u)))
+        self.log_weights = -z * z / 2 + math.log(step / math.sqrt(2 * math.pi))
+
+    @property
+    def largest_exponent(self) -> float:
+        """Where the mass tilted by g^W is still inside the grid."""
+        return _LARGEST_TILT / self._mu_float
+
+    def points(self, heights: Array) -> Array:
+        """The rule of step 2 pi/(D + v mu), on some 24 standard deviations; D is what the precision takes."""
+        found: Array = 4 * (10 + 60 / min(1.0, 1 / self._mu_float) + heights * self._mu_float)
+        return found
+
+    def _shifts(self) -> Array:
+        found: Array = np.geomspace(0.004, 0.9 * math.pi / 2 / self._mu_float, _SHIFTS)
+        return found
+
+    def _log_shifted(self, exponent: float, shift: float, heights: Array) -> Array:
+        q, m = float(self.rate), self._mu_float
+        growth = q * np.exp(np.minimum(self._u, 600))
+        real, imaginary = 1 - q + growth * math.cos(shift * m), growth * math.sin(shift * m)
+        base = self.log_weights + exponent * np.log(np.hypot(real, imaginary)) + shift**2 / 2
+        keep = base > base.max() - 80
+        table = base[keep] - heights[:, None] * np.arctan2(imaginary, real)[keep]
+        peak = table.max(axis=1)
+        found: Array = peak + np.log(np.exp(table - peak[:, None]).sum(axis=1))
+        return found
+
+    def log_cut(self, exponent: float, heights: Array) -> Array:
+        own = float(self.estimates(np.array([exponent]))[0][0])
+        found: Array = np.stack([self._log_shifted(exponent, float(b), heights) for b in self._shifts()]).min(axis=0)
+        return np.minimum(found - own, 0.0)
+
+    # balls ------------------------------------------------------------------------------------------------------------
+
+    def _grid(self, exponent: arb, spacing: float, bits: float) -> tuple[list[arb], list[arb], arb]:
+        """Losses log g and weights phi(z) k of the rule, and a bound on what is left out of it, with g^W."""
+        w, m, q = float(exponent), self._mu_float, float(self.rate)
+        size = float(self.estimates(np.array([w]))[0][0])
+        aim = size - bits * math.log(2)
+
+        def log_g(z: float) -> float:
+            u = m * z - m * m / 2
+            return u + math.log(q + (1 - q) * math.exp(-u)) if u > 0 else math.log1p(q * math.expm1(u))
+
+        high = max(w * m, 0.0) + 1.0
+        while -high * high / 2 + max(w, 0.0) * log_g(high) > aim:
+            high += 0.25
+        low = 1.0
+        floor = min(w, 0.0) * math.log1p(-q)
+        while -low * low / 2 + floor > aim:
+            low += 0.25
+        first, last = -math.ceil(low / spacing), math.ceil(high / spacing)
+        k, mu, rate = arb(spacing), self._mu.ball(), ball(self.rate)
+        scale = k / (2 * arb.pi()).sqrt()
+        points = [k * j for j in range(first, last + 1)]
+        z_low, z_high = -points[0], points[-1]
+        u_high = mu * z_high - mu * mu / 2
+        phi_high = (-z_high * z_high / 2).exp() / (2 * arb.pi()).sqrt()
+        phi_low = (-z_low * z_low / 2).exp() / (2 * arb.pi()).sqrt()
+        gap = z_high - exponent.max(arb(0)) * mu
+        beyond = phi_high * (exponent * _log_g(rate, u_high)).exp() * (k + 1 / gap)
+        u_low = -mu * z_low - mu * mu / 2
+        largest = (exponent * (_log_g(rate, u_low) if exponent >= 0 else (-rate).log1p())).exp()
+        below = phi_low * largest * (k + 1 / z_low)
+        losses = [_log_g(rate, mu * z - mu * mu / 2) for z in points]
+        weights = [scale * (-z * z / 2).exp() for z in points]
+        return losses, weights, (beyond + below).upper() if gap > 0 else arb("inf")
+
+    def _spacing(self, exponent: float, height: float, bits: float, shift: float = 0.0) -> tuple[float, float]:
+        """The half-width a of the strip, and the step k that makes the alias 2^-bits of M(W)."""
+        m = self._mu_float
+        widths = np.linspace(0.05, 1.0, 40) * (math.pi / 2 / m * (1 - 1e-9) - shift)
+        need = bits * math.log(2) + widths**2 / 2 + min(exponent, 0.0) * np.log(np.cos((widths + shift) * m / 2))
+        rates = need / widths + height * m
+        best = int(rates.argmin())
+        return float(widths[best]), 2 * math.pi / float(rates[best])
+
+    def _alias(self, exponent: arb, height: arb, width: float, spacing: float, shift: float = 0.0) -> arb:
+        """The alias, relative to M(W) (or to the integral of the shifted line at V = 0)."""
+        a, mu = arb(width), self._mu.ball()
+        angle = (a + arb(shift)) * mu
+        assert angle <= arb.pi() / 2
+        growth = (a * a / 2 + height * a * mu).exp() * ((angle / 2).cos().log() * exponent.min(arb(0))).exp()
+        return 2 * growth * (-2 * arb.pi() * a / arb(spacing)).exp() / -(-2 * arb.pi() * a / arb(spacing)).expm1()
+
+    def _sum(self, exponent: arb, bits: float) -> arb:
+        width, spacing = self._spacing(float(exponent), 0.0, bits)
+        losses, weights, rest = self._grid(exponent, spacing, bits)
+        total = sum((w * (exponent * x).exp() for x, w in zip(losses, weights, strict=True)), start=arb(0))
+        alias = self._alias(exponent, arb(0), width, spacing).upper()
+        total += rest * arb(0, 1)
+        return total / (1 + alias * arb(0, 1))  # |sum - M| <= alias M
+
+    def real(self, exponent: arb) -> arb:
+        with precision(_BOUND_BITS):
+            return self._sum(exponent, 64)
+
+    def line(self, exponent: arb, step: float, number: int, bits: int) -> list[acb]:
+        top = step * number
+        width, spacing = self._spacing(float(exponent), top, bits)
+        losses, weights, rest = self._grid(exponent, spacing, bits)
+        tilted = [w * (exponent * x).exp() for x, w in zip(losses, weights, strict=True)]
+        values = _sums(losses, tilted, step, number)
+        with precision(_BOUND_BITS):
+            own = self.real(exponent).upper()
+            alias = self._alias(exponent, arb(top), width, spacing).upper()
+            error = (own * alias + rest).upper()
+        box = acb(error * arb(0, 1), error * arb(0, 1))
+        return [value + box for value in values]
+
+    def cut(self, exponent: arb, height: arb) -> arb:
+        tops = np.array([float(height)])
+        shifts = self._shifts()
+        estimates = [float(self._log_shifted(float(exponent), float(b), tops)[0]) for b in shifts]
+        b = float(shifts[int(np.argmin(estimates))])
+        fall = float(self.estimates(np.array([float(exponent)]))[0][0]) - min(estimates)
+        bits = 40 + max(fall, 0.0) / math.log(2)  # the alias and the rest are relative to M(W), and the bound far below
+        with precision(_BOUND_BITS):
+            own = self.real(exponent)
+            width, spacing = self._spacing(float(exponent), 0.0, bits, b)
+            losses, weights, rest = self._grid(exponent, spacing, bits)
+            mu, rate = self._mu.ball(), ball(self.rate)
+            angle = arb(b) * mu
+            cosine, sine = angle.cos(), angle.sin()
+            total = arb(0)
+            for x, w in zip(losses, weights, strict=True):
+                growth = x.exp() - (1 - rate)  # q e^u
+                value = acb(1 - rate + growth * cosine, growth * sine).log()
+                total += w * (exponent * value.real - height * value.imag).exp()
+            slack = ((angle / 2).cos().log() * exponent.min(arb(0))).exp()
+            alias = self._alias(exponent, arb(0), width, spacing, b)
+            total += rest * slack + alias * own
+            return (total * (arb(b) * arb(b) / 2).exp()).upper().min(own.upper())
+
+
+@final
+class LaplaceMoments(StepMoments):
+    """The moments of a sampled Laplace step on one coordinate, of a given shift in units of the scale."""
+
+    __slots__ = ("_shift",)
+
+    def __init__(self, shift: Fraction, rate: Fraction) -> None:
+        self._shift, self.rate = shift, rate
+        s, q = float(shift), float(rate)
+        x, w = leggauss(80)
+        with np.errstate(divide="ignore"):
+            self.losses = np.log1p(q * np.expm1(s * np.concatenate([[-1.0, 1.0], x])))
+            self.log_weights = np.log(np.concatenate([[0.5, math.exp(-s) / 2], s * w * np.exp(-s * (x + 1) / 2) / 4]))
+
+    @property
+    def largest_exponent(self) -> float:
+        """Where the rule of the estimates is accurate."""
+        return 60 / float(self._shift) / max(float(self.rate), 0.05)
+
+    def points(self, heights: Array) -> Array:
+        """The Gauss-Legendre rule for oscillations exp(i v l) on (-s, s)."""
+        found: Array = 40 + 2 * heights * float(self._shift)
+        return found
+
+    def log_cut(self, exponent: float, heights: Array) -> Array:
+        own = float(self.estimates(np.array([exponent]))[0][0])
+        s, q = float(self._shift), float(self.rate)
+        ends = [math.log1p(q * math.expm1(x)) for x in (-s, s)]
+        atoms = math.log(0.5) + float(np.logaddexp(exponent * ends[0], exponent * ends[1] - s))
+        sides = [-1.5 * x - s / 2 - math.log(2 * q) + (exponent + 1) * e for x, e in zip((-s, s), ends, strict=True)]
+        rest = float(np.logaddexp(sides[0], sides[1]))
+        return np.minimum(np.logaddexp(atoms, rest - np.log(heights)) - own, 0.0)
+
+    # balls ------------------------------------------------------------------------------------------------------------
+
+    def _rule(self, exponent: arb, height: float, bits: float) -> tuple[list[arb], list[arb], arb]:
+        """Losses log g, weights with g^W in them, and a bound on the error of the rule."""
+        s, w = float(self._shift), float(exponent)
+        size = float(self.estimates(np.array([w]))[0][0])
+        fewest, chosen = 1 << 20, 2.0
+        for r in np.geomspace(1.05, 400, 60).tolist():
+            y = s * (r - 1 / r) / 2
+            if y > math.pi / 2 * (1 - 1e-9):
+                break
+            log_bound = self._log_inside(w, height, r) - size + bits * math.log(2)
+            n = max(math.ceil(max(log_bound + 3, 1) / (2 * math.log(r))), 2)
+            if n < fewest:
+                fewest, chosen = n, r
+        shift, rate, r = ball(self._shift), ball(self.rate), arb(chosen)
+        ends = [-shift, shift]
+        losses = [_log_g(rate, x) for x in ends]
+        weights = [arb(0.5), (-shift).exp() / 2]
+        for i in range(fewest):
+            root, weight = arb.legendre_p_root(fewest, i, weight=True)
+            losses.append(_log_g(rate, shift * root))
+            weights.append(shift * weight * (-shift * (root + 1) / 2).exp() / 4)
+        weights = [weight * (exponent * x).exp() for x, weight in zip(losses, weights, strict=True)]
+        reach, y = shift * (r + 1 / r) / 2, shift * (r - 1 / r) / 2
+        assert y <= arb.pi() / 2
+        edge = _log_g(rate, reach if exponent >= 0 else -reach)
+        inside = shift / 4 * ((reach - shift) / 2).exp() * (exponent * edge).exp() * (arb(height) * y).exp()
+        inside *= ((y / 2).cos().log() * exponent.min(arb(0))).exp()
+        error = arb(64) / 15 * inside / r ** (2 * fewest) / (1 - 1 / (r * r))
+        return losses, weights, error.upper()
+
+    def _log_inside(self, exponent: float, height: float, r: float) -> float:
+        s, q = float(self._shift), float(self.rate)
+        reach, y = s * (r + 1 / r) / 2, s * (r - 1 / r) / 2
+        edge = math.log1p(q * math.expm1(reach if exponent >= 0 else -reach))
+        dip = min(exponent, 0.0) * math.log(math.cos(y / 2))
+        return (reach - s) / 2 + exponent * edge + height * y + dip + math.log(s)
+
+    def real(self, exponent: arb) -> arb:
+        with precision(_BOUND_BITS):
+            _, weights, error = self._rule(exponent, 0.0, 64)
+            return sum(weights, start=arb(0)) + error * arb(0, 1)
+
+    def line(self, exponent: arb, step: float, number: int, bits: int) -> list[acb]:
+        losses, weights, error = self._rule(exponent, step * number, bits)
+        box = acb(error * arb(0, 1), error * arb(0, 1))
+        return [value + box for value in _sums(losses, weights, step, number)]
+
+    def cut(self, exponent: arb, height: arb) -> arb:
+        with precision(_BOUND_BITS):
+            shift, rate = ball(self._shift), ball(self.rate)
+            atoms = rest = arb(0)
+            for x, mass in ((-shift, arb(0.5)), (shift, (-shift).exp() / 2)):
+                loss = _log_g(rate, x)
+                atoms += mass * (exponent * loss).exp()
+                rest += (-3 * x / 2 - shift / 2 + (exponent + 1) * loss).exp() / (4 * rate)
+            return (atoms + 2 * rest / height).upper().min(self.real(exponent).upper())

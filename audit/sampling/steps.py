@@ -1,0 +1,282 @@
+"""Many Poisson-sampled steps of Gaussian or Laplace noise: the profile by a contour integral, certified.
+
+The losses of T steps add, so the moment generating function is M(t)^T with M that of one step
+(`dpverdict.audit.sampling.moments`): the number of steps is only an exponent. The integral, its alias and its rounding
+are those of `dpverdict.audit.losses.contour.integral`. What is cut off is charged by a bound B on |M(c + i w)| for all
+w >= V: the nodes at w_k = step (k + 1/2) >= V have the weights |t (t + 1)|^-1 <= w_k^-2, and 1/w^2 is convex, so that
+
+    (step/pi) exp(-c x) sum |M(t_k)|^T w_k^-2  <=  exp(-c x) B^T/(pi V).
+
+float64 estimates choose the line; any choice gives a valid ball.
+
+Reference: Abate and Whitt 1992 (doi:10.1007/BF01158520), for the inversion with controlled alias.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from flint import acb, arb, ctx
+
+from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
+from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.contour.integral import Contour
+from dpverdict.audit.losses.contour.moments import Kind, Plan
+from dpverdict.audit.losses.curves import ACCURACY, beta_between, epsilon_ball, log_delta_ball
+from dpverdict.audit.losses.domains import LossTails
+from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.sampling.moments import StepMoments
+from dpverdict.audit.sampling.step import SampledStep
+from dpverdict.balls import Exact, Real, ball, compare, exactly, precision, refine
+from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.numerics.arrays import Array
+
+MOST_TERMS = 2e7
+"""The largest table of exponentials of one contour, in nodes of the line times points of the moments: some seconds."""
+
+_LOG2 = math.log(2.0)
+_GUARD = 6
+_ATTEMPTS = 8
+_KEPT = 16
+_LARGEST = 1e4
+_FAR = 1e4  # of an epsilon, beyond which Chernoff's bound is given
+_CENTRES = 96
+_SPARE = 250.0  # by how much more than at the saddle the terms may cancel, as a logarithm
+_BOUND_BITS = 96
+
+
+@final
+class _Order:
+    """M(t)^T of one order, as a contour needs it: M(t) is the moment of exponent 1 + t, or -t."""
+
+    __slots__ = ("_moments", "_remove", "_steps")
+
+    def __init__(self, moments: StepMoments, steps: int, order: Direction) -> None:
+        self._moments, self._steps, self._remove = moments, steps, order is Direction.REMOVE
+
+    def exponent(self, t: arb) -> arb:
+        return 1 + t if self._remove else -t
+
+    def at(self, t: arb) -> arb:
+        return arb(1) if t.is_zero() else self._moments.real(self.exponent(t)) ** self._steps
+
+    def on_line(self, centre: float, step: float, number: int) -> list[acb]:
+        bits = ctx.prec
+        found = self._moments.line(self.exponent(arb(centre)), step, number, bits - 16)
+        values = found if self._remove else [value.conjugate() for value in found]
+        return [value**self._steps for value in values]
+
+    def dropped(self, centre: arb, step: arb, height: arb) -> arb:
+        first = height - step / 2
+        return self._moments.cut(self.exponent(centre), first) ** self._steps * height**2 / (arb.pi() * first)
+
+    # float64 ----------------------------------------------------------------------------------------------------------
+
+    def estimates(self, centres: Array) -> tuple[Array, Array]:
+        """log M^T and its second derivative, on the real line."""
+        logarithms, variances = self._moments.estimates(1 + centres if self._remove else -centres)
+        return self._steps * logarithms, self._steps * variances
+
+    def largest(self) -> float:
+        """The largest t of estimates; of -t, the moments are nearly those of the least loss."""
+        return max(self._moments.largest_exponent - 1, 1.0) if self._remove else _LARGEST
+
+    def points(self, heights: Array) -> Array:
+        return self._moments.points(heights)
+
+    def log_cut(self, centre: float, heights: Array) -> Array:
+        return self._steps * self._moments.log_cut(1 + centre if self._remove else -centre, heights)
+
+
+@final
+class SampledSteps(BallLoss):
+    """The privacy loss of T steps of Poisson-sampled Gaussian noise, or Laplace noise on one coordinate, in one order.
+
+    Use `dpverdict.audit.sampling.poisson.poisson_sampled`. ``delta``, ``epsilon`` and ``beta`` are certified; the
+    relative width of ``certified_delta`` is 2^-53. A contour takes 0.05 s to some seconds, mostly less than 0.2 s,
+    whatever the number of steps; few steps, whose integrand falls slowly, take the longest.
+
+    Args:
+        step: the loss of one step.
+        steps: their number T >= 2.
+        moments: those of one step.
+    """
+
+    __slots__ = ("_edge", "_laid", "_moments", "_order", "_other", "step", "steps")
+    step: SampledStep
+    steps: int
+
+    def __init__(self, step: SampledStep, steps: int, moments: StepMoments) -> None:
+        self.step, self.steps, self._moments = step, steps, moments
+        self._other: SampledSteps | None = None
+        self._order = _Order(moments, steps, step.order)
+        self._edge = Real(lambda: -self.steps * (-ball(step.sampling_probability)).log1p())
+        self._laid: list[Contour] = []
+
+    @property
+    def factors(self) -> tuple[tuple[PrivacyLoss, int], ...]:
+        """The loss of one step, and the number of steps."""
+        return ((self.step, self.steps),)
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether the contour of epsilon = 0 takes at most `MOST_TERMS`."""
+        plan = self._plan(0.0, ACCURACY + _GUARD)
+        return plan is not None
+
+    def reversed(self) -> SampledSteps:
+        """The loss in the other order."""
+        if self._other is None:
+            self._other = SampledSteps(self.step.reversed(), self.steps, self._moments)
+            self._other._other = self
+        return self._other
+
+    # the profile ------------------------------------------------------------------------------------------------------
+
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon), to ``bits`` accurate bits.
+
+        Raises:
+            PrecisionExhausted: the contour would take more than `MOST_TERMS`.
+        """
+        if epsilon < 0:  # delta(-e) = 1 - exp(-e) + exp(-e) times that of the other order at e
+            other = self.reversed().profile(-epsilon, bits + 2)
+            least = refine(lambda: -ball(epsilon).expm1(), bits=bits + 4)
+            with precision(bits + 20):
+                return least + ball(epsilon).exp() * other
+        if self.step.order is Direction.ADD and compare(Real.of(epsilon), self._edge) in (0, 1):
+            return arb(0)
+        if epsilon > _FAR:
+            with precision(bits + 20):
+                return arb(0).union((self._order.at(arb(1)) * (-ball(epsilon)).exp()).upper())
+        for contour in reversed(self._laid):
+            value = contour.value(Kind.PROFILE, epsilon)
+            if value.rel_accuracy_bits() >= bits:
+                return value
+        wanted = bits + _GUARD
+        for _ in range(_ATTEMPTS):
+            plan = self._plan(float(epsilon), wanted)
+            if plan is None:
+                break
+            contour = Contour(self._order, plan)
+            self._laid = [*self._laid[1 - _KEPT :], contour]
+            value = contour.value(Kind.PROFILE, epsilon)
+            accuracy = value.rel_accuracy_bits()
+            if accuracy >= bits:
+                return value
+            wanted += min(max(bits - accuracy, 4), 2 * bits + 60)
+        remedy = "compose the losses of single steps by BoundedLoss: bounds from a lattice of losses"
+        raise PrecisionExhausted("the integral", wanted, remedy)
+
+    def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
+        """(lower, upper) bounds on the profile: certified, or from a lattice where a contour would take too long."""
+        try:
+            return super().delta_bounds(epsilons)
+        except PrecisionExhausted:
+            return BoundedLoss(self.factors).delta_bounds(epsilons)
+
+    def _plan(self, epsilon: float, bits: int) -> Plan | None:
+        """The cheapest line found for delta(epsilon) to so many bits; None if it takes more than `MOST_TERMS`."""
+        order = self._order
+        centres = np.geomspace(2.0**-8, order.largest(), _CENTRES)
+        with np.errstate(all="ignore"):
+            logarithms, curvatures = order.estimates(centres)
+            heights = logarithms - centres * epsilon
+            weighted = heights - np.log(centres * (centres + 1))
+            best = int(np.nanargmin(weighted))
+            curvature = curvatures[best] + 1 / centres[best] ** 2 + 1 / (centres[best] + 1) ** 2
+            size = min(float(weighted[best]) - 0.5 * math.log(2 * math.pi * curvature), 0.0)
+            aim = size - bits * _LOG2
+            chernoff = heights - aim + 2
+            gaps = centres[None, :] - centres[:, None]
+            to_right = np.where(gaps > 0, np.maximum(chernoff, 1.0)[None, :] / gaps, np.inf)
+            right = to_right.argmin(axis=1)
+            periods = to_right[np.arange(_CENTRES), right]
+            periods = np.maximum(periods, (2 - aim) / centres)
+            excess = np.maximum(heights - aim, 1.0)
+            tops = np.sqrt(2 * excess / curvatures)
+            costs = tops * periods * (1 + bits / 256)
+            costs[~(weighted <= weighted[best] + _SPARE) | ~np.isfinite(costs)] = np.inf
+        chosen = int(costs.argmin())
+        if not math.isfinite(costs[chosen]):
+            return None
+        centre, period = float(centres[chosen]), float(periods[chosen])
+        step = 2 * math.pi / period
+        number = self._number(centre, step, float(heights[chosen]) - aim)
+        if number is None:
+            return None
+        cancelled = max(float(weighted[chosen]) - aim, 0.0) / _LOG2
+        guard = 24 + math.log2(number + 2) + math.log2(self.steps) + math.log2(2 + abs(float(heights[chosen])))
+        return Plan(
+            kind=Kind.PROFILE,
+            centre=centre,
+            step=step,
+            number=number,
+            bits=int(cancelled + guard) + 24,
+            left=0.0,
+            right=float(centres[int(right[chosen])]),
+        )
+
+    def _number(self, centre: float, step: float, excess: float) -> int | None:
+        """How many nodes leave at most exp(-excess) of what they sum up; None if too many."""
+        numbers = np.unique(np.geomspace(1, MOST_TERMS, 160).round())
+        tops = step * numbers[numbers * self._order.points(step * numbers) <= MOST_TERMS]
+        left = self._order.log_cut(centre, tops) - np.log(math.pi * tops) + excess
+        enough = np.flatnonzero(left <= 0)
+        return round(float(tops[int(enough[0])]) / step) + 1 if enough.size else None
+
+    # balls ------------------------------------------------------------------------------------------------------------
+
+    def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return [self.profile(exactly(epsilon), ACCURACY) for epsilon in epsilons]
+
+    def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return [log_delta_ball(self.profile, exactly(epsilon)) for epsilon in epsilons]
+
+    def _epsilon_ball(self, delta: Fraction) -> arb:
+        if delta == 1:
+            return arb(0)
+        if delta == 0:
+            largest = self.step._epsilon_balls([0])[0]
+            with precision(_BOUND_BITS):
+                return largest * self.steps
+        return epsilon_ball(self.profile, delta)
+
+    def _beta_ball(self, alpha: Fraction) -> arb:
+        if alpha in (0, 1):
+            return arb(1 - alpha.numerator)
+        return beta_between(lambda epsilon: self.profile(epsilon, ACCURACY), alpha, self._reach(alpha))
+
+    def _reach(self, alpha: Fraction) -> Fraction:
+        """An epsilon beyond which, on either side, no line touches the trade-off function; it steers."""
+        high = Fraction(1)
+        while float(self.profile(high, 8)) > 1e-30 and high < 1 << 12:
+            high *= 2
+        return high
+
+    def _renyi_ball(self, order: Fraction) -> arb:
+        if order == 1:
+            remedy = "ask for another order, or for delta, epsilon or beta"
+            raise InvalidValue("order", str(order), "not 1", remedy)
+        with precision(_BOUND_BITS):
+            t = ball(order) - 1
+            return self._order.at(t).log() / t
+
+    def _advantage_ball(self) -> arb:
+        return self.profile(Fraction(0), ACCURACY)
+
+    def tails(self, l: Array) -> LossTails:
+        """None: compositions take the steps apart.
+
+        Raises:
+            InvalidValue: always.
+        """
+        remedy = "compose(...) takes the steps apart; to_pld is for the loss of one step"
+        raise InvalidValue("loss", self, "one that has tails", remedy)
+
+    def __repr__(self) -> str:
+        return f"SampledSteps({self.step!r} x {self.steps})"

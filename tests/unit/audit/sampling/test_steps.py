@@ -1,0 +1,163 @@
+"""Many sampled steps: limits that have a closed form, quadrature for two steps, all curves, and what is refused."""
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from flint import arb
+
+from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.sampling.moments import GaussianMoments
+from dpverdict.audit.sampling.poisson import poisson_sampled
+from dpverdict.audit.sampling.steps import SampledSteps
+from dpverdict.errors import InvalidValue
+
+
+def two_steps(s, q, epsilon, order):
+    """E[delta_1(epsilon - L)] over the loss L of one step, by mpmath, split where the inner profile changes."""
+    s, q, epsilon = (mpmath.mpf(x) for x in (s, q, epsilon))
+
+    def g(x):
+        return 1 - q + q * mpmath.exp(x / s**2 - 1 / (2 * s**2))
+
+    def tail(x):
+        return mpmath.ncdf(-x)
+
+    def inner(level):
+        growth = mpmath.exp(level if order == "remove" else -level)
+        if growth <= 1 - q:
+            return 1 - mpmath.exp(level) if order == "remove" else mpmath.mpf(0)
+        root = s * s * mpmath.log((growth - 1 + q) / q) + mpmath.mpf(1) / 2
+        if order == "remove":
+            return (1 - q) * tail(root / s) + q * tail((root - 1) / s) - mpmath.exp(level) * tail(root / s)
+        sampled = (1 - q) * tail(-root / s) + q * tail(-(root - 1) / s)
+        return tail(-root / s) - mpmath.exp(level) * sampled
+
+    def integrand(x):
+        if order == "remove":
+            density = (1 - q) * mpmath.npdf(x, 0, s) + q * mpmath.npdf(x, 1, s)
+            return density * inner(epsilon - mpmath.log(g(x)))
+        return mpmath.npdf(x, 0, s) * inner(epsilon + mpmath.log(g(x)))
+
+    edge = mpmath.exp(epsilon if order == "remove" else -epsilon) / (1 - q)
+    split = s * s * mpmath.log((edge - 1 + q) / q) + mpmath.mpf(1) / 2
+    ends = sorted({split, *(split + k * s for k in (-20, -14, -9, -6, -4, -2, -1, 1, 3, 6, 10, 16))})
+    return mpmath.quad(integrand, ends)
+
+
+@pytest.mark.parametrize("order", ["remove", "add"])
+@pytest.mark.parametrize(("s", "q", "epsilon"), [("2", "0.3", "0.1"), ("3", "0.2", "0.05")])
+def test_two_steps_have_the_profile_of_a_quadrature(s, q, epsilon, order):
+    loss = getattr(poisson_sampled(GaussianLoss(1 / Fraction(s)), q, 2), order)
+    assert isinstance(loss, SampledSteps)
+    value = loss.certified_delta(epsilon)
+    with mpmath.workdps(20):
+        truth = two_steps(s, q, epsilon, order)
+        assert value.lower * (1 - 1e-12) <= truth <= value.upper * (1 + 1e-12)
+
+
+def test_without_sampling_the_steps_are_one_gaussian_release():
+    """q = 1 - 1e-15: the loss is that of sqrt(T) mu, but for some 1e-13."""
+    loss = poisson_sampled(GaussianLoss("0.1"), 1 - Fraction(1, 10**15), 100)
+    assert loss.remove.delta(1) == pytest.approx(GaussianLoss(1).delta(1), rel=1e-12)
+
+
+def test_a_planted_fault_of_the_transform_is_found_by_the_quadrature(monkeypatch):
+    right = GaussianMoments.__init__
+
+    def wrong(self, mu, rate):
+        right(self, mu, rate * Fraction(1001, 1000))
+
+    monkeypatch.setattr(GaussianMoments, "__init__", wrong)
+    with pytest.raises(AssertionError):
+        test_two_steps_have_the_profile_of_a_quadrature("2", "0.3", "0.1", "remove")
+
+
+def test_a_cut_that_is_not_charged_is_found(monkeypatch):
+    """Nodes that end far too early, with the bound of what is dropped planted to be 0."""
+    monkeypatch.setattr(SampledSteps, "_number", lambda *_: 3)
+    loss = poisson_sampled(GaussianLoss("0.5"), "0.3", 2).remove
+    plan = loss._plan(0.1, 60)
+    assert plan.number == 3
+    monkeypatch.setattr(GaussianMoments, "cut", lambda *_: arb(0))
+    value = loss.certified_delta("0.1")
+    with mpmath.workdps(20):
+        assert not value.lower * (1 - 1e-12) <= two_steps("2", "0.3", "0.1", "remove") <= value.upper * (1 + 1e-12)
+
+
+@pytest.fixture(scope="module")
+def many():
+    return poisson_sampled(GaussianLoss(1), "0.01", 1000)
+
+
+def test_epsilon_inverts_the_profile(many):
+    """Between 1.8282 and 1.8283 at 1e-5, as published to 4 decimals."""
+    for loss in (many.remove, many.add):
+        level = loss.certified_epsilon("1e-5")
+        assert loss.certified_delta(level.lower).upper >= 1e-5 >= loss.certified_delta(level.upper).lower
+    assert 1.8282 < many.epsilon("1e-5") < 1.8283
+    assert many.remove.epsilon(0) == math.inf
+    assert many.add.epsilon(0) == pytest.approx(-1000 * math.log1p(-0.01), rel=1e-15)
+
+
+def test_negative_epsilons_are_those_of_the_other_order(many):
+    for epsilon in ("0.1", "1"):
+        reflected = -math.expm1(-float(epsilon)) + math.exp(-float(epsilon)) * many.add.delta(epsilon)
+        assert many.remove.delta("-" + epsilon) == pytest.approx(reflected, rel=1e-14)
+
+
+def test_beyond_the_edge_there_is_no_loss_of_the_order_add():
+    loss = poisson_sampled(GaussianLoss("0.5"), "0.1", 5).add
+    assert loss.certified_delta(-5 * math.log1p(-0.1) + 1e-9).upper == 0
+
+
+def test_the_trade_off_function_is_above_every_line(many):
+    value = many.remove.certified_beta("0.05")
+    for epsilon in ("0.1", "0.5", "1", "1.5"):
+        line = 1 - many.remove.delta(epsilon) - math.exp(float(epsilon)) * 0.05
+        assert line <= value.upper
+    assert value.upper - value.lower < 1e-9
+
+
+def test_divergences_are_those_of_the_steps(many):
+    one = poisson_sampled(GaussianLoss(1), "0.01").remove
+    assert many.remove.renyi(4) == pytest.approx(1000 * one.renyi(4), rel=1e-13)
+    with pytest.raises(InvalidValue, match="order"):
+        many.remove.renyi(1)
+
+
+def test_lattice_and_contour_agree():
+    loss = poisson_sampled(LaplaceLoss([1]), "0.1", 400)
+    for order in (loss.remove, loss.add):
+        lower, upper = BoundedLoss(order.factors, 2.0**-10).delta_bounds(np.array([0.5, 2.0]))
+        value = order.delta(np.array([0.5, 2.0]))
+        assert (lower <= value).all()
+        assert (value <= upper).all()
+
+
+def test_a_composition_takes_the_steps_apart(many):
+    both = compose(many, poisson_sampled(GaussianLoss("0.5"), "0.02", 500))
+    assert isinstance(both.remove, BoundedLoss)
+    assert [count for _, count in both.remove.factors] == [1000, 500]
+
+
+def test_few_steps_of_little_noise_are_bracketed_on_a_lattice():
+    loss = poisson_sampled(GaussianLoss(2), "0.1", 2)
+    assert not loss.is_certified
+    with pytest.raises(InvalidValue, match="delta_bounds"):
+        loss.certified_delta(1)
+    lower, upper = loss.delta_bounds(np.array([0.05]))
+    assert lower[0] <= 0.107095741117364613 <= upper[0]
+
+
+def test_numbers_of_any_size_have_a_value(many):
+    assert many.certified_delta("1e400").upper < 1e-300
+    assert many.certified_delta("-1e400").lower >= 1 - 1e-15
+    assert many.remove.tails is not None
+    with pytest.raises(InvalidValue, match="takes the steps apart"):
+        many.remove.tails(np.zeros(1))
