@@ -37,6 +37,7 @@ from dpverdict.mechanisms.core.sensitivity import Cube as Cube
 from dpverdict.mechanisms.core.sensitivity import NormBall as NormBall
 from dpverdict.mechanisms.core.sensitivity import ReplacementCube as ReplacementCube
 from dpverdict.mechanisms.core.sensitivity import SensitivitySpace as SensitivitySpace
+from dpverdict.mechanisms.finite.above_threshold import AboveThreshold as AboveThreshold
 from dpverdict.mechanisms.finite.exponential import ExponentialMechanism as ExponentialMechanism
 from dpverdict.mechanisms.finite.geometric import GeometricMechanism as GeometricMechanism
 from dpverdict.mechanisms.finite.noisy_max import ReportNoisyMax as ReportNoisyMax
@@ -129,6 +130,7 @@ __all__ = [
     "ExponentialMechanism",
     "PermuteAndFlip",
     "ReportNoisyMax",
+    "AboveThreshold",
     # counts under continual observation
     "TreeCounter",
     "FactorizationCounter",

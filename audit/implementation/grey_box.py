@@ -151,11 +151,11 @@ def _unknown(name: str, why: str) -> GreyBoxFinding:
 
 
 def _on_a_lattice(mechanism: AnyMechanism, seed: int) -> bool:
-    """Whether the declared noise takes whole numbers only, which are equal now and then by chance."""
+    """Whether the declared noise, or what is made of it, is whole numbers only, equal now and then by chance."""
     if not isinstance(mechanism, AdditiveMechanism):
         return False
     drawn = mechanism.noise.add(np.zeros(mechanism.noise.size), 4, np.random.default_rng(seed))
-    return bool(np.all(drawn == np.round(drawn)))
+    return any(bool(np.all(side == np.round(side))) for side in (drawn, mechanism.decode(drawn.copy())))
 
 
 def _unless_by_chance(found: GreyBoxFinding, lattice: bool) -> GreyBoxFinding:

@@ -152,6 +152,21 @@ def threshold_law(
     return {answers: total(found) for answers, found in parts.items()}
 
 
+def event_law(
+    threshold_noise: PiecewiseLaw, query_noise: PiecewiseLaw, gaps: Sequence[Fraction], first: int
+) -> ExponentialSum:
+    """The probability that the first queries are below the noisy threshold, and all others above it."""
+    _check_terms(len(gaps), [*Counter(gaps[:first]).values(), *Counter(gaps[first:]).values()])
+    parts = []
+    for low, high in _intervals(sorted({Fraction(0), *gaps})):
+        product = threshold_noise.density(Fraction(0), above=_is_above(Fraction(0), low))
+        for i, gap in enumerate(gaps):
+            below = query_noise.distribution(gap, above=_is_above(gap, low))
+            product = _times(product, below if i < first else _plus({Fraction(0): _ONE}, below, -1))
+        parts.append(_integral(product, low, high))
+    return total(parts)
+
+
 def _sequences(queries: int, positives: int) -> list[tuple[int, ...]]:
     found: list[tuple[int, ...]] = []
     reached: list[tuple[int, ...]] = [()]

@@ -15,6 +15,7 @@ from dpverdict.balls import Enclosure
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
+    AboveThreshold,
     AdditiveMechanism,
     ExponentialMechanism,
     GeometricMechanism,
@@ -92,3 +93,19 @@ def test_finite_laws(case: dict[str, Any]) -> None:
         epsilon = Fraction(told["rate"]) * shift
         mechanism = GeometricMechanism(epsilon=epsilon, sensitivity=shift, adjacency=ADD_OR_REMOVE_ONE)
     assert agrees(worst_case(mechanism).loss.certified_delta(told["epsilon"]), case)
+
+
+@pytest.mark.parametrize("case", cases("above_threshold_profile.json"), ids=lambda case: str(case["params"]))
+def test_above_threshold(case: dict[str, Any]) -> None:
+    told = case["params"]
+    mechanism = AboveThreshold(
+        queries=len(told["queries"]),
+        epsilon=1,
+        adjacency=REPLACE_ONE,
+        threshold=told["threshold"],
+        threshold_scale=told["threshold_scale"],
+        query_scale=told["query_scale"],
+    )
+    here, there = mechanism.law(told["queries"]), mechanism.law(told["neighbour"])
+    loss = FiniteLoss.of_weights([*here.values()], [there[answers] for answers in here])
+    assert agrees(loss.certified_delta(told["epsilon"]), case)

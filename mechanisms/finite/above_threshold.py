@@ -1,0 +1,383 @@
+"""Above threshold, the sparse vector technique: which queries are above a noisy threshold, until enough of them were.
+
+Notation: T queries, c answers "above", D the largest move of a query by one record, scales b1 of the threshold's noise
+and b2 of every query's. Relative to the threshold, a query moves by at most m = 2 D, and by m = D where all queries
+move the same way (one record added). Then it is (D/b1 + c m/b2)-DP (Lyu, Su and Li 2017, Theorem 2 and section 4.3),
+and for every smaller move in proportion; so a Laplace variable moved by that many scales dominates every pair of
+neighbours, as in `dpverdict.mechanisms.finite.selection`. That epsilon is approached with many queries, never attained.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+import numpy as np
+from dp_accounting import NeighboringRelation
+from numpy.polynomial.legendre import leggauss
+from numpy.typing import ArrayLike
+
+from dpverdict.balls import Exact, exactly
+from dpverdict.checks import check_array, check_dim, check_positive
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.dominating_pairs import REAL_ARITHMETIC, FinitePair, LaplacePair
+from dpverdict.mechanisms.core.guarantees import PureDP
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair, check_adjacency
+from dpverdict.mechanisms.core.noise import Noise
+from dpverdict.mechanisms.core.parameters import Parameter, whole
+from dpverdict.mechanisms.core.sensitivity import Maximum, Near, unsupported
+from dpverdict.mechanisms.finite.law import LaplaceLaw, NoNoise, PiecewiseLaw, event_law, threshold_law
+from dpverdict.mechanisms.finite.selection import exact_scores
+from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.exponential_sums import ExponentialSum
+from dpverdict.numerics.roots import float_above
+from dpverdict.numerics.text import exact_text
+
+MOST_QUERIES: Final = 1 << 12
+_NODES: Final = 12
+_FAR: Final = 40.0
+_LEADS: Final = (-12.0, -8.0, -5.0, -3.0, -2.0, -1.0, 0.0, 1.0, 3.0, 6.0)  # of queries, in scales, that are tried
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdNoise:
+    """Independent Laplace noise on every query, and on the threshold, which is the last coordinate.
+
+    Attributes:
+        queries: T.
+        query_scale: b2, a float64 at its exact value; 0 for the known-wrong variant without that noise.
+        threshold_scale: b1 > 0, the same.
+    """
+
+    queries: int
+    query_scale: float
+    threshold_scale: float
+
+    @property
+    def size(self) -> int:
+        """T + 1."""
+        return self.queries + 1
+
+    def laws(self) -> tuple[PiecewiseLaw, PiecewiseLaw]:
+        """Of the threshold's noise, and of that of a query."""
+        query = LaplaceLaw(1 / Fraction(self.query_scale)) if self.query_scale else NoNoise()
+        return LaplaceLaw(1 / Fraction(self.threshold_scale)), query
+
+    def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
+        """Noisy queries and the noisy threshold: shape (T + 1,) -> (trials, T + 1)."""
+        scales = np.append(np.full(self.queries, self.query_scale), self.threshold_scale)
+        noisy: Array = rng.laplace(size=(trials, self.size)) * scales + statistic
+        return noisy
+
+    def covariance(self) -> dict[str, Fraction]:
+        """Empty: the noise is not released."""
+        return {}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySpace:
+    """Queries that are sums of records of [0, D]^T, of which one is replaced, or added; and a fixed threshold.
+
+    Attributes:
+        queries: T.
+        threshold: what queries are compared with, a float64 at its exact value.
+        positives: c, after how many answers "above" the others are not answered.
+        reach: D, a float64 at its exact value.
+        replaced: whether a record is replaced; otherwise one is added or removed.
+        level: the epsilon for which the pair is made that is shown.
+    """
+
+    queries: int
+    threshold: float
+    positives: int
+    reach: float
+    replaced: bool
+    level: Fraction
+
+    def bound(self, noise: ThresholdNoise) -> Fraction | None:
+        """D/b1 + c m/b2, exactly; None where queries have no noise."""
+        if not noise.query_scale:
+            return None
+        move = Fraction(self.reach)
+        of_queries = self.positives * move * (2 if self.replaced else 1) / Fraction(noise.query_scale)
+        return move / Fraction(noise.threshold_scale) + of_queries
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """The bound, and for every epsilon a pair that comes as near to it as a few tries show."""
+        if not isinstance(noise, ThresholdNoise):
+            raise unsupported(self, noise)
+        bound = self.bound(noise)
+        shown = self.level if bound is None else min(self.level, bound * Fraction(3, 4))
+
+        def at_level(level: Fraction) -> Near:
+            return self._near(noise, level)
+
+        def datasets() -> tuple[Array, Array]:
+            near = at_level(shown)
+            return near.dataset, near.neighbour
+
+        return Maximum(
+            mu_squared=None,
+            records=lambda: (self._record(True), self._record(False) if self.replaced else None),
+            description="a record that lowers the first queries and raises the last ones"
+            if self.replaced
+            else "a record that raises the last queries",
+            justification="queries without noise of their own are told apart with certainty in places"
+            if bound is None
+            else f"the move of queries and threshold by one record costs at most D/b1 + c m/b2 = {exact_text(bound)}, "
+            "and every part of it in proportion, so that a Laplace variable moved by that many scales dominates every "
+            "pair; a bound, approached with many queries",
+            dominating_pair=None if bound is None else LaplacePair(groups=((bound, 1),)),
+            exact=False,
+            datasets=datasets,
+            at_level=at_level,
+        )
+
+    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> FinitePair | None:
+        """The laws of one record alone, and of none or its replacement; None where they are equal."""
+        if not isinstance(noise, ThresholdNoise) or (replacement is None) is self.replaced:
+            raise unsupported(self, noise)
+        other = np.zeros((0, self.queries)) if replacement is None else replacement[None]
+        here, there = (self.law(noise, exact_scores(side, self.queries)) for side in (record[None], other))
+        if here == there:
+            return None
+        return FinitePair(
+            p=tuple(here.values()),
+            q=tuple(there[answers] for answers in here),
+            outcomes=tuple("answers " + "".join(map(str, answers)) for answers in here),
+            assumed=(REAL_ARITHMETIC,),
+        )
+
+    def law(self, noise: ThresholdNoise, answers: Sequence[Fraction]) -> Mapping[tuple[int, ...], ExponentialSum]:
+        """The probabilities of all sequences of answers, exactly, for queries of given values."""
+        threshold, query = noise.laws()
+        gaps = [answer - Fraction(self.threshold) for answer in answers]
+        return threshold_law(threshold, query, gaps, self.positives)
+
+    def _record(self, last: bool) -> Array:
+        """D on the last c queries, or on the others."""
+        tail = np.arange(self.queries) >= self.queries - self.positives
+        return np.where(tail == last, self.reach, 0.0)
+
+    def _near(self, noise: ThresholdNoise, level: Fraction) -> Near:
+        """Below at all but the last c queries, above at those: one event, at the best of some values of queries."""
+        first, last = self.queries - self.positives, self.positives
+        unit = max(noise.query_scale, noise.threshold_scale)
+        record, other = self._record(True), self._record(False) if self.replaced else np.zeros(self.queries)
+        best: tuple[float, Array] | None = None
+        for leads in itertools.product(_LEADS, repeat=2):
+            rest = np.maximum(np.where(record > 0, leads[1], leads[0]) * unit + self.threshold - record, 0.0)
+            logs = [self.log_probabilities(noise, rest + side)(_event(first, last))[0] for side in (record, other)]
+            shown = math.exp(logs[0]) - math.exp(min(float(level), 700.0) + logs[1])
+            if best is None or shown > best[0]:
+                best = shown, rest
+        assert best is not None
+        rows = max(1, math.ceil(float(best[1].max()) / self.reach))
+        others = np.clip(best[1] - self.reach * np.arange(rows)[:, None], 0.0, self.reach)
+        dataset = np.concatenate([record[None], others])
+        neighbour = np.concatenate([other[None], others]) if self.replaced else others
+        threshold, query = noise.laws()
+        p, q = (
+            event_law(
+                threshold,
+                query,
+                [value - Fraction(self.threshold) for value in exact_scores(side, self.queries)],
+                first,
+            )
+            for side in (dataset, neighbour)
+        )
+        one = ExponentialSum.of(1)
+        answers = "0" * first + "1" * last if self.queries <= 24 else f"{first} times 0, then {last} times 1"
+        return Near(
+            dataset=dataset,
+            neighbour=neighbour,
+            dominating_pair=FinitePair(
+                p=(p, one - p),
+                q=(q, one - q),
+                outcomes=(f"answers {answers}", "other answers"),
+                assumed=(REAL_ARITHMETIC,),
+            ),
+            description=f"a record that raises the last {last} of {self.queries} queries"
+            + (", replaced by one that raises the others" if self.replaced else ""),
+        )
+
+    def log_probabilities(self, noise: ThresholdNoise, queries: Array) -> Callable[[Array], Array]:
+        """Of releases, in float64: the integral over the threshold's noise, by Gauss-Legendre quadrature."""
+        gaps = queries - self.threshold
+        far = _FAR * max(noise.threshold_scale, noise.query_scale)
+        ends = np.unique(np.clip([-far, 0.0, *gaps.tolist(), far], -far, far))
+        step = 2 * min(noise.threshold_scale, noise.query_scale or noise.threshold_scale)
+        pieces = [np.linspace(a, b, min(math.ceil((b - a) / step), 200) + 1) for a, b in itertools.pairwise(ends)]
+        low, high = (np.concatenate([piece[part] for piece in pieces]) for part in (slice(None, -1), slice(1, None)))
+        nodes, weights = leggauss(_NODES)
+        x = ((high - low)[:, None] * (nodes + 1) / 2 + low[:, None]).ravel()
+        steps = ((high - low)[:, None] * weights / 2).ravel()
+        density = np.log(steps) - np.abs(x) / noise.threshold_scale - math.log(2 * noise.threshold_scale)
+        z = x[:, None] - gaps[None]
+        if noise.query_scale:
+            z = z / noise.query_scale
+            small = -np.abs(z) - math.log(2)
+            large = np.log1p(-np.exp(small))
+            below, above = np.where(z < 0, small, large), np.where(z < 0, large, small)
+        else:
+            below, above = np.where(z > 0, 0.0, -700.0), np.where(z > 0, -700.0, 0.0)
+
+        def of(released: Array) -> Array:
+            distinct, place = np.unique(released, axis=0, return_inverse=True)
+            rows = [
+                density + np.where(row == 0, below, 0.0).sum(axis=1) + np.where(row == 1, above, 0.0).sum(axis=1)
+                for row in distinct
+            ]
+            found: Array = np.array([float(np.logaddexp.reduce(row)) for row in rows])[place.ravel()]
+            return found
+
+        return of
+
+
+def _event(first: int, last: int) -> Array:
+    return np.concatenate([np.zeros(first), np.ones(last)])[None]
+
+
+@final
+class AboveThreshold(AdditiveMechanism):
+    """Of T queries in turn: 1 if query + noise >= threshold + noise, else 0; -1 after ``positives`` answers 1.
+
+    The noise is Laplace: drawn once for the threshold, of scale b1 = 2 D/epsilon, and for every query, of scale
+    b2 = 4 c D/epsilon under REPLACE_ONE and 2 c D/epsilon under ADD_OR_REMOVE_ONE, where one more record raises all
+    queries. It is epsilon-DP, however many queries are asked.
+
+    Args:
+        queries: T >= 1.
+        epsilon: > 0, exact.
+        adjacency: the neighbouring relation of the claim.
+        threshold: exact; rounded up to a float64.
+        positives: c >= 1, how many answers 1 are given.
+        sensitivity: D > 0, exact; rounded up to a float64.
+        threshold_scale, query_scale: b1 and b2, in place of those of the claim, exact; rounded up to float64.
+
+    Raises:
+        InvalidValue: an argument is out of range.
+
+    Reference: Lyu, Su and Li 2017, Algorithm 1 and Theorem 2 (arXiv:1603.01699); Dwork and Roth 2014, Theorem 3.23.
+
+    >>> from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
+    >>> mechanism = AboveThreshold(queries=3, epsilon=1, adjacency=REPLACE_ONE, threshold=2)
+    >>> mechanism.noise.threshold_scale, mechanism.noise.query_scale
+    (2.0, 4.0)
+    """
+
+    name = "above-threshold"
+    source = "Lyu, Su and Li 2017, Theorem 2"
+    noise: ThresholdNoise
+    sensitivity: QuerySpace
+    parameters = (
+        Parameter("queries", "T", "Number of queries that are asked in turn.", whole),
+        Parameter("threshold", "X", "What the queries are compared with."),
+        Parameter("positives", "C", "How many answers above are given; 1 if not given.", whole),
+        Parameter("threshold_scale", "X", "Scale of the threshold's noise, in place of the published one."),
+        Parameter("query_scale", "X", "Scale of the queries' noise, in place of the published one."),
+    )
+    example = "--queries 3 --epsilon 1 --adjacency replace-one --threshold 1"
+
+    def __init__(
+        self,
+        *,
+        queries: int,
+        epsilon: Exact,
+        adjacency: NeighboringRelation,
+        threshold: Exact,
+        positives: int = 1,
+        sensitivity: Exact = 1,
+        threshold_scale: Exact | None = None,
+        query_scale: Exact | None = None,
+    ) -> None:
+        self.dim = check_dim(queries, "queries")
+        if self.dim > MOST_QUERIES:
+            raise InvalidValue("queries", queries, f"at most {MOST_QUERIES}", "ask fewer")
+        if check_dim(positives, "positives") > self.dim:
+            raise InvalidValue("positives", positives, f"at most queries={self.dim}", "not more are asked")
+        budget = check_positive(epsilon, "epsilon")
+        reach = float_above(check_positive(sensitivity, "sensitivity"))
+        self.adjacency = check_adjacency(adjacency)
+        replaced = self.adjacency is not ADD_OR_REMOVE_ONE
+        self.claim = PureDP(budget)
+        first = (
+            2 * Fraction(reach) / budget
+            if threshold_scale is None
+            else check_positive(threshold_scale, "threshold_scale")
+        )
+        each = (4 if replaced else 2) * positives * Fraction(reach) / budget
+        if query_scale is not None:
+            each = exactly(query_scale, name="query_scale")
+            if each < 0:
+                raise InvalidValue("query_scale", query_scale, ">= 0", "give the scale of the noise")
+        self.noise = ThresholdNoise(
+            queries=self.dim, query_scale=float_above(each) if each else 0.0, threshold_scale=float_above(first)
+        )
+        self.sensitivity = QuerySpace(
+            queries=self.dim,
+            threshold=float_above(exactly(threshold, name="threshold")),
+            positives=positives,
+            reach=reach,
+            replaced=replaced,
+            level=budget,
+        )
+        self.assumptions = (f"every record moves a query by a number in [0, {exact_text(Fraction(reach))}]",)
+
+    @property
+    def record_shape(self) -> tuple[int, ...]:
+        """(T,)"""
+        return (self.dim,)
+
+    def check_records(self, dataset: ArrayLike) -> Array:
+        """What the records add to the queries, as float64 of shape (n, T), each in [0, D]."""
+        return check_array(dataset, self.record_shape, 0.0, self.sensitivity.reach)
+
+    def statistic(self, records: Array) -> Array:
+        """The queries, sums over the records, and the threshold: shape (T + 1,)."""
+        return np.append(records.sum(axis=0), self.sensitivity.threshold)
+
+    def decode(self, noisy: Array) -> Array:
+        """The answers: shape (trials, T + 1) -> (trials, T), each 0, 1, or -1 where there is no answer."""
+        above = (noisy[:, :-1] >= noisy[:, -1:]).astype(np.int64)
+        before = np.cumsum(above, axis=1) - above
+        answers: Array = np.where(before >= self.sensitivity.positives, -1, above).astype(np.float64)
+        return answers
+
+    def law(self, queries: Sequence[Exact]) -> Mapping[tuple[int, ...], ExponentialSum]:
+        """The probabilities of all sequences of answers, exactly, for queries of given values.
+
+        Two of them make a privacy loss: ``FiniteLoss.of_weights(list(p.values()), list(q.values()))``.
+        """
+        exact = [exactly(query, name="queries") for query in queries]
+        if len(exact) != self.dim:
+            raise InvalidValue("queries", f"{len(exact)} numbers", f"{self.dim} numbers", "give the value of each")
+        return self.sensitivity.law(self.noise, exact)
+
+    def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
+        """The log-likelihood ratio of P against Q at releases of shape (trials, T): the most powerful score."""
+        here, there = (
+            self.sensitivity.log_probabilities(self.noise, self.check_records(side).sum(axis=0))
+            for side in (pair.dataset, pair.neighbour)
+        )
+
+        def score(released: Array) -> Array:
+            return here(released) - there(released)
+
+        return score
+
+    def describe(self) -> dict[str, str]:
+        """Name and parameters, for a report."""
+        space = self.sensitivity
+        own = {"queries": str(self.dim), "threshold": repr(space.threshold), "positives": str(space.positives)}
+        own |= {"sensitivity": repr(space.reach), "threshold scale": repr(self.noise.threshold_scale)}
+        given = AdditiveMechanism.describe(self) | own | {"query scale": repr(self.noise.query_scale)}
+        del given["dim"]
+        return given
