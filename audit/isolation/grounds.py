@@ -247,7 +247,7 @@ class Recorder:
         if not isinstance(path, str | bytes | os.PathLike):  # a descriptor: of a file that was opened before
             return
         where = os.path.abspath(os.fsdecode(path))
-        if where in self._stats or where.startswith((*_installed(), *self._no_data)):
+        if where in self._stats or where.startswith((*installed_folders(), *self._no_data)):
             return
         if os.path.basename(os.path.dirname(where)) == "__pycache__":
             return
@@ -277,7 +277,7 @@ class Recorder:
         where = os.path.abspath(os.fsdecode(folder or "."))
         if event == "glob.glob":
             return  # it lists the folder by scandir
-        if not (where + os.sep).startswith((*_installed(), *self._no_data)):
+        if not (where + os.sep).startswith((*installed_folders(), *self._no_data)):
             self._folders.add(where)
 
     def grounds(self) -> Grounds:
@@ -298,7 +298,7 @@ class Recorder:
             file = _file_of(module)
             if file is None:
                 continue
-            of = _distribution_of(file)
+            of = distribution_of(file)
             if of is not None and of not in distributions:
                 found = _distribution(of)
                 if found is not None:
@@ -337,18 +337,26 @@ class Recorder:
         for name in sorted(self._imports):
             parent, _, _ = name.rpartition(".")
             around = sys.modules.get(parent)
-            path = sys.path if not parent else list(getattr(around, "__path__", ()))
+            path = [*_FIRST, *sys.path] if not parent else list(getattr(around, "__path__", ()))
             file = _file_of(sys.modules.get(name))
             folders = []
             for folder in map(os.path.abspath, path):
                 if file is not None and file.startswith(folder + os.sep) and _is_there(name, folder):
                     break
-                installed = (folder + os.sep).startswith(_installed()) or folder.endswith(".zip")
+                installed = (folder + os.sep).startswith(installed_folders()) or folder.endswith(".zip")
                 if not installed and not _is_there(name, folder):
                     folders.append(folder)
             if folders:
                 found[name] = folders
         return found
+
+
+_FIRST: Final[list[str]] = []
+
+
+def search_first(folder: str) -> None:
+    """Say that the user's code finds modules in this folder before any on ``sys.path``."""
+    _FIRST.insert(0, folder)
 
 
 def _state(path: str) -> tuple[int, ...] | None:
@@ -386,12 +394,12 @@ def _standard() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def _installed() -> tuple[str, ...]:
+def installed_folders() -> tuple[str, ...]:
     """Folders whose files are not data."""
     return (*_sites(), *_standard(), os.path.abspath(Path(__file__).parents[2]) + os.sep)
 
 
-def _distribution_of(file: str) -> str | None:
+def distribution_of(file: str) -> str | None:
     """The installed distribution that a file belongs to; None if there is none."""
     for folder in _sites():
         if file.startswith(folder):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpverdict.audit.isolation.grounds import Grounds, Recorder, grounds_of
+from dpverdict.audit.isolation.imports import refuse_shared_names
 from dpverdict.audit.isolation.intact import Snapshot
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.runs.audited import Wanted, audited
@@ -43,6 +44,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
             changed = intact.describe()
             if changed is not None:
                 return {"error": f"mechanism {_name(asked)} {changed}: do not replace what is not yours"}
+            refuse_shared_names()  # what was imported later
             os.chdir(here)
             done = audited(report, asked, _wanted(request))
             return {

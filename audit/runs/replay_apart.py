@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from typing import Any, Final
 
+from dpverdict.audit.isolation.imports import refuse_shared_names
 from dpverdict.audit.isolation.intact import Snapshot
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
 from dpverdict.audit.runs.apart import AuditFailed, engine_fields
@@ -45,6 +46,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
         changed = intact.describe()
         if changed is not None:
             return {"error": f"mechanism {found.mechanism} {changed}: do not replace what is not yours"}
+        refuse_shared_names()
         return {**asdict(found), "claim": found.claim.describe()}
     except (DpverdictError, OSError) as error:
         return {"error": str(error) or type(error).__name__}

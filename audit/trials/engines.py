@@ -30,6 +30,7 @@ from typing import Any, ClassVar, Final, TypeVar, final
 import cloudpickle
 import numpy as np
 
+from dpverdict.audit.isolation.imports import folders_beside
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.audit.trials.workers import (
     Audit,
@@ -173,7 +174,12 @@ class Processes(_Remote):
 
     def _executor(self) -> ProcessPoolExecutor:
         if self._pool is None:  # a fresh interpreter each: a fork of a process with threads can hang
-            self._pool = ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"), initializer=begin_worker)
+            self._pool = ProcessPoolExecutor(
+                self.workers,
+                mp_context=get_context("spawn"),
+                initializer=begin_worker,
+                initargs=(folders_beside(),),
+            )
         return self._pool
 
     def workers_alive(self) -> int:

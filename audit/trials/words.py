@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
+from dpverdict.audit.isolation.imports import asked_by_name, refuse_shared_names, search_beside
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
@@ -28,6 +29,8 @@ def names_a_callable(text: str) -> bool:
 
 def load_callable(text: str, *, name: str) -> Callable[..., object]:
     """The function that ``text`` names; the current directory is searched first, as ``python -m`` does.
+
+    Its module finds the modules beside it first, and nothing else does; see `isolation.imports`.
 
     Args:
         text: ``module:function`` or ``path/file.py:function``.
@@ -83,9 +86,12 @@ def _located(module: str) -> str | None:
 
 
 def _from_name(module: str, text: str, name: str) -> ModuleType:
-    _search_here()
+    search_beside(str(Path.cwd()))
     try:
-        return guarded(lambda: importlib.import_module(module), lambda said: _fails_on_import(said, text, name))
+        with asked_by_name():
+            found = guarded(lambda: importlib.import_module(module), lambda said: _fails_on_import(said, text, name))
+        guarded(refuse_shared_names, lambda said: _fails_on_import(said, text, name))
+        return found
     except InvalidValue as failure:
         missing = failure.__cause__.name if isinstance(failure.__cause__, ModuleNotFoundError) else None
         if missing is None or not (module == missing or module.startswith(missing + ".")):
@@ -94,32 +100,34 @@ def _from_name(module: str, text: str, name: str) -> ModuleType:
         raise InvalidValue(name, text, "in a module that can be found", remedy) from None
 
 
-def _search_here() -> None:
-    """Search the current directory first, as ``python -m`` does."""
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-
-
 def _from_file(path: str, text: str, name: str) -> ModuleType:
     file = Path(path)
     if not file.is_file():
         raise InvalidValue(name, text, "in a file that exists", f"check the path {path}")
-    folder = str(file.resolve().parent)
-    if folder not in sys.path:  # a script may import its neighbours, as when it is run
-        sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(file.stem, file)
+    search_beside(str(file.resolve().parent))  # a script may import its neighbours, as when it is run
+    module_name = _free_name(file)
+    spec = importlib.util.spec_from_file_location(module_name, file)
     loader = None if spec is None else spec.loader
     if spec is None or loader is None:
         raise InvalidValue(name, text, "in a Python source file", "give a file that ends in .py")
     module = importlib.util.module_from_spec(spec)
-    former = sys.modules.get(file.stem)
-    sys.modules[file.stem] = module  # dataclasses and pickles look their module up while it is executed
+    former = sys.modules.get(module_name)
+    sys.modules[module_name] = module  # dataclasses and pickles look their module up while it is executed
     try:
         guarded(lambda: loader.exec_module(module), lambda said: _fails_on_import(said, text, name))
+        guarded(refuse_shared_names, lambda said: _fails_on_import(said, text, name))
     finally:
         if former is not None:
-            sys.modules[file.stem] = former
+            sys.modules[module_name] = former
     return module
+
+
+def _free_name(file: Path) -> str:
+    """The name of the file, unless another module has it: a library that imports that one must not get this."""
+    loaded = getattr(sys.modules.get(file.stem), "__file__", None)
+    mine = loaded is not None and Path(loaded).resolve() == file.resolve()
+    taken = file.stem in sys.stdlib_module_names or file.stem in sys.modules
+    return file.stem if mine or not taken else f"{file.stem}_under_audit"
 
 
 def _fails_on_import(said: str, text: str, name: str) -> InvalidValue:

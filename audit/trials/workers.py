@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar, final
 import cloudpickle
 
 from dpverdict.audit.isolation.guard import die_with_parent, end_forked_copies
+from dpverdict.audit.isolation.imports import search_beside
 from dpverdict.audit.isolation.process import Isolated, Limits
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.errors import MechanismFailure
@@ -31,14 +32,20 @@ IDLE: Final = 60.0
 """Seconds after which a process that nobody asks ends."""
 
 
-def begin_worker() -> None:
-    """An interrupt is for the parent, which then ends its workers; and a worker ends when its parent does."""
+def begin_worker(folders: tuple[str, ...] = ()) -> None:
+    """An interrupt is for the parent, which then ends its workers; and a worker ends when its parent does.
+
+    Args:
+        folders: of the user's code, see `isolation.imports`.
+    """
     import multiprocessing
     import os
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_forked_copies()
+    for folder in folders:
+        search_beside(folder)
     parent = multiprocessing.parent_process()
     if parent is None or parent.pid is None:
         return
