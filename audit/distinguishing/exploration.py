@@ -14,6 +14,7 @@ from typing import Final, final
 
 import numpy as np
 
+from dpverdict.audit.distinguishing.kept_state import first_kinds
 from dpverdict.audit.scores.learned import MOST_COORDINATES, scaled
 from dpverdict.audit.scores.portfolio import (
     Stacked,
@@ -83,6 +84,7 @@ class Exploration:
         fitting: the scores of the first part, of the score known beforehand only.
         held_out: the scores of the second part.
         seen: what the outcomes were, in words; empty where all are numbers of one length.
+        first: the kinds of the first outcomes of both sides, see `kept_state`.
     """
 
     scores: Stacked
@@ -90,6 +92,7 @@ class Exploration:
     fitting: Sides
     held_out: Sides
     seen: str = ""
+    first: tuple[list[str], list[str]] = ([], [])
 
 
 def explore(
@@ -147,8 +150,8 @@ def explore(
     scores, order = choose_scores(fit, held, claim, known=known, given=given, fresh=fresh)
     fitting: Sides = ({}, {}) if known is None else ({known.name: known(fit[0])}, {known.name: known(fit[1])})
     held_out = _apply(scores, held[0]), _apply(scores, held[1])
-    scores = replace(scores, layout=layout)
-    return Exploration(scores=scores, order=order, fitting=fitting, held_out=held_out, seen=seen)
+    scores, first = replace(scores, layout=layout), (first_kinds(batches[0]), first_kinds(batches[1]))
+    return Exploration(scores=scores, order=order, fitting=fitting, held_out=held_out, seen=seen, first=first)
 
 
 class _OtherOutcomes(Exception):

@@ -21,6 +21,7 @@ from typing import Final
 import numpy as np
 
 from dpverdict.audit.distinguishing.exploration import FITTED, explore, explored_trials
+from dpverdict.audit.distinguishing.kept_state import check_kept_state
 from dpverdict.audit.distinguishing.result import DistinguishingTest, LedgerRow, StatisticalWitness
 from dpverdict.audit.distinguishing.rows import SMALLEST_ERROR, conclude, decide_rows, inequality, plan_rows
 from dpverdict.audit.distinguishing.witness_document import shape_of
@@ -124,6 +125,8 @@ def distinguish(
         for side, name, one in zip((p, q), ("dataset", "neighbour"), after, strict=True)
     )
     confirming = of_p, of_q
+    for side, kinds in zip((p, q), found.first, strict=True):
+        check_kept_state(side, kinds)
 
     def witness(row: LedgerRow) -> StatisticalWitness:
         return StatisticalWitness(

@@ -28,6 +28,7 @@ from dpverdict.audit.distinguishing.fixed_size import (
     checked_samples,
     samplers,
 )
+from dpverdict.audit.distinguishing.kept_state import COMPARED, check_kept_state, first_kinds
 from dpverdict.audit.distinguishing.result import answer_of_test, mode_of, status_of_test
 from dpverdict.audit.distinguishing.witness_document import evidence_of, sequential_document
 from dpverdict.audit.scores.laid_out import OutcomeScore
@@ -111,6 +112,13 @@ class Stream:
             self._held.append(block)
         self.starts.append(start)
         return block
+
+    @property
+    def earliest(self) -> Block:
+        """The first outcomes of both sides that are held; they were drawn before any bet."""
+        size = self.p.size
+        of_p, of_q = (first_of([block[side] for block in self._held], size, COMPARED) for side in (0, 1))
+        return of_p, of_q
 
     def first(self, pairs: int, done: int) -> Block:
         """The first ``pairs`` of the ``done`` ones. Blocks of earlier calls are drawn again.
@@ -322,6 +330,10 @@ def distinguish_sequentially(
             mixture, found = mixture.bet(payoffs, log_target=target)
             grid_of_bounds = grid_of_bounds.bet(both, size)
             bet_on += size
+            odd = isinstance(of_p, Outcomes) or isinstance(of_q, Outcomes)
+            if found is not None or (odd and done + size >= most):
+                for side, batch in zip((p, q), stream.earliest, strict=True):
+                    check_kept_state(side, first_kinds(batch))
             if found is not None:
                 crossed = done + found
                 evidence = evidence_of(mixture, by_name, names, payoff, crossed)

@@ -20,6 +20,7 @@ from dpverdict.audit.exact.verdict import Status, Verdict
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
 from dpverdict.audit.implementation.embedding import EmbeddingCheck
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
+from dpverdict.audit.implementation.sequence import FLAGGED
 from dpverdict.cards import card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
@@ -170,6 +171,19 @@ class Report:
         """One sentence: why the status is what it is."""
         if self.disagreement is not None:
             return self.disagreement
+        said = self._answer
+        return f"{said} {self.warning}" if self.warning else said
+
+    @property
+    def warning(self) -> str | None:
+        """What was seen of a black box that breaks what its tests take for granted, in a sentence; None if nothing."""
+        seen = [found.seen for found in self.implementation if found.name in FLAGGED and found.holds is False]
+        if self.verdict is not None or not seen:
+            return None
+        return f"But the trials were not independent draws of one law, or not left alone: {'; '.join(seen)}."
+
+    @property
+    def _answer(self) -> str:
         tests = [one for one in (self.test, self.sequential) if one is not None]
         refuting = [one for one in tests if one.refuted]
         if self.verdict is not None and (self.verdict.status is not Status.INCONCLUSIVE or not refuting):

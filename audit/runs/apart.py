@@ -47,7 +47,7 @@ def runs_user_code(request: Request | ScoresRequest) -> bool:
     """Whether an audit loads code that is not of this package."""
     if isinstance(request, ScoresRequest):
         return False
-    named = (request.mechanism, request.data, request.score)
+    named = (request.mechanism, request.data, request.neighbours, request.score)
     return any(one is not None and names_a_callable(one) and not one.lower().startswith(ZOO) for one in named)
 
 

@@ -26,6 +26,7 @@ from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.embedding import EmbeddingCheck, check_embedding, embedding_applies
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding, draws_elsewhere, grey_box_checks
 from dpverdict.audit.implementation.membership import MembershipGame
+from dpverdict.audit.implementation.sequence import sequence_checks
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler
 from dpverdict.balls import Exact
@@ -200,7 +201,10 @@ def described(
     report: Report, mechanism: AnyMechanism, neighbours: AnyPair, seed: int, parameters: Mapping[str, str]
 ) -> Report:
     """The report of the tests of a black box, with what else a few runs show of its code."""
-    implementation = grey_box_checks(mechanism, neighbours, seed=seed)
+    implementation = (
+        *grey_box_checks(mechanism, neighbours, seed=seed),
+        *sequence_checks(mechanism, neighbours.dataset, neighbours.neighbour, seed=seed),
+    )
     assumptions = ["the releases are independent of each other"]
     if draws_elsewhere(implementation):
         assumptions.append(

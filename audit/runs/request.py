@@ -30,13 +30,13 @@ from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.to_json import report_fields
 from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit_mechanism, default_samples
 from dpverdict.audit.trials.catalogue import find, option
-from dpverdict.audit.trials.data_files import read_pair, read_table
+from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
 from dpverdict.audit.trials.run import AnyMechanism, Sampler
 from dpverdict.audit.trials.words import load_callable, names_a_callable, probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
-from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name, parse_adjacency
+from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name, parse_adjacency
 from dpverdict.numerics.text import whole_number
 
 SEARCH_SHARE: Final = 0.25
@@ -167,7 +167,10 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     options = dict(request.options)
     if request.search is not None:
         options.pop("adjacency", None)  # it is that of the search
-    named = find(request.mechanism, options, table=table, pair=pair)
+    if pair is not None and not names_a_callable(request.mechanism):
+        pair = real_pair(pair)
+    arrays = pair if isinstance(pair, NeighbourPair) else None
+    named = find(request.mechanism, options, table=table, pair=arrays)
     parameters = {}
     if not isinstance(named.mechanism, AdditiveMechanism):
         _check_black_box(request)
@@ -236,7 +239,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         claim,
         sampling=sampling,
         game=game,
-        neighbours=pair,
+        neighbours=arrays,
         parameters=parameters,
         notes=named.notes,
         command=command,
@@ -252,7 +255,7 @@ def numbers_of(text: str | None) -> Numbers:
     return Numbers.RELEASED if text is None else Numbers(text)
 
 
-def _release_size(mechanism: AdditiveMechanism | AnyMechanism, pair: NeighbourPair | None, seed: int) -> int:
+def _release_size(mechanism: AdditiveMechanism | AnyMechanism, pair: AnyPair | None, seed: int) -> int:
     """How many numbers a release holds."""
     if isinstance(mechanism, AdditiveMechanism):
         return mechanism.noise.size

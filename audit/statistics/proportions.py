@@ -9,6 +9,7 @@ binomial, Biometrika 26 (1934), 404-413.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -116,3 +117,18 @@ def _checked(
         )
     k, n, error = np.broadcast_arrays(k.astype(np.float64), n.astype(np.float64), error.astype(np.float64))
     return k, n, error
+
+
+def unequal_halves_p(early: int, half: int, count: int, n: int) -> float:
+    """Fisher's exact test, two-sided: whether ``half`` of n draws of one law hold ``early`` of its ``count`` hits.
+
+    >>> unequal_halves_p(5, 10, 10, 20), round(unequal_halves_p(10, 10, 10, 20) * 92378)
+    (1.0, 1)
+    """
+
+    def ways(k: int) -> int:
+        return math.comb(count, k) * math.comb(n - count, half - k)
+
+    own, most = ways(early), min(half, count)
+    total = sum(one for k in range(max(0, half - (n - count)), most + 1) if (one := ways(k)) <= own)
+    return total / math.comb(n, half)

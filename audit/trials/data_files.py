@@ -14,7 +14,7 @@ import zipfile
 from array import array
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -23,7 +23,14 @@ from numpy.typing import NDArray
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.audit.trials.words import load_callable, names_a_callable
 from dpverdict.errors import InvalidValue, in_one_line
-from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair, adjacency_name
+from dpverdict.mechanisms.core.neighbours import (
+    ADD_OR_REMOVE_ONE,
+    REPLACE_ONE,
+    AnyPair,
+    NeighbourPair,
+    adjacency_name,
+    as_pair,
+)
 from dpverdict.numerics.arrays import Array
 
 LARGEST: Final = 2**31
@@ -50,7 +57,7 @@ def read_table(source: str) -> Array:
     """
     kind = Path(source).suffix.lower()
     if names_a_callable(source):
-        return _records(_call(source), source)
+        return _records(_call(source, "data", "a function that returns an array of records"), source)
     must_be_a_file(source, "data")
     if kind == ".csv":
         return _records(read_csv(source, "data")[1], source)
@@ -64,43 +71,78 @@ def read_table(source: str) -> Array:
     raise InvalidValue("data", source, TABLE_FORMATS, "convert the table, one record per row")
 
 
-def read_pair(path: str, adjacency: NeighboringRelation | None = None) -> NeighbourPair:
-    """The neighbouring datasets of a .npz file with the arrays ``dataset`` and ``neighbour``.
+def read_pair(path: str, adjacency: NeighboringRelation | None = None) -> AnyPair:
+    """Neighbouring datasets: of a .npz file with the arrays ``dataset`` and ``neighbour``, or of a function.
 
-    The relation follows from the lengths, which cannot be mistaken for each other: one record less in ``neighbour`` is
-    ADD_OR_REMOVE_ONE, equal lengths are REPLACE_ONE.
+    The relation of arrays follows from the lengths, which cannot be mistaken for each other: one record less in
+    ``neighbour`` is ADD_OR_REMOVE_ONE, equal lengths are REPLACE_ONE. A function is called without arguments and
+    returns (dataset, neighbour), of any kind that `as_pair` compares, or a pair.
 
     Args:
-        path: the .npz file.
+        path: the .npz file, whose arrays may hold missing values and have any type of numbers, texts or times; or
+            ``module:function`` (``path/file.py:function``).
         adjacency: the relation that is expected; None to take the one the lengths say.
 
     Raises:
         InvalidValue: an unreadable file, a missing array, datasets that are not neighbours or are equal, or neighbours
             under another relation than the expected one.
     """
+    if names_a_callable(path):
+        made = as_pair(_call(path, "neighbours", "a function that returns two datasets"))  # type: ignore[arg-type]
+        _must_be_under(adjacency, made.adjacency, made.describe())
+        return made
     must_be_a_file(path, "neighbours")
     arrays = _load_npz(path, "neighbours")
-    dataset, neighbour = (_numbers(_array(arrays, key, path, "neighbours"), key) for key in ("dataset", "neighbour"))
+    dataset, neighbour = (_plain(_array(arrays, key, path, "neighbours"), key) for key in ("dataset", "neighbour"))
     shapes = f"arrays of shapes {dataset.shape} and {neighbour.shape}"
     if min(dataset.ndim, neighbour.ndim) < 1 or len(dataset) - len(neighbour) not in (0, 1):
         requirement = "two datasets of equal length, or the second one record shorter"
         remedy = "change or remove exactly one record, and store the larger dataset as 'dataset'"
         raise InvalidValue("neighbours", shapes, requirement, remedy)
     found = REPLACE_ONE if len(dataset) == len(neighbour) else ADD_OR_REMOVE_ONE
-    if adjacency not in (None, found):
-        requirement = f"{adjacency_name(adjacency)} neighbours, as --adjacency says"
-        remedy = f"use --adjacency {adjacency_name(found)}, or another pair"
-        raise InvalidValue("neighbours", shapes, requirement, remedy)
-    if np.array_equal(dataset, neighbour):
+    _must_be_under(adjacency, found, shapes)
+    if _bits(dataset) == _bits(neighbour):
         raise InvalidValue("neighbours", shapes, "two different datasets", "change or remove one record")
     return NeighbourPair(dataset=dataset, neighbour=neighbour, adjacency=found)
 
 
-def _call(source: str) -> object:
-    def failure(said: str) -> InvalidValue:
-        return InvalidValue("data", source, "a function that returns an array of records", f"it fails with {said}")
+def real_pair(pair: AnyPair) -> NeighbourPair:
+    """A pair for a mechanism of known structure: float64 arrays of finite numbers.
 
-    return guarded(load_callable(source, name="data"), failure)
+    Raises:
+        InvalidValue: datasets of anything else.
+    """
+    dataset, neighbour = (_numbers(getattr(pair, name), name) for name in ("dataset", "neighbour"))
+    return NeighbourPair(
+        dataset=dataset, neighbour=neighbour, adjacency=pair.adjacency, records_per_user=pair.records_per_user
+    )
+
+
+def _must_be_under(expected: NeighboringRelation | None, found: NeighboringRelation, said: str) -> None:
+    if expected is not None and expected is not found:
+        requirement = f"{adjacency_name(expected)} neighbours, as --adjacency says"
+        remedy = f"use --adjacency {adjacency_name(found)}, or another pair"
+        raise InvalidValue("neighbours", said, requirement, remedy)
+
+
+def _plain(array: NDArray[np.generic], name: str) -> NDArray[Any]:
+    """An array as it is, if it is one of numbers, texts or times."""
+    if array.dtype.kind not in "biufUSmM":
+        requirement = "an array of numbers, texts or times"
+        raise InvalidValue(name, f"array of {array.dtype}", requirement, "store one array of each type")
+    return array
+
+
+def _bits(array: NDArray[np.generic]) -> tuple[object, ...]:
+    """What tells arrays apart, bit by bit."""
+    return array.shape, array.dtype.str, array.tobytes()
+
+
+def _call(source: str, name: str, requirement: str) -> object:
+    def failure(said: str) -> InvalidValue:
+        return InvalidValue(name, source, requirement, f"it fails with {said}")
+
+    return guarded(load_callable(source, name=name), failure)
 
 
 def must_be_a_file(path: str, name: str) -> None:

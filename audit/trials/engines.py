@@ -22,7 +22,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, ClassVar, Final, TypeVar, final
@@ -176,7 +176,7 @@ class Processes(_Remote):
         if self._pool is None:  # a fresh interpreter each: a fork of a process with threads can hang
             self._pool = ProcessPoolExecutor(
                 self.workers,
-                mp_context=get_context("spawn"),
+                mp_context=_WithoutMain(),
                 initializer=begin_worker,
                 initargs=(folders_beside(),),
             )
@@ -196,6 +196,28 @@ class Processes(_Remote):
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
+
+
+class _Worker(SpawnProcess):
+    """A worker that does not run the user's script again, so that the script needs no guard around its calls.
+
+    What is in the script travels by value, see `_packed`.
+    """
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # the name that multiprocessing calls
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            return SpawnProcess._Popen(process_obj)
+        finally:
+            sys.modules["__main__"] = script
+
+
+class _WithoutMain(SpawnContext):
+    """Fresh interpreters that begin without the user's script."""
+
+    Process = _Worker
 
 
 @final

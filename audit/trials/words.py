@@ -48,7 +48,7 @@ def load_callable(text: str, *, name: str) -> Callable[..., object]:
         close = get_close_matches(attribute, vars(module), n=3)
         remedy = f"did you mean {' or '.join(close)}?" if close else f"define {attribute} in {where}"
         raise InvalidValue(name, text, f"the name of a function in {where}", remedy)
-    if not callable(found):
+    if not callable(found) and not callable(getattr(found, "release_many", None)):
         requirement = f"a function, not {type(found).__name__}"
         raise InvalidValue(name, text, requirement, f"give a function of that module instead of {attribute}")
     function: Callable[..., object] = found

@@ -57,6 +57,14 @@ def kinds_differ(one: Any, other: Any) -> str | None:
     return None
 
 
+def value_text(value: Any) -> str | None:
+    """One text for equal values, of plain data, containers and arrays of them; None of anything else."""
+    try:
+        return _text(value, 0)
+    except _UnknownError:
+        return None
+
+
 class _UnknownError(Exception):
     """A value that cannot be compared here."""
 

@@ -231,6 +231,17 @@ def test_what_raises_always_and_everywhere_alike_is_an_error_of_the_caller() -> 
         audit(lambda data, rng: sum(data, "x"), ADDED)
 
 
+def test_an_accountant_that_runs_dry_is_an_error_too() -> None:  # row 28
+    left = iter(range(10))
+
+    def counted(data: Any, rng: np.random.Generator) -> object:
+        next(left)
+        return len(data) + rng.laplace()
+
+    with pytest.raises(MechanismFailure, match="its state changes"):
+        audit(counted, ADDED)
+
+
 def test_an_outcome_without_a_form_is_refused_with_its_path() -> None:
     with pytest.raises(MechanismFailure, match=r"returned .*object at \['model'\]"):
         audit(lambda data, rng: {"model": object()}, ADDED)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from dpverdict.audit.trials.data_files import read_column, read_limited, read_pair, read_table
+from dpverdict.audit.trials.data_files import read_column, read_limited, read_pair, read_table, real_pair
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
@@ -177,8 +177,9 @@ def test_the_lengths_of_a_pair_say_the_relation(tmp_path: Path) -> None:
         ({"dataset": TABLE, "neighbour": TABLE[[1, 0]]}, "change one record only"),
         ({"dataset": TABLE, "neighbour": TABLE}, "two different datasets"),
         ({"dataset": np.float64(1), "neighbour": np.float64(1)}, "two datasets"),
-        ({"dataset": TABLE, "neighbour": np.where(TABLE == 1, np.nan, TABLE)}, "a finite number"),
-        ({"dataset": TABLE, "neighbour": np.array([["a", "b"]])}, "array of numbers"),
+        ({"dataset": TABLE, "neighbour": np.where(TABLE == 1, np.nan, TABLE)}, "change one record only"),
+        ({"dataset": TABLE, "neighbour": np.array([["a", "b"]] * 3)}, "neighbours"),
+        ({"dataset": TABLE, "neighbour": np.array([["a", "b"]])}, "two datasets of equal length"),
     ],
 )
 def test_arrays_that_are_no_pair_of_neighbours_are_refused(
@@ -284,3 +285,25 @@ def test_a_table_without_columns_has_no_scores(tmp_path: Path) -> None:
         damaged[place] ^= 0x55
         with contextlib.suppress(InvalidValue):
             read_column(write(tmp_path, "damaged.parquet", bytes(damaged)), "in")
+
+
+def test_a_pair_keeps_its_type_and_its_missing_values(tmp_path: Path) -> None:
+    small = np.array([[120], [7]], dtype=np.int8)
+    np.savez(tmp_path / "small.npz", dataset=small, neighbour=small[:1])
+    assert read_pair(str(tmp_path / "small.npz")).dataset.dtype == np.int8
+    missing = np.array([[1.0], [np.nan]])
+    np.savez(tmp_path / "missing.npz", dataset=missing, neighbour=missing[:1])
+    pair = read_pair(str(tmp_path / "missing.npz"))
+    assert np.array_equal(pair.dataset, missing, equal_nan=True)
+    with pytest.raises(InvalidValue, match="a finite number"):
+        real_pair(pair)
+
+
+def test_a_function_gives_a_pair_of_any_kind(tmp_path: Path) -> None:
+    source = "def pair():\n    return [{'a': 1}, {'a': 2}], [{'a': 1}]\ndef none():\n    return [1, 2, 3], [1]\n"
+    module = write(tmp_path, "own_pair.py", source)
+    assert read_pair(f"{module}:pair").dataset == [{"a": 1}, {"a": 2}]
+    with pytest.raises(InvalidValue, match="as --adjacency says"):
+        read_pair(f"{module}:pair", REPLACE_ONE)
+    with pytest.raises(InvalidValue, match="differ in one record"):
+        read_pair(f"{module}:none")

@@ -247,3 +247,20 @@ def test_a_mechanism_that_cannot_be_sent_is_named(processes: Processes) -> None:
         sampler = Sampler.prepare(lambda data, rng: next(numbers), DATASET, where="the dataset", seed=1)
         assert sampler.one_stream
         assert len(np.unique(sampler.collect("s", 10))) == 10
+
+
+def test_a_script_needs_no_guard_to_run_on_processes(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np\n"
+        "from dpverdict.audit.trials.engines import chosen_engine\n"
+        "from dpverdict.audit.trials.run import Sampler\n"
+        "class Own:\n    factor = 2.0\n"
+        "def release(data, rng):\n    return Own.factor * len(data) + rng.normal()\n"
+        "with chosen_engine(jobs=2):\n"
+        "    sampler = Sampler.prepare(release, np.ones(3), where='the dataset', seed=1)\n"
+        "    print(sampler.one_stream, sampler.collect('a', 10_000).shape)\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "False (10000, 1)\n"
+    assert done.stderr == ""
