@@ -59,7 +59,9 @@ def test_how_many_records_differ(one: object, other: object, expected: tuple[int
     assert differing(found[0], found[1]) == expected
 
 
-@pytest.mark.parametrize("data", [3, "text", Opaque(), [lambda: 1], {"a": [1], "b": [1, 2]}, None], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(
+    "data", [3, "text", Opaque(), [lambda: 1], {"a": [1], "b": [1, 2]}, None], ids=lambda one: type(one).__name__
+)
 def test_of_some_objects_nobody_knows_the_records(data: object) -> None:
     assert records_of(data) is None
 
