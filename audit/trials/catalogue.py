@@ -332,8 +332,9 @@ def find(
     if isinstance(named.mechanism, AdditiveMechanism):
         size = max(named.mechanism.dim, math.prod(named.mechanism.record_shape))
         if size > MOST_NUMBERS:
-            remedy = "choose a smaller dimension or horizon: both datasets are made"
-            raise InvalidValue("numbers of a dataset", size, f"at most {MOST_NUMBERS}", remedy)
+            requirement = f"at most {MOST_NUMBERS}: both worst datasets are made, which takes up to 2 GB for as many"
+            remedy = "give a smaller --dim or --horizon; in Python, certify(mechanism) takes what fits the memory"
+            raise InvalidValue("numbers of a dataset", size, requirement, remedy)
     return named
 
 

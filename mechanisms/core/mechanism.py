@@ -67,6 +67,7 @@ class AdditiveMechanism(ABC):
         calibrations: the class methods that make it for an epsilon and a delta, without the "from_" of their names.
         example: the options of a small one, as on the command line: what holds for every mechanism is tested on it.
         scaled_by: the argument that scales the noise and nothing else, which `calibrate` finds; None without one.
+        seconds_per_thousand: of processor time for an exact report, for every thousand coordinates, where it grows so.
         replaced: the attributes that were given another value after the first.
     """
 
@@ -82,6 +83,7 @@ class AdditiveMechanism(ABC):
     calibrations: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[str] = ""
     scaled_by: ClassVar[str | None] = None
+    seconds_per_thousand: ClassVar[float] = 0.0
     replaced: frozenset[str] = frozenset()
 
     def __setattr__(self, name: str, value: object) -> None:

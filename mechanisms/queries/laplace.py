@@ -223,6 +223,7 @@ class LaplaceMechanism(SumOfRecords):
     calibrations = ("theorem", "concentrated")
     scaled_by = "scale"
     example = "--dim 3 --epsilon 1"
+    seconds_per_thousand = 0.2
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ from dpverdict.cli.options import (
     option,
     parameters,
 )
-from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar
+from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar, say
 
 
 @ends
@@ -98,6 +98,7 @@ def audit(
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.audit.runs.apart import audit_as_asked
     from dpverdict.audit.runs.audited import Wanted, console_facts
+    from dpverdict.audit.runs.costs import announced
     from dpverdict.audit.runs.request import Request
 
     limits = parse_limits(timeout, memory)
@@ -123,6 +124,9 @@ def audit(
         wanted = Wanted(
             page="report" in outputs, witness="witness" in outputs, console=None if quiet else console_facts()
         )
+        cost = announced(request)
+        if cost is not None:
+            say(f"note: {cost}")
         with engine_of_options(jobs, dask), progress_bar() as bar:
             made = audit_as_asked(request, wanted, limits, bar)
         if made.grounds is not None:  # what the code of the user's read
