@@ -2,6 +2,8 @@
 
 import importlib.metadata
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -142,26 +144,47 @@ def test_what_a_build_leaves_in_a_folder_is_no_other_distribution(
     assert found.changed() is None
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        "import subprocess; subprocess.run(['true'])",
-        "import os; os.system('true')",
-        "import os; os.fork() or os._exit(0)",
-        "import socket; socket.socket().connect_ex(('127.0.0.1', 1))",
-        "import sqlite3; sqlite3.connect(':memory:').close()",
-        "import sys, types; sys.modules['h5py'] = types.ModuleType('h5py')",
-        "user.HERE.joinpath('user.py').unlink()",
-        "user.HERE.joinpath('helper.py').write_text('VALUE = 2')",
-        "user.HERE.joinpath('table.json').write_text('[2]')",
-        "exec(compile('', '<made>', 'exec')); import types; made = types.ModuleType('made'); made.__file__ = '<made>'; "
-        "import sys; sys.modules['made'] = made",
-    ],
-)
-def test_what_cannot_be_seen_cannot_be_kept(folder: Path, use: str) -> None:
-    found = grounds(folder, use)
-    assert found.unseen is not None
-    assert found.changed() == found.unseen
+UNSEEN = [
+    "import subprocess; subprocess.run(['true'])",
+    "import os; os.system('true')",
+    "import os; os.fork() or os._exit(0)",
+    "import socket; socket.socket().connect_ex(('127.0.0.1', 1))",
+    "import sqlite3; sqlite3.connect(':memory:').close()",
+    "import sys, types; sys.modules['h5py'] = types.ModuleType('h5py')",
+    "user.HERE.joinpath('user.py').unlink()",
+    "user.HERE.joinpath('helper.py').write_text('VALUE = 2')",
+    "user.HERE.joinpath('table.json').write_text('[2]')",
+    "exec(compile('', '<made>', 'exec')); import types; made = types.ModuleType('made'); made.__file__ = '<made>'; "
+    "import sys; sys.modules['made'] = made",
+]
+EACH = """
+import json, os, sys
+from dpverdict.audit.isolation.grounds import Recorder
+for folder, use in json.loads(sys.argv[1]):
+    if os.fork():
+        os.wait()
+        continue
+    sys.path.insert(0, folder)
+    recorder = Recorder()
+    with recorder.recording():
+        import user
+        exec(use)
+    print(json.dumps(recorder.grounds().to_json()), flush=True)
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="every use has a copy of one interpreter, made by a fork")
+def test_what_cannot_be_seen_cannot_be_kept(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    places = [str(shutil.copytree(folder, tmp_path_factory.mktemp("use") / "of")) for _ in (*UNSEEN, "")]
+    asked = json.dumps(list(zip(places, (*UNSEEN, ""), strict=True)))
+    done = subprocess.run([sys.executable, "-B", "-c", EACH, asked], capture_output=True, check=True)
+    *unseen, seen = [grounds_of(json.loads(line)) for line in done.stdout.splitlines()]
+    assert len(unseen) == len(UNSEEN)
+    for use, found in zip(UNSEEN, unseen, strict=True):
+        assert found.unseen is not None, use
+        assert found.changed() == found.unseen
+    assert seen.changed() is None
 
 
 def test_both_grounds_hold(folder: Path) -> None:
