@@ -17,6 +17,8 @@ from dpverdict.audit.distinguishing.sequential import SequentialTest as Sequenti
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially as distinguish_sequentially
 from dpverdict.audit.distinguishing.witness_document import read_witness as read_witness
 from dpverdict.audit.distinguishing.witness_document import write_witness as write_witness
+from dpverdict.audit.exact.calibrate import Calibration as Calibration
+from dpverdict.audit.exact.calibrate import calibrate as calibrate
 from dpverdict.audit.exact.calibrate import calibrate_rank1 as calibrate_rank1
 from dpverdict.audit.exact.calibrate import exact_laplace as exact_laplace
 from dpverdict.audit.exact.calibrate import exact_laplace_scale as exact_laplace_scale
@@ -28,6 +30,9 @@ from dpverdict.audit.exact.exchange import dp_event as dp_event
 from dpverdict.audit.exact.exchange import loss_event as loss_event
 from dpverdict.audit.exact.gdp import gdp_mu as gdp_mu
 from dpverdict.audit.exact.gdp import gdp_regret as gdp_regret
+from dpverdict.audit.exact.spending import Account as Account
+from dpverdict.audit.exact.spending import Odometer as Odometer
+from dpverdict.audit.exact.spending import held_to as held_to
 from dpverdict.audit.exact.verdict import Certificate as Certificate
 from dpverdict.audit.exact.verdict import Status as Status
 from dpverdict.audit.exact.verdict import Verdict as Verdict

@@ -1,11 +1,13 @@
-"""The least noise that keeps (epsilon, delta)-DP, by the certified curve of its worst neighbours.
+"""The least noise that keeps a claim, by the certified curves of its worst neighbours.
 
-Of Laplace noise in d coordinates, and of the random direction of R1SMG: there the least scale shows what the shape of
+`calibrate` finds it for any mechanism with a scale and any claim. For (epsilon, delta)-DP there are ways of their own:
+of Laplace noise in d coordinates, and of the random direction of R1SMG, where the least scale shows what the shape of
 the noise costs once its guarantee is true.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
@@ -13,17 +15,23 @@ from typing import Final, final
 from dp_accounting import NeighboringRelation
 from flint import arb
 
+from dpverdict.audit.exact.spending import Account, held_to
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.spherical.integral import Quantity, integrate
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, Exact, Real, ball, doublings, exactly, precision
-from dpverdict.checks import check_dim, check_not_negative, check_positive, check_probability
+from dpverdict.checks import check_dim, check_not_negative, check_positive, check_probability, check_whole
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.calibration import analytic_scale, concentrated_scale
-from dpverdict.mechanisms.core.guarantees import ApproximateDP
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, as_guarantee
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
 from dpverdict.mechanisms.queries.rank1 import Rank1Gaussian, published_psi
-from dpverdict.numerics.roots import Bracket, float_below, least_float
+from dpverdict.numerics.roots import Bracket, bisected, float_below, least_float
 
 _STEP: Final = 2.0**-44
 """What a scale grows by, relatively, while it is not certainly large enough; doubled each time."""
@@ -180,3 +188,104 @@ def _excess(dim: int, epsilon: Fraction, delta: Fraction, scale: Fraction) -> tu
         if excess > 0 or excess <= 0:
             return logarithm, 1 if excess > 0 else -1
     raise PrecisionExhausted("the sign of delta(epsilon) - delta", _MAX_BITS, "change delta a little")
+
+
+# by a claim of any kind -----------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """The least scale of noise that keeps a claim.
+
+    Attributes:
+        mechanism: with that scale.
+        scale: a float64; the claim is certified at it.
+        below: a float64 at which the claim is certainly not kept: the one before ``scale``, or the nearest at which the
+            numbers can be told apart.
+        kept: what is spent at ``scale``.
+        broken: what is spent at ``below``.
+        releases: how many releases together keep the claim.
+        attained: whether some neighbours attain what is spent; otherwise it is a bound, and a smaller scale may do.
+    """
+
+    mechanism: AdditiveMechanism
+    scale: float
+    below: float
+    kept: Account
+    broken: Account
+    releases: int
+    attained: bool
+
+    @property
+    def width(self) -> float:
+        """(scale - below)/scale."""
+        return (self.scale - self.below) / self.scale
+
+    def summary(self) -> str:
+        """Two lines: the scale with the proof that it keeps the claim, and the one below with what it does."""
+        times = "" if self.releases == 1 else f" in {self.releases} releases together"
+        bound = "" if self.attained else " (of a bound on what any neighbours attain)"
+        return (
+            f"{self.mechanism.scaled_by} = {self.scale!r}{times}: {self.kept.summary()}\n"
+            f"{self.mechanism.scaled_by} = {self.below!r}, {self.width:.2g} less: {self.broken.summary()}{bound}"
+        )
+
+
+def calibrate(make: Callable[[float], AdditiveMechanism], claim: Guarantee | str, *, releases: int = 1) -> Calibration:
+    """The least float64 scale at which a mechanism keeps a claim, certified, with one step less that does not.
+
+    Args:
+        make: a scale to the mechanism, which spends less the larger the scale is.
+        claim: of any kind, also as text; for all releases together.
+        releases: how many, at least 1.
+
+    Raises:
+        InvalidValue: no scale from 2^-100 to 2^100 keeps the claim for certain, or all do.
+
+    Reference: for Gaussian noise and (epsilon, delta), Balle and Wang 2018, Theorem 8 (arXiv:1805.06530).
+
+    >>> from dpverdict.mechanisms.core.mechanism import GaussianMechanism
+    >>> found = calibrate(lambda sigma: GaussianMechanism(sigma=sigma, sensitivity=1), "eps=1, delta=1e-6")
+    >>> found.scale, found.kept.status.name, found.broken.status.name
+    (4.224678889326836, 'CERTIFIED', 'REFUTED')
+    """
+    guarantee = as_guarantee(claim)
+    times = check_whole(releases, "releases", least=1, remedy="say how many releases share the claim")
+
+    def account(scale: float) -> Account:
+        loss = worst_case(make(scale)).loss
+        return held_to(loss if times == 1 else compose(*[loss] * times), guarantee)
+
+    def keeps(scale: float) -> bool:
+        return account(scale).status is Status.CERTIFIED
+
+    low = high = 1.0
+    while not keeps(high):
+        low, high = high, 2 * high
+        if high > 2.0**100:
+            why = account(1.0).summary()
+            raise InvalidValue("claim", guarantee.describe(), "one that some scale keeps", f"state another ({why})")
+    while low == high or keeps(low):
+        low, high = low / 2, low
+        if low < 2.0**-100:
+            raise InvalidValue("claim", guarantee.describe(), "one that some scale breaks", "nothing is to be found")
+    coarse = isinstance(guarantee, GaussianDP) and not isinstance(account(high).loss, GaussianLoss)
+    width = 2.0**-34 if coarse else 0.0  # of the least mu of other laws, an enclosure is known that is this wide
+    low, high = bisected(
+        lambda scale: not keeps(scale), low, high, steps=60, close=lambda low, high: high - low <= width * high
+    )
+    step = high - low
+    while account(low).status is Status.INCONCLUSIVE and step < high / 4:  # the numbers are too close: a wider step
+        step *= 2
+        low = high - step
+    mechanism = make(high)
+    return Calibration(
+        mechanism=mechanism,
+        scale=high,
+        below=low,
+        kept=account(high),
+        broken=account(low),
+        releases=times,
+        attained=worst_case(mechanism).exact,
+    )

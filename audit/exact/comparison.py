@@ -101,7 +101,7 @@ def comparison_of(claim: Guarantee, loss: PrivacyLoss) -> Comparison:
         PrecisionExhausted: it is not known accurately enough.
     """
     if isinstance(loss, DisjointLoss):
-        return _enclosed("mu", Enclosure.of_ball(arb("inf")), Fraction(0), Fraction(0))
+        return enclosed("mu", Enclosure.of_ball(arb("inf")), Fraction(0), Fraction(0))
     if isinstance(loss, GaussianLoss):
         return _of_gaussian(claim, loss)
     if isinstance(loss, ExactLoss):
@@ -143,13 +143,13 @@ def _of_exact(claim: Guarantee, loss: ExactLoss) -> Comparison:
             pure = loss.largest_loss
             if pure is None:
                 return _profile(claim.epsilon, Fraction(0), loss)
-            return _enclosed("the largest privacy loss", pure, claim.epsilon, claim.epsilon)
+            return enclosed("the largest privacy loss", pure, claim.epsilon, claim.epsilon)
         case ZeroConcentratedDP():
-            return _enclosed("rho", loss.least_rho(), claim.rho, _telling_level(claim, loss))
+            return enclosed("rho", loss.least_rho(), claim.rho, _telling_level(claim, loss))
         case RenyiDP():
             divergence = loss.exact_renyi(claim.order)
             quantity = f"Renyi divergence of order {claim.order}"
-            return _enclosed(quantity, divergence, claim.epsilon, _telling_level(claim, loss))
+            return enclosed(quantity, divergence, claim.epsilon, _telling_level(claim, loss))
         case GaussianDP():
             level = _breaking_level(claim, loss)
             allowed = Fraction(float(claim.delta_upper(float(level))))
@@ -158,7 +158,7 @@ def _of_exact(claim: Guarantee, loss: ExactLoss) -> Comparison:
 
 def _profile(epsilon: Fraction, delta: Fraction, loss: ExactLoss) -> Comparison:
     """delta(epsilon) against a bound on it, in balls of growing precision until they tell the two apart."""
-    found = _enclosed(f"delta({float(epsilon):g})", loss.certified_delta(epsilon), delta, epsilon)
+    found = enclosed(f"delta({float(epsilon):g})", loss.certified_delta(epsilon), delta, epsilon)
     if found.sign is not None:
         return found
     for bits in doublings(_FIRST_BITS, _MAX_BITS):
@@ -191,14 +191,14 @@ def comparison_by_concentration(claim: Guarantee, rho: Fraction) -> Comparison |
     """What follows for every pair from rho-zCDP; None where that is nothing better than the loss says."""
     match claim:
         case ZeroConcentratedDP():
-            return _enclosed("rho, by the l2 norm,", rho, claim.rho, Fraction(0))
+            return enclosed("rho, by the l2 norm,", rho, claim.rho, Fraction(0))
         case RenyiDP():
             quantity = f"the Renyi divergence of order {claim.order}, by the l2 norm,"
-            return _enclosed(quantity, claim.order * rho, claim.epsilon, Fraction(0))
+            return enclosed(quantity, claim.order * rho, claim.epsilon, Fraction(0))
         case ApproximateDP() if claim.epsilon > 0:
             bound = Enclosure.of_ball(concentrated_delta_upper(rho, claim.epsilon))
             quantity = f"delta({float(claim.epsilon):g}), at most, by the l2 norm,"
-            return _enclosed(quantity, bound, claim.delta, claim.epsilon)
+            return enclosed(quantity, bound, claim.delta, claim.epsilon)
         case _:
             return None
 
@@ -218,7 +218,7 @@ def concentrated_delta_upper(rho: Fraction, epsilon: Fraction) -> arb:
     return bound
 
 
-def _enclosed(quantity: str, attained: Fraction | Enclosure, allowed: Fraction, level: Fraction) -> Comparison:
+def enclosed(quantity: str, attained: Fraction | Enclosure, allowed: Fraction, level: Fraction) -> Comparison:
     """A rational number, or one that is known between two others, against a rational one."""
     if isinstance(attained, Fraction):
         sign: int | None = (attained > allowed) - (attained < allowed)

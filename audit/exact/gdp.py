@@ -71,10 +71,11 @@ def gdp_mu(loss: PrivacyLoss) -> Enclosure:
         return Enclosure.of_ball(arb("inf"))
     if isinstance(loss, GaussianLoss):
         return Enclosure.of(loss.mu_real)
-    parts, loss = _factors(loss), _in_both_orders(loss)
+    parts = _factors(loss)
+    loss, both = _larger(loss)
     delta = _profile(loss)
     reach = _largest_loss(delta)
-    start = Fraction(0) if loss.symmetric or isinstance(loss, TwoOrders) else -(reach or Fraction(64))
+    start = Fraction(0) if both else -(reach or Fraction(64))
     lower = _attained_mu(loss, delta, start, Fraction(64) if reach is None else reach)
     with precision(_BITS):
         if reach is not None:
@@ -114,7 +115,7 @@ def gdp_regret(loss: PrivacyLoss, mu: Exact) -> Enclosure:
     exact = check_positive(mu, "mu")
     if isinstance(loss, GaussianLoss) and compare(loss.mu_real, Real.of(exact)) in (0, 1):
         return Enclosure.of(Real.of(0))  # f <= G_mu everywhere
-    loss = _in_both_orders(loss)
+    loss, _ = _larger(loss)
     beta = _trade_off(loss)
     least = _convexified(loss, _profile(loss)) if isinstance(loss, TwoOrders) else beta
     found, alpha = _roughly_regret(loss, float(exact))
@@ -158,14 +159,25 @@ def _between(lower: float, upper: float) -> arb:
     return arb(lower) if lower == upper else arb(lower).union(arb(upper))
 
 
-def _in_both_orders(loss: PrivacyLoss) -> PrivacyLoss:
-    """The larger of both orders, of which epsilon >= 0 says all; the loss itself where the other order is not known."""
-    if loss.symmetric or isinstance(loss, TwoOrders):
-        return loss
+def in_both_orders(loss: PrivacyLoss) -> tuple[PrivacyLoss, ...]:
+    """The losses of both orders of the pair; once where they are the same.
+
+    Raises:
+        InvalidValue: the other order is not known.
+    """
+    if isinstance(loss, TwoOrders):
+        return loss.remove, loss.add
+    other = loss.reversed()
+    return (loss,) if other is loss else (loss, other)
+
+
+def _larger(loss: PrivacyLoss) -> tuple[PrivacyLoss, bool]:
+    """The larger of both orders, of which epsilon >= 0 says all; else the loss itself, and that it is one order."""
     try:
-        return TwoOrders(remove=loss, add=loss.reversed())
+        orders = in_both_orders(loss)
     except InvalidValue:
-        return loss
+        return loss, False
+    return (loss if len(orders) == 1 else TwoOrders(remove=orders[0], add=orders[1])), True
 
 
 def _largest_loss(delta: Curve) -> Fraction | None:

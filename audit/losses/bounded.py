@@ -95,6 +95,20 @@ class BoundedLoss(PrivacyLoss):
             f"Route: {self.route}; delta(0) is between {lower:.17g} and {upper:.17g}."
         )
 
+    def reversed(self) -> PrivacyLoss:
+        """The composition of the factors in the other order; itself where both orders of each are the same.
+
+        Raises:
+            InvalidValue: a factor is known in one order only.
+        """
+        factors: list[tuple[Factor, int]] = []
+        for factor, count in self.factors:
+            if not isinstance(factor, PrivacyLoss):
+                return PrivacyLoss.reversed(self)
+            factors.append((factor.reversed(), count))
+        same = all(mine is other for (mine, _), (other, _) in zip(self.factors, factors, strict=True))
+        return self if same else BoundedLoss(factors, self.interval)
+
     # two-sided bounds -------------------------------------------------------------------------------------------------
 
     def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -96,11 +97,14 @@ def audit(
     """
     from dpverdict.audit.distinguishing.witness_document import render_witness
     from dpverdict.audit.isolation.process import parse_limits
+    from dpverdict.audit.runs.accounts import names_an_event
     from dpverdict.audit.runs.apart import audit_as_asked
     from dpverdict.audit.runs.audited import Wanted, console_facts
     from dpverdict.audit.runs.costs import announced
     from dpverdict.audit.runs.request import Request
 
+    if names_an_event(mechanism):
+        return _audit_event(mechanism, claim, parameters(context), quiet=quiet)
     limits = parse_limits(timeout, memory)
     request = Request(
         mechanism=mechanism,
@@ -136,6 +140,22 @@ def audit(
         with printing():
             sys.stdout.write(made.text)
     return Ended(code=made.exit_code)
+
+
+def _audit_event(path: str, claim: str | None, given: Mapping[str, str | None], *, quiet: bool) -> Ended:
+    """Hold the exact loss of an event of dp_accounting to a claim: nothing is sampled."""
+    from dpverdict.audit.reports.report import EXIT_CODES
+    from dpverdict.audit.runs.accounts import event_account
+    from dpverdict.errors import InvalidValue, printable
+
+    for name, value in given.items():
+        if name != "adjacency" and value is not None:
+            raise InvalidValue(name, value, "left out for an event", "an event says all of its parameters itself")
+    account = event_account(path, claim, given.get("adjacency"))
+    if not quiet:
+        with printing():
+            print(printable(account.summary(), sys.stdout.encoding))
+    return Ended(code=EXIT_CODES[account.status])
 
 
 @ends

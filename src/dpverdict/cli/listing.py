@@ -8,7 +8,7 @@ from dpverdict.cli.session import Ended, ends, printing
 @ends
 def list_mechanisms() -> Ended:
     """The mechanisms with their parameters, and the known-wrong ones with the privacy they really have."""
-    from dpverdict.cli.catalogue import print_catalogue
+    from dpverdict.audit.reports.catalogue import print_catalogue
 
     with printing():
         print_catalogue()

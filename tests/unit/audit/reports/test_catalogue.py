@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
+from dpverdict.audit.reports.catalogue import LARGEST_DIM_SHOWN, print_catalogue
 from dpverdict.audit.trials.catalogue import mechanism_classes
-from dpverdict.cli.catalogue import LARGEST_DIM_SHOWN, print_catalogue
 from dpverdict.mechanisms import broken
 
 

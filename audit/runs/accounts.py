@@ -1,0 +1,149 @@
+"""From words to accounts: releases that are composed, noise that is calibrated, events that are held to a claim."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Final, final
+
+from dpverdict.audit.exact.calibrate import Calibration
+from dpverdict.audit.exact.calibrate import calibrate as least_scale
+from dpverdict.audit.exact.events import loss_from_event
+from dpverdict.audit.exact.spending import MOST_RELEASES, Account, Odometer, held_to, loss_to_spend
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.trials.catalogue import find_mechanism, mechanism_classes, option
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.guarantees import as_guarantee
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.numerics.text import exact_text, whole_number
+
+LONGEST_EVENT: Final = 1 << 24
+"""Bytes of a file with an event, at most."""
+
+_COUNTED: Final = re.compile(r"\s*(?:(\S+)\s+x\s+)?(\S.*)", re.DOTALL)
+
+
+def names_an_event(name: str) -> bool:
+    """Whether what is to be audited is a file with an event of dp_accounting: its name ends in .json."""
+    return name.lower().endswith(".json")
+
+
+def event_loss(path: str, adjacency: str | None) -> PrivacyLoss:
+    """The privacy loss of the event in a file.
+
+    Raises:
+        InvalidValue: a file that cannot be read, no relation, or an event of which no exact loss is known.
+    """
+    if adjacency is None:
+        remedy = "add --adjacency add-or-remove-one or --adjacency replace-one: it changes what is spent"
+        raise InvalidValue("adjacency", None, "given with an event", remedy)
+    file = Path(path)
+    try:
+        if file.stat().st_size > LONGEST_EVENT:
+            raise InvalidValue("event", path, f"a file of at most {LONGEST_EVENT} bytes", "this is no event")
+        text = file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InvalidValue("event", path, "a readable JSON file", f"reading it fails: {error}") from None
+    return loss_from_event(text, adjacency)
+
+
+def event_account(path: str, claim: str | None, adjacency: str | None) -> Account:
+    """An accountant's number, stated as a claim, against the exact loss of its event.
+
+    Raises:
+        InvalidValue: as `event_loss`, or no claim.
+    """
+    if claim is None:
+        remedy = 'add --claim "eps=3.1, delta=1e-5", with the number of the accountant'
+        raise InvalidValue("claim", None, "given with an event", remedy)
+    guarantee = as_guarantee(claim)
+    return held_to(event_loss(path, adjacency), guarantee)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composed:
+    """What releases spend together.
+
+    Attributes:
+        account: all of them, held to the claim.
+        releases: each as it was written, with how often it runs, and how often it could run again.
+    """
+
+    account: Account
+    releases: tuple[tuple[str, int, int], ...]
+
+    def text(self) -> str:
+        """The answer, and a line for each sort of release."""
+        lines = [self.account.summary()]
+        for name, count, more in self.releases:
+            left = f"at least {more}" if more >= MOST_RELEASES else str(more)
+            lines.append(f"  spent: {count} x {name}; remaining: {left} more of it")
+        return "\n".join(lines)
+
+
+def composed(releases: Sequence[str], claim: str, adjacency: str | None) -> Composed:
+    """The account of releases that are each written as ``30 x gaussian sigma=20 sensitivity=1``, or a .json file.
+
+    Raises:
+        InvalidValue: releases or a claim that cannot be read.
+
+    >>> print(composed(["12 x gaussian sigma=25 sensitivity=1"], "eps=1, delta=1e-6", None).text().splitlines()[1])
+      spent: 12 x gaussian sigma=25 sensitivity=1; remaining: 23 more of it
+    """
+    odometer = Odometer(claim)
+    losses = [_release(text, adjacency) for text in releases]
+    for _, count, loss in losses:
+        odometer.spend(loss, count)
+    return Composed(
+        account=odometer.account(),
+        releases=tuple((name, count, odometer.remaining(loss)) for name, count, loss in losses),
+    )
+
+
+def _release(text: str, adjacency: str | None) -> tuple[str, int, PrivacyLoss]:
+    """What is written about one sort of release: its words, how often it runs, and its loss."""
+    matched = _COUNTED.fullmatch(text)
+    if matched is None:
+        raise InvalidValue("release", text, "a mechanism", 'write for example "30 x gaussian sigma=20 sensitivity=1"')
+    times, what = matched.group(1) or "1", matched.group(2).strip()
+    count = whole_number(times, "releases", at_least=1, at_most=MOST_RELEASES)
+    if names_an_event(what):
+        return what, count, event_loss(what, adjacency)
+    name, *words = what.split()
+    given: dict[str, str] = {}
+    for word in words:
+        parameter, _, value = word.partition("=")
+        given[parameter] = value
+    if not all("=" in word for word in words) or len(given) < len(words):
+        raise InvalidValue("release", what, "a name and parameters, each once", "write sigma=20 sensitivity=1")
+    return what, count, loss_to_spend(find_mechanism(name, given).mechanism)
+
+
+def calibrated(name: str, words: Mapping[str, str | None], claim: str, releases: str) -> Calibration:
+    """The least scale of a mechanism of the catalogue that keeps a claim.
+
+    Raises:
+        InvalidValue: a mechanism that no scale is found for, its scale among the words, or a claim it cannot keep.
+    """
+    given = {parameter: word for parameter, word in words.items() if word is not None}
+    scaled = {known: kind.scaled_by for known, kind in mechanism_classes().items() if kind.scaled_by is not None}
+    if name not in scaled:
+        raise InvalidValue("mechanism", name, f"one of {', '.join(scaled)}", "others are made for a claim by an audit")
+    scale = scaled[name]
+    if scale in given:
+        raise InvalidValue(scale, given[scale], "left out: it is what is to be found", f"drop {option(scale)}")
+    if "sensitivity" not in given:
+        remedy = "add --sensitivity: how far one record moves the statistic"
+        raise InvalidValue("sensitivity", None, f"given for {name}", remedy)
+
+    def make(value: float) -> AdditiveMechanism:
+        made = find_mechanism(name, {**given, scale: exact_text(Fraction(value))}).mechanism
+        assert isinstance(made, AdditiveMechanism)  # a name of the catalogue
+        return made
+
+    count = whole_number(releases, "releases", at_least=1, at_most=MOST_RELEASES)
+    return least_scale(make, claim, releases=count)

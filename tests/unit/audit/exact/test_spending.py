@@ -1,0 +1,119 @@
+"""Any loss held to any claim, and the odometer: the count that fits is certified, one more is not."""
+
+import json
+import runpy
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpverdict.audit import (
+    FiniteLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    Odometer,
+    Status,
+    compose,
+    from_pld,
+    held_to,
+    poisson_sampled,
+)
+from dpverdict.audit.losses.closed_form import DisjointLoss, RandomisedResponseLoss
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms import ApproximateDP, GaussianMechanism
+
+VECTORS = Path(__file__).parents[3] / "vectors"
+CASES = json.loads((VECTORS / "composition.json").read_text(encoding="utf-8"))["cases"]
+losses = runpy.run_path(str(VECTORS / "test_vectors_composition.py"))["losses"]
+
+
+@pytest.mark.parametrize("case", CASES[::3], ids=lambda case: str(case["params"])[:60])
+def test_a_composition_is_held_to_the_exact_delta(case: Any) -> None:
+    loss, epsilon = compose(*losses(case)), case["params"]["epsilon"]
+    lower, upper = Fraction(case["lower"]), Fraction(case["upper"])
+    assert held_to(loss, ApproximateDP(epsilon, upper * (1 + Fraction(1, 10**9)))).status is Status.CERTIFIED
+    if lower:
+        assert held_to(loss, ApproximateDP(epsilon, lower * (1 - Fraction(1, 10**9)))).status is Status.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("loss", "kept", "broken"),
+    [
+        (GaussianLoss(1), "mu=1", "mu=0.999999999999999999"),
+        (GaussianLoss(1), "rho=0.5", "eps=30"),
+        (LaplaceLoss([1]), "eps=1", "eps=0.9999999999"),
+        (LaplaceLoss([1]), "mu=1.0300640", "mu=1.0300639"),
+        (compose(GaussianLoss("0.5"), LaplaceLoss([1])), "mu=1.1451", "mu=1.09"),
+        (compose(GaussianLoss(1), LaplaceLoss([1])), "order=2, eps=1.7", "order=2, eps=1.6"),
+        (FiniteLoss(["0.7", "0.3"], ["0.4", "0.6"]), "eps=0.6932", "eps=0.6931"),
+        (poisson_sampled(GaussianLoss(1), "0.01"), "eps=0.1, delta=7.3e-5", "eps=0.1, delta=7.2e-5"),
+    ],
+    ids=str,
+)
+def test_a_claim_of_any_kind_is_kept_or_broken(loss: Any, kept: str, broken: str) -> None:
+    one, other = held_to(loss, kept), held_to(loss, broken)
+    assert one.status is Status.CERTIFIED, one.summary()
+    assert other.status is Status.REFUTED, other.summary()
+    assert one.certified
+    assert one.summary().startswith("CERTIFIED: ")
+
+
+def test_what_has_bounds_only_is_never_called_certified() -> None:
+    loss = compose(GaussianLoss(1), RandomisedResponseLoss(1, 1))
+    assert not loss.is_certified
+    kept, broken = held_to(loss, "eps=1, delta=0.5"), held_to(loss, "eps=1, delta=1e-9")
+    assert kept.status is Status.CERTIFIED
+    assert broken.status is Status.REFUTED
+    for account, word in ((kept, "KEPT: "), (broken, "BROKEN: ")):
+        assert not account.certified
+        assert account.summary().startswith(word)
+        assert "not certified" in account.summary()
+
+
+def test_both_orders_of_a_pair_are_held_to_the_claim() -> None:
+    """Planted: log(0.7/0.4) = 0.56 in one order, log(0.6/0.3) = 0.69 in the other."""
+    loss = FiniteLoss(["0.7", "0.3"], ["0.4", "0.6"])
+    for order in (loss, loss.reversed()):
+        assert held_to(order, "eps=0.6").status is Status.REFUTED
+        assert held_to(order, "eps=0.7").status is Status.CERTIFIED
+    alone = from_pld(GaussianLoss(1).to_pld(1e-2).pessimistic)
+    if not alone.symmetric:
+        account = held_to(alone, "eps=1, delta=0.2")
+        assert account.status is Status.INCONCLUSIVE
+        assert "both orders" in account.summary()
+
+
+def test_what_cannot_be_computed_is_inconclusive_with_the_reason() -> None:
+    account = held_to(compose(GaussianLoss(1), LaplaceLoss([1])), "rho=3")
+    assert account.status is Status.INCONCLUSIVE
+    assert account.spent is None
+    assert "ComposedLoss" in account.summary()
+    with pytest.raises(InvalidValue, match="claim"):
+        held_to(GaussianLoss(1), "mu")
+    assert held_to(DisjointLoss(), "mu=100").status is Status.REFUTED
+
+
+def test_an_odometer_counts_up_to_the_last_release_that_fits() -> None:
+    year = Odometer("mu=1")
+    year.spend(GaussianMechanism(sigma=10, sensitivity=1), 30)
+    assert year.account().status is Status.CERTIFIED
+    assert year.remaining(GaussianMechanism(sigma=10, sensitivity=1)) == 70
+    assert year.remaining(GaussianLoss("0.9")) == 0
+    assert year.remaining(GaussianLoss(0)) == 1_000_000
+    year.spend(GaussianLoss("0.1"), 70)
+    assert year.account().status is Status.CERTIFIED
+    year.spend(GaussianLoss("0.001"))
+    assert year.account().status is Status.REFUTED
+    assert year.remaining(GaussianLoss("0.001")) == 0
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, 1_000_001])
+def test_releases_are_counted_in_whole_numbers(count: Any) -> None:
+    with pytest.raises(InvalidValue, match="count"):
+        Odometer("mu=1").spend(GaussianLoss(1), count)
+
+
+def test_only_mechanisms_and_losses_are_spent() -> None:
+    with pytest.raises(InvalidValue, match="release"):
+        Odometer("mu=1").spend("gaussian")  # type: ignore[arg-type]

@@ -1,0 +1,53 @@
+"""``dpverdict compose``, ``calibrate`` and ``audit event.json`` on the command line: the answer and the exit code."""
+
+from pathlib import Path
+
+import pytest
+
+from dpverdict.cli.application import main
+
+
+@pytest.mark.parametrize(("sigma", "code", "answer"), [("5.5", 0, "CERTIFIED"), ("5.4", 1, "REFUTED")])
+def test_compose_answers_with_its_exit_code(
+    sigma: str, code: int, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compose", f"30 x gaussian sigma={sigma} sensitivity=1", "--claim", "mu=1"]) == code
+    assert capsys.readouterr().out.startswith(f"{answer}: mu=1: ")
+
+
+def test_calibrate_prints_the_scale_and_the_step_below(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", "gaussian", "--claim", "eps=1, delta=1e-6", "--sensitivity", "1"]) == 0
+    kept, broken = capsys.readouterr().out.splitlines()
+    assert kept.startswith("sigma = 4.224678889326836: CERTIFIED: ")
+    assert broken.startswith("sigma = 4.224678889326835, ")
+    assert "REFUTED" in broken
+
+
+def test_an_event_is_audited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "event.json"
+    path.write_text('{"class_name": "GaussianDpEvent", "noise_multiplier": 1}')
+    asked = ["audit", str(path), "--claim", "eps=4.7286, delta=1e-5", "--adjacency"]
+    assert main([*asked, "add-or-remove-one"]) == 0
+    assert main([*asked, "replace-one", "--quiet"]) == 1
+    assert main([*asked, "replace-one", "--dim", "3"]) == 2
+    assert main(["audit", str(path), "--claim", "mu=1"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out.startswith("CERTIFIED: ")
+    assert "dim" in printed.err
+    assert "adjacency" in printed.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compose", "--claim", "mu=1"],
+        ["compose", "gaussian sigma=1 sensitivity=1"],
+        ["compose", "gaussian sigma=1 sensitivity=1", "--claim", "mu"],
+        ["calibrate", "gaussian", "--claim", "eps=1", "--sensitivity", "1"],
+        ["calibrate", "gaussian", "--sensitivity", "1"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_request_is_one_line_and_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
