@@ -81,7 +81,10 @@ from dpverdict.audit.runs.audits import audit_mechanism as audit_mechanism
 from dpverdict.audit.runs.replay import Replay as Replay
 from dpverdict.audit.runs.replay import replay as replay
 from dpverdict.audit.runs.request import report_witness as report_witness
+from dpverdict.audit.sampling.allocation import random_allocation as random_allocation
 from dpverdict.audit.sampling.poisson import poisson_sampled as poisson_sampled
+from dpverdict.audit.sampling.shuffled import ShuffledBatches as ShuffledBatches
+from dpverdict.audit.sampling.shuffled import shuffled_batches as shuffled_batches
 from dpverdict.balls import Enclosure as Enclosure
 
 __all__ = [
@@ -104,6 +107,8 @@ __all__ = [
     "bounded_range",
     "compose",
     "poisson_sampled",
+    "random_allocation",
+    "shuffled_batches",
     "additive_noise_loss",
     "loss_from_cdfs",
     "Enclosure",

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.finite.pld import Direction
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.sampling.allocation import random_allocation
 from dpverdict.audit.sampling.poisson import poisson_sampled
+from dpverdict.audit.sampling.shuffled import shuffled_batches
 
 
 def content(name):
@@ -86,3 +89,40 @@ def test_the_profile_of_few_sampled_steps_is_enclosed(case, kept):
     assert lower <= float(case["upper"])
     assert upper >= float(case["lower"])
     assert upper - lower <= 1e-4 * upper
+
+
+@pytest.mark.parametrize("case", cases("shuffle_event"))
+def test_what_the_event_of_shuffled_batches_shows_is_enclosed(case):
+    p = case["params"]
+    if p["relation"] == "others_zero":
+        pytest.skip("not one of the pairs of this project: the other records at 0 show less")
+    s, batches, relation = p["sigma"], p["batches"], p["relation"]
+    bounds = shuffled_batches(noise_multiplier=s, batches=batches, epochs=1, relation=relation, shuffle="fresh")
+    enclosure = bounds.payoff(p["epsilon"], p["threshold"], Direction(p["order"]))
+    assert encloses(enclosure, case)
+    assert bounds.lower_delta(p["epsilon"]) >= min(enclosure.lower, 0.9999 * abs(enclosure.lower))
+
+
+FAST = (0, 1, 3)  # of 28, in seconds; the others take longer
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case,
+            id=", ".join(map(str, case["params"].values())),
+            marks=[]
+            if i % 5 == 0 and (case["params"]["sigma"], case["params"]["steps"]) in FAST
+            else [pytest.mark.slow],
+        )
+        for i, case in enumerate(content("allocation_profile"))
+    ],
+)
+def test_the_profile_of_random_allocation_is_enclosed(case):
+    p = case["params"]
+    both = random_allocation(noise_multiplier=p["sigma"], steps=p["steps"])
+    enclosure = getattr(both, p["order"]).certified_delta(p["epsilon"])
+    assert Fraction(enclosure.lower) <= Fraction(case["upper"])
+    assert Fraction(enclosure.upper) >= Fraction(case["lower"])
+    assert enclosure.upper - enclosure.lower <= 1e-15 * enclosure.upper
