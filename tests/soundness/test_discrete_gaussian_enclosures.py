@@ -62,8 +62,11 @@ def outputs(pairs, scale):
 
 
 def direct_delta(pairs, epsilon):
+    """One coordinate alone has a loss of epsilon at most at s: what is cut off is exp(-140) of what is beyond s."""
     growth = mpmath.exp(mp(epsilon))
-    return mpmath.fsum(max(p - growth * q, 0) for p, q in outputs(pairs, 140))
+    s = [v * max(epsilon, 0) / abs(shift) + abs(shift) + 1 for v, shift in pairs]
+    costs = [x**2 / (2 * v) for x, (v, _) in zip(s, pairs, strict=True)]
+    return mpmath.fsum(max(p - growth * q, 0) for p, q in outputs(pairs, 140 + mp(max(costs))))
 
 
 def direct_renyi(pairs, order):
@@ -98,6 +101,7 @@ def check_delta(pairs, epsilon):
 
 @given(coordinates, epsilons)
 @example([(Fraction(2), 1), (Fraction(2), 1)], Fraction(14, 5))
+@example([(Fraction(2), 1)], Fraction(95, 8))
 @example([(Fraction(1, 20), 1)], Fraction(10))
 @example([(Fraction(2), 1)], Fraction(1, 4))  # epsilon is an atom of the loss
 @example([(Fraction(3), 2), (Fraction(5, 2), 3)], Fraction(0))

@@ -6,7 +6,8 @@ than one session of ten thousand. A fault can hide behind a small stated error; 
 is little to hide behind.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.joint_test import Counts
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
+from dpverdict.audit.trials.outcomes.batches import Batch
 from dpverdict.audit.trials.run import Sampler
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 from dpverdict.numerics.arrays import Array
@@ -167,12 +169,12 @@ def test_frequencies_in_place_of_a_test_are_caught(monkeypatch: pytest.MonkeyPat
 
 
 def test_confirming_with_the_trials_that_were_explored_is_caught(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    original = Sampler.collect
+    original = Sampler._run
 
-    def same_stream(self: Sampler, stream: str, trials: int, **rest: object) -> Array:
-        return original(self, stream.replace("fit", "confirm"), trials, **rest)  # type: ignore[arg-type]  # as given
+    def same_stream(self: Sampler, stream: str, *rest: Any) -> Iterator[Batch]:
+        return original(self, stream.replace("fit", "confirm"), *rest)
 
-    monkeypatch.setattr(Sampler, "collect", same_stream)
+    monkeypatch.setattr(Sampler, "_run", same_stream)
 
     def gaussian_in_sixty(dataset: Array, rng: np.random.Generator, trials: int) -> object:
         return dataset.sum() / np.sqrt(60) + rng.normal(size=(trials, 60))
