@@ -55,16 +55,34 @@ def cli(folder: Path, words: str) -> subprocess.CompletedProcess[str]:
     return python(folder, "-m", "dpverdict.cli", *words.split())
 
 
+ALL = """
+import contextlib, io, json, sys
+from dpverdict.cli.application import main
+for line in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(line.split())
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
+"""
+
+
+def cli_of_all(folder: Path, lines: list[str]) -> list[tuple[int, str, str]]:
+    """Exit code, output and errors of several commands, in one interpreter: most of their time is its start."""
+    done = python(folder, "-c", ALL, json.dumps(lines))
+    assert done.returncode == 0, done.stderr
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+
+
 @pytest.fixture(scope="module")
 def windowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return house(tmp_path_factory.mktemp("house"), windowed=SOURCE)
 
 
 def test_it_is_listed_and_its_option_explained(windowed: Path) -> None:
-    row = next(line for line in cli(windowed, "list").stdout.splitlines() if line.startswith(" windowed"))
+    (_, listed, _), *helps = cli_of_all(windowed, ["list", "audit --help", "curve --help"])
+    row = next(line for line in listed.splitlines() if line.startswith(" windowed"))
     assert row.split() == ["windowed", "a", "test", "--dim", "--window", "--mu"]
-    for command in ("audit", "curve"):
-        shown = cli(windowed, f"{command} --help").stdout
+    for _, shown, _ in helps:
         assert next(line for line in shown.splitlines() if "--window" in line).strip("│ ").split()[:2] == [
             "--window",
             "W",
@@ -90,39 +108,33 @@ def _pairs(value: object) -> list[tuple[str, object]]:
     return [pair for part in value for pair in _pairs(part)] if isinstance(value, list) else []
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("--dim 3 --mu 1", "error: window=None must be given for windowed: add --window"),
-        ("--dim 3 --mu 1 --window 0", "error: window='0' must be a whole number >= 1: "),
-        ("--dim 3 --mu 1 --window 4", "error: window=4 must be at most dim=3: "),
-        ("--dim 3 --mu 1 --window 2 --groups 2", "windowed takes --dim, --window, --mu"),
-    ],
-)
-def test_a_wrong_value_is_refused_in_one_line(windowed: Path, given: str, message: str) -> None:
-    found = cli(windowed, f"audit windowed {given} --no-test")
-    assert (found.returncode, found.stdout, found.stderr.count("\n")) == (2, "", 1)
-    assert message in found.stderr
+WRONG = {
+    "windowed --dim 3 --mu 1": "error: window=None must be given for windowed: add --window",
+    "windowed --dim 3 --mu 1 --window 0": "error: window='0' must be a whole number >= 1: ",
+    "windowed --dim 3 --mu 1 --window 4": "error: window=4 must be at most dim=3: ",
+    "windowed --dim 3 --mu 1 --window 2 --groups 2": "windowed takes --dim, --window, --mu",
+    "standard-gaussian --dim 3 --mu 1 --window 2": "window='2' must be left out for standard-gaussian",
+}
 
 
-def test_its_parameter_is_refused_for_another_mechanism(windowed: Path) -> None:
-    other = cli(windowed, "audit standard-gaussian --dim 3 --mu 1 --window 2 --no-test")
-    assert "window='2' must be left out for standard-gaussian" in other.stderr
+def test_a_wrong_value_is_refused_in_one_line(windowed: Path) -> None:
+    found = cli_of_all(windowed, [f"audit {given} --no-test" for given in WRONG])
+    for (code, out, err), message in zip(found, WRONG.values(), strict=True):
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert message in err
 
 
 def test_its_refutation_is_replayed(windowed: Path) -> None:
     given = "audit windowed --dim 3 --window 2 --mu 1 --claim mu=0.5 --samples 2000 --seed 1 --witness w.json --quiet"
-    assert cli(windowed, given).returncode == 1
-    assert cli(windowed, "replay w.json --seed 2").returncode == 1
+    assert [code for code, _, _ in cli_of_all(windowed, [given, "replay w.json --seed 2"])] == [1, 1]
 
 
 def test_its_curves_are_tabulated_and_it_stands_in_a_plan(windowed: Path) -> None:
-    found = cli(windowed, "curve windowed --dim 3 --window 2 --mu 1 --points 2 --csv out.csv")
-    assert (found.returncode, found.stderr) == (0, "")
-    assert "beta" in (windowed / "out.csv").read_text()
     (windowed / "plan.toml").write_text(PLAN)
-    run = cli(windowed, "run plan.toml --json plan.json --report plan.html")
-    assert (run.returncode, run.stderr) == (0, "")
+    drawn = "curve windowed --dim 3 --window 2 --mu 1 --points 2 --csv out.csv"
+    found = cli_of_all(windowed, [drawn, "run plan.toml --json plan.json --report plan.html"])
+    assert [(code, err) for code, _, err in found] == [(0, ""), (0, "")]
+    assert "beta" in (windowed / "out.csv").read_text()
     assert ["window", "2"] in [list(pair) for pair in _pairs(json.loads((windowed / "plan.json").read_text()))]
 
 
@@ -171,8 +183,8 @@ def test_a_wrong_declaration_is_said_in_one_line(tmp_path: Path, before: str, af
     planted = SOURCE.replace(before, after)
     assert planted != SOURCE
     folder = house(tmp_path, windowed=planted)
-    for words in ("list", "audit laplace --help"):
-        found = cli(folder, words)
-        assert (found.returncode, found.stdout, found.stderr.count("\n")) == (2, "", 1)
-        assert message in found.stderr
-    assert cli(folder, "--help").returncode == 0
+    *found, (helped, _, _) = cli_of_all(folder, ["list", "audit laplace --help", "--help"])
+    for code, out, err in found:
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert message in err
+    assert helped == 0

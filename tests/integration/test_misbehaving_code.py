@@ -26,15 +26,15 @@ import helper
 def noisy(dataset, rng, trials):
     return dataset.sum(axis=0) + rng.laplace(scale=helper.SCALE, size=(trials, 1))
 """
-FEW = [
-    "closes_everything",
+FEW = [  # the first three in the default run
     "ends_at_once",
+    "forks_and_exits",
+    "replaces_numpy",
+    "closes_everything",
     "exits",
     "faults",
-    "forks_and_exits",
     "hangs",
     "leaves_a_daemon",
-    "replaces_numpy",
 ]
 
 
@@ -125,7 +125,7 @@ def check(folder: Path, bad: list[str], *options: str) -> None:
 
 
 def test_a_few_ways_between_two_good_audits(tmp_path: Path) -> None:
-    check(tmp_path, FEW)
+    check(tmp_path, FEW[:3])
 
 
 @pytest.mark.slow
