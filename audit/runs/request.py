@@ -31,6 +31,7 @@ from dpverdict.audit.reports.to_json import report_fields
 from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit_mechanism, default_samples
 from dpverdict.audit.trials.catalogue import find, option
 from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
+from dpverdict.audit.trials.measurements import MeasuredRelease
 from dpverdict.audit.trials.run import AnyMechanism, Sampler
 from dpverdict.audit.trials.words import load_callable, names_a_callable, probability
 from dpverdict.errors import InvalidValue
@@ -171,8 +172,13 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         pair = real_pair(pair)
     arrays = pair if isinstance(pair, NeighbourPair) else None
     named = find(request.mechanism, options, table=table, pair=arrays)
-    parameters = {}
-    if not isinstance(named.mechanism, AdditiveMechanism):
+    parameters: dict[str, str] = {}
+    if isinstance(named.mechanism, MeasuredRelease):
+        given = "neighbours" if request.neighbours is not None else "search" if request.search is not None else None
+        claim = claim or named.mechanism.read_claim(given)
+        pair = pair or named.mechanism.pair
+        parameters |= named.mechanism.says()
+    elif not isinstance(named.mechanism, AdditiveMechanism):
         _check_black_box(request)
     elif request.search is not None:
         requirement = f"left out for {request.mechanism}, whose worst neighbours are known exactly"

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpverdict.mechanisms
+from dpverdict.audit.trials.measurements import MeasuredRelease, is_measurement
 from dpverdict.audit.trials.words import load_callable, names_a_callable
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
@@ -160,7 +161,7 @@ def find_mechanism(name: str, words: Mapping[str, str], shape: tuple[int, ...] |
     if names_a_callable(name):
         found = load_callable(name, name="mechanism")
         _take_only(name, words, ())
-        return Named(mechanism=found)
+        return Named(mechanism=MeasuredRelease(found) if is_measurement(found) else found)
     classes = mechanism_classes()
     if name not in classes:
         raise _unknown("mechanism", name, list(classes), "dpverdict list shows them all")

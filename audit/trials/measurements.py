@@ -1,0 +1,133 @@
+"""An OpenDP measurement as it is: its map gives the claim, its metric the relation, its domain a pair of neighbours.
+
+The two inputs are at the distance that the claim is read at. Under a metric of datasets one record is added or
+replaced, from one end of the bounds of the domain to the other; under a metric of numbers or vectors one entry moves by
+1, which is the distance under every norm. OpenDP draws from the operating system, which no seed governs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Final, final
+
+import numpy as np
+
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
+from dpverdict.numerics.arrays import Array
+
+RECORDS: Final = 10
+"""Of a dataset that is made for a domain of vectors of any size."""
+
+_ADDED: Final = ("SymmetricDistance", "InsertDeleteDistance")
+_REPLACED: Final = ("ChangeOneDistance", "HammingDistance")
+_KINDS: Final[dict[str, Callable[[float], Any]]] = {"bool": bool, "f64": float, "f32": float, "i": int, "u": int}
+
+
+def is_measurement(thing: object) -> bool:
+    """Whether something is an OpenDP measurement; OpenDP itself is not imported."""
+    return type(thing).__name__ == "Measurement" and type(thing).__module__.startswith("opendp")
+
+
+@final
+class MeasuredRelease:
+    """A function of (dataset, rng) that runs a measurement, with the claim and the neighbours that it states itself.
+
+    Args:
+        measurement: of ``opendp``.
+
+    Attributes:
+        claim: what its map says at ``distance``.
+        distance: of the two inputs, in its metric.
+        pair: two inputs of its domain at this distance, as arrays of records.
+
+    Raises:
+        InvalidValue: a domain or a measure for which no pair or claim is made here.
+    """
+
+    def __init__(self, measurement: Any) -> None:
+        if not is_measurement(measurement):
+            raise InvalidValue("measurement", measurement, "an OpenDP measurement", "give others as a function")
+        self._measurement = measurement
+        self._domain = str(measurement.input_domain)
+        self._cast = next((cast for kind, cast in _KINDS.items() if f"T={kind}" in self._domain), None)
+        if self._cast is None or not self._domain.startswith(("AtomDomain", "VectorDomain")):
+            remedy = "give the claim and a pair of inputs with a function of your own"
+            raise InvalidValue("input domain", self._domain, "numbers, truth values or vectors of them", remedy)
+        self._metric = str(measurement.input_metric)
+        self.distance, self.pair = self._neighbours()
+        self.claim = _claim(measurement.map(self.distance), str(measurement.output_measure))
+
+    def __call__(self, dataset: Array, rng: np.random.Generator) -> Any:
+        """One release; the generator is not used."""
+        assert self._cast is not None  # see __init__
+        values = [self._cast(value) for value in np.asarray(dataset)[:, 0].tolist()]
+        return self._measurement(values if self._is_vector else values[0])
+
+    def read_claim(self, other: str | None) -> Guarantee:
+        """The claim, for its own pair.
+
+        Args:
+            other: the name of what gives another pair, of which the distance is not known; None for its own.
+
+        Raises:
+            InvalidValue: there is another pair.
+        """
+        if other is not None:
+            remedy = f"state the claim for their distance, or leave {other} out"
+            raise InvalidValue("claim", None, f"given with {other}: the map is read for its own pair", remedy)
+        return self.claim
+
+    def says(self) -> dict[str, str]:
+        """Where the claim and the pair come from, for a report."""
+        return {
+            "claim read": f"{self.claim.describe()}, from the map of the measurement at distance {self.distance}",
+            "input domain": self._domain,
+            "input metric": self._metric,
+        }
+
+    @property
+    def _is_vector(self) -> bool:
+        return self._domain.startswith("VectorDomain")
+
+    def _neighbours(self) -> tuple[int, NeighbourPair]:
+        added = self._metric.startswith(_ADDED)
+        low, high = self._values(of_records=added or self._metric.startswith(_REPLACED))
+        if not self._is_vector:
+            pair = NeighbourPair(dataset=np.array([[high]]), neighbour=np.array([[low]]), adjacency=REPLACE_ONE)
+            return 1, pair
+        size = self._measurement.input_domain.size if "size=" in self._domain else None
+        dataset = np.full((RECORDS if size is None else size, 1), low)
+        dataset[-1] = high
+        if added and size is None:
+            pair = NeighbourPair(dataset=dataset, neighbour=dataset[:-1], adjacency=ADD_OR_REMOVE_ONE)
+            return 1, pair
+        changed = np.vstack([dataset[:-1], [[low]]])
+        # in a metric that counts records added and removed, a replacement is two steps
+        return 2 if added else 1, NeighbourPair(dataset=dataset, neighbour=changed, adjacency=REPLACE_ONE)
+
+    def _values(self, *, of_records: bool) -> tuple[float, float]:
+        """Two values of an entry: the ends of the bounds for records, otherwise two that are 1 apart."""
+        domain = self._measurement.input_domain
+        bounds = None
+        if "bounds=" in self._domain:
+            bounds = (domain.element_domain if self._is_vector else domain).bounds
+        if bounds is None:
+            return 0.0, 1.0
+        low, high = float(bounds[0]), float(bounds[1])
+        return low, high if of_records else min(low + 1, high)
+
+
+def _claim(spent: Any, measure: str) -> Guarantee:
+    """An epsilon, a rho, or an epsilon with a delta, each at its exact value."""
+    if measure.startswith("MaxDivergence"):
+        return PureDP(spent)
+    if measure.startswith("ZeroConcentratedDivergence"):
+        return ZeroConcentratedDP(spent)
+    if measure.startswith("Approximate(MaxDivergence"):
+        epsilon, delta = spent
+        return ApproximateDP(epsilon, delta) if delta else PureDP(Fraction(epsilon))
+    remedy = "fix the delta of the measurement, or state the claim with a function of your own"
+    raise InvalidValue("output measure", measure, "pure, zero-concentrated or approximate privacy", remedy)
