@@ -25,6 +25,7 @@ from dpverdict.audit.scores.portfolio import learn_scores, payoff_of_claim
 from dpverdict.audit.scores.score import fit_linear_score
 from dpverdict.audit.statistics.means import Moments
 from dpverdict.audit.statistics.payoffs import Payoff
+from dpverdict.audit.trials.outcomes.batches import Batch, Layout, Outcomes, rows_of, together
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, generator
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
@@ -114,17 +115,17 @@ def search_neighbours(
         raise InvalidValue("others", shared.shape, f"of shape (n, {dim})", "give one record per row")
     rng = generator(seed, "neighbour search", 0)
     alive = [
-        _Candidate(pair, origin)
+        Candidate(pair, origin)
         for origin, record in {**_builtin(dim, domain, rng), **_given(own, dim)}.items()
         for pair in _pairs(record, shared, adjacency)
     ]
-    alive = _distinct(alive)
+    alive = distinct(alive)
     rounds = max(1, math.ceil(math.log2(len(alive))))
     least = rounds * len(alive) * FEWEST_PER_CANDIDATE
     if samples < least:
         requirement = f">= {least} for {len(alive)} candidates"
         raise InvalidValue("samples", samples, requirement, "give more, or name the pair yourself")
-    payoff, spent, dropped = payoff_of_claim(claim), 0, list[_Candidate]()
+    payoff, spent, dropped = payoff_of_claim(claim), 0, list[Candidate]()
     for number in range(rounds):
         each = samples // (rounds * len(alive))
         for candidate in alive:
@@ -138,7 +139,7 @@ def search_neighbours(
             alive = alive[:kept]
             children = _children(alive, round(CHILDREN * kept), shared, adjacency, domain, rng)
             known = {candidate.key for candidate in (*alive, *dropped)}
-            alive += [child for child in _distinct(children) if child.key not in known]
+            alive += [child for child in distinct(children) if child.key not in known]
     ranking = tuple(
         RankedPair(pair=one.pair, origin=one.origin, statistic=one.statistic, trials=one.trials)
         for one in (*alive, *dropped)
@@ -146,26 +147,26 @@ def search_neighbours(
     return NeighbourSearch(ranking=ranking, samples=spent)
 
 
-class _Candidate:
+class Candidate:
     """A pair with the outputs seen so far."""
 
     def __init__(self, pair: NeighbourPair, origin: str) -> None:
         self.pair, self.origin = pair, origin
         self.statistic, self.trials = -math.inf, 0
-        self._outputs: list[tuple[Array, Array]] = []
+        self._outputs: list[tuple[Batch, Batch]] = []
+        self._size = 0
         content = pair.dataset.tobytes() + b"|" + pair.neighbour.tobytes()
         self.key = hashlib.sha256(content).hexdigest()[:16]
 
     def run(self, mechanism: AnyMechanism, trials: int, seed: int, number: int) -> None:
         """Fresh trials on both datasets, in streams named after the pair and the round."""
         sides = ((self.pair.dataset, "dataset"), (self.pair.neighbour, "neighbour"))
-        p, q = (
-            Sampler.prepare(mechanism, data, where=f"the {name} of {self.origin}", seed=seed).collect(
-                f"search {self.key} {name} {number}", trials
-            )
-            for data, name in sides
-        )
-        self._outputs.append((p, q))
+        found: list[Batch] = []
+        for data, name in sides:
+            sampler = Sampler.prepare(mechanism, data, where=f"the {name} of {self.origin}", seed=seed)
+            self._size = self._size or sampler.size
+            found.append(together(list(sampler.batches(f"search {self.key} {name} {number}", trials)), self._size))
+        self._outputs.append((found[0], found[1]))
         self.trials += trials
 
     def judge(self, payoff: Payoff, *, thorough: bool) -> None:
@@ -175,7 +176,7 @@ class _Candidate:
             payoff: of the claim.
             thorough: whether additive scores are learned too; they cost a hundred times more than linear ones.
         """
-        p, q = (np.concatenate([outputs[side] for outputs in self._outputs]) for side in (0, 1))
+        p, q = self._tables()
         halves = [slice(0, None, 2), slice(1, None, 2)]
         by_score: dict[str, list[float]] = {}
         for fit, judge in (halves, halves[::-1]):
@@ -187,6 +188,14 @@ class _Candidate:
                 spread = max(math.sqrt(of_x.variance + of_y.variance), payoff.largest_loss / len(x))
                 by_score.setdefault(score.name, []).append((of_x.mean - of_y.mean - payoff.allowed) / spread)
         self.statistic = max(float(np.mean(values)) for values in by_score.values())
+
+    def _tables(self) -> tuple[Array, Array]:
+        """What was seen as arrays; the columns of a layout where outcomes are no arrays of one length."""
+        p, q = (together([outputs[side] for outputs in self._outputs], self._size) for side in (0, 1))
+        if isinstance(p, Outcomes) or isinstance(q, Outcomes):
+            layout = Layout.of(list(rows_of(p)), list(rows_of(q)))
+            return layout.table(p), layout.table(q)
+        return p, q
 
 
 def _builtin(dim: int, domain: Domain, rng: np.random.Generator) -> dict[str, Array]:
@@ -233,13 +242,13 @@ def _pairs(record: Array, shared: Array, adjacency: NeighboringRelation) -> Iter
 
 
 def _children(
-    parents: list[_Candidate],
+    parents: list[Candidate],
     number: int,
     shared: Array,
     adjacency: NeighboringRelation,
     domain: Domain,
     rng: np.random.Generator,
-) -> list[_Candidate]:
+) -> list[Candidate]:
     """Offspring: records of the best with one entry or a few changed, or the mean of two for entries in between."""
     found = []
     for i in range(number):
@@ -251,9 +260,9 @@ def _children(
         if domain == "unit" and rng.random() < 0.5:
             other = parents[int(rng.integers(len(parents)))].pair.dataset[len(shared)]
             record = (record + other) / 2
-        found += [_Candidate(pair, f"child of {parent.origin}") for pair in _pairs(record, shared, adjacency)]
+        found += [Candidate(pair, f"child of {parent.origin}") for pair in _pairs(record, shared, adjacency)]
     return found
 
 
-def _distinct(candidates: list[_Candidate]) -> list[_Candidate]:
+def distinct(candidates: list[Candidate]) -> list[Candidate]:
     return list({candidate.key: candidate for candidate in candidates}.values())

@@ -16,6 +16,7 @@ from dp_accounting import NeighboringRelation
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.neighbour_search import Domain, NeighbourSearch, search_neighbours
+from dpverdict.audit.distinguishing.record_search import parse_table, search_records
 from dpverdict.audit.distinguishing.result import DistinguishingTest
 from dpverdict.audit.distinguishing.witness_document import (
     FORMAT,
@@ -53,7 +54,7 @@ def parse_domain(text: str) -> tuple[Domain, int]:
     ('binary', 20)
     """
     kind, colon, size = text.strip().partition(":")
-    remedy = "write binary:20 for 20 entries 0 or 1, unit:20 for 20 numbers from 0 to 1"
+    remedy = "write binary:20 for 20 entries 0 or 1, unit:20 for 20 numbers from 0 to 1, table:0..100? for a column"
     if not colon or kind not in ("binary", "unit"):
         raise InvalidValue("search", text, "a domain of records", remedy)
     dim = whole_number(size, "search", at_least=1)
@@ -70,10 +71,17 @@ def search_as_asked(
     seed: int,
 ) -> tuple[NeighbourSearch, int]:
     """The search, and the samples that are left for the test."""
-    domain, dim = parse_domain(text)
     if adjacency is None:
         remedy = "add --adjacency add-or-remove-one or --adjacency replace-one: it changes what is claimed"
         raise InvalidValue("adjacency", None, "given with --search", remedy)
+    table = parse_table(text)
+    if table is not None:
+        spent = int(SEARCH_SHARE * samples)
+        found = search_records(
+            mechanism, claim, columns=table[0], dtype=table[1], adjacency=adjacency, samples=spent, seed=seed
+        )
+        return found, samples - found.samples
+    domain, dim = parse_domain(text)
     search = search_neighbours(
         mechanism,
         claim,

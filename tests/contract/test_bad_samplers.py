@@ -186,7 +186,6 @@ def by_search(mechanism: AnyMechanism, claim: Guarantee, samples: int) -> bool:
     return search.best.statistic > 0.1
 
 
-@pytest.mark.parametrize("audit", [by_bits, by_search])
 @pytest.mark.parametrize(
     ("bad", "problem"),
     [
@@ -196,9 +195,10 @@ def by_search(mechanism: AnyMechanism, claim: Guarantee, samples: int) -> bool:
         (out_of_noise, "raised RuntimeError: out of noise"),
     ],
 )
-def test_low_bits_and_searches_name_it_too(audit: Audit, bad: Callable[[], object], problem: str) -> None:
+def test_low_bits_name_it_and_searches_go_on(bad: Callable[[], object], problem: str) -> None:
     with pytest.raises(MechanismFailure, match=problem):
-        audit(NowAndThen(bad), GaussianDP(1), 3000)
+        by_bits(NowAndThen(bad), GaussianDP(1), 3000)
+    assert not by_search(NowAndThen(bad), GaussianDP(1), 3000)
 
 
 @pytest.mark.parametrize("audit", [*AUDITS, by_bits, by_search])

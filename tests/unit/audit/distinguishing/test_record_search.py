@@ -1,0 +1,127 @@
+"""The pairs at which bugs of released libraries show are found without a hint; of correct mechanisms none refutes."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.distinguishing.record_search import Column, parse_table, search_records
+from dpverdict.errors import InvalidValue, MechanismFailure
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
+
+FEW: dict[str, Any] = {"adjacency": ADD_OR_REMOVE_ONE, "samples": 4000, "seed": 1, "sizes": (0, 2)}
+
+
+def wrapping_sum(data: Any, rng: np.random.Generator) -> float:
+    """The clipped sum in the type of the data, as `diffprivlib.tools.sum` of int8 has it."""
+    return float(np.clip(data, 0, 100).sum(dtype=data.dtype)) + rng.laplace(scale=100.0)
+
+
+def right_sum(data: Any, rng: np.random.Generator) -> float:
+    return float(np.clip(data, 0, 100).sum(dtype=float)) + rng.laplace(scale=100.0)
+
+
+def mean_with_gaps(data: Any, rng: np.random.Generator) -> float:
+    """A NaN passes through, as in `diffprivlib.tools.mean`."""
+    return float(np.clip(data, 0, 1).sum()) + rng.laplace()
+
+
+def classes(data: Any, rng: np.random.Generator) -> Any:
+    """As many numbers as classes are met, as in `diffprivlib.models.GaussianNB`."""
+    return rng.laplace(size=len(np.unique(data[:, 1]))) if len(data) else np.zeros(1)
+
+
+def quantile(data: Any, rng: np.random.Generator) -> float:
+    """Refuses missing values, as `diffprivlib.tools.quantile`."""
+    if np.isnan(data).any():
+        raise ValueError("NaN")
+    return float(rng.laplace())
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "columns", "dtype"),
+    [
+        (wrapping_sum, [Column(low=0, high=100)], "int8"),
+        (mean_with_gaps, [Column(missing=True)], "float64"),
+        (classes, [Column(), Column(values=(0.0, 1.0, 2.0))], "float64"),
+        (quantile, [Column(missing=True)], "float64"),
+    ],
+)
+def test_the_pair_of_a_bug_is_found_and_refutes(mechanism: Any, columns: list[Column], dtype: str) -> None:
+    found = search_records(mechanism, "eps=1", columns=columns, dtype=dtype, **FEW)
+    assert found.samples <= 4000
+    test = distinguish(mechanism, found.best.pair, "eps=1", error_probability=1e-6, samples=2000, seed=2)
+    assert test.refuted
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "columns", "dtype"),
+    [
+        (right_sum, [Column(low=0, high=100)], "int8"),
+        (
+            lambda d, rng: float(np.nan_to_num(np.clip(d, 0, 1)).sum()) + rng.laplace(),
+            [Column(missing=True)],
+            "float64",
+        ),
+        (
+            lambda d, rng: np.bincount(d[:, 1].astype(int), minlength=3) + rng.laplace(size=3),
+            [Column(), Column(values=(0.0, 1.0, 2.0))],
+            "float64",
+        ),
+    ],
+)
+def test_of_a_correct_mechanism_the_best_pair_refutes_nothing(
+    mechanism: Any, columns: list[Column], dtype: str
+) -> None:
+    found = search_records(mechanism, "eps=1", columns=columns, dtype=dtype, **FEW)
+    assert not distinguish(mechanism, found.best.pair, "eps=1", error_probability=1e-6, samples=500, seed=2).refuted
+
+
+def test_a_candidate_that_fails_does_not_end_the_search() -> None:
+    def fragile(data: Any, rng: np.random.Generator) -> object:
+        if len(data) == 1:
+            raise SystemExit("one row")
+        return mean_with_gaps(data, rng)
+
+    found = search_records(fragile, "eps=1", columns=[Column(missing=True)], **FEW)
+    assert found.best.statistic > 0
+    assert math.isnan(found.best.pair.dataset[-1])
+    assert found.ranking[-1].statistic == -math.inf
+
+
+def test_one_that_never_runs_is_an_error() -> None:
+    def ends(data: Any, rng: np.random.Generator) -> object:
+        raise SystemExit
+
+    with pytest.raises(MechanismFailure, match="SystemExit"):
+        search_records(ends, "eps=1", columns=[Column()], **FEW)
+
+
+def test_records_are_replaced_under_replace_one_and_fit_their_type() -> None:
+    columns = [Column(low=-200, high=100)]
+    found = search_records(right_sum, "eps=3", columns=columns, dtype="int8", **{**FEW, "adjacency": REPLACE_ONE})
+    for one in found.ranking:
+        assert len(one.pair.dataset) == len(one.pair.neighbour)
+        assert one.pair.dataset.dtype == np.int8
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"samples": 10}, {"dtype": "U3"}, {"columns": []}, {"dtype": "uint8", "columns": [Column(low=-3, high=-1)]}],
+)
+def test_what_cannot_be_searched_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue):
+        search_records(right_sum, "eps=1", **{**FEW, "columns": [Column()], **change})
+    with pytest.raises(InvalidValue, match="bounds"):
+        Column(low=1, high=0)
+
+
+def test_a_table_in_words() -> None:
+    assert parse_table("binary:3") is None
+    found = parse_table("table: 0..1?, 0|1|2")
+    assert found == ((Column(missing=True), Column(values=(0.0, 1.0, 2.0))), "float64")
+    for text in ("table:", "table:3", "table:a..b", "table:1..0"):
+        with pytest.raises(InvalidValue):
+            parse_table(text)
