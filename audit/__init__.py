@@ -8,11 +8,11 @@ if __name__ != "dpverdict.audit":
 from dpverdict.audit.distinguishing.fixed_size import distinguish as distinguish
 from dpverdict.audit.distinguishing.low_bits import FloatLeak as FloatLeak
 from dpverdict.audit.distinguishing.low_bits import find_float_leak as find_float_leak
-from dpverdict.audit.distinguishing.neighbour_search import NeighbourSearch as NeighbourSearch
-from dpverdict.audit.distinguishing.neighbour_search import search_neighbours as search_neighbours
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run as distinguish_one_run
 from dpverdict.audit.distinguishing.recorded import distinguish_scores as distinguish_scores
 from dpverdict.audit.distinguishing.result import DistinguishingTest as DistinguishingTest
+from dpverdict.audit.distinguishing.search.neighbour_search import NeighbourSearch as NeighbourSearch
+from dpverdict.audit.distinguishing.search.neighbour_search import search_neighbours as search_neighbours
 from dpverdict.audit.distinguishing.sequential import SequentialTest as SequentialTest
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially as distinguish_sequentially
 from dpverdict.audit.distinguishing.witness_document import read_witness as read_witness

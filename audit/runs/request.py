@@ -15,9 +15,9 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 from numpy.typing import NDArray
 
-from dpverdict.audit.distinguishing.neighbour_search import Domain, NeighbourSearch, search_neighbours
-from dpverdict.audit.distinguishing.record_search import parse_table, search_records
 from dpverdict.audit.distinguishing.result import DistinguishingTest
+from dpverdict.audit.distinguishing.search.neighbour_search import Domain, NeighbourSearch, search_neighbours
+from dpverdict.audit.distinguishing.search.record_search import parse_table, search_records
 from dpverdict.audit.distinguishing.witness_document import (
     FORMAT,
     VERSION,

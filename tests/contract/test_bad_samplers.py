@@ -12,7 +12,7 @@ import pytest
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.low_bits import find_float_leak
-from dpverdict.audit.distinguishing.neighbour_search import search_neighbours
+from dpverdict.audit.distinguishing.search.neighbour_search import search_neighbours
 from dpverdict.audit.distinguishing.sequential import SequentialTest, distinguish_sequentially
 from dpverdict.audit.trials.journal import Journal, journalled_in
 from dpverdict.audit.trials.run import AnyMechanism

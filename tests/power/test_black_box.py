@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
-from dpverdict.audit.distinguishing.neighbour_search import search_neighbours
+from dpverdict.audit.distinguishing.search.neighbour_search import search_neighbours
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case

@@ -18,7 +18,7 @@ from scipy import stats
 from dpverdict.audit.distinguishing import events as event_rows
 from dpverdict.audit.distinguishing import rows as payoff_rows
 from dpverdict.audit.distinguishing.fixed_size import distinguish
-from dpverdict.audit.distinguishing.neighbour_search import search_neighbours
+from dpverdict.audit.distinguishing.search.neighbour_search import search_neighbours
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.trials.catalogue import example_of, mechanism_classes

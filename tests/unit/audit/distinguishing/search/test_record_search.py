@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
-from dpverdict.audit.distinguishing.record_search import Column, parse_table, search_records
+from dpverdict.audit.distinguishing.search.record_search import Column, parse_table, search_records
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 

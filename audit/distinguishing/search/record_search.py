@@ -22,7 +22,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 from numpy.typing import NDArray
 
-from dpverdict.audit.distinguishing.neighbour_search import Candidate, NeighbourSearch, RankedPair, distinct
+from dpverdict.audit.distinguishing.search.neighbour_search import Candidate, NeighbourSearch, RankedPair, distinct
 from dpverdict.audit.scores.portfolio import payoff_of_claim
 from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import InvalidValue, MechanismFailure

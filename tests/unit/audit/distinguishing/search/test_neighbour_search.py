@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverdict.audit.distinguishing.neighbour_search import search_neighbours
+from dpverdict.audit.distinguishing.search.neighbour_search import search_neighbours
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.core.guarantees import GaussianDP, PureDP
