@@ -5,7 +5,7 @@ runs over `ALL`. Each file has a table of them; functions make families with a p
 formulas: d queries, r = sqrt d, j* = (d + r)/2; the correct variances are vz = (d + r)/(4 mu^2) and
 ve = (r + 1)/(4 mu^2). Several entries are private in some dimensions (M16 at perfect squares, M1c at d = 1), so a test
 set should include dimensions such as 2, 3 and 5. True values: Lebeda 2024, checked over all vertices for d <= 8. The
-counters have a notation of their own (`counters`).
+counters and what selects or responds have a notation of their own (`counters`, `selection`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.broken import correlated, counters, laplace, queries
+from dpverdict.mechanisms.broken import correlated, counters, laplace, queries, selection
 from dpverdict.mechanisms.broken.mutant import Mutant
 
-Wrong: TypeAlias = Mutant | counters.CountingMutant | laplace.LaplaceMutant
+Wrong: TypeAlias = Mutant | counters.CountingMutant | laplace.LaplaceMutant | selection.SelectionMutant
 """A known-wrong variant: it has a name, a title, a source, a formula, the names of its parameters, and ``make``."""
 
 _MADE = {mutant.name: mutant for mutant in (*correlated.ALL, *queries.ALL)}
@@ -28,8 +28,8 @@ _ORDER = (
 GAUSSIAN: tuple[Mutant, ...] = tuple(_MADE[name] for name in _ORDER)
 """The known-wrong variants with Gaussian noise and a claim of mu-GDP, in the order of the sources."""
 
-ALL: tuple[Wrong, ...] = (*GAUSSIAN, _MADE["D1"], *counters.ALL, *laplace.ALL)
-"""Every known-wrong variant: those of `GAUSSIAN`, one on the lattice (rho-zCDP), counters and Laplace (epsilon-DP)."""
+ALL: tuple[Wrong, ...] = (*GAUSSIAN, _MADE["D1"], *counters.ALL, *laplace.ALL, *selection.ALL)
+"""Every known-wrong variant: those of `GAUSSIAN`, one on the lattice (rho-zCDP), and the others (epsilon-DP)."""
 
 
 def by_name(name: str) -> Mutant:

@@ -41,7 +41,7 @@ from dpverdict.numerics.text import exact_text
 MOST_QUERIES: Final = 1 << 12
 _NODES: Final = 12
 _FAR: Final = 40.0
-_LEADS: Final = (-12.0, -8.0, -5.0, -3.0, -2.0, -1.0, 0.0, 1.0, 3.0, 6.0)  # of queries, in scales, that are tried
+_LEADS: Final = (-8.0, -3.0, -1.0, 0.0, 1.0, 4.0)  # of queries, in scales, that are tried
 
 
 @final
@@ -100,6 +100,11 @@ class QuerySpace:
     reach: float
     replaced: bool
     level: Fraction
+
+    @property
+    def _last(self) -> int:
+        """How many queries are above in the event that is shown: c, and at most half of them."""
+        return max(1, min(self.positives, self.queries // 2))
 
     def bound(self, noise: ThresholdNoise) -> Fraction | None:
         """D/b1 + c m/b2, exactly; None where queries have no noise."""
@@ -162,13 +167,13 @@ class QuerySpace:
         return threshold_law(threshold, query, gaps, self.positives)
 
     def _record(self, last: bool) -> Array:
-        """D on the last c queries, or on the others."""
-        tail = np.arange(self.queries) >= self.queries - self.positives
+        """D on the last queries, or on the others."""
+        tail = np.arange(self.queries) >= self.queries - self._last
         return np.where(tail == last, self.reach, 0.0)
 
     def _near(self, noise: ThresholdNoise, level: Fraction) -> Near:
         """Below at all but the last c queries, above at those: one event, at the best of some values of queries."""
-        first, last = self.queries - self.positives, self.positives
+        first, last = self.queries - self._last, self._last
         unit = max(noise.query_scale, noise.threshold_scale)
         record, other = self._record(True), self._record(False) if self.replaced else np.zeros(self.queries)
         best: tuple[float, Array] | None = None

@@ -57,10 +57,12 @@ class CountSpace:
     high: int
 
     def maximise(self, noise: Noise) -> Maximum:
-        """The move by D, from the lower end of the outputs."""
+        """The move by D, from the lower end of the outputs, or to the upper end where the law is renormalised."""
         if not isinstance(noise, DiscreteLaplaceNoise):
             raise unsupported(self, noise)
         start = max(self.low, 0) if self.outputs != "unbounded" else 0
+        if self.outputs == "bounded":
+            start = max(start, self.high - self.reach)
         rows = np.full((-(-start // self.reach), 1), float(self.reach))
         if len(rows):
             rows[-1] = start - self.reach * (len(rows) - 1)

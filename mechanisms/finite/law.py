@@ -167,6 +167,27 @@ def event_law(
     return total(parts)
 
 
+def first_below_law(
+    threshold_noise: PiecewiseLaw, query_noise: PiecewiseLaw, gaps: Sequence[Fraction]
+) -> ExponentialSum:
+    """The probability that all but the last query are below the noisy threshold, and the last above it, but at most 0.
+
+    Given the threshold's noise x <= 0, the last noisy gap lies in [x, 0].
+    """
+    parts = []
+    *others, last = gaps
+    at_zero = total([factor for _, factor in query_noise.distribution(last, above=last <= 0).items()])
+    for low, high in _intervals(sorted({Fraction(0), *gaps})):
+        if high is None or high > 0:
+            continue
+        product = threshold_noise.density(Fraction(0), above=False)
+        for gap in others:
+            product = _times(product, query_noise.distribution(gap, above=_is_above(gap, low)))
+        below = query_noise.distribution(last, above=_is_above(last, low))
+        parts.append(_integral(_times(product, _plus({Fraction(0): at_zero}, below, -1)), low, high))
+    return total(parts)
+
+
 def _sequences(queries: int, positives: int) -> list[tuple[int, ...]]:
     found: list[tuple[int, ...]] = []
     reached: list[tuple[int, ...]] = [()]

@@ -11,7 +11,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
-from dpverdict.balls import Exact, ball, precision
+from dpverdict.balls import Exact, ball, precision, refine
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import RANDOM_BITS, FinitePair
@@ -32,15 +32,15 @@ _FIRST_BITS: Final = 64
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseNoise:
-    """Adds 0 with odds exp(rate) to 1 against each of 1, ..., k - 1; sums are taken modulo k.
+    """Adds 0 with certain odds to 1 against each of 1, ..., k - 1; sums are taken modulo k.
 
     Attributes:
         options: k >= 2.
-        rate: the logarithm of the odds, exactly.
+        odds: > 1, exactly.
     """
 
     options: int
-    rate: Fraction
+    odds: ExponentialSum
     size: int = 1
 
     def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
@@ -54,12 +54,17 @@ class ResponseNoise:
         moved = np.where(truthful, 0, rng.integers(1, self.options, trials))
         return ((statistic + moved[:, None]) % self.options).astype(np.float64)
 
+    @property
+    def log_odds(self) -> float:
+        """The logarithm of the odds in float64."""
+        return float(refine(lambda: self.odds.ball().log(), bits=60))
+
     def _floor(self, bits: int) -> int:
-        """The probability exp(rate)/(exp(rate) + k - 1) of the truth, times 2^bits, rounded down."""
+        """The probability odds/(odds + k - 1) of the truth, times 2^bits, rounded down."""
         working = 2 * bits
         while True:
             with precision(working):
-                found = (ball(1 << bits) / (1 + (self.options - 1) * (-ball(self.rate)).exp())).floor().unique_fmpz()
+                found = (ball(1 << bits) / (1 + (self.options - 1) / self.odds.ball())).floor().unique_fmpz()
             if found is not None:
                 return min(int(found), (1 << bits) - 1)
             working *= 2
@@ -107,7 +112,7 @@ class Values:
         here, there = int(record[0]), int(replacement[0])
         if here == there:
             return None
-        truth, lie = ExponentialSum.exp(noise.rate), ExponentialSum.of(1)
+        truth, lie = noise.odds, ExponentialSum.of(1)
         rest = [ExponentialSum.of(self.options - 2)] if self.options > 2 else []
         return FinitePair(
             p=(truth, lie, *rest),
@@ -149,13 +154,23 @@ class RandomizedResponse(AdditiveMechanism):
     example = "--options 4 --epsilon 1"
 
     def __init__(self, *, options: int, epsilon: Exact) -> None:
+        self._set(options, epsilon, None)
+
+    @classmethod
+    def with_odds(cls, *, options: int, epsilon: Exact, odds: ExponentialSum) -> RandomizedResponse:
+        """Odds of the truth against any other value, with whatever claim: to be certified, not trusted."""
+        mechanism = cls.__new__(cls)
+        mechanism._set(options, epsilon, odds)
+        return mechanism
+
+    def _set(self, options: int, epsilon: Exact, odds: ExponentialSum | None) -> None:
         self.dim = 1
         self.options = check_dim(options, "options")
         if not 2 <= self.options <= MOST_VALUES:
             raise InvalidValue("options", options, f"from 2 to {MOST_VALUES}", "one value needs no response")
         rate = check_positive(epsilon, "epsilon")
         self.claim = PureDP(rate)
-        self.noise = ResponseNoise(options=self.options, rate=rate)
+        self.noise = ResponseNoise(options=self.options, odds=ExponentialSum.exp(rate) if odds is None else odds)
         self.sensitivity = Values(options=self.options)
         self.assumptions = (f"the record is one of the values 0, ..., {self.options - 1}",)
 
@@ -182,14 +197,14 @@ class RandomizedResponse(AdditiveMechanism):
     def probabilities(self, dataset: ArrayLike) -> Array:
         """The law of the released value on a dataset in float64: shape (k,)."""
         weights = np.ones(self.options)
-        weights[int(self.embed(dataset)[0])] = np.exp(float(self.noise.rate))
+        weights[int(self.embed(dataset)[0])] = np.exp(self.noise.log_odds)
         found: Array = weights / weights.sum()
         return found
 
     def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
         """epsilon on the value of the dataset, -epsilon on that of the neighbour, 0 elsewhere."""
         here, there = self.embed(pair.dataset)[0], self.embed(pair.neighbour)[0]
-        rate = float(self.noise.rate)
+        rate = self.noise.log_odds
 
         def score(released: Array) -> Array:
             value = released[:, 0]

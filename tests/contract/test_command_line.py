@@ -31,6 +31,22 @@ AUDITS: list[tuple[str, int]] = [
     ("factorization-counter --horizon 15 --kind sqrt-toeplitz --noise gaussian --epsilon 1 --delta 1e-6", 0),
     ("factorization-counter --horizon 15 --kind sqrt-toeplitz --noise gaussian --rho 0.5 --claim rho=0.4", 1),
     ("grouped-gaussian --dim 3 --mu 1", 0),
+    ("above-threshold --queries 3 --epsilon 1 --adjacency replace-one --threshold 2", 0),
+    ("above-threshold --queries 13 --epsilon 1 --adjacency replace-one --threshold 20 --claim eps=0.9", 1),
+    ("above-threshold --queries 4 --positives 2 --epsilon 1 --adjacency add-or-remove-one --threshold 0", 0),
+    ("exponential --options 4 --epsilon 1 --adjacency replace-one", 0),
+    ("exponential --options 4 --epsilon 1 --adjacency add-or-remove-one --claim eps=0.5,delta=0.0775", 0),
+    ("exponential --options 4 --epsilon 1 --adjacency add-or-remove-one --claim eps=0.5,delta=0.0774", 1),
+    ("exponential --options 3 --epsilon 1 --adjacency replace-one --rate 1 --claim eps=1", 1),
+    ("geometric --epsilon 1 --adjacency replace-one", 0),
+    ("geometric --epsilon 1 --adjacency replace-one --sensitivity 3 --outputs truncated --low 0 --high 9", 0),
+    ("geometric --epsilon 1 --adjacency add-or-remove-one --outputs bounded --low -2 --high 9", 0),
+    ("permute-and-flip --options 3 --epsilon 1 --adjacency replace-one", 0),
+    ("permute-and-flip --options 3 --epsilon 1 --adjacency replace-one --claim eps=0.999", 1),
+    ("randomized-response --options 5 --epsilon 1", 0),
+    ("randomized-response --options 5 --epsilon 1 --claim eps=0.999999", 1),
+    ("report-noisy-max --options 3 --epsilon 1 --adjacency replace-one --noise laplace --sensitivity 2", 0),
+    ("report-noisy-max --options 3 --epsilon 1 --adjacency replace-one --noise gumbel --scale 1 --claim eps=1", 1),
     ("laplace --dim 3 --epsilon 1", 0),
     ("laplace --dim 3 --epsilon 1 --scale 2.9", 1),
     ("laplace --dim 3 --epsilon 1 --scale 3.1 --claim rho=0.5", 0),
@@ -73,7 +89,10 @@ def test_every_option_reaches_its_mechanism(command: str, code: int, capsys: pyt
     assert capsys.readouterr() == ("", "")
 
 
-BOUNDS = ("honaker", "smooth-binary", "--norm l2")
+BOUNDS = (
+    *("honaker", "smooth-binary", "--norm l2"),
+    *("exponential", "permute-and-flip", "report-noisy-max", "above-threshold", "--outputs bounded"),
+)
 
 
 def reported(codes: tuple[int, ...]) -> list[Any]:

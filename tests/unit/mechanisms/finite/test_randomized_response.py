@@ -12,6 +12,7 @@ from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import RandomizedResponse, parse_guarantee
 from dpverdict.mechanisms.finite.randomized_response import ResponseNoise
+from dpverdict.numerics.exponential_sums import ExponentialSum
 
 
 @pytest.mark.parametrize("options", [2, 3, 1000])
@@ -32,7 +33,7 @@ def test_a_claim_is_decided_at_its_last_digit() -> None:
 
 
 def test_uniform_bits_that_do_not_decide_are_read_on() -> None:
-    noise = ResponseNoise(options=3, rate=Fraction(1))
+    noise = ResponseNoise(options=3, odds=ExponentialSum.exp(Fraction(1)))
     cut = noise._floor(64)
     exact = noise._floor(128)
     assert exact >> 64 == cut

@@ -1,0 +1,426 @@
+"""Known-wrong selection, sparse vectors, responses and counts, each with the epsilon it really has.
+
+Notation: e = the epsilon that is claimed, d = the number of options, queries or values, or the largest move of a count.
+All claims are under REPLACE_ONE, about records of [0, 1]^d. The true epsilon of a sparse vector is the supremum over
+any number of queries, which no number attains; the others are those of d.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Final, final
+
+import numpy as np
+from dp_accounting import NeighboringRelation
+from numpy.typing import ArrayLike
+
+from dpverdict.balls import Exact
+from dpverdict.checks import check_array, check_dim, check_positive
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.dominating_pairs import RANDOM_BITS, REAL_ARITHMETIC, FinitePair, LaplacePair
+from dpverdict.mechanisms.core.guarantees import PureDP
+from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
+from dpverdict.mechanisms.core.noise import Noise
+from dpverdict.mechanisms.core.sensitivity import Maximum
+from dpverdict.mechanisms.finite.above_threshold import AboveThreshold, ThresholdNoise
+from dpverdict.mechanisms.finite.exponential import ExponentialMechanism
+from dpverdict.mechanisms.finite.geometric import GeometricMechanism
+from dpverdict.mechanisms.finite.law import LaplaceLaw, first_below_law
+from dpverdict.mechanisms.finite.noisy_max import ReportNoisyMax
+from dpverdict.mechanisms.finite.permute_and_flip import PermuteAndFlip
+from dpverdict.mechanisms.finite.randomized_response import RandomizedResponse
+from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.exponential_sums import ExponentialSum
+
+LARGEST_DIM_SHOWN: Final = 9
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionMutant:
+    """A known-wrong mechanism of few outcomes, with its true epsilon.
+
+    Attributes:
+        name: identifier, for example "X1".
+        title: what is wrong, in a few words.
+        source: where the slip is printed or made.
+        formula: the true epsilon in words of d and e.
+        build: makes the mechanism for (dim, epsilon).
+        epsilon: the true epsilon from d and e.
+        least_dim: the smallest dimension in which the variant exists.
+        refuted_from: the smallest dimension in which some pair of neighbours breaks the claim, at epsilon = 1.
+    """
+
+    name: str
+    title: str
+    source: str
+    formula: str
+    build: Callable[[int, Fraction], AdditiveMechanism]
+    epsilon: Callable[[int, float], float]
+    least_dim: int = 2
+    refuted_from: int = 2
+    parameters: ClassVar[tuple[str, ...]] = ("dim", "epsilon")
+
+    def make(self, dim: int, epsilon: Exact) -> AdditiveMechanism:
+        """The wrong mechanism, claiming ``PureDP(epsilon)``.
+
+        Raises:
+            InvalidValue: an argument is out of range.
+        """
+        wrong = self.build(self._dim(dim), check_positive(epsilon, "epsilon"))
+        wrong.name, wrong.source = f"broken:{self.name}", f"known-wrong variant {self.name}"
+        return wrong
+
+    def true_epsilon(self, dim: int, epsilon: Exact) -> float:
+        """The least epsilon that the variant keeps, up to rounding; infinite where there is none."""
+        return self.epsilon(self._dim(dim), float(check_positive(epsilon, "epsilon")))
+
+    def refutable(self, dim: int, epsilon: Exact = 1) -> bool:
+        """Whether the claim is false at ``epsilon`` = 1, and refuted."""
+        check_positive(epsilon, "epsilon")
+        return self._dim(dim) >= self.refuted_from
+
+    def where_refutable(self) -> str:
+        """The dimensions up to `LARGEST_DIM_SHOWN` in which it is, in words."""
+        return "all" if self.refuted_from <= self.least_dim else f"all from d = {self.refuted_from}"
+
+    def _dim(self, dim: int) -> int:
+        checked = check_dim(dim)
+        if checked < self.least_dim:
+            raise InvalidValue("dim", dim, f">= {self.least_dim} for {self.name}", "one option is no selection")
+        return checked
+
+
+# one event that shows more than the claim allows ----------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """A pair of datasets with the probabilities of one event, and what bounds every pair, if anything does."""
+
+    dataset: Array
+    neighbour: Array
+    pair: FinitePair
+    bound: LaplacePair | None
+    attained: bool
+    description: str
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """The pair."""
+        return Maximum(
+            mu_squared=None,
+            records=lambda: (self.dataset[0], self.neighbour[0]),
+            description=self.description,
+            justification="the event is the one that tells most of the slip",
+            dominating_pair=self.pair if self.attained else self.bound,
+            exact=self.attained,
+            attained=None if self.attained else self.pair,
+            datasets=lambda: (self.dataset, self.neighbour),
+        )
+
+    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> FinitePair | None:
+        """That of the pair shown.
+
+        Raises:
+            InvalidValue: another pair.
+        """
+        if replacement is None or (record != self.dataset[0]).any() or (replacement != self.neighbour[0]).any():
+            raise InvalidValue("record", record, "that of the worst pair", "no other loss of this variant is known")
+        return self.pair
+
+
+class _Broken(AdditiveMechanism):
+    """What the variants that are no variant of a class share."""
+
+    adjacency: NeighboringRelation = REPLACE_ONE
+    sensitivity: _Shown
+    high: float = 1.0
+
+    @property
+    def record_shape(self) -> tuple[int, ...]:
+        """(d,)"""
+        return (self.dim,)
+
+    def check_records(self, dataset: ArrayLike) -> Array:
+        """The records as float64 of shape (n, d), in the range of the variant."""
+        return check_array(dataset, self.record_shape, 0.0, self.high)
+
+    def statistic(self, records: Array) -> Array:
+        """Sums over the records."""
+        total: Array = records.sum(axis=0)
+        return total
+
+
+def _event(p: ExponentialSum, q: ExponentialSum, name: str, assumed: str) -> FinitePair:
+    one = ExponentialSum.of(1)
+    return FinitePair(p=(p, one - p), q=(q, one - q), outcomes=(name, "other outcomes"), assumed=(assumed,))
+
+
+@final
+class NoisyMaximum(_Broken):
+    """The largest noisy score itself, not the number of its option: X4."""
+
+    def __init__(self, dim: int, epsilon: Fraction) -> None:
+        self.dim, self.claim = dim, PureDP(epsilon)
+        scale = float(2 / epsilon)
+        self.noise = ThresholdNoise(queries=dim - 1, query_scale=scale, threshold_scale=scale)
+        rate, half = 1 / Fraction(scale), Fraction(1, 2) ** dim
+        self.sensitivity = _Shown(
+            dataset=np.zeros((1, dim)),
+            neighbour=np.ones((1, dim)),
+            pair=_event(
+                ExponentialSum.of(half),
+                ExponentialSum.exp(-rate * dim).times(half),
+                "the largest noisy score is at most 0",
+                REAL_ARITHMETIC,
+            ),
+            bound=LaplacePair(groups=((rate, dim),)),
+            attained=False,
+            description="a record of zeros replaced by a record of ones",
+        )
+        self.assumptions = ("every score of a record lies in [0, 1]",)
+
+    def decode(self, noisy: Array) -> Array:
+        """The largest noisy score: shape (trials, 1)."""
+        largest: Array = noisy.max(axis=1, keepdims=True)
+        return largest
+
+
+@final
+class NoisyAnswer(_Broken):
+    """Above threshold with the noisy query in place of the answer "above", and the same noise: A3."""
+
+    def __init__(self, dim: int, epsilon: Fraction) -> None:
+        self.dim, self.claim = dim, PureDP(epsilon)
+        scale = float(2 / epsilon)
+        self.noise = ThresholdNoise(queries=dim, query_scale=scale, threshold_scale=scale)
+        law, here = LaplaceLaw(1 / Fraction(scale)), np.zeros((1, dim))
+        there = np.where(np.arange(dim) < dim - 1, 1.0, 0.0)[None]
+        p, q = (first_below_law(law, law, [Fraction(x) for x in side[0].tolist()]) for side in (here, there))
+        self.sensitivity = _Shown(
+            dataset=here,
+            neighbour=there,
+            pair=_event(
+                p, q, "all but the last are below, and the last answer is above and at most 0", REAL_ARITHMETIC
+            ),
+            bound=None,
+            attained=False,
+            description="a record of zeros replaced by one that raises all queries but the last",
+        )
+        self.assumptions = ("every record moves a query by a number in [0, 1]",)
+
+    def statistic(self, records: Array) -> Array:
+        """The queries and the threshold 0: shape (d + 1,)."""
+        return np.append(records.sum(axis=0), 0.0)
+
+    def decode(self, noisy: Array) -> Array:
+        """Two numbers: how many are below before the first above, and its noisy value (0 if none is)."""
+        above = noisy[:, :-1] >= noisy[:, -1:]
+        place = np.where(above.any(axis=1), above.argmax(axis=1), self.dim)
+        values = np.where(place < self.dim, noisy[np.arange(len(noisy)), np.minimum(place, self.dim - 1)], 0.0)
+        return np.column_stack([place.astype(np.float64), values])
+
+
+@final
+class OneSidedCount(_Broken):
+    """A count with geometric noise that is never negative: Q3."""
+
+    def __init__(self, dim: int, epsilon: Fraction) -> None:
+        self.dim, self.claim, self.high = 1, PureDP(epsilon), float(dim)
+        rate = epsilon / dim
+        self.noise = DiscreteLaplaceNoise(size=1, rate=rate)
+        below = ExponentialSum.of(1) - ExponentialSum.exp(-rate * dim)
+        self.sensitivity = _Shown(
+            dataset=np.zeros((1, 1)),
+            neighbour=np.full((1, 1), float(dim)),
+            pair=_event(below, ExponentialSum({}), f"the count is below {dim}", RANDOM_BITS),
+            bound=None,
+            attained=True,
+            description=f"a record of 0 replaced by one of {dim}",
+        )
+        self.assumptions = (f"every record is a whole number in [0, {dim}]",)
+
+    def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
+        """The count plus a geometric variable, drawn as the noise given that it is not negative."""
+        statistic, count = self.embed(dataset), check_dim(trials, "trials")
+        noise = self.noise.add(np.zeros(1), count, rng)
+        while (negative := np.flatnonzero(noise[:, 0] < 0)).size:
+            noise[negative] = self.noise.add(np.zeros(1), len(negative), rng)
+        return noise + statistic
+
+
+def _mass(rate: float, center: int, last: int) -> float:
+    """The sum of exp(-rate |y - center|) over y = 0, ..., last."""
+    return sum(math.exp(-rate * abs(y - center)) for y in range(last + 1))
+
+
+def _response(odds: Callable[[int, ExponentialSum], ExponentialSum]) -> Callable[[int, Fraction], RandomizedResponse]:
+    def build(dim: int, epsilon: Fraction) -> RandomizedResponse:
+        wrong = odds(dim, ExponentialSum.exp(epsilon))
+        return RandomizedResponse.with_odds(options=dim, epsilon=epsilon, odds=wrong)
+
+    return build
+
+
+def _sparse(
+    threshold_scale: Fraction, query_scale: Fraction, positives: Callable[[int], int]
+) -> Callable[[int, Fraction], AboveThreshold]:
+    """The sparse vector with these scales at epsilon = 1, threshold 20."""
+
+    def build(dim: int, epsilon: Fraction) -> AboveThreshold:
+        return AboveThreshold(
+            queries=dim,
+            epsilon=epsilon,
+            adjacency=REPLACE_ONE,
+            threshold=20,
+            positives=positives(dim),
+            threshold_scale=threshold_scale / epsilon,
+            query_scale=query_scale / epsilon,
+        )
+
+    return build
+
+
+_LYU: Final = "Lyu, Su and Li 2017, Figure 1"
+
+ALL: tuple[SelectionMutant, ...] = (
+    SelectionMutant(
+        name="X1",
+        title="exponential mechanism with weights exp(e u), for scores that may fall",
+        source="McSherry and Talwar 2007, Theorem 6, without the factor 2",
+        formula="2 e",
+        build=lambda d, e: ExponentialMechanism(options=d, epsilon=e, adjacency=REPLACE_ONE, rate=e),
+        epsilon=lambda d, e: 2 * e,
+    ),
+    SelectionMutant(
+        name="X2",
+        title="permute-and-flip with acceptance exp(e (u - max u)), for scores that may fall",
+        source="McKenna and Sheldon 2020, Algorithm 1, without the factor 2",
+        formula="2 e",
+        build=lambda d, e: PermuteAndFlip(options=d, epsilon=e, adjacency=REPLACE_ONE, rate=e),
+        epsilon=lambda d, e: 2 * e,
+    ),
+    SelectionMutant(
+        name="X3",
+        title="noisy maximum with Laplace noise of scale 1/e, for scores that may fall",
+        source="Dwork and Roth 2014, Claim 3.9, whose scores only rise",
+        formula="2 e, approached",
+        build=lambda d, e: ReportNoisyMax(options=d, epsilon=e, adjacency=REPLACE_ONE, noise="laplace", scale=1 / e),
+        epsilon=lambda d, e: 2 * e,
+    ),
+    SelectionMutant(
+        name="X4",
+        title="noisy maximum that releases its value, with Laplace noise of scale 2/e",
+        source="Dwork and Roth 2014, Claim 3.9, which releases the option",
+        formula="d e/2",
+        build=NoisyMaximum,
+        epsilon=lambda d, e: d * e / 2,
+        refuted_from=3,
+    ),
+    SelectionMutant(
+        name="A1",
+        title="sparse vector with query noise of scale 2/e, the half",
+        source="Lyu, Su and Li 2017, Theorem 2",
+        formula="3 e/2, approached",
+        build=_sparse(Fraction(2), Fraction(2), lambda d: 1),
+        epsilon=lambda d, e: 1.5 * e,
+        refuted_from=3,
+    ),
+    SelectionMutant(
+        name="A2",
+        title="sparse vector with both scales halved: 1/e and 2/e",
+        source="Lyu, Su and Li 2017, Theorem 2",
+        formula="2 e, approached",
+        build=_sparse(Fraction(1), Fraction(2), lambda d: 1),
+        epsilon=lambda d, e: 2 * e,
+        refuted_from=3,
+    ),
+    SelectionMutant(
+        name="A3",
+        title="sparse vector that releases the noisy query which was compared",
+        source=f"{_LYU}, Algorithm 3 (lecture notes of Roth 2011)",
+        formula="none; at least (d - 1) e/2",
+        build=NoisyAnswer,
+        epsilon=lambda d, e: math.inf,
+        refuted_from=4,
+    ),
+    SelectionMutant(
+        name="A4",
+        title="sparse vector whose query noise, 4/(3 e), does not grow with the answers above; two are given",
+        source=f"{_LYU}, Algorithm 4 (Lee and Clifton 2014)",
+        formula="13 e/4, approached",
+        build=_sparse(Fraction(4), Fraction(4, 3), lambda d: min(d, 2)),
+        epsilon=lambda d, e: 13 * e / 4,
+    ),
+    SelectionMutant(
+        name="A5",
+        title="sparse vector without noise on the queries",
+        source=f"{_LYU}, Algorithm 5 (Stoddard, Chen and Machanavajjhala 2014)",
+        formula="none",
+        build=_sparse(Fraction(2), Fraction(0), lambda d: d),
+        epsilon=lambda d, e: math.inf,
+    ),
+    SelectionMutant(
+        name="A6",
+        title="sparse vector that answers without end, with noise for one answer above",
+        source=f"{_LYU}, Algorithm 6 (Chen, Xiao, Zhang and Xu 2015)",
+        formula="none for any d; approached with d",
+        build=_sparse(Fraction(2), Fraction(2), lambda d: d),
+        epsilon=lambda d, e: math.inf,
+        refuted_from=3,
+    ),
+    SelectionMutant(
+        name="R1",
+        title="randomised response of d values with the odds of two",
+        source="Warner 1965, for two values",
+        formula="e + log(d - 1)",
+        build=_response(lambda d, e: e.times(d - 1)),
+        epsilon=lambda d, e: e + math.log(d - 1),
+        refuted_from=3,
+    ),
+    SelectionMutant(
+        name="R2",
+        title="randomised response whose lie may be the truth",
+        source="Kairouz, Bonawitz and Ramage 2016, section 4.1",
+        formula="log(1 + d exp(e)/(d - 1))",
+        build=_response(lambda d, e: ExponentialSum.of(1) + e.times(Fraction(d, d - 1))),
+        epsilon=lambda d, e: math.log1p(d * math.exp(e) / (d - 1)),
+    ),
+    SelectionMutant(
+        name="Q1",
+        title="geometric noise for a move of 1, where a record moves the count by d",
+        source="Ghosh, Roughgarden and Sundararajan 2012, Definition 2.2",
+        formula="d e",
+        build=lambda d, e: GeometricMechanism(epsilon=e, adjacency=REPLACE_ONE, sensitivity=d, rate=e),
+        epsilon=lambda d, e: d * e,
+    ),
+    SelectionMutant(
+        name="Q2",
+        title="geometric noise renormalised on 0, ..., d, with the rate of all integers",
+        source="Ghosh, Roughgarden and Sundararajan 2012, who truncate",
+        formula="e + log(Z_1/Z_0), Z_v = sum exp(-e |y - v|)",
+        build=lambda d, e: GeometricMechanism(
+            epsilon=e, adjacency=REPLACE_ONE, outputs="bounded", low=0, high=d, rate=e
+        ),
+        epsilon=lambda d, e: (
+            e + math.log1p((math.exp(-e) - math.exp(-d * e)) / sum(math.exp(-e * y) for y in range(d + 1)))
+        ),
+    ),
+    SelectionMutant(
+        name="Q3",
+        title="geometric noise that is never negative",
+        source="Ghosh, Roughgarden and Sundararajan 2012, Definition 2.2",
+        formula="none; delta = 1 - exp(-e)",
+        build=OneSidedCount,
+        epsilon=lambda d, e: math.inf,
+        least_dim=1,
+        refuted_from=1,
+    ),
+)
+"""Every known-wrong mechanism of few outcomes."""
