@@ -47,7 +47,8 @@ def print_catalogue(console: Console | None = None) -> None:
         console.print(zoo)
     console.print(
         Text(
-            "d is --dim, mu is --mu, r = sqrt d, j* = (d + r)/2; e is --epsilon, T is --horizon, k is --arity, "
+            "d is --dim (options, queries, values or a move), mu is --mu, r = sqrt d, j* = (d + r)/2; "
+            "e is --epsilon, T is --horizon, k is --arity, "
             "h the height of the tree.",
             style="dim",
         )
