@@ -82,8 +82,10 @@ from dpverdict.mechanisms.streams.factorization_counter import FactorizationCoun
 from dpverdict.mechanisms.streams.tree import TreeDigits as TreeDigits
 from dpverdict.mechanisms.streams.tree import best_arity as best_arity
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter as TreeCounter
+from dpverdict.mechanisms.training.dp_sgd import DPSGD as DPSGD
 
 __all__ = [
+    "DPSGD",
     # what is promised
     "Guarantee",
     "GaussianDP",

@@ -22,7 +22,7 @@ FACES = {"dpverdict", *(f"dpverdict.{name}" for name in FOLDERS), "dpverdict.mec
 
 LAYERS = {
     "dpverdict": ("errors cards balls numerics checks mechanisms audit proofs testing strategies pytest_plugin cli"),
-    "dpverdict.mechanisms": "core queries streams finite broken",
+    "dpverdict.mechanisms": "core queries streams finite training broken",
     "dpverdict.audit": (
         "losses sampling isolation trials statistics scores exact distinguishing implementation "
         "reports runs comparisons"

@@ -1,0 +1,1 @@
+"""Training on private records, step by step."""
