@@ -158,10 +158,11 @@ class _OtherOutcomes(Exception):
     """An outcome was met that is no array of numbers of the usual length."""
 
 
-def laid_out(batches: Sequence[Batch], p: Sampler, given: Score | None) -> tuple[Layout | None, str]:
+def laid_out(batches: Sequence[Batch], p: Sampler, given: Score | None, *, few: int = 0) -> tuple[Layout | None, str]:
     """The layout of explored outcomes, those of the dataset at the even places, with what they were in words.
 
-    None and no words where all are arrays of as many numbers as the first trial of the dataset.
+    None and no words where all are arrays of as many numbers as the first trial of the dataset. Fewer than ``few``
+    trials of the dataset are not enough to say that every trial fails.
 
     Raises:
         MechanismFailure: every trial on both sides ends in one and the same exception.
@@ -171,7 +172,7 @@ def laid_out(batches: Sequence[Batch], p: Sampler, given: Score | None) -> tuple
         return None, ""
     sides = [[row for batch in batches[side::2] for row in rows_of(batch)] for side in (0, 1)]
     failed = failed_everywhere(sides[0], sides[1])
-    if failed is not None:
+    if failed is not None and len(sides[0]) >= few:
         remedy = "call it yourself on these data; an array is given read-only, so copy it before a change"
         raise MechanismFailure(p.name, f"raised {failed.note} in every trial on both datasets", remedy)
     seen = kinds_seen(sides[0], sides[1]) or ""

@@ -53,6 +53,8 @@ FIRST_BLOCK: Final = 8
 OFTEN: Final = 512
 """Pairs up to which the scores of one number are learned again before every block: that is quick. Later, and from the
 start where an output holds more numbers, they are learned again whenever the number of pairs has doubled."""
+FEWEST_FAILED: Final = 32
+"""Pairs that all end in one exception before the mechanism is said to fail always."""
 MOST_TRAINING: Final = 50_000
 """Pairs after which the scores are learned no further."""
 KNOWN_WEIGHT: Final = 0.75
@@ -390,7 +392,7 @@ def _learned(first: Block, p: Sampler, payoff: Payoff, given: Score | None) -> l
         MechanismFailure: every trial of the earlier pairs ended in one and the same exception.
         InvalidValue: a user's score, for outcomes that are no arrays of one length.
     """
-    layout, _ = laid_out(first, p, given)
+    layout, _ = laid_out(first, p, given, few=FEWEST_FAILED)
     if layout is None:
         assert not isinstance(first[0], Outcomes)
         assert not isinstance(first[1], Outcomes)

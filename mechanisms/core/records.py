@@ -50,7 +50,8 @@ def kinds_differ(one: Any, other: Any) -> str | None:
         )
     if not (hasattr(one, "dtypes") and hasattr(other, "dtypes") and hasattr(one, "columns")):
         return None
-    types = [dict(zip(map(str, side.columns), map(str, side.dtypes), strict=False)) for side in (one, other)]
+    sides: tuple[Any, Any] = (one, other)
+    types = [dict(zip(map(str, side.columns), map(str, side.dtypes), strict=False)) for side in sides]
     for name in types[0].keys() & types[1].keys():
         if types[0][name] != types[1][name]:
             return f"column {name} is {types[0][name]} on one side and {types[1][name]} on the other"

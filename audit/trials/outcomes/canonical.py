@@ -226,8 +226,8 @@ class _Parts:
                 for one in held:
                     self.add_symbol(f"{path}{{{one}}}", "in")
                 return "set"
-            case tuple() if hasattr(value, "_fields"):
-                return self._fields(_name(value), zip(value._fields, value, strict=True), path, depth)
+            case tuple() if (fields := getattr(value, "_fields", None)) is not None:
+                return self._fields(_name(value), zip(fields, value, strict=True), path, depth)
             case list() | tuple():
                 return self._sequence(value, path, depth)
             case numbers.Number():  # of a library, such as mpmath
@@ -263,7 +263,7 @@ class _Parts:
             self.add_numbers(path, value.astype(np.float64, copy=False))
             return signature_of_numbers(value.size) if value.ndim <= 1 else f"numbers{value.shape}"
         if kind == "c":
-            self.add_numbers(path, np.stack([value.real, value.imag], axis=-1).astype(np.float64))
+            self.add_numbers(path, np.stack([np.real(value), np.imag(value)], axis=-1).astype(np.float64))
             return f"complex{value.shape}"
         if value.dtype.names is not None:
             fields = ((name, value[name]) for name in value.dtype.names)

@@ -44,6 +44,17 @@ def test_one_that_lasts_is_none() -> None:
     assert not distinguish(budget(10**6), PAIR, "eps=1", error_probability=1e-6, samples=400, seed=1).refuted
 
 
+def test_a_mechanism_that_often_refuses_on_both_sides_is_no_error() -> None:
+    def often(data: Array, rng: np.random.Generator) -> object:
+        if rng.random() < 0.93:
+            raise ValueError("refused")
+        return 1.0
+
+    for seed in range(6):
+        test = distinguish_sequentially(often, PAIR, "eps=1", error_probability=1e-6, most_samples=100, seed=seed)
+        assert not test.refuted
+
+
 def test_outcomes_that_come_and_go_by_chance_are_no_state() -> None:
     def now_and_then(data: Array, rng: np.random.Generator) -> object:
         return None if rng.random() < 0.5 else 1.0
