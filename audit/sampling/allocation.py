@@ -238,7 +238,7 @@ def random_allocation(*, noise_multiplier: Exact, steps: int, epochs: int = 1) -
 
     >>> loss = random_allocation(noise_multiplier=1, steps=10)
     >>> loss.remove.certified_delta(1)
-    Enclosure([0.0027828689991815668, 0.0027828689991815673])
+    Enclosure([0.0027828689991815673, 0.0027828689991815678])
     """
     s = check_positive(noise_multiplier, "noise_multiplier")
     number = check_whole(steps, "steps", least=1, remedy="say how many steps an epoch has")
