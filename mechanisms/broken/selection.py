@@ -408,9 +408,7 @@ ALL: tuple[SelectionMutant, ...] = (
         build=lambda d, e: GeometricMechanism(
             epsilon=e, adjacency=REPLACE_ONE, outputs="bounded", low=0, high=d, rate=e
         ),
-        epsilon=lambda d, e: (
-            e + math.log1p((math.exp(-e) - math.exp(-d * e)) / sum(math.exp(-e * y) for y in range(d + 1)))
-        ),
+        epsilon=lambda d, e: e + math.log(_mass(e, 1, d) / _mass(e, 0, d)),
     ),
     SelectionMutant(
         name="Q3",
