@@ -51,11 +51,11 @@ def poisson_sampled(loss: PrivacyLoss, sampling_probability: Exact, steps: int =
 
     >>> sampled = poisson_sampled(GaussianLoss(1), "0.01")
     >>> sampled.remove.certified_delta("0.1")
-    Enclosure([7.2900376957612189e-5, 7.2900376957612284e-5])
+    Enclosure([7.2900376957612256e-5, 7.2900376957612271e-5])
     >>> sampled.add.delta("0.1"), sampled.add.epsilon(0)
     (0.0, 0.010050335853501442)
     >>> poisson_sampled(GaussianLoss(1), "0.01", 1000).certified_delta(1)
-    Enclosure([0.0026124205786269234, 0.0026124205786269240])
+    Enclosure([0.0026124205786269235, 0.002612420578626924])
     """
     q = exactly(sampling_probability, name="sampling_probability")
     if not 0 <= q <= 1:
