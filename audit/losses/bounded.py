@@ -53,8 +53,7 @@ class BoundedLoss(PrivacyLoss):
         InvalidValue: no factors; a factor without tails; factors on different lattices.
     """
 
-    __slots__ = ("__dict__", "factors", "interval")
-    factors: tuple[tuple[Factor, int], ...]
+    __slots__ = ("__dict__", "_factors", "interval")
     interval: float
 
     def __init__(self, factors: Sequence[tuple[Factor, int]], interval: float | None = None) -> None:
@@ -62,7 +61,7 @@ class BoundedLoss(PrivacyLoss):
             raise InvalidValue("factors", "[]", "not empty", "give at least one loss to compose")
         for part, _ in _parts(factors):
             part.tails(np.zeros(1))  # refuses a loss that has none
-        self.factors = tuple(factors)
+        self._factors = tuple(factors)
         known = {factor.law.interval for factor, _ in factors if isinstance(factor, PldLoss)}
         if len(known) > 1 or (known and interval is not None and Fraction(interval) not in known):
             remedy = "make all distributions with one interval"
@@ -70,6 +69,11 @@ class BoundedLoss(PrivacyLoss):
         if interval is None:
             interval = float(known.pop()) if known else _aligned(factors)
         self.interval = interval
+
+    @property
+    def factors(self) -> tuple[tuple[Factor, int], ...]:
+        """The losses, each with the number of times it is composed."""
+        return self._factors
 
     @property
     def route(self) -> str:
