@@ -57,7 +57,15 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize("line", LINES, ids=lambda line: line if len(line) < 90 else line[:90])
+SLOW = ("rank1-gaussian --dim 3 --epsilon 1e-400 ", "rank1-gaussian --dim 3 --epsilon 0.000")
+"""Minutes of processor time: the profile is integrated at hundreds of digits."""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [pytest.param(line, marks=pytest.mark.slow if any(part in line for part in SLOW) else ()) for line in LINES],
+    ids=lambda line: line if len(line) < 90 else line[:90],
+)
 def test_a_number_of_any_size_is_decided_or_refused_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     code = main([*line.split(), *(["--quiet"] if line.startswith("audit") else [])])
     printed = capsys.readouterr()
