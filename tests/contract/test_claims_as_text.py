@@ -11,10 +11,13 @@ import pytest
 import dpverdict.audit
 import dpverdict.mechanisms
 import dpverdict.testing
+from dpverdict.audit import certify_training
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
+    DPSGD,
     GaussianDP,
+    GaussianMechanism,
     Guarantee,
     LaplaceMechanism,
     NeighbourPair,
@@ -38,6 +41,10 @@ def noisy(dataset: Array, rng: np.random.Generator) -> Array:
 
 def sampling() -> dpverdict.audit.Sampling:
     return dpverdict.audit.Sampling(samples=200, **FEW)
+
+
+def gaussian(sigma: float) -> GaussianMechanism:
+    return GaussianMechanism(sigma=sigma, sensitivity=1, dim=1, adjacency=ADD_OR_REMOVE_ONE)
 
 
 def counter(claim: Guarantee | str) -> str:
@@ -67,6 +74,8 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "audit.find_float_leak": lambda claim: dpverdict.audit.find_float_leak(
         noisy, PAIR, claim, samples=200, delta=0.0, **FEW
     ).describe(),
+    "audit.calibrate": lambda claim: dpverdict.audit.calibrate(gaussian, claim),
+    "audit.held_to": lambda claim: dpverdict.audit.held_to(dpverdict.audit.GaussianLoss(1), claim),
     "testing.assert_private": lambda claim: (
         dpverdict.testing.assert_private(MECHANISM, claim, samples=200, **FEW).verdict
     ),
@@ -98,7 +107,16 @@ def taking_claims(*modules: Any) -> set[str]:
 
 
 def test_every_public_function_that_takes_a_claim_is_tried() -> None:
-    assert taking_claims(dpverdict.audit, dpverdict.mechanisms, dpverdict.testing) == set(CALLS)
+    assert taking_claims(dpverdict.audit, dpverdict.mechanisms, dpverdict.testing) == {*CALLS, "audit.certify_training"}
+
+
+def test_a_training_run_is_held_to_the_text_of_a_claim() -> None:
+    """Of the claims it takes epsilon and delta only."""
+    run = DPSGD(noise_multiplier=1, rate="0.1", steps=2, sampling="poisson")
+    by_object, by_text = (certify_training(run, claim) for claim in (ApproximateDP(2, "1e-3"), "eps=2, delta=1e-3"))
+    assert repr(by_text) == repr(by_object)
+    with pytest.raises(InvalidValue, match="claim"):
+        certify_training(run, "mu=2")
 
 
 @pytest.mark.parametrize("name", CALLS)
