@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.events import count
+from dpverdict.audit.distinguishing.exploration import laid_out
 from dpverdict.audit.distinguishing.fixed_size import checked_error, samplers
 from dpverdict.audit.distinguishing.low_bits import Finite, LowBits, Multiples, Values
 from dpverdict.audit.distinguishing.result import Event
@@ -85,6 +86,10 @@ class Bets:
     pairs: int
     p_value: float
     log_wealth: float
+
+
+_PROBED: Final = 32
+"""Trials of each side that show whether every trial fails: that is a fault of the code, and says nothing of the claim."""
 
 
 def replay_bets(
@@ -366,6 +371,8 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
         )
     level, trials = _level(document, given), _trials(kind, evidence, given)
     p, q = samplers(run, pair, seed, _number(document, "grid"))
+    probed = (side.batches("replay probe", _PROBED) for side in (p, q))
+    laid_out([batch for both in zip(*probed, strict=True) for batch in both], p, None)  # refuses what always fails
     streams = ("replay dataset", "replay neighbour")
     if kind == SEQUENTIAL:
         frozen = score_from_data(document["score"], _function(document, run, pair, given))
