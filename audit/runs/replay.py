@@ -89,7 +89,7 @@ class Bets:
 
 
 _PROBED: Final = 32
-"""Trials of each side that show whether every trial fails: that is a fault of the code, and says nothing of the claim."""
+"""Trials of each side that show whether every trial fails: a fault of the code, which says nothing of the claim."""
 
 
 def replay_bets(
