@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
 from typing import final
@@ -157,8 +156,10 @@ class DiscreteGaussianProfile:
             low, high = -1, 0
             while not at_least(low):
                 low, high = 2 * low, low
-        between = range(low + 1, high)
-        return low + bisect_left(between, True, key=lambda m: not at_least(m))
+        while high - low > 1:  # not by bisect, whose places are machine words: a large variance has larger m
+            middle = (low + high) // 2
+            low, high = (middle, high) if at_least(middle) else (low, middle)
+        return low
 
     def _one_minus(self, evaluate: Callable[[int], arb], bits: int) -> arb:
         for wanted in doublings(bits + 8, _MAX_BITS):
