@@ -19,7 +19,7 @@ from dpverdict.audit.exact.spending import Account, held_to
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.spherical.integral import Quantity, integrate
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
@@ -255,7 +255,7 @@ def calibrate(make: Callable[[float], AdditiveMechanism], claim: Guarantee | str
 
     def account(scale: float) -> Account:
         loss = worst_case(make(scale)).loss
-        return held_to(loss if times == 1 else compose(*[loss] * times), guarantee)
+        return held_to(loss if times == 1 else compose_counted([(loss, times)]), guarantee)
 
     def keeps(scale: float) -> bool:
         return account(scale).status is Status.CERTIFIED

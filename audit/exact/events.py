@@ -27,7 +27,7 @@ from dpverdict.audit.losses.closed_form import (
     RandomisedResponseLoss,
     identical_laws,
 )
-from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.composition import compose, compose_counted
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.sampling.poisson import poisson_sampled
@@ -169,7 +169,7 @@ class _Reader:
             return identical_laws()
         if _name(inner, f"{path}.event") == "PoissonSampledDpEvent":
             return self._sampled(inner, f"{path}.event", count)
-        return compose(*[self.loss(inner, f"{path}.event")] * count)
+        return compose_counted([(self.loss(inner, f"{path}.event"), count)])
 
     def _composed(self, event: Event, path: str) -> PrivacyLoss:
         events = _field(event, path, "events")

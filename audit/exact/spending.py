@@ -7,7 +7,6 @@ depend on earlier releases, since every loss belongs to a pair that dominates it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
@@ -21,7 +20,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
-from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.balls import Enclosure
 from dpverdict.checks import check_whole
 from dpverdict.errors import DpverdictError, InvalidValue
@@ -177,7 +176,7 @@ class Odometer:
     @property
     def loss(self) -> PrivacyLoss:
         """The privacy loss of everything that was spent."""
-        return compose(*[loss for loss, count in self._spent for _ in range(count)])
+        return compose_counted(self._spent)
 
     def account(self) -> Account:
         """What was spent, held to the claim."""
@@ -188,9 +187,7 @@ class Odometer:
         loss, before = loss_to_spend(what), self._spent
 
         def kept(count: int) -> bool:
-            parts: Sequence[tuple[PrivacyLoss, int]] = [*before, (loss, count)]
-            together = compose(*[one for one, times in parts for _ in range(times)])
-            return held_to(together, self.claim).status is Status.CERTIFIED
+            return held_to(compose_counted([*before, (loss, count)]), self.claim).status is Status.CERTIFIED
 
         low, high = 0, 1
         while high <= MOST_RELEASES and kept(high):

@@ -62,13 +62,23 @@ def compose(*losses: Factor) -> PrivacyLoss:
     >>> compose(GaussianLoss("0.5"), LaplaceLoss(["0.3"]), LaplaceLoss(["0.7"])).certified_delta(1)
     Enclosure([0.072646224343138124, 0.072646224343138139])
     """
-    if any(isinstance(loss, TwoOrders) for loss in losses):
+    return compose_counted([(loss, 1) for loss in losses])
+
+
+def compose_counted(parts: Iterable[tuple[Factor, int]]) -> PrivacyLoss:
+    """`compose` of losses with the number of times each occurs: a million times cost what once costs."""
+    counted = _counted(parts)
+    if any(isinstance(loss, TwoOrders) for loss, _ in counted):
+        pairs = [
+            ((loss.remove, loss.add) if isinstance(loss, TwoOrders) else (loss, _reversed(loss)), n)
+            for loss, n in counted
+        ]
         return TwoOrders(
-            remove=compose(*[loss.remove if isinstance(loss, TwoOrders) else loss for loss in losses]),
-            add=compose(*[loss.add if isinstance(loss, TwoOrders) else _reversed(loss) for loss in losses]),
+            remove=compose_counted((remove, n) for (remove, _), n in pairs),
+            add=compose_counted((add, n) for (_, add), n in pairs),
         )
     factors = _Factors()
-    for loss, count in _counted((loss, 1) for loss in losses):
+    for loss, count in counted:
         factors.add(loss, count)
     return factors.composed()
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss, identical_laws
-from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.finite.pld import Direction
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
@@ -77,7 +77,7 @@ def _steps(pair: PrivacyLoss, q: Fraction, steps: int, order: Direction) -> Priv
         moments = _moments(step.pair, q)
         many = None if moments is None else SampledSteps(step, steps, moments)
         return many if many is not None and many.is_cheap else BoundedLoss([(step, steps)])
-    return compose(*[step] * steps)
+    return compose_counted([(step, steps)])
 
 
 def _moments(pair: PrivacyLoss, q: Fraction) -> StepMoments | None:

@@ -107,7 +107,6 @@ def test_an_odometer_counts_up_to_the_last_release_that_fits() -> None:
     assert year.remaining(GaussianLoss("0.001")) == 0
 
 
-@pytest.mark.slow
 def test_no_more_than_a_million_releases_are_promised() -> None:
     assert Odometer("mu=1").remaining(GaussianLoss(0)) == 1_000_000
 
