@@ -206,12 +206,15 @@ class _Worker(SpawnProcess):
 
     @staticmethod
     def _Popen(process_obj: Any) -> Any:  # the name that multiprocessing calls
-        script = sys.modules["__main__"]
+        script, path = sys.modules["__main__"], sys.path
         sys.modules["__main__"] = ModuleType("__main__")
+        # An editable installation may be found after every folder of the path: `begin_worker` adds the user's, when
+        # this package is loaded.
+        sys.path = [entry for entry in path if entry not in folders_beside()]
         try:
             return SpawnProcess._Popen(process_obj)
         finally:
-            sys.modules["__main__"] = script
+            sys.modules["__main__"], sys.path = script, path
 
 
 class _WithoutMain(SpawnContext):
