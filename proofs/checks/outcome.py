@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias, final
 
@@ -13,6 +13,7 @@ class Standing(enum.Enum):
     """Where a statement stands after its check."""
 
     HOLDS = "holds"
+    HOLDS_ON_RANGE = "holds on the range checked"
     HOLDS_WITH_CAVEAT = "holds with a caveat"
     FAILS_AS_PRINTED = "fails as printed"
     UNDECIDED = "undecided"
@@ -58,6 +59,11 @@ class Finding:
         holds: True or False when it is certain, None when it could not be decided.
         method: how it was decided.
         scope: for which arguments: "all d > 0", "d = 1..8"; never more than what was checked.
+        cases: how many cases ran, where it was decided case by case; None for a proof over a whole region. What is
+            exact or sampled is at least one case.
+        named: whether the statement speaks of these cases and no others, so that nothing beyond them is left open.
+        confirms: the condition of the same check, proved on a whole region, which these cases only confirm.
+        argued: why it should hold beyond the cases, in words that nothing here checks.
         margin: how far the condition is from failing, with its unit or place; "0 (identity)" for an identity.
         witness: arguments at which it fails, in numbers a reader can recompute; empty when it holds.
     """
@@ -68,9 +74,24 @@ class Finding:
     scope: str
     margin: str = ""
     witness: str = ""
+    cases: int | None = None
+    named: bool = False
+    confirms: str = ""
+    argued: str = ""
+
+    @property
+    def on_range(self) -> bool:
+        """Whether the statement says more than the cases that ran here."""
+        return self.cases is not None and not self.named and not self.confirms
 
     def __bool__(self) -> NoReturn:
         raise TypeError("read finding.holds, which may also be None")
+
+
+def unconfirmed(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """The conditions said to confirm another, where no condition of that name is proved on a whole region."""
+    proved = {finding.name for finding in findings if finding.cases is None and finding.holds}
+    return tuple(dict.fromkeys(f.name for f in findings if f.holds and f.confirms and f.confirms not in proved))
 
 
 Findings: TypeAlias = Iterator[Finding]
@@ -102,12 +123,41 @@ class FaultFinding:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NeedFinding:
+    """A statement that another one needs, and what it gives.
+
+    Attributes:
+        paper, number, label: the statement needed.
+        corrected: whether its corrected wording is needed, not the printed one.
+        standing: where it stands.
+        on_range: whether what it gives rests on finitely many cases.
+        missing: why it gives nothing; empty when it holds.
+    """
+
+    paper: str
+    number: str
+    label: str
+    corrected: bool
+    standing: Standing
+    on_range: bool
+    missing: str
+
+    @property
+    def anchor(self) -> str:
+        """The permanent name of the statement needed, in links."""
+        return f"{self.paper}-{self.number}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """The outcome of a statement's check, as the ledger shows it.
 
     Attributes:
         paper, number, label, text: the statement: "lebeda2024", "lem3.4", "Lemma 3.4", its words in one line.
         standing: where it stands.
+        on_range: whether what holds rests on finitely many cases, here or in a statement needed, and says more.
+        needs: the statements it needs, in order, and what each gives.
         expected: the standing recorded next to the statement; a difference means that something changed.
         scope: for which arguments the conditions were decided.
         method: how, all methods used, the strongest first.
@@ -123,7 +173,9 @@ class Outcome:
         corrected_findings: those of the corrected one.
         faults: the planted faults, each run, and whether its own condition broke.
         unguarded: the conditions, in any of the readings, under which no fault is planted.
-        source_sha256: hash of the source of the check and of everything of this project that it calls.
+        unconfirmed: the conditions said to confirm another that is not proved on a whole region.
+        source_sha256: hash of the source of the check, of everything of this project that it calls, of the values it
+            reads, and of the hashes of the statements it needs.
         location: file and line of the check.
         note: why it is undecided, or why a weaker method than the best was used; empty otherwise.
     """
@@ -134,6 +186,8 @@ class Outcome:
     text: str
     standing: Standing
     expected: Standing
+    on_range: bool
+    needs: tuple[NeedFinding, ...]
     scope: str
     method: str
     margin: str
@@ -148,6 +202,7 @@ class Outcome:
     corrected_findings: tuple[Finding, ...]
     faults: tuple[FaultFinding, ...]
     unguarded: tuple[str, ...]
+    unconfirmed: tuple[str, ...]
     source_sha256: str
     location: str
     note: str
@@ -163,7 +218,16 @@ class Outcome:
         return (
             *(f"missed the planted fault {f.text!r} of {f.condition!r}: {f.missed}" for f in self.faults if f.missed),
             *(f"no fault is planted under the condition {name!r}" for name in self.unguarded),
+            *(f"the condition {name!r} confirms none proved on a whole region" for name in self.unconfirmed),
+            *(f"needs {one.label} ({one.paper}), {one.missing}" for one in self.needs if one.missing),
         )
+
+    @property
+    def words(self) -> str:
+        """The standing as the faces of the ledger show it."""
+        more = self.on_range and self.standing in (Standing.HOLDS_WITH_CAVEAT, Standing.FAILS_AS_PRINTED)
+        where = {Standing.HOLDS_WITH_CAVEAT: ", on the range checked", Standing.FAILS_AS_PRINTED: " (on a range)"}
+        return self.standing.value + (where[self.standing] if more else "") + (" (new)" if self.new else "")
 
     @property
     def anchor(self) -> str:

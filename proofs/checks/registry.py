@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import pkgutil
 import re
 import sys
-from functools import cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from dpverdict.errors import InvalidValue
 from dpverdict.proofs.checks.outcome import Outcome
-from dpverdict.proofs.checks.statement import RESULTS, STATEMENTS, Statement
-
-_PROOFS = __name__.rpartition(".checks.")[0]
-_TOOLS = frozenset({"checks", "ledger"})
+from dpverdict.proofs.checks.rooms import PROOFS, import_room, rooms
+from dpverdict.proofs.checks.statement import STATEMENTS, Statement
 
 _LONG = {
     "definition": "def",
@@ -37,24 +33,9 @@ _LONG = {
 }
 
 
-@cache
-def rooms() -> tuple[str, ...]:
-    """The keys of the papers of the ledger, in its order."""
-    found = {module.name for module in pkgutil.iter_modules([str(Path(__file__).parents[1])]) if module.ispkg} - _TOOLS
-    return tuple(sorted(found, key=lambda name: (name == RESULTS, name)))
-
-
 def papers() -> tuple[str, ...]:
     """The keys of all papers: those of the ledger, then those registered by others."""
     return (*rooms(), *(key for key in STATEMENTS if key not in rooms()))
-
-
-@cache
-def _import_room(paper: str) -> None:
-    """Import every file of a paper's room, at any depth, so that its statements are registered."""
-    room = importlib.import_module(f"{_PROOFS}.{paper}")
-    for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
-        importlib.import_module(module.name)
 
 
 def statements(paper: str | None = None) -> tuple[Statement, ...]:
@@ -66,7 +47,7 @@ def statements(paper: str | None = None) -> tuple[Statement, ...]:
     if paper is None:
         return tuple(found for key in papers() for found in statements(key))
     if paper in rooms():
-        _import_room(paper)
+        import_room(paper)
     if paper not in STATEMENTS:
         raise InvalidValue("paper", paper, f"one of {', '.join(papers())}", "write it as it stands there")
     return tuple(sorted(STATEMENTS[paper].values(), key=_place))  # in a file they were registered line by line
@@ -81,7 +62,7 @@ def _place(statement: Statement) -> list[tuple[bool, list[str | int]]]:
 
 def title(paper: str) -> str:
     """The title of a paper with its source; the key itself for a paper registered by others."""
-    sentence = importlib.import_module(f"{_PROOFS}.{paper}").__doc__ if paper in rooms() else None
+    sentence = importlib.import_module(f"{PROOFS}.{paper}").__doc__ if paper in rooms() else None
     return paper if sentence is None else " ".join(sentence.split()).removesuffix(".")
 
 

@@ -20,9 +20,10 @@ statement undecided: so a check cannot pass for want of looking, and no conditio
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,11 +35,14 @@ from dpverdict.proofs.checks.outcome import (
     Finding,
     Findings,
     Method,
+    NeedFinding,
     Outcome,
     Standing,
     StatementKind,
     decide,
+    unconfirmed,
 )
+from dpverdict.proofs.checks.rooms import RESULTS, import_room, rooms
 from dpverdict.proofs.checks.source_hash import source_sha256
 
 Formula: TypeAlias = Callable[..., Any]
@@ -67,6 +71,62 @@ class Plant:
     claim: Claim
 
 
+Key: TypeAlias = tuple[str, str]
+"""Paper and number of a statement."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A statement that another one needs: its paper and number, and whether as printed or as corrected."""
+
+    paper: str
+    number: str
+    corrected: bool
+
+    @classmethod
+    def parse(cls, text: str, paper: str) -> Need:
+        """ "lem3.1" is of the same paper; "lebeda2024/lem3.1" of another; "lem3.4:corrected" is what holds instead."""
+        words, _, wording = text.partition(":")
+        if wording not in ("", "corrected"):
+            raise InvalidValue("needs", text, "'[paper/]number' or '[paper/]number:corrected'", "write it so")
+        home, _, number = words.rpartition("/")
+        return cls(home or paper, number, bool(wording))
+
+    @property
+    def key(self) -> Key:
+        """Paper and number."""
+        return self.paper, self.number
+
+    def find(self) -> Statement | None:
+        """The statement, if there is one of this name."""
+        if self.paper in rooms():
+            import_room(self.paper)
+        return STATEMENTS.get(self.paper, {}).get(self.number)
+
+    def given(self, outcome: Outcome | None) -> NeedFinding:
+        """What the outcome of the statement gives to the one that needs it."""
+        label, standing, on_range, missing = self.number, Standing.UNDECIDED, False, "which is no statement"
+        if outcome is not None:
+            label, standing, on_range = outcome.label, outcome.standing, outcome.on_range
+            missing = "" if outcome.as_expected else "which is not as recorded"
+            if standing is Standing.UNDECIDED:
+                missing = "which is undecided"
+            elif standing is Standing.FAILS_AS_PRINTED and not self.corrected:
+                missing = "which fails as printed"
+            elif self.corrected and not outcome.corrected:
+                missing = "which is not corrected"
+        return NeedFinding(
+            paper=self.paper,
+            number=self.number,
+            label=label,
+            corrected=self.corrected,
+            standing=standing,
+            on_range=on_range,
+            missing=missing,
+        )
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
@@ -82,6 +142,7 @@ class Statement:
     caveat: Reading | None
     corrected: Reading | None
     planted: tuple[Plant, ...]
+    needs: tuple[Need, ...]
     assumptions: tuple[str, ...]
     note: str
     restored: str
@@ -112,20 +173,46 @@ class Statement:
 
     @property
     def source_sha256(self) -> str:
-        """Hash of the source of the check, its claims, and everything of the project that they reach."""
-        return source_sha256(self.check, self.printed, self.caveat, self.corrected)
+        """Hash of the source of the check, its claims, everything of the project that they reach, and of the hashes of
+        the statements it needs: a change below makes what builds on it stale.
+        """
+        own = source_sha256(self.check, self.printed, self.caveat, self.corrected)
+        below = [(need, need.find()) for need in self.needs]
+        if not below:
+            return own
+        self._refuse_circles()
+        parts = [own, *(f"{need}{'' if found is None else found.source_sha256}" for need, found in below)]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def _refuse_circles(self) -> None:
+        """Raises InvalidValue if the statement needs itself, through others as well."""
+        pending, seen = list(self.needs), set[Key]()
+        while pending:
+            need = pending.pop()
+            if need.key == (self.paper, self.number):
+                raise InvalidValue("needs", self.number, "without a circle", "let a statement need earlier ones")
+            if need.key not in seen and (found := need.find()) is not None:
+                pending += found.needs
+            seen.add(need.key)
 
     def findings(self, claim: Claim) -> tuple[Finding, ...]:
         """The conditions of any claim of this form, decided by the check."""
         return tuple(self.check(claim))
 
     def verify(self) -> Outcome:
-        """Decide the statement as printed, its caveat and its correction.
+        """Decide the statement as printed, its caveat and its correction, and the statements it needs.
 
-        HOLDS: the printed claim holds and there is no caveat. HOLDS_WITH_CAVEAT: it holds, and the reading that the
-        caveat excludes is refuted. FAILS_AS_PRINTED: it is refuted, and the corrected claim holds. UNDECIDED: anything
-        else, with the reason in the note; also where the check misses a planted fault, or a condition has none.
+        HOLDS: the printed claim holds and there is no caveat. HOLDS_ON_RANGE: the same, but a condition, or a statement
+        needed, was decided for finitely many cases, and more is said. HOLDS_WITH_CAVEAT: it holds, and the reading that
+        the caveat excludes is refuted. FAILS_AS_PRINTED: it is refuted, and the corrected claim holds. UNDECIDED:
+        anything else, with the reason in the note; also where the check misses a planted fault, a condition has none,
+        or a statement needed does not hold.
         """
+        self._refuse_circles()
+        return outcomes_of([self], {})[0]
+
+    def decided_alone(self) -> Outcome:
+        """The outcome as if everything needed were given."""
         try:
             printed = self.findings(self.printed)
             excluded = () if self.caveat is None else self.findings(self.caveat.claim)
@@ -179,35 +266,81 @@ class Statement:
         good = corrected if standing is Standing.FAILS_AS_PRINTED else printed
         methods = sorted({f.method for f in (*printed, *corrected)}, key=list(Method).index)
         broken = [f for f in (*printed, *excluded) if f.holds is False]
-        outcome = Outcome(
-            paper=self.paper,
-            number=self.number,
-            label=self.label,
-            text=self.text,
-            standing=standing,
-            expected=self.expected,
-            scope="; ".join(dict.fromkeys(f.scope for f in (good or printed) if f.scope)),
-            method=" + ".join(m.value for m in methods),
-            margin="; ".join(dict.fromkeys(f.margin for f in (good or printed) if f.margin)),
-            witness="; ".join(dict.fromkeys(f.witness for f in broken if f.witness)),
-            caveat="" if self.caveat is None else self.caveat.text,
-            corrected="" if self.corrected is None else self.corrected.text,
-            assumptions=self.assumptions,
-            restored=self.restored,
-            new=self.new,
-            findings=printed,
-            caveat_findings=excluded,
-            corrected_findings=corrected,
-            faults=tuple(self._run(fault) for fault in self.planted),
-            unguarded=tuple(name for name in names if name not in guarded),
-            source_sha256=self.source_sha256,
-            location=self.location,
-            note=reason or self.note,
+        upheld = good if standing is not Standing.HOLDS_WITH_CAVEAT else (*printed, *corrected)
+        return _capped(
+            Outcome(
+                paper=self.paper,
+                number=self.number,
+                label=self.label,
+                text=self.text,
+                standing=standing,
+                expected=self.expected,
+                on_range=any(f.on_range for f in upheld),
+                needs=(),
+                scope="; ".join(dict.fromkeys(f.scope for f in (good or printed) if f.scope)),
+                method=" + ".join(m.value for m in methods),
+                margin="; ".join(dict.fromkeys(f.margin for f in (good or printed) if f.margin)),
+                witness="; ".join(dict.fromkeys(f.witness for f in broken if f.witness)),
+                caveat="" if self.caveat is None else self.caveat.text,
+                corrected="" if self.corrected is None else self.corrected.text,
+                assumptions=self.assumptions,
+                restored=self.restored,
+                new=self.new,
+                findings=printed,
+                caveat_findings=excluded,
+                corrected_findings=corrected,
+                faults=tuple(self._run(fault) for fault in self.planted),
+                unguarded=tuple(name for name in names if name not in guarded),
+                unconfirmed=(*unconfirmed(printed), *unconfirmed(corrected)),
+                source_sha256=self.source_sha256,
+                location=self.location,
+                note=reason or self.note,
+            )
         )
-        if not outcome.defects:
-            return outcome
-        words = "; ".join((*([reason] if reason else []), *outcome.defects))
-        return replace(outcome, standing=Standing.UNDECIDED, note=words)
+
+
+def _capped(outcome: Outcome) -> Outcome:
+    """No stronger than what was run, and than what is needed; undecided where the check has a defect."""
+    on_range = outcome.on_range or any(need.on_range for need in outcome.needs)
+    standing, note = outcome.standing, outcome.note
+    if outcome.defects:
+        reasons = [note] if standing is Standing.UNDECIDED and note else []
+        standing, note = Standing.UNDECIDED, "; ".join(dict.fromkeys((*reasons, *outcome.defects)))
+    elif standing is Standing.HOLDS and on_range:
+        standing = Standing.HOLDS_ON_RANGE
+    return replace(outcome, standing=standing, on_range=on_range, note=note)
+
+
+def outcomes_of(listed: Sequence[Statement], alone: Mapping[Key, Outcome]) -> tuple[Outcome, ...]:
+    """The outcomes of statements with what they need.
+
+    Args:
+        alone: the outcomes of some of them, or of what they need, as `Statement.decided_alone` gives them; the others
+            are decided here.
+    """
+    done: dict[Key, Outcome] = {}
+
+    def outcome(found: Statement) -> Outcome:
+        key = found.paper, found.number
+        if key not in done:
+            mine = alone[key] if key in alone else found.decided_alone()
+            needs = [need.given(None if (on := need.find()) is None else outcome(on)) for need in found.needs]
+            done[key] = _capped(replace(mine, needs=tuple(needs))) if needs else mine
+        return done[key]
+
+    return tuple(outcome(found) for found in listed)
+
+
+def all_needed(listed: Sequence[Statement]) -> tuple[Statement, ...]:
+    """The statements and everything they need, each once, those listed first."""
+    found = {(one.paper, one.number): one for one in listed}
+    pending = [need for one in listed for need in one.needs]
+    while pending:
+        need = pending.pop()
+        if need.key not in found and (one := need.find()) is not None:
+            found[need.key] = one
+            pending += one.needs
+    return tuple(found.values())
 
 
 def statement(
@@ -222,6 +355,7 @@ def statement(
     formula: str = "",
     caveat: Reading | None = None,
     corrected: Reading | None = None,
+    needs: Sequence[str] = (),
     assumptions: Sequence[str] = (),
     note: str = "",
     restored: str = "",
@@ -242,6 +376,8 @@ def statement(
         caveat: the reading in which the statement is false; the check must refute it.
         corrected: what holds in place of a false statement, makes the caveat precise, or says more than the paper; the
             check must confirm it.
+        needs: the statements whose truth this one uses, by number, "paper/number" or "number:corrected" (see `Need`);
+            it is no stronger than they are, and its hash changes with theirs.
         assumptions: what is taken for granted: theorems quoted, conditions on the data.
         note: why a weaker method than the best was used, where that is so.
         restored: what of the statement is not in the text checked, and where it is taken from.
@@ -271,6 +407,7 @@ def statement(
             caveat=caveat,
             corrected=corrected,
             planted=tuple(planted),
+            needs=tuple(Need.parse(text, paper) for text in needs),
             assumptions=tuple(assumptions),
             note=note,
             restored=restored,
@@ -292,10 +429,6 @@ STATEMENTS: dict[str, dict[str, Statement]] = {}
 
 def _first_open(findings: Sequence[Finding]) -> str:
     return next((repr(f.name) for f in findings if f.holds is None), "(none was checked)")
-
-
-RESULTS = "new_results"
-"""The key of this project's own results, which stand after the papers."""
 
 
 result = partial(statement, paper=RESULTS, kind=StatementKind.RESULT, expected=Standing.HOLDS, new=True)

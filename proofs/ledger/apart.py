@@ -19,7 +19,7 @@ from dpverdict.audit.runs.audited import printed
 from dpverdict.audit.trials.engines import chosen_engine
 from dpverdict.errors import DpverdictError, MechanismFailure, in_one_line
 from dpverdict.proofs.checks.outcome import Standing
-from dpverdict.proofs.checks.registry import rooms
+from dpverdict.proofs.checks.rooms import rooms
 from dpverdict.proofs.ledger.html import render_html
 from dpverdict.proofs.ledger.ledger import Ledger, Progress, as_json
 from dpverdict.proofs.ledger.prove import Proof, prove_statements
@@ -154,14 +154,24 @@ def _exit_code(fields: Mapping[str, Any]) -> int:
         holds = [finding["holds"] for finding in row["findings"]]
         missed = not row["planted"] or any(fault["found"] is not True for fault in row["planted"])
         unguarded = {one["name"] for one in row["findings"]} - {fault["condition"] for fault in row["planted"]}
-        defective = bool(row["defects"]) or missed or bool(unguarded)
+        given = all(one["missing"] == "" for one in row["needs"])
+        defective = bool(row["defects"]) or missed or bool(unguarded) or not given
         if standing is not Standing.UNDECIDED:
             right = any(one is False for one in holds)
             if standing is not Standing.FAILS_AS_PRINTED:
                 right = bool(holds) and all(one is True for one in holds)
+            if standing is Standing.HOLDS:
+                right = right and not any(_on_range(one) for one in (*row["findings"], *row["needs"]))
             if defective or not right:
                 raise ValueError(f"the outcome of {row['number']} is not that of its findings")
         changed = changed or defective or standing is not recorded
     if fields["as_expected"] is not (not changed):
         raise ValueError("its summary is not that of its outcomes")
     return 1 if changed else 0
+
+
+def _on_range(row: Mapping[str, Any]) -> bool:
+    """Whether a condition, or a statement needed, says more than the cases that ran."""
+    if "cases" not in row:
+        return row["on_range"] is not False
+    return row["cases"] is not None and row["named"] is not True and not row["confirms"]

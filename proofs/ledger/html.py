@@ -14,6 +14,7 @@ from dpverdict.proofs.ledger.ledger import Ledger
 
 CLASSES = {
     Standing.HOLDS: "holds",
+    Standing.HOLDS_ON_RANGE: "range",
     Standing.HOLDS_WITH_CAVEAT: "caveat",
     Standing.FAILS_AS_PRINTED: "fails",
     Standing.UNDECIDED: "undecided",

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from dpverdict.audit.trials.engines import ThisProcess, current_engine
-from dpverdict.proofs.checks.outcome import Finding, Outcome, Standing
-from dpverdict.proofs.checks.registry import registered, rooms, title
-from dpverdict.proofs.checks.statement import Statement
+from dpverdict.proofs.checks.outcome import Finding, NeedFinding, Outcome, Standing
+from dpverdict.proofs.checks.registry import registered, title
+from dpverdict.proofs.checks.rooms import rooms
+from dpverdict.proofs.checks.statement import Statement, all_needed, outcomes_of
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many statements are done, and how many there are."""
@@ -71,6 +72,7 @@ class Ledger:
 
 WORDS = {
     Standing.HOLDS: ("hold", "holds"),
+    Standing.HOLDS_ON_RANGE: ("hold on the range checked", "holds on the range checked"),
     Standing.HOLDS_WITH_CAVEAT: ("hold with a caveat", "holds with a caveat"),
     Standing.FAILS_AS_PRINTED: ("fail as printed", "fails as printed"),
     Standing.UNDECIDED: ("undecided", "undecided"),
@@ -79,22 +81,29 @@ WORDS = {
 
 def make_ledger(statements: Sequence[Statement], progress: Progress | None = None) -> Ledger:
     """Check the statements, in order, on the engine in use; those of a user's own module in this process."""
-    ours = all(statement.paper in rooms() for statement in statements)
+    checked = all_needed(statements)
+    ours = all(statement.paper in rooms() for statement in checked)
     engine = current_engine() if ours else ThisProcess()
-    names = [(statement.paper, statement.number) for statement in statements]
-    entries = []
-    for statement, (outcome, seconds) in zip(statements, engine.map(_check, names), strict=True):
-        entries.append(Entry(statement=statement, outcome=outcome, seconds=seconds))
+    names = [(statement.paper, statement.number) for statement in checked]
+    alone, seconds = {}, {}
+    for name, (outcome, took) in zip(names, engine.map(_check, names), strict=True):
+        alone[name], seconds[name] = outcome, took
         if progress is not None:
-            progress("statements", len(entries), len(statements))
-    return Ledger(tuple(entries))
+            progress("statements", len(alone), len(checked))
+    outcomes = outcomes_of(statements, alone)
+    return Ledger(
+        tuple(
+            Entry(statement=one, outcome=outcome, seconds=seconds[one.paper, one.number])
+            for one, outcome in zip(statements, outcomes, strict=True)
+        )
+    )
 
 
 def _check(name: tuple[str, str]) -> tuple[Outcome, float]:
-    """The outcome of one statement, and the seconds it took."""
+    """The outcome of one statement as if what it needs were given, and the seconds it took."""
     statement = registered(*name)
     start = time.perf_counter()
-    return statement.verify(), time.perf_counter() - start
+    return statement.decided_alone(), time.perf_counter() - start
 
 
 def as_json(ledger: Ledger) -> dict[str, Any]:  # Any: the values of a JSON object
@@ -125,24 +134,28 @@ def markdown(ledger: Ledger) -> str:
 
 def _markdown_row(entry: Entry) -> str:
     outcome = entry.outcome
-    standing = outcome.standing.value + (" (new)" if outcome.new else "")
     remarks = [
         f"margin {outcome.margin}" if outcome.margin and outcome.standing is not Standing.FAILS_AS_PRINTED else "",
         f"caveat: {outcome.caveat}" if outcome.caveat else "",
         f"witness: {outcome.witness}" if outcome.witness else "",
         f"holds: {outcome.corrected}" if outcome.corrected else "",
         f"restored: {outcome.restored}" if outcome.restored else "",
+        "needs " + ", ".join(_link(need) for need in outcome.needs) if outcome.needs else "",
     ]
     cells = [
         f'<a id="{outcome.anchor}"></a>{outcome.label}',
         outcome.text,
-        standing,
+        outcome.words,
         outcome.scope,
         outcome.method,
         "; ".join(part for part in remarks if part),
         f"`{outcome.location.partition(':')[0]}` {outcome.source_sha256[:12]}",
     ]
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _link(need: NeedFinding) -> str:
+    return f"[{need.label}](#{need.anchor})" + (" (corrected)" if need.corrected else "")
 
 
 def _row(entry: Entry) -> dict[str, Any]:  # Any: the values of a JSON object
@@ -155,6 +168,18 @@ def _row(entry: Entry) -> dict[str, Any]:  # Any: the values of a JSON object
         "text": outcome.text,
         "outcome": outcome.standing.name,
         "expected": outcome.expected.name,
+        "on_range": outcome.on_range,
+        "needs": [
+            {
+                "paper": need.paper,
+                "number": need.number,
+                "corrected": need.corrected,
+                "outcome": need.standing.name,
+                "on_range": need.on_range,
+                "missing": need.missing,
+            }
+            for need in outcome.needs
+        ],
         "scope": outcome.scope,
         "method": outcome.method,
         "margin": outcome.margin,
@@ -187,6 +212,10 @@ def _findings(findings: Iterable[Finding]) -> list[dict[str, Any]]:  # Any: the 
             "scope": finding.scope,
             "margin": finding.margin,
             "witness": finding.witness,
+            "cases": finding.cases,
+            "named": finding.named,
+            "confirms": finding.confirms,
+            "argued": finding.argued,
         }
         for finding in findings
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 from rich.table import Table
@@ -18,10 +18,12 @@ WIDTH = 150
 
 STYLES = {
     Standing.HOLDS: "green",
+    Standing.HOLDS_ON_RANGE: "cyan",
     Standing.HOLDS_WITH_CAVEAT: "yellow",
     Standing.FAILS_AS_PRINTED: "red",
     Standing.UNDECIDED: "bold magenta",
 }
+_UPHELD = (Standing.HOLDS, Standing.HOLDS_ON_RANGE)
 _MARKS = {True: "holds", False: "FAILS", None: "undecided"}
 
 
@@ -40,8 +42,8 @@ def print_ledger(ledger: Ledger, console: Console | None = None) -> None:
             table.add_column(name, min_width=least, overflow="fold")
         for entry in ledger.of(paper):
             outcome = entry.outcome
-            standing = plain(outcome.standing.value + (" (new)" if outcome.new else ""), style=STYLES[outcome.standing])
-            remark = outcome.witness or outcome.note if outcome.standing is not Standing.HOLDS else outcome.margin
+            standing = plain(outcome.words, style=STYLES[outcome.standing])
+            remark = outcome.witness or outcome.note if outcome.standing not in _UPHELD else outcome.margin
             cells = (outcome.method, _short(outcome.scope, 90), _short(remark, 110))
             table.add_row(plain(outcome.label), standing, *map(plain, cells))
         console.print(table)
@@ -68,7 +70,7 @@ def _print_explanation(console: Console, entry: Entry) -> None:
     outcome, statement = entry.outcome, entry.statement
     console.print(plain(f"{outcome.label} ({title(outcome.paper)})", style="bold"))
     console.print(plain(f"  {outcome.text}"))
-    console.print(plain(f"outcome      {outcome.standing.value}", style=STYLES[outcome.standing]))
+    console.print(plain(f"outcome      {outcome.words}", style=STYLES[outcome.standing]))
     facts = {
         "recorded": "" if outcome.as_expected else outcome.expected.value,
         "reading": " ".join(statement.reading.split()),
@@ -90,6 +92,10 @@ def _print_explanation(console: Console, entry: Entry) -> None:
         ("corrected", outcome.corrected_findings),
     ):
         _print_findings(console, words, findings)
+    for need in outcome.needs:
+        wording = " as corrected" if need.corrected else ""
+        given = need.missing or ("holds on the range checked" if need.on_range else "holds")
+        console.print(plain(f"needs        {need.label} ({need.paper}){wording}: {given}"))
     console.print(plain("planted      (faults that the same check must find)"))
     for fault in outcome.faults:
         mark = f"MISSED ({fault.missed})" if fault.missed else "refuted"
@@ -110,6 +116,18 @@ def _print_findings(console: Console, words: str, findings: Iterable[Finding]) -
         more = finding.witness if finding.holds is not True else finding.margin
         where = f"{finding.method.value}; {finding.scope}"
         console.print(plain(f"  {_MARKS[finding.holds]}: {finding.name} ({where})" + (f": {more}" if more else "")))
+        for words in _bearing(finding):
+            console.print(plain(f"    {words}"))
+
+
+def _bearing(finding: Finding) -> Iterator[str]:
+    """How far a condition reaches that was decided case by case."""
+    if finding.confirms:
+        yield f"confirms the condition {finding.confirms!r}, which is proved on its whole region"
+    elif finding.named:
+        yield "the statement speaks of these cases only"
+    elif finding.on_range:
+        yield "beyond these cases nothing was checked" + (f"; argued: {finding.argued}" if finding.argued else "")
 
 
 def _console() -> Console:

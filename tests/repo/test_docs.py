@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from dpverdict.cli.application import app
-from dpverdict.proofs.checks.registry import rooms
+from dpverdict.proofs.checks.rooms import rooms
 from dpverdict.proofs.checks.statement import STATEMENTS
 
 ROOT = Path(__file__).parents[2]

@@ -1,5 +1,6 @@
 """A statement stands where its readings put it, and what makes no sense is not registered."""
 
+import dataclasses
 from collections.abc import Callable
 
 import pytest
@@ -8,9 +9,10 @@ from sympy import Symbol
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
-from dpverdict.proofs.checks.statement import STATEMENTS, Statement, statement
+from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Statement, statement
 
 x = Symbol("x")
+FAULT = (Plant("value", "5", 5),)
 
 Make = Callable[..., Statement]
 
@@ -71,3 +73,57 @@ def test_registration_refuses_what_makes_no_sense(paper: str, make: Make) -> Non
     make(paper, Standing.HOLDS, 2)
     with pytest.raises(InvalidValue, match="number"):
         make(paper, Standing.HOLDS, 2, check=lambda claim: iter(()))
+
+
+def built_on(paper: str, *needs: str, number: str = "lem2") -> Statement:
+    def three(claim: int) -> Findings:
+        """Thrice x is 3 x."""
+        yield identity("value", x + x + x, claim * x)
+
+    return statement(
+        paper=paper,
+        number=number,
+        kind=StatementKind.LEMMA,
+        text="3 x",
+        expected=Standing.HOLDS,
+        printed=3,
+        planted=FAULT,
+        needs=needs,
+    )(three)
+
+
+def test_a_statement_is_no_stronger_than_what_it_needs(paper: str, make: Make) -> None:
+    make(paper, Standing.HOLDS, 2)
+    found = built_on(paper, "lem1.1")
+    assert found.verify().standing is Standing.HOLDS
+    assert [need.label for need in found.verify().needs] == ["Lemma 1.1"]
+    STATEMENTS[paper]["lem1.1"] = dataclasses.replace(STATEMENTS[paper]["lem1.1"], printed=3, corrected=None)
+    broken = found.verify()
+    assert broken.standing is Standing.UNDECIDED
+    assert not broken.as_expected
+    assert "needs Lemma 1.1 (scratch), which fails as printed" in broken.note
+
+
+def test_what_fails_as_printed_gives_only_its_correction(paper: str, make: Make) -> None:
+    make(paper, Standing.FAILS_AS_PRINTED, 3, corrected=2)
+    assert "which fails as printed" in built_on(paper, "lem1.1").verify().note
+    assert built_on(paper, "lem1.1:corrected", number="lem3").verify().standing is Standing.HOLDS
+    assert "which is no statement" in built_on(paper, "lem9", number="lem4").verify().note
+    with pytest.raises(InvalidValue, match="needs"):
+        built_on(paper, "lem1.1:printed", number="lem5")
+
+
+def test_a_change_below_makes_stale_what_builds_on_it(paper: str, make: Make) -> None:
+    make(paper, Standing.HOLDS, 2)
+    found, over = built_on(paper, "lem1.1"), built_on(paper, "lem2", number="lem3")
+    before = found.source_sha256, over.source_sha256
+    below = STATEMENTS[paper]["lem1.1"]
+    STATEMENTS[paper]["lem1.1"] = dataclasses.replace(below, check=lambda claim: below.check(claim))
+    assert found.source_sha256 != before[0]
+    assert over.source_sha256 != before[1]
+
+
+def test_a_circle_of_needs_is_refused(paper: str) -> None:
+    built_on(paper, "lem3")
+    with pytest.raises(InvalidValue, match="circle"):
+        built_on(paper, "lem2", number="lem3").verify()

@@ -18,7 +18,7 @@ SCHEMA = json.loads(
 def test_the_json_meets_its_schema(ledger: Ledger) -> None:
     made = as_json(ledger)
     jsonschema.validate(made, SCHEMA)
-    assert made["schema_version"] == 1
+    assert made["schema_version"] == 2
     assert [row["number"] for row in made["statements"]] == [entry.statement.number for entry in ledger.entries]
     row = made["statements"][0]
     assert (row["outcome"], row["new"]) == ("FAILS_AS_PRINTED", False)

@@ -11,7 +11,8 @@ from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.mechanisms.broken import by_name
 from dpverdict.mechanisms.queries.count_ellipse import least_ellipse_variance
 from dpverdict.proofs.checks.outcome import Standing
-from dpverdict.proofs.checks.registry import rooms, statements, title, verify
+from dpverdict.proofs.checks.registry import statements, title, verify
+from dpverdict.proofs.checks.rooms import rooms
 
 PREFIXES = {"and": "andersson2024", "r1": "ji2024", "leb": "lebeda2024", "pou": "poulsen2022"}
 
