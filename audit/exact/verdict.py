@@ -125,17 +125,18 @@ class Verdict:
             detail = self.certificate.statement
         if self.witness is not None:
             detail = self.witness.statement
-        trust = "" if self.on_trust is None else f" {self._trust}"
+        trust = "" if self.on_trust is None else f" {self.trust}"
         return f"{self.status.name}:{trust} {self.mechanism} claims {self.claim.describe()}: {detail}"
 
     @property
-    def _trust(self) -> str:
+    def trust(self) -> str:
+        """What is taken on trust, in a sentence; empty for a mechanism of this library."""
         return "" if self.on_trust is None else f"Taken on trust: {_sentence(self.on_trust)}"
 
     @property
     def answer(self) -> str:
         """Why the status is what it is, in a sentence; before it, what is taken on trust."""
-        return f"{self._trust} {self._answer}".lstrip()
+        return f"{self.trust} {self._answer}".lstrip()
 
     @property
     def _answer(self) -> str:

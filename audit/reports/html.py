@@ -79,7 +79,8 @@ def _parts(report: Report) -> dict[str, object]:
 
 def _tiles(report: Report) -> Iterator[tuple[str, str, str]]:
     """The numbers to read first: the kind of evidence, the name, the value."""
-    yield "none", "Claim", report.claim.describe()
+    yield "none", "Claimed", report.summary.claimed
+    yield "none", "Found", report.summary.found
     for kind, named in zip(("exact", "statistical"), report.key_facts(), strict=True):
         yield from ((kind, name, value) for name, value in named.items())
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
+from functools import cached_property
 from typing import Final, final
 
 from dpverdict.audit.distinguishing.low_bits import FloatLeak
@@ -21,6 +22,7 @@ from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
 from dpverdict.audit.implementation.embedding import EmbeddingCheck
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.implementation.sequence import FLAGGED
+from dpverdict.audit.reports.summary import Summary, summary_of
 from dpverdict.cards import card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
@@ -31,7 +33,7 @@ EXIT_CODES: Final[Mapping[Status, int]] = {Status.CERTIFIED: 0, Status.REFUTED: 
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """Everything that one audit found.
 
@@ -174,6 +176,20 @@ class Report:
         said = self._answer
         return f"{said} {self.warning}" if self.warning else said
 
+    @cached_property
+    def summary(self) -> Summary:
+        """What stands first: a sentence in plain words, the decision, and what was claimed and found."""
+        tests = tuple(one for one in (self.test, self.sequential) if one is not None)
+        return summary_of(
+            self.status,
+            self.claim,
+            worst=self.worst,
+            verdict=self.verdict,
+            tests=tests,
+            disagreement=self.disagreement,
+            warning=self.warning,
+        )
+
     @property
     def warning(self) -> str | None:
         """What was seen of a black box that breaks what its tests take for granted, in a sentence; None if nothing."""
@@ -210,7 +226,7 @@ class Report:
             status=self.status.name,
             name=self.name,
             claim=self.claim.describe(),
-            answer=self.answer,
+            answer=self.answer if self.worst is None else self.summary.sentence,
             evidence={
                 "exact": exact | (self.verdict.key_facts() if self.verdict is not None else {}),
                 "statistical": statistical,

@@ -52,13 +52,16 @@ def report_text(report: Report, *, anchors: Collection[str] | None = None, width
 
 def _parts(report: Report, encoding: str, anchors: Collection[str] | None = None) -> Iterator[RenderableType]:
     colour = COLOURS[report.status]
+    summary = report.summary
     head = Text.assemble(
-        (f"{report.status.name}\n", f"bold {colour}"),
+        (f"{report.status.name}: {summary.decision}\n", f"bold {colour}"),
         (printable(f"{report.name} claims {report.claim.describe()}", encoding), "bold"),
         "\n",
-        printable(report.answer, encoding),
+        printable(summary.sentence, encoding),
     )
     yield Panel(head, border_style=colour, padding=(0, 1), box=box.HEAVY)
+    said = Table(rows=(("claimed", summary.claimed), ("found", summary.found)))
+    yield Group(_indented(_table(said, encoding)), "")
     for section in sections(report):
         if anchors is None or section.anchor in anchors:
             yield _section(section, encoding)

@@ -63,6 +63,7 @@ def report_fields(report: Report) -> dict[str, object]:
         "claim": _claim(report.claim),
         "status": report.status.name,
         "exit_code": report.exit_code,
+        "summary": dataclasses.asdict(report.summary),
         "answer": report.answer,
         "disagreement": report.disagreement,
         "exact": _exact(report),

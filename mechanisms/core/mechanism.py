@@ -47,8 +47,10 @@ class Mechanism(Protocol):
         ...
 
 
-_TITLES: Final = frozenset({"name", "source", "claim"})
-"""What a mechanism is called and what it is published with: nothing that it does depends on them."""
+_TITLES: Final = frozenset({"name", "source", "claim", "_time", "_count"})
+"""What a mechanism is called, what it is published with, and how far a counter has counted: no release from a dataset
+depends on them.
+"""
 
 
 class AdditiveMechanism(ABC):

@@ -131,12 +131,11 @@ class TreeCounter(Counter):
         )
         statement = "Algorithm 2" if self.nodes.digits.subtracted else "Algorithm 1"
         self.source = f"Andersson, Pagh and Torkamani 2024, {statement}"
-        self.assumptions: tuple[str, ...] = (
-            "every item lies in [0, 1]",
-            "noise and counts are real numbers, not floats",
+        self.assumptions = (
+            ("every item is 0 or 1", "the 32-byte key of the noise is uniformly random and secret")
+            if isinstance(self.noise, DiscreteLaplaceNoise)
+            else ("every item lies in [0, 1]", "noise and counts are real numbers, not floats")
         )
-        if isinstance(self.noise, DiscreteLaplaceNoise):
-            self.assumptions = ("every item is 0 or 1", "the 32-byte key of the noise is uniformly random and secret")
         self._time, self._count = 0, 0  # the count in units of 2^-1074 under continuous noise: every float64 is exact
         self._start(secrets.token_bytes(KEY_BYTES) if rng is None else rng.bytes(KEY_BYTES))
 

@@ -1,4 +1,6 @@
-"""The card that a notebook shows of a result: its status, its claim, its answer, and a table for each kind of evidence.
+"""The card that a notebook shows of a result: its status and what follows from it, its claim, its answer, and tables.
+
+Each kind of evidence has a table of its own.
 
 It stands below every result, so that each says what is on its own card; all look the same. The style is inline and
 takes ground and ink from the notebook, so a card is readable in light and dark; every text is escaped.
@@ -12,6 +14,9 @@ from typing import Final
 
 MARKS: Final = {"CERTIFIED": "\N{CHECK MARK}", "REFUTED": "\N{BALLOT X}", "INCONCLUSIVE": "?"}
 """What stands in the badge before the status, for the eye alone."""
+
+DECISIONS: Final = {"CERTIFIED": "release", "REFUTED": "do not release", "INCONCLUSIVE": "not shown"}
+"""What a status means for the release, if the promise that was audited is the one that is wanted."""
 
 GROUNDS: Final = {"CERTIFIED": "#15803d", "REFUTED": "#b91c1c", "INCONCLUSIVE": "#854d0e"}
 """Behind the status, which is written in white."""
@@ -37,7 +42,7 @@ def card(*, status: str, name: str, claim: str, answer: str, evidence: Mapping[s
         evidence: for each kind of evidence, which is the caption of its table, its values by name; a kind without
             values has no table.
     """
-    badge = f'<span style="{BADGE}{GROUNDS[status]}">{MARKS[status]} {status}</span>'
+    badge = f'<span style="{BADGE}{GROUNDS[status]}">{MARKS[status]} {status}: {DECISIONS[status]}</span>'
     claims = f"<strong>{escape(name)}</strong> claims <strong>{escape(claim)}</strong>"
     lines = [f'<div style="margin:0 0 .4em">{badge} {claims}</div>', f"<div>{escape(answer)}</div>"]
     lines += [_table(kind, rows) for kind, rows in evidence.items() if rows]

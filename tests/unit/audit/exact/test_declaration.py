@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +18,7 @@ from dpverdict.audit.exact.declaration import SEED, declared_here, tried
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.runs.audits import Sampling, audit_mechanism
+from dpverdict.audit.trials.catalogue import example_of, mechanism_classes
 from dpverdict.checks import check_array
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
@@ -29,6 +31,7 @@ from dpverdict.mechanisms import (
     DiscreteCorrelatedGaussian,
     EllipticalGaussian,
     FactorizationCounter,
+    FalseClaimWarning,
     GaussianDP,
     GaussianMechanism,
     GroupedGaussian,
@@ -437,6 +440,19 @@ def test_what_is_declared_here_is_true(made: Callable[[], AdditiveMechanism]) ->
     assert found.further == ()
     assert found.pairs > 5
     assert not found.unbounded
+
+
+@pytest.mark.parametrize("name", sorted(mechanism_classes()))
+def test_what_is_offered_by_name_is_of_this_library_before_and_after_use(name: str) -> None:
+    """A constructor that sets an attribute twice would lose it that, and so would a counter that counts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FalseClaimWarning)
+        mechanism = example_of(mechanism_classes()[name])
+    assert declared_here(mechanism)
+    mechanism.release(worst_case(mechanism).pair.dataset, np.random.default_rng(SEED))
+    if isinstance(mechanism, TreeCounter | FactorizationCounter):
+        mechanism.add(1)
+    assert declared_here(mechanism)
 
 
 def test_every_noise_knows_what_a_move_costs() -> None:

@@ -74,7 +74,7 @@ def test_every_report_is_a_closed_page_that_loads_nothing(reports: Reports) -> N
 def test_the_page_says_everything_that_the_sections_say(reports: Reports) -> None:
     for report in reports.values():
         page = Page(render_html(report))
-        assert report.answer in page.text
+        assert report.summary.sentence in page.text
         for section in sections(report):
             assert section.anchor in page.identifiers
             for table in section.tables:

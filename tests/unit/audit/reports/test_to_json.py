@@ -102,7 +102,7 @@ def test_nan_is_refused(reports: Reports) -> None:
     report = reports["black box"]
     assert report.test is not None
     with pytest.raises(ValueError, match="JSON"):
-        render_json(dataclasses.replace(report, test=dataclasses.replace(report.test, mu_lower=math.nan)))
+        render_json(dataclasses.replace(report, test=dataclasses.replace(report.test, p_value=math.nan)))
 
 
 def test_the_same_report_gives_the_same_bytes(reports: Reports) -> None:

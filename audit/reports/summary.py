@@ -1,0 +1,291 @@
+"""What stands first in every face of a report: a sentence in plain words, the decision, and what was claimed and found.
+
+The sentence says what an attacker gains who must tell from one release whether a record is in the data: with at most
+5 % false alarms they still miss the share beta(0.05) of the members. Where the claim is false, what was found stands
+beside what was claimed, in a unit in which the two differ. Numbers have the digits a person needs, rounded to the side
+on which the sentence stays true; the intervals are in the sections.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Final, TypeVar, final
+
+from dpverdict.audit.distinguishing.result import DistinguishingTest
+from dpverdict.audit.distinguishing.sequential import SequentialTest
+from dpverdict.audit.exact.verdict import Status, Verdict
+from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
+from dpverdict.audit.reports.parts import DELTAS, claimed_beta_lower
+from dpverdict.cards import DECISIONS
+from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.mechanisms.core.guarantees import (
+    ApproximateDP,
+    GaussianDP,
+    Guarantee,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from dpverdict.numerics.roots import bisected, doubled
+from dpverdict.numerics.text import at_least, at_most, decimal, exact_text
+
+T = TypeVar("T")
+
+FALSE_ALARMS: Final = Fraction(1, 20)
+"""The share of false alarms at which the sentence states what an attacker misses."""
+
+DIGITS: Final = 3
+_MOST_DIGITS: Final = 17
+_MILLION: Final = 10**6
+
+USUAL_DELTA: Final = Fraction("1e-6")
+"""Where epsilon is stated for a claim that names no delta."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What to read first.
+
+    Attributes:
+        sentence: what was found, in plain words.
+        decision: what follows for the release: one of `cards.DECISIONS`.
+        claimed: the claim, and what it means as (epsilon, delta).
+        found: the same of what was found; "nothing" if no number was.
+    """
+
+    sentence: str
+    decision: str
+    claimed: str
+    found: str
+
+
+def summary_of(
+    status: Status,
+    claim: Guarantee,
+    *,
+    worst: WorstCase | None,
+    verdict: Verdict | None,
+    tests: tuple[DistinguishingTest | SequentialTest, ...],
+    disagreement: str | None,
+    warning: str | None,
+) -> Summary:
+    """The summary of a report from its evidence."""
+    delta = own_delta(claim)
+    claimed = f"{claim.describe()}: {meaning(claim)}"
+    epsilon = claimed_epsilon(claim, delta)
+    if epsilon is not None and not isinstance(claim, PureDP | ApproximateDP):
+        claimed += f"; epsilon {_up(epsilon)} at delta {decimal(delta)}"
+    if disagreement is not None:
+        sentence = disagreement
+    elif verdict is not None and verdict.status is status:
+        sentence = _exact_sentence(status, claim, worst, verdict)
+    else:
+        sentence = _sampled_sentence(claim, tests)
+    if warning is not None and disagreement is None:
+        sentence += f" {warning}"
+    return Summary(
+        sentence=sentence,
+        decision=DECISIONS[status.name],
+        claimed=claimed,
+        found=_found(delta, worst, tests) or "nothing",
+    )
+
+
+def meaning(claim: Guarantee) -> str:
+    """What a guarantee promises, in words that name no other guarantee."""
+    match claim:
+        case GaussianDP(mu=mu):
+            return f"a release tells as little of a record as one draw tells of N(0, 1) from N({exact_text(mu)}, 1)"
+        case PureDP():
+            return "no outcome is more than exp(epsilon) times as likely with a record as without it"
+        case ApproximateDP():
+            return (
+                "no set of outcomes is more likely with a record than exp(epsilon) times as likely as without it, "
+                "plus delta"
+            )
+        case ZeroConcentratedDP():
+            return "the Renyi divergence of every order a is at most a rho"
+        case RenyiDP(order=order):
+            return f"the Renyi divergence of order {exact_text(order)} is at most epsilon"
+
+
+def own_delta(claim: Guarantee) -> Fraction:
+    """The delta at which a claim is stated as an epsilon."""
+    if isinstance(claim, PureDP):
+        return Fraction(0)
+    return claim.delta if isinstance(claim, ApproximateDP) else USUAL_DELTA
+
+
+def claimed_epsilon(claim: Guarantee, delta: Fraction) -> Fraction | None:
+    """An epsilon at which the claim allows at most ``delta``, nearly the least; None if there is none up to 1e12."""
+    if isinstance(claim, PureDP) or (isinstance(claim, ApproximateDP) and delta >= claim.delta):
+        return claim.epsilon  # of a larger delta it is an upper bound, and the promise as it was made
+    level = math.nextafter(float(delta), 0.0) if delta else 0.0
+
+    def too_small(epsilon: float) -> bool:
+        return claim.delta_upper(epsilon) > level
+
+    if not too_small(0.0):
+        return Fraction(0)
+    low, high = doubled(too_small, 0.0, 1.0, most=1e12)
+    return None if high > 1e12 else Fraction(bisected(too_small, low, high, steps=80)[1])
+
+
+def _exact_sentence(status: Status, claim: Guarantee, worst: WorstCase | None, verdict: Verdict) -> str:
+    if status is Status.INCONCLUSIVE or worst is None:
+        return verdict.answer
+    said = _kept(claim, worst) if status is Status.CERTIFIED else _broken(claim, worst)
+    return verdict.answer if said is None else f"{verdict.trust} {said}".lstrip()
+
+
+def _kept(claim: Guarantee, worst: WorstCase) -> str | None:
+    delta = own_delta(claim)
+    epsilon = _certain(lambda: worst.loss.certified_epsilon(delta).upper)
+    missed = _certain(lambda: worst.loss.certified_beta(FALSE_ALARMS).lower)
+    parts = []
+    if missed is not None:
+        parts.append(
+            f"Whoever attacks a release with {_percent(FALSE_ALARMS)} false alarms still misses "
+            f"{_percent(Fraction(missed))} of the members"
+        )
+    promised = claimed_epsilon(claim, delta)
+    if epsilon is not None and promised is not None and math.isfinite(epsilon):
+        found, allowed = _up(Fraction(epsilon)), _up(promised)
+        how = "as claimed" if found == allowed else f"{allowed} is claimed"
+        parts.append(f"epsilon is {'' if worst.exact else 'at most '}{found} at delta {decimal(delta)}, {how}")
+    return f"{': '.join(parts)}." if parts else None
+
+
+def _broken(claim: Guarantee, worst: WorstCase) -> str | None:
+    """The first of these that shows the difference: epsilon at a delta, or what an attacker misses."""
+    if not worst.exact:
+        return None
+    for delta in (own_delta(claim), *DELTAS):
+        found = _certain(partial(_least_epsilon, worst, delta))
+        promised = claimed_epsilon(claim, delta)
+        if found is not None and promised is not None and found > promised:
+            numbers = _apart(found, promised)
+            said = "infinite" if found == math.inf else numbers[0]
+            return (
+                f"The promise is broken: the true epsilon is {said} at delta {decimal(delta)}, and "
+                f"{numbers[1]} was claimed{_attack(claim, worst)}."
+            )
+    attack = _attack(claim, worst)
+    return f"The promise is broken{attack}." if attack else None
+
+
+def _least_epsilon(worst: WorstCase, delta: Fraction) -> float:
+    return worst.loss.certified_epsilon(delta).lower
+
+
+def _attack(claim: Guarantee, worst: WorstCase) -> str:
+    missed = _certain(lambda: worst.loss.certified_beta(FALSE_ALARMS).upper)
+    promised = claimed_beta_lower(claim, FALSE_ALARMS)
+    if missed is None or Fraction(at_most(100 * Fraction(missed), 2)) >= Fraction(at_least(100 * promised, 2)):
+        return ""
+    return (
+        f"; whoever attacks a release with {_percent(FALSE_ALARMS)} false alarms misses only "
+        f"{at_most(100 * Fraction(missed), 2)} % of the members, not {_percent(promised)}"
+    )
+
+
+def _sampled_sentence(claim: Guarantee, tests: tuple[DistinguishingTest | SequentialTest, ...]) -> str:
+    refuting = [test for test in tests if test.refuted]
+    for test in refuting:
+        wrong = f"This finding is wrong with a probability of at most {test.error_probability:g}."
+        said = "Releases on the two datasets differ more than the claim allows"
+        bound = _bound(claim, test)
+        if bound is not None:
+            quantity, least, promised, where = bound
+            if promised is not None and least > promised:
+                numbers = _apart(least, promised)
+                said += f": {quantity} is at least {numbers[0]}{where}, and {numbers[1]} was claimed"
+        return f"{said}. {wrong}"
+    test = tests[0]
+    pairs = f"{test.samples} releases on each of the two datasets"
+    return f"Nothing in {pairs} speaks against the claim; that is no proof of it."
+
+
+def _bound(
+    claim: Guarantee, test: DistinguishingTest | SequentialTest
+) -> tuple[str, float, Fraction | None, str] | None:
+    """The quantity a test bounds, its lower bound, what was claimed of it, and at which delta."""
+    if test.epsilon_lower is not None:
+        delta = getattr(test, "delta", None)
+        level = own_delta(claim) if delta is None else Fraction(delta)
+        if isinstance(claim, ApproximateDP) and delta is not None and delta == _float_above(claim.delta):
+            level = claim.delta
+        return "epsilon", test.epsilon_lower, claimed_epsilon(claim, level), f" at delta {decimal(level, 6)}"
+    if isinstance(claim, GaussianDP) and test.mu_lower is not None:
+        return "mu", test.mu_lower, claim.mu, ""
+    return None
+
+
+def _found(
+    delta: Fraction, worst: WorstCase | None, tests: tuple[DistinguishingTest | SequentialTest, ...]
+) -> str | None:
+    """What was found in a line: the exact parameters, or else the bounds from releases."""
+    found = []
+    if worst is not None:
+        least = "" if worst.exact else "at most "
+        mu = _certain(lambda: gdp_parameter(worst.loss))
+        if mu is not None:
+            found.append(f"mu {least}{_up(mu.upper)}")
+        epsilon = _certain(lambda: worst.loss.certified_epsilon(delta).upper)
+        if epsilon is not None:
+            found.append(f"epsilon {least}{_up(epsilon)} at delta {decimal(delta)}")
+        return "; ".join(found)
+    for test in tests:
+        if test.epsilon_lower is not None:
+            at = getattr(test, "delta", None)
+            level = delta if at is None else Fraction(at)
+            least = at_least(test.epsilon_lower, _digits(test.epsilon_lower))
+            found.append(f"epsilon at least {least} at delta {decimal(level, 6)}")
+        if test.mu_lower is not None:
+            found.append(f"mu at least {at_least(test.mu_lower, DIGITS)}")
+    return "; ".join(dict.fromkeys(found))
+
+
+def _float_above(number: Fraction) -> float:
+    near = float(number)
+    return near if Fraction(near) >= number else math.nextafter(near, math.inf)
+
+
+def _certain(compute: Callable[[], T]) -> T | None:
+    """What is computed; None where no enclosure can be had, which the sections then say."""
+    try:
+        return compute()
+    except (PrecisionExhausted, InvalidValue):
+        return None
+
+
+def _up(number: float | Fraction) -> str:
+    return "infinite" if number == math.inf else at_most(number, _digits(number))
+
+
+def _digits(number: float | Fraction) -> int:
+    """`DIGITS`, and as many as the whole part of a number below a million has: 1063 is not 1.07e+3."""
+    return max(DIGITS, len(str(int(number)))) if -_MILLION < number < _MILLION else DIGITS
+
+
+def _apart(found: float, promised: Fraction) -> tuple[str, str]:
+    """What was found, rounded down, and what was promised, rounded up, with as many digits as show the difference."""
+    for digits in range(_digits(found), _MOST_DIGITS):
+        pair = at_least(found, digits), at_most(promised, digits)
+        if found == math.inf or Fraction(pair[0]) > Fraction(pair[1]):
+            return pair
+    return at_least(found, _MOST_DIGITS), at_most(promised, _MOST_DIGITS)
+
+
+def _percent(share: Fraction) -> str:
+    """A share in percent, rounded down to two digits.
+
+    >>> _percent(Fraction(1, 20)), _percent(Fraction(7405, 10000)), _percent(Fraction(1, 12345))
+    ('5 %', '74 %', '0.0081 %')
+    """
+    return f"{at_least(100 * share, 2)} %"
