@@ -16,10 +16,10 @@ import importlib.metadata
 import os
 import re
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib.machinery import ModuleSpec, PathFinder, all_suffixes
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader, all_suffixes
 from types import FrameType, ModuleType
 from typing import Any, Final, final
 
@@ -38,6 +38,26 @@ class SharedName(DpverdictError):
 
 
 @final
+class AsWritten(SourceFileLoader):
+    """Compiles a file as it is now.
+
+    Python takes a file for unchanged if its size and the second of its last change are: a constant mended a moment
+    after a run would be audited as it was.
+    """
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        """No state by which compiled code could be found or kept."""
+        raise OSError(path)
+
+
+def as_written(spec: ModuleSpec) -> ModuleSpec:
+    """The same module, compiled from its source if it has one."""
+    if type(spec.loader) is SourceFileLoader:
+        spec.loader, spec.cached = AsWritten(spec.loader.name, spec.loader.path), None
+    return spec
+
+
+@final
 class _Beside:
     """Finds modules in folders of the user's, for imports by code that lies in them."""
 
@@ -49,14 +69,18 @@ class _Beside:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The module beside the user's code; None for any other import, which takes the path as it stands."""
-        if path is not None or not (self.asked_by_name or self._asked_by_user()):
+        if path is not None:  # a part of a package; where that is the user's, so is the part
+            theirs = bool(path) and all(self.holds(os.path.join(entry, "")) for entry in path)
+            part = PathFinder.find_spec(name, path) if theirs else None
+            return None if part is None else as_written(part)
+        if not (self.asked_by_name or self._asked_by_user()):
             return None
         spec = PathFinder.find_spec(name, self.folders)
         if spec is None or spec.origin is None:  # a folder without __init__.py gives way to every other module
             return None
         if _is_needed(name, self.folders):
             raise SharedName(name, spec.origin)
-        return spec
+        return as_written(spec)
 
     def _asked_by_user(self) -> bool:
         frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name

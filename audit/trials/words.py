@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
-from dpverdict.audit.isolation.imports import asked_by_name, refuse_shared_names, search_beside
+from dpverdict.audit.isolation.imports import as_written, asked_by_name, refuse_shared_names, search_beside
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
@@ -107,7 +107,7 @@ def _from_file(path: str, text: str, name: str) -> ModuleType:
     search_beside(str(file.resolve().parent))  # a script may import its neighbours, as when it is run
     module_name = _free_name(file)
     spec = importlib.util.spec_from_file_location(module_name, file)
-    loader = None if spec is None else spec.loader
+    loader = None if spec is None else as_written(spec).loader
     if spec is None or loader is None:
         raise InvalidValue(name, text, "in a Python source file", "give a file that ends in .py")
     module = importlib.util.module_from_spec(spec)

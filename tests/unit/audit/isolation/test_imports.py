@@ -1,6 +1,8 @@
 """A module beside the code under audit is that code's, and never takes part in judging it."""
 
 import json
+import os
+import py_compile
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +102,24 @@ def test_what_judges_nothing_may_be_shared(folder: Path) -> None:
     code = LEAK.replace("    return", "    from pluggy import SCALE as one\n    return").replace("0.2", "SCALE * one")
     (folder / "release.py").write_text("from iniconfig import SCALE\n" + code)
     assert main(["audit", "release.py:release", *AUDIT, "--jobs", "2"]) == 1
+
+
+def test_a_file_changed_within_a_second_is_audited_as_it_is(folder: Path) -> None:
+    """Of one size and one time of change: Python alone would run the compiled code of before."""
+    (folder / "parts").mkdir()
+    (folder / "parts" / "__init__.py").touch()
+    (folder / "parts" / "helper.py").write_text("SCALE = 0.2\n")
+    code = "from parts.helper import SCALE\n" + LEAK.replace("0.2", "SCALE * 1.0")
+    (folder / "release.py").write_text(code)
+    times = {name: (folder / name).stat() for name in ("parts/helper.py", "release.py")}
+    for name in times:
+        py_compile.compile(str(folder / name))
+    assert main(["audit", "release.py:release", *AUDIT]) == 1
+    for name, before, after in (("parts/helper.py", "0.2", "2.0"), ("release.py", "SCALE * 1.0", "SCALE * 0.1")):
+        code = (folder / name).read_text()
+        (folder / name).write_text(code.replace(before, after))
+        os.utime(folder / name, ns=(times[name].st_atime_ns, times[name].st_mtime_ns))
+        assert main(["audit", "release.py:release", *AUDIT]) == (3 if name != "release.py" else 1)
 
 
 def test_what_judges_is_what_this_package_requires() -> None:
