@@ -33,7 +33,6 @@ from dpverdict.audit.exact.gdp import gdp_regret as gdp_regret
 from dpverdict.audit.exact.spending import Account as Account
 from dpverdict.audit.exact.spending import Odometer as Odometer
 from dpverdict.audit.exact.spending import held_to as held_to
-from dpverdict.audit.exact.training import certify_training as certify_training
 from dpverdict.audit.exact.verdict import Certificate as Certificate
 from dpverdict.audit.exact.verdict import Status as Status
 from dpverdict.audit.exact.verdict import Verdict as Verdict
@@ -91,7 +90,6 @@ from dpverdict.balls import Enclosure as Enclosure
 __all__ = [
     # what is known exactly: the worst pair, the decision, and its evidence
     "certify",
-    "certify_training",
     "worst_case",
     "neighbour_loss",
     "Verdict",

@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb
 from scipy.optimize import brentq
 
-from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss
+from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss, TwoOrders
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.balls import Enclosure, Real, ball, compare, doublings, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -42,6 +42,10 @@ _FIRST_BITS: Final = 100
 _MAX_BITS: Final = 800
 _EPSILONS: Final = 64
 """Where the profile of a pair is held against the one a claim implies, to find where the claim breaks."""
+_FEW_EPSILONS: Final = 12
+"""The same, where one value of the profile is an integral."""
+_VACUOUS: Final = 600
+"""How far rho may be above epsilon before its bound on delta is 1 to every digit."""
 _CONCENTRATED_BITS: Final = 120
 
 
@@ -106,6 +110,8 @@ def comparison_of(claim: Guarantee, loss: PrivacyLoss) -> Comparison:
         return _of_gaussian(claim, loss)
     if isinstance(loss, ExactLoss):
         return _of_exact(claim, loss)
+    if loss.is_certified:
+        return _of_curves(claim, loss)
     raise InvalidValue("loss", loss, "one of laws given in exact numbers", "bound its curves instead")
 
 
@@ -151,18 +157,25 @@ def _of_exact(claim: Guarantee, loss: ExactLoss) -> Comparison:
             quantity = f"Renyi divergence of order {claim.order}"
             return enclosed(quantity, divergence, claim.epsilon, _telling_level(claim, loss))
         case GaussianDP():
-            level = _breaking_level(claim, loss)
-            allowed = Fraction(float(claim.delta_upper(float(level))))
-            return replace(_profile(level, allowed, loss), decides=False)
+            return _of_curves(claim, loss)
 
 
-def _profile(epsilon: Fraction, delta: Fraction, loss: ExactLoss) -> Comparison:
+def _of_curves(claim: Guarantee, loss: PrivacyLoss) -> Comparison:
+    """By the certified profile alone: a claim that speaks of every epsilon can be refuted by it, and is not proved."""
+    if isinstance(claim, ApproximateDP | PureDP):
+        delta = claim.delta if isinstance(claim, ApproximateDP) else Fraction(0)
+        return _profile(claim.epsilon, delta, loss)
+    level = _breaking_level(claim, loss)
+    return replace(_profile(level, Fraction(float(claim.delta_upper(float(level)))), loss), decides=False)
+
+
+def _profile(epsilon: Fraction, delta: Fraction, loss: PrivacyLoss) -> Comparison:
     """delta(epsilon) against a bound on it, in balls of growing precision until they tell the two apart."""
     found = enclosed(f"delta({float(epsilon):g})", loss.certified_delta(epsilon), delta, epsilon)
     if found.sign is not None:
         return found
     for bits in doublings(_FIRST_BITS, _MAX_BITS):
-        value = loss.delta_to(epsilon, bits)
+        value = loss.profile(epsilon, bits)
         with precision(2 * bits):
             if value > ball(delta) or value < ball(delta):
                 return replace(found, sign=1 if value > ball(delta) else -1)
@@ -180,7 +193,9 @@ def _telling_level(claim: Guarantee, loss: ExactLoss) -> Fraction:
 def _breaking_level(claim: Guarantee, loss: PrivacyLoss) -> Fraction:
     """The epsilon at which the profile exceeds most what the claim allows; found in float64, it proves nothing yet."""
     _, reach = doubled(lambda epsilon: float(claim.delta_upper(epsilon)) > 1e-14, 0.0, 1.0, most=2.0**16)
-    grid = np.linspace(0.0, reach, _EPSILONS)
+    if isinstance(loss, TwoOrders):
+        loss = loss.remove
+    grid = np.linspace(0.0, reach, _EPSILONS if isinstance(loss, ExactLoss) else _FEW_EPSILONS)
     allowed = np.asarray(claim.delta_upper(grid))
     with np.errstate(divide="ignore"):
         excess = np.log(np.asarray(loss.delta(grid))) - np.log(allowed)
@@ -195,7 +210,7 @@ def comparison_by_concentration(claim: Guarantee, rho: Fraction) -> Comparison |
         case RenyiDP():
             quantity = f"the Renyi divergence of order {claim.order}, by the l2 norm,"
             return enclosed(quantity, claim.order * rho, claim.epsilon, Fraction(0))
-        case ApproximateDP() if claim.epsilon > 0:
+        case ApproximateDP() if claim.epsilon > 0 and rho < claim.epsilon + _VACUOUS:
             bound = Enclosure.of_ball(concentrated_delta_upper(rho, claim.epsilon))
             quantity = f"delta({float(claim.epsilon):g}), at most, by the l2 norm,"
             return enclosed(quantity, bound, claim.delta, claim.epsilon)

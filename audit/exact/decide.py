@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 from dpverdict.audit.exact.comparison import Comparison, comparison_by_concentration, comparison_of
 from dpverdict.audit.exact.declaration import ROUNDING, SEED, declared_here, decoding_keeps_all, sampler_tried, tried
 from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
 from dpverdict.audit.exact.witness import simple_witness, witness_of
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter, loss_of, worst_case
+from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
 from dpverdict.errors import InvalidValue, PrecisionExhausted
-from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
+from dpverdict.mechanisms.core.dominating_pairs import SampledGaussianPair
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.numerics.sources import modules_sha256
 
@@ -119,7 +122,7 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
     if simple is not None:
         return verdict(status=Status.REFUTED, witness=simple)
     try:
-        found = comparison_of(claim, worst.loss)
+        found = _without_curves(claim, worst) or comparison_of(claim, worst.loss)
         if not found.kept and worst.rho_upper is not None:
             found = comparison_by_concentration(claim, worst.rho_upper) or found
         witness = None if found.kept else _refutation(mechanism, claim, worst, found)
@@ -131,6 +134,9 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
         reason = f"{found.quantity} does not decide the claim: {found.sides()}{found.undecided}"
         if not worst.exact:
             reason += f"; what is attained is a bound: {worst.justification}"
+        if worst.event is not None and isinstance(claim, ApproximateDP | PureDP):
+            lower = worst.event(claim.epsilon).delta_lower(claim.epsilon)
+            reason += f"; the event that is known shows delta({float(claim.epsilon):g}) >= {lower:.6g}"
         return verdict(status=Status.INCONCLUSIVE, reason=reason)
     certificate = Certificate(
         method=found.method,
@@ -144,18 +150,42 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
     return verdict(status=Status.CERTIFIED, certificate=certificate)
 
 
+def _without_curves(claim: Guarantee, worst: WorstCase) -> Comparison | None:
+    """What proves a claim about moments where the curves are integrals, and say nothing of moments."""
+    if worst.rho_upper is None or not isinstance(worst.loss, TwoOrders):
+        return None
+    found = comparison_by_concentration(claim, worst.rho_upper) if not isinstance(claim, ApproximateDP) else None
+    return found if found is not None and found.kept else None
+
+
 def _refutation(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, found: Comparison) -> Witness | None:
     """The witness, if the worst pair breaks the claim, or else the pair that is known beside a bound."""
     if worst.at_level is not None:
         worst = worst.at_level(found.level)
         found = comparison_of(claim, worst.loss)
     pair = worst.dominating_pair
+    if isinstance(worst.loss, TwoOrders) and isinstance(pair, SampledGaussianPair):
+        return _in_one_order(mechanism, claim, worst, worst.loss, pair)
     if not worst.exact:
         pair = worst.attained
         if pair is None:
             return None
         found = comparison_of(claim, loss_of(pair))
     return witness_of(mechanism, claim, worst, pair, found) if found.broken else None
+
+
+def _in_one_order(
+    mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, loss: TwoOrders, pair: SampledGaussianPair
+) -> Witness | None:
+    """The witness of the order that breaks the claim: which one that is depends on the epsilon."""
+    orders: tuple[tuple[Literal["remove", "add"], PrivacyLoss], ...] = (("remove", loss.remove), ("add", loss.add))
+    for order, one in orders:
+        found = comparison_of(claim, one)
+        if found.broken:
+            words = "P with the canary, Q without it" if order == "remove" else "P without the canary, Q with it"
+            own = replace(worst, loss=one, description=f"{worst.description} ({words})")
+            return witness_of(mechanism, claim, own, replace(pair, order=order), found)
+    return None
 
 
 def source_sha256(mechanism: AdditiveMechanism, worst: WorstCase | None = None) -> str:

@@ -24,6 +24,7 @@ from dpverdict.audit.exact.verdict import Witness
 from dpverdict.audit.exact.worst_case import WorstCase, loss_of
 from dpverdict.audit.losses.base import ExactLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.audit.losses.domains import EventBound
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import Enclosure, Real, ball, compare, doublings
 from dpverdict.errors import MechanismFailure
@@ -45,6 +46,7 @@ Consequence = Callable[[Enclosure, Enclosure], str]
 """The sentence about the event, from the enclosures of P(event) and Q(event)."""
 
 _NORMAL = BallNormal()
+_LEVELS = [Fraction(k, 2) for k in range(17)] + [Fraction(k) for k in (10, 13, 16, 20, 30, 40, 60, 100, 200)]
 _LARGEST_ORDER = 1 << 24  # Renyi orders tried for an event that breaks a zCDP claim
 
 
@@ -83,15 +85,29 @@ def _event_witness(claim: Guarantee, worst: WorstCase, pair: DominatingPair, com
 
 
 def simple_witness(claim: Guarantee, worst: WorstCase) -> Witness | None:
-    """The witness of the simple event of the worst pair, if it has one that breaks an (epsilon, delta) claim."""
+    """The witness of the simple event of the worst pair, if it has one that breaks the claim."""
+    levels = [claim.epsilon] if isinstance(claim, ApproximateDP | PureDP) else _LEVELS if worst.event else []
+    for level in levels:
+        event = worst.event(level) if worst.event else _exact_event(claim, worst)
+        if event is not None:
+            allowed = Fraction(float(claim.delta_upper(float(level))))
+            if isinstance(claim, ApproximateDP | PureDP):
+                allowed = claim.delta if isinstance(claim, ApproximateDP) else Fraction(0)
+            lower = event.delta_lower(level)
+            if lower > allowed:
+                return _simple(claim, worst, event, level, lower, allowed)
+    return None
+
+
+def _exact_event(claim: Guarantee, worst: WorstCase) -> EventBound | None:
     if not (worst.exact and isinstance(claim, ApproximateDP) and isinstance(worst.loss, ExactLoss)):
         return None
-    event = worst.loss.simple_event(claim.epsilon)
-    if event is None:
-        return None
-    lower = event.delta_lower(claim.epsilon)
-    if not lower > claim.delta:
-        return None
+    return worst.loss.simple_event(claim.epsilon)
+
+
+def _simple(
+    claim: Guarantee, worst: WorstCase, event: EventBound, level: Fraction, lower: float, allowed: Fraction
+) -> Witness:
     p = Enclosure.of_ball(event.p_ball)
     q = Enclosure.hull(arb(0), event.q_ball)
     return Witness(
@@ -101,8 +117,8 @@ def simple_witness(claim: Guarantee, worst: WorstCase) -> Witness | None:
         probability=p,
         neighbour_probability=q,
         value=Enclosure.hull(arb(lower), arb(1)),
-        bound=Enclosure.of(Real.of(claim.delta)),
-        statement=f"delta({float(claim.epsilon):g}) exceeds what {claim.describe()} allows: P(event) in "
+        bound=Enclosure.of(Real.of(allowed)),
+        statement=f"delta({float(level):g}) exceeds what {claim.describe()} allows: P(event) in "
         f"{p.show(DIGITS)}, Q(event) <= {q.upper:.6g}, so delta >= {lower:.10g}",
     )
 

@@ -12,14 +12,17 @@ import numpy as np
 from flint import arb
 from numpy.typing import ArrayLike
 
-from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss
+from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, RandomisedResponseLoss
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
+from dpverdict.audit.losses.domains import EventBound
 from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
+from dpverdict.audit.sampling.poisson import poisson_sampled
+from dpverdict.audit.sampling.shuffled import shuffled_batches
 from dpverdict.balls import Enclosure, Real
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import (
@@ -32,13 +35,15 @@ from dpverdict.mechanisms.core.dominating_pairs import (
     LaplacePair,
     RandomDirectionPair,
     RandomisedResponsePair,
+    SampledGaussianPair,
 )
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, adjacency_name
 from dpverdict.mechanisms.core.sensitivity import Cube, Near, PairSpace, StepSpace
+from dpverdict.mechanisms.training.dp_sgd import DPSGD
 
 
-def loss_of(pair: DominatingPair) -> ExactLoss:
+def loss_of(pair: DominatingPair) -> PrivacyLoss:
     """The privacy loss of a pair: the one place where the laws that mechanisms name meet their losses."""
     match pair:
         case RandomDirectionPair():
@@ -53,6 +58,9 @@ def loss_of(pair: DominatingPair) -> ExactLoss:
             return FiniteLoss.of_weights(pair.p, pair.q)
         case BoundedRangePair():
             return BoundedRangeLoss(pair.range)
+        case SampledGaussianPair():
+            both = poisson_sampled(GaussianLoss(1 / pair.noise_multiplier), pair.rate, pair.steps)
+            return {"both": both, "remove": both.remove, "add": both.add}[pair.order]
         case _:
             raise InvalidValue("pair", pair, "one whose privacy loss is known", "name its loss in loss_of")
 
@@ -72,6 +80,7 @@ class WorstCase:
         rho_upper: beside a bound, a rho such that every pair is rho-zCDP, exactly, if one is known.
         attained: beside a bound, the laws of ``pair`` in exact numbers, if they are known.
         at_level: beside a bound that no single pair attains, the pair that comes near it at an epsilon, by epsilon.
+        event: beside a bound, an event of ``pair`` whose probabilities are bounded, by epsilon.
     """
 
     pair: NeighbourPair
@@ -83,6 +92,7 @@ class WorstCase:
     rho_upper: Fraction | None = None
     attained: DominatingPair | None = None
     at_level: Callable[[Fraction], WorstCase] | None = None
+    event: Callable[[Fraction], EventBound] | None = None
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -126,7 +136,21 @@ def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
         rho_upper=maximum.rho_upper,
         attained=maximum.attained,
         at_level=None if maximum.at_level is None else partial(_near, mechanism, maximum.at_level),
+        event=_event_of(mechanism),
     )
+
+
+def _event_of(mechanism: AdditiveMechanism) -> Callable[[Fraction], EventBound] | None:
+    """Of shuffled batches no dominating pair is known, but an event."""
+    if not isinstance(mechanism, DPSGD) or mechanism.sampling == "poisson":
+        return None
+    return shuffled_batches(
+        noise_multiplier=mechanism.noise_multiplier,
+        batches=mechanism.batches,
+        epochs=mechanism.epochs,
+        relation=mechanism.adjacency,
+        shuffle="fresh" if mechanism.sampling == "shuffle" else "persistent",
+    ).event
 
 
 def _near(mechanism: AdditiveMechanism, at_level: Callable[[Fraction], Near], level: Fraction) -> WorstCase:

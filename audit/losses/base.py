@@ -200,6 +200,10 @@ class PrivacyLoss(ABC):
         """delta(epsilon) in a ball, to ``bits`` accurate bits where the class can compute so many."""
         return self._delta_balls([epsilon])[0]
 
+    def delta_at_most(self, epsilon: Fraction) -> arb:
+        """An upper bound on delta(epsilon) for epsilon >= 0, where one is faster than the profile; else 1."""
+        return arb(1)
+
     def p_above(self, level: Fraction, bits: int) -> arb:
         """P[L > level] in a ball, to ``bits`` accurate bits.
 
@@ -211,6 +215,12 @@ class PrivacyLoss(ABC):
     def q_above(self, level: Fraction, bits: int) -> arb:
         """Q[L > level] in a ball, to ``bits`` accurate bits; raises as ``p_above``."""
         raise InvalidValue("loss", self, "one whose tails can be certified", "ask for its profile")
+
+    def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
+        """Encloses P[L > loss] and Q[L > loss]: by Neyman and Pearson, no event shows more of delta(loss)."""
+        level = EPSILON.exact(loss)
+        p, q = self.p_above(level, ACCURACY), self.q_above(level, ACCURACY)
+        return PROBABILITY.enclosure(p), PROBABILITY.enclosure(q)
 
     def reversed(self) -> PrivacyLoss:
         """The privacy loss of Q against P.
@@ -332,12 +342,6 @@ class ExactLoss(PrivacyLoss):
     def delta_to(self, epsilon: Fraction, bits: int) -> arb:
         """delta(epsilon), enclosed to at least ``bits`` accurate bits."""
 
-    def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
-        """Encloses P[L > loss] and Q[L > loss]: by Neyman and Pearson, no event shows more of delta(loss)."""
-        level = EPSILON.exact(loss)
-        p, q = self.p_above(level, ACCURACY), self.q_above(level, ACCURACY)
-        return PROBABILITY.enclosure(p), PROBABILITY.enclosure(q)
-
     def profile(self, epsilon: Fraction, bits: int) -> arb:
         """As ``delta_to``."""
         return self.delta_to(epsilon, bits)
@@ -436,7 +440,10 @@ class TwoOrders(PrivacyLoss):
 
     def profile(self, epsilon: Fraction, bits: int) -> arb:
         """The larger delta(epsilon), to ``bits`` accurate bits where both losses have them."""
-        return self.remove.profile(epsilon, bits).max(self.add.profile(epsilon, bits))
+        value = self.remove.profile(epsilon, bits)
+        if epsilon >= 0 and self.add.delta_at_most(epsilon) < value:
+            return value
+        return value.max(self.add.profile(epsilon, bits))
 
     def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the larger profile, at epsilons of any shape."""
@@ -454,6 +461,8 @@ class TwoOrders(PrivacyLoss):
         return np.minimum(low, other_low), np.minimum(high, other_high)
 
     def _delta(self, epsilon: Array) -> Array:
+        if self.is_certified and isinstance(self.remove, BallLoss):
+            return rounded(self._delta_balls, epsilon)
         return np.maximum(self.remove._delta(epsilon), self.add._delta(epsilon))
 
     def _log_delta(self, epsilon: Array) -> Array:
@@ -469,7 +478,17 @@ class TwoOrders(PrivacyLoss):
         return np.maximum(self.remove._renyi(order), self.add._renyi(order))
 
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        return _larger(self.remove._delta_balls(epsilons), self.add._delta_balls(epsilons))
+        values = self.remove._delta_balls(epsilons)
+        exact = [exactly(epsilon) for epsilon in epsilons]
+        open_ = [
+            i
+            for i, (point, value) in enumerate(zip(exact, values, strict=True))
+            if not (point >= 0 and self.add.delta_at_most(point) < value)
+        ]
+        others = self.add._delta_balls([exact[i] for i in open_])
+        for i, other in zip(open_, _larger([values[i] for i in open_], others), strict=True):
+            values[i] = other
+        return values
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         return _larger(self.remove._log_delta_balls(epsilons), self.add._log_delta_balls(epsilons))

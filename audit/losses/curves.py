@@ -326,6 +326,19 @@ def _root_of_middles(enclosed: Enclosed, level: arb, highest: Fraction, at_zero:
     return (bracket.low + bracket.high) / 2
 
 
+def q_above_of_profile(profile: Curve, level: Fraction, bits: int) -> arb:
+    """Q[L > level] of a loss without an atom there, from its profile, to about ``bits`` bits.
+
+    The profile is convex in a = exp(epsilon), and its derivative there is -Q[L > log a]: it is between the slopes of
+    the chords to either side.
+    """
+    step = Fraction(1, 1 << (bits // 2 + 4))
+    values = [(point, profile(point, 2 * bits + 16)) for point in (level - step, level, level + step)]
+    with precision(3 * bits + 32):
+        (low, above), (middle, own), (high, below) = ((ball(point).exp(), value) for point, value in values)
+        return ((above - own) / (middle - low)).union((own - below) / (high - middle)).nonnegative_part()
+
+
 _FIRST_SMOOTH_BITS = 72
 _MAX_SMOOTH_BITS = 1 << 13
 _MAX_DOUBLINGS = 80

@@ -10,10 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, final
+from typing import Final, Literal, final
 
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.exponential_sums import ExponentialSum, total
+from dpverdict.numerics.text import short_text
 
 REAL_ARITHMETIC: Final = "noise and sums are real numbers: rounding in the sampler is not covered"
 NORMAL_VARIATES: Final = "the normal variates are independent and exact"
@@ -232,3 +233,40 @@ class BoundedRangePair(DominatingPair):
     def event(self, level: float) -> str:
         """In terms of the loss itself: the pair stands for no one mechanism."""
         return f"the outcomes of a bounded-range mechanism whose privacy loss exceeds {level!r}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledGaussianPair(DominatingPair):
+    """T steps of Poisson-sampled Gaussian noise: M^T against Q^T, with Q = N(0, s^2) and M = (1 - q) Q + q N(1, s^2).
+
+    Attributes:
+        noise_multiplier: s, exactly; > 0.
+        rate: q in (0, 1], exactly.
+        steps: T >= 1.
+        order: "remove" for M^T against Q^T, "add" for Q^T against M^T; "both" for either.
+    """
+
+    noise_multiplier: Fraction
+    rate: Fraction
+    steps: int
+    order: Literal["both", "remove", "add"] = "both"
+
+    def __post_init__(self) -> None:
+        if not (self.noise_multiplier > 0 and 0 < self.rate <= 1 and self.steps >= 1):
+            raise InvalidValue(
+                "pair", self, "of noise > 0, a rate in (0, 1] and steps >= 1", "without them it is no run"
+            )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Real arithmetic, and exact normal variates."""
+        return (REAL_ARITHMETIC, NORMAL_VARIATES)
+
+    def event(self, level: float) -> str:
+        """In terms of the noisy sums along the canary's gradient."""
+        q, s, sign = short_text(self.rate), short_text(self.noise_multiplier), "-" if self.order == "add" else ""
+        return (
+            f"{sign}(sum over steps of log(1 - {q} + {q} exp((2 y_t - 1)/(2 s^2)))) > {level!r}, s = {s}, y_t the "
+            "noisy sum along the canary's gradient in units of the clipping norm: the privacy loss exceeds it"
+        )

@@ -1,23 +1,43 @@
-"""DP-SGD: noisy sums of clipped gradients, on batches that are sampled in one of three ways."""
+"""DP-SGD: noisy sums of clipped gradients, on batches that are sampled in one of three ways.
+
+With Poisson sampling the output with the canary alone against that on no records dominates, in both orders. Of shuffled
+batches no dominating pair is known; deterministic batches tell no less, by joint convexity of the hockey-stick
+divergence over the permutations.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias, final
+from typing import ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
-from dpverdict.balls import Exact, exactly
-from dpverdict.checks import check_positive, check_whole
+from dpverdict.balls import Exact, Real, exactly
+from dpverdict.checks import check_array, check_dim, check_positive, check_whole
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, check_adjacency
+from dpverdict.mechanisms.core.dominating_pairs import SampledGaussianPair
+from dpverdict.mechanisms.core.guarantees import ZeroConcentratedDP
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, sampled_above
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair, check_adjacency
+from dpverdict.mechanisms.core.noise import Noise
+from dpverdict.mechanisms.core.parameters import ADJACENCY, DIM, Parameter, whole
+from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.exact import dot_exactly
+from dpverdict.numerics.roots import float_above, float_below
 from dpverdict.numerics.text import exact_text
 
 BatchSampling: TypeAlias = Literal["poisson", "shuffle", "shuffle-once"]
 SAMPLINGS: Final[tuple[BatchSampling, ...]] = ("poisson", "shuffle", "shuffle-once")
+
+_BLOCK: Final = 1 << 22  # places of records that are drawn at a time
+_TINY: Final = 1e-300
+_LARGEST: Final = 1e150  # of an entry of a gradient: its square is a float64
 
 
 def read_sampling(text: str) -> BatchSampling:
@@ -33,12 +53,192 @@ def read_sampling(text: str) -> BatchSampling:
 
 
 @final
-class DPSGD:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchNoise:
+    """Gaussian noise on the sums of batches that are drawn anew in every run.
+
+    Attributes:
+        dim: of one gradient.
+        rate: q.
+        steps: T.
+        sampling: how batches are made.
+        multiplier: standard deviation in units of the clipping norm, exactly.
+        scale: the standard deviation that is sampled.
+    """
+
+    dim: int
+    rate: Fraction
+    steps: int
+    sampling: BatchSampling
+    multiplier: Fraction
+    scale: float
+
+    @property
+    def size(self) -> int:
+        """Numbers of a release: T d."""
+        return self.steps * self.dim
+
+    @property
+    def batches(self) -> int:
+        """The number of batches of an epoch, where they are shuffled."""
+        return self.rate.denominator
+
+    @property
+    def epochs(self) -> int:
+        """The number of epochs, where batches are shuffled."""
+        return self.steps // self.batches
+
+    def covariance(self) -> dict[str, Fraction]:
+        """That of one number of a release, given the batches."""
+        return {"variance": Fraction(self.scale) ** 2}
+
+    def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
+        """Noisy sums of batches of given gradients: shape (n d,) -> (trials, T d)."""
+        gradients = statistic.reshape(-1, self.dim)
+        noisy = self.scale * rng.standard_normal((trials, self.size))
+        if not len(gradients):
+            return noisy
+        for first in range(0, trials, block := max(1, _BLOCK // (self.steps * len(gradients)))):
+            part = noisy[first : first + block].reshape(-1, self.steps, self.dim)
+            part += self._sums(gradients, len(part), rng)
+        return noisy
+
+    def _sums(self, gradients: Array, trials: int, rng: np.random.Generator) -> Array:
+        """Sums over batches: shape (trials, T, d)."""
+        n = len(gradients)
+        if self.sampling == "poisson":
+            drawn: Array = (rng.random((trials, self.steps, n)) < float(self.rate)).astype(np.float64)
+            sums: Array = drawn @ gradients
+            return sums
+        orders = self.epochs if self.sampling == "shuffle" else 1
+        places = np.broadcast_to(np.arange(max(n, self.batches)), (trials * orders, max(n, self.batches)))
+        batch = rng.permuted(places, axis=1)[:, :n] % self.batches + self.batches * np.arange(trials * orders)[:, None]
+        columns = [
+            np.bincount(batch.ravel(), np.tile(column, trials * orders), trials * orders * self.batches)
+            for column in gradients.T
+        ]
+        whole_epochs = (
+            np.stack(columns, axis=1).astype(np.float64, copy=False).reshape(trials, orders * self.batches, self.dim)
+        )
+        repeated: Array = np.tile(whole_epochs, (1, self.epochs // orders, 1))
+        return repeated
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoissonSpace:
+    """One clipped gradient added or removed, where every record takes part in a step with probability q.
+
+    Attributes:
+        dim: of one gradient.
+        norm: the clipping norm, exactly.
+    """
+
+    dim: int
+    norm: Fraction
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """A gradient of the clipping norm, against none: its pair of laws dominates all, and is attained."""
+        pair = self._pair(noise, self.norm)
+        record = np.eye(1, self.dim)[0] * float_below(self.norm)
+        return Maximum(
+            mu_squared=None,
+            records=lambda: (record, None),
+            description="a canary whose gradient has the clipping norm, and no other record",
+            justification="given the other records of a batch the two laws are a sampled Gaussian pair; by joint "
+            "convexity their mixtures are no further apart (Zhu, Dong and Wang 2022), in both orders",
+            dominating_pair=pair,
+            rho_upper=pair.steps / (2 * pair.noise_multiplier**2),
+        )
+
+    def dominating_pair(
+        self, noise: Noise, record: Array, replacement: Array | None = None
+    ) -> SampledGaussianPair | None:
+        """The laws with a gradient against without it; its norm is rounded up where it is no rational number."""
+        if replacement is not None:
+            raise unsupported(self, noise)
+        norm = min(exact_norm(record), self.norm)
+        return self._pair(noise, norm) if norm else None
+
+    def _pair(self, noise: Noise, norm: Fraction) -> SampledGaussianPair:
+        if not isinstance(noise, BatchNoise):
+            raise unsupported(self, noise)
+        return SampledGaussianPair(
+            noise_multiplier=noise.multiplier * self.norm / norm, rate=noise.rate, steps=noise.steps
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShuffledSpace:
+    """One clipped gradient removed, or replaced, where batches are made by permuting the records.
+
+    Attributes:
+        dim: of one gradient.
+        norm: the clipping norm, exactly.
+        replaced: whether a record is replaced; otherwise its place stays empty.
+    """
+
+    dim: int
+    norm: Fraction
+    replaced: bool
+
+    def maximise(self, noise: Noise) -> Maximum:
+        """Deterministic batches: a bound. The datasets are those of the event that bounds from below."""
+        if not isinstance(noise, BatchNoise):
+            raise unsupported(self, noise)
+        canary = np.eye(1, self.dim) * float_below(self.norm)
+        others = np.repeat(-canary, noise.batches - 1, axis=0)
+        without = np.concatenate([others, -canary]) if self.replaced else others
+        return Maximum(
+            mu_squared=Real.of((2 if self.replaced else 1) ** 2 * noise.epochs / noise.multiplier**2),
+            records=lambda: (canary[0], -canary[0] if self.replaced else None),
+            description="a canary whose gradient is opposite to all others",
+            justification="deterministic batches, which tell no less by joint convexity over the permutations; of "
+            "shuffled batches no dominating pair is known",
+            exact=False,
+            datasets=lambda: (np.concatenate([others, canary]), without),
+        )
+
+    def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real:
+        """That of deterministic batches, for one record; its norm is rounded up where it is no rational number."""
+        if not isinstance(noise, BatchNoise) or (replacement is None) is self.replaced:
+            raise unsupported(self, noise)
+        moved = clipped(record[None], float(self.norm))[0]
+        if replacement is not None:
+            moved = moved - clipped(replacement[None], float(self.norm))[0]
+        norm = min(exact_norm(moved), (2 if self.replaced else 1) * self.norm)
+        return Real.of(noise.epochs * norm**2 / (self.norm * noise.multiplier) ** 2)
+
+
+def clipped(gradients: Array, norm: float) -> Array:
+    """Gradients of shape (n, d), those of a larger l2 norm scaled down to it."""
+    norms = np.linalg.norm(gradients, axis=1, keepdims=True)
+    found: Array = gradients * np.minimum(1.0, norm / np.maximum(norms, _TINY))
+    return found
+
+
+def exact_norm(vector: Array) -> Fraction:
+    """The l2 norm of a vector of float64: exactly where one entry is not 0, and rounded up to a float64 elsewhere."""
+    entries = vector[vector != 0]
+    if len(entries) < 2:
+        return abs(Fraction(float(entries.sum())))
+    square = dot_exactly(entries, entries)
+    root = Fraction(math.sqrt(square))
+    while root**2 < square:
+        root = Fraction(math.nextafter(float(root), math.inf))
+    return root
+
+
+@final
+class DPSGD(AdditiveMechanism):
     """T steps of DP-SGD on given gradients: each releases the sum of a batch of clipped gradients, with Gaussian noise.
 
     The gradients are those of one fixed model (a learning rate of 0): the game of a canary, whose privacy that of
     training is at least. Every record takes part in a step with probability q, independently ("poisson"); or the
-    records are permuted and cut into 1/q batches, anew in each epoch ("shuffle") or once ("shuffle-once").
+    records are permuted and cut into 1/q batches, anew in each epoch ("shuffle") or once ("shuffle-once"). A release
+    has T d numbers. Without a claim of its own it is held to what no sampling is needed for: rho-zCDP, rho = T/(2 s^2)
+    with Poisson sampling, and with 1/q of these steps where each record is in one batch of an epoch.
 
     Args:
         noise_multiplier: standard deviation of the noise in units of the clipping norm, > 0, exact.
@@ -46,6 +246,7 @@ class DPSGD:
         steps: the number of steps T >= 1; whole epochs if batches are shuffled.
         sampling: "poisson", "shuffle" or "shuffle-once".
         clipping_norm: > 0, exact; what is promised does not depend on it.
+        dim: the number of coordinates of a gradient; what is promised does not depend on it.
         adjacency: the neighbouring relation; replace-one is not proved for Poisson sampling, and refused.
 
     Raises:
@@ -60,6 +261,21 @@ class DPSGD:
 
     name = "dp-sgd"
     source = "Abadi et al. 2016, Algorithm 1"
+    noise: BatchNoise
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("noise_multiplier", "X", "Standard deviation of the noise over the clipping norm."),
+        Parameter("rate", "Q", "Expected part of the records in a batch, such as 0.01 or 1/512."),
+        Parameter("steps", "T", "How often the model is updated.", whole),
+        Parameter(
+            "sampling", "|".join(SAMPLINGS), "How batches are made.", lambda name, words: read_sampling(words[name])
+        ),
+        Parameter("clipping_norm", "X", "Bound on the l2 norm of a gradient; 1 if not given."),
+        Parameter("dim", "N", DIM.text, DIM.read, axis=DIM.axis).otherwise(
+            1, "a gradient is one number (what is promised is the same for every dimension)"
+        ),
+        ADJACENCY.otherwise(ADD_OR_REMOVE_ONE, "neighbours were taken for those of add-or-remove-one"),
+    )
+    example: ClassVar[str] = "--noise-multiplier 1 --rate 0.25 --steps 8 --sampling poisson"
 
     def __init__(
         self,
@@ -69,68 +285,117 @@ class DPSGD:
         steps: int,
         sampling: BatchSampling,
         clipping_norm: Exact = 1,
+        dim: int = 1,
         adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE,
     ) -> None:
         self.noise_multiplier = check_positive(noise_multiplier, "noise_multiplier")
         self.clipping_norm = check_positive(clipping_norm, "clipping_norm")
         self.rate, self.adjacency = exactly(rate, name="rate"), check_adjacency(adjacency)
         self.steps = check_whole(steps, "steps", least=1, remedy="say how often the model is updated")
+        self.dim = check_dim(dim)
         if not 0 < self.rate <= 1:
             raise InvalidValue("rate", rate, "in (0, 1]", "give the expected part of the records in a batch")
         self.sampling = read_sampling(sampling)
-        if sampling == "poisson" and self.adjacency is not ADD_OR_REMOVE_ONE:
+        shuffled, replaced = sampling != "poisson", self.adjacency is REPLACE_ONE
+        if replaced and not shuffled:
             remedy = "claim add-or-remove-one; under replace-one no dominating pair is proved here"
             raise InvalidValue("adjacency", adjacency, "add-or-remove-one with Poisson sampling", remedy)
-        if sampling != "poisson" and (self.rate.numerator != 1 or self.steps % self.rate.denominator):
+        if shuffled and (self.rate.numerator != 1 or self.steps % self.rate.denominator):
             given = f"rate {exact_text(self.rate)}, {self.steps} steps"
             remedy = "give a rate of 1/batches, and a multiple of so many steps"
             raise InvalidValue("rate and steps", given, "whole batches and whole epochs", remedy)
+        deviation = self.clipping_norm * self.noise_multiplier
+        self.noise = BatchNoise(
+            dim=self.dim,
+            rate=self.rate,
+            steps=self.steps,
+            sampling=sampling,
+            multiplier=self.noise_multiplier,
+            scale=float_above(deviation),
+        )
+        taking_part = 4**replaced * self.epochs if shuffled else self.steps
+        self.claim = ZeroConcentratedDP(taking_part / (2 * self.noise_multiplier**2))
+        self.sensitivity = (
+            ShuffledSpace(dim=self.dim, norm=self.clipping_norm, replaced=replaced)
+            if shuffled
+            else PoissonSpace(dim=self.dim, norm=self.clipping_norm)
+        )
+        self.assumptions = (
+            "batches are made as stated, independently of the records",
+            "every gradient is clipped, and the noise is added to the sum before anything else sees it",
+            *sampled_above(deviation, self.noise.scale),
+        )
 
     @property
     def batches(self) -> int:
         """The number of batches of an epoch, where they are shuffled."""
-        return self.rate.denominator
+        return self.noise.batches
 
     @property
     def epochs(self) -> int:
         """The number of epochs, where batches are shuffled."""
-        return self.steps // self.batches
+        return self.noise.epochs
 
-    def release(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
-        """The noisy sums of one run: gradients of shape (n, d) to shape (T d,)."""
-        gradients = np.asarray(dataset, dtype=np.float64)
-        if gradients.ndim != 2 or not np.isfinite(gradients).all():
-            remedy = "give one gradient for each record"
-            raise InvalidValue("dataset", f"shape {gradients.shape}", "finite numbers of shape (n, d)", remedy)
-        bound = float(self.clipping_norm)
-        norms = np.linalg.norm(gradients, axis=1, keepdims=True)
-        clipped = gradients * np.minimum(1.0, bound / np.maximum(norms, 1e-300))
-        scale = bound * float(self.noise_multiplier)
-        sums = np.stack([clipped[batch].sum(axis=0) for batch in self._batches(len(clipped), rng)])
-        return (sums + scale * rng.standard_normal(sums.shape)).ravel()
+    @property
+    def record_shape(self) -> tuple[int, ...]:
+        """(d,)"""
+        return (self.dim,)
 
-    def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
-        """``trials`` independent runs: shape (trials, T d)."""
-        return np.stack([self.release(dataset, rng) for _ in range(trials)])
+    def check_records(self, dataset: ArrayLike) -> Array:
+        """The gradients as float64 of shape (n, d), they are clipped afterwards."""
+        return check_array(dataset, self.record_shape, -_LARGEST, _LARGEST)
 
-    def _batches(self, number: int, rng: np.random.Generator) -> list[np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
-        """Which records are in the batch of each step: arrays of bool, shape (n,)."""
-        if self.sampling == "poisson":
-            return [rng.random(number) < float(self.rate) for _ in range(self.steps)]
-        found = []
-        order = rng.permutation(max(number, self.batches))
-        for epoch in range(self.epochs):
-            if epoch and self.sampling == "shuffle":
-                order = rng.permutation(len(order))
-            places = np.argsort(order)[:number] % self.batches
-            found += [places == batch for batch in range(self.batches)]
-        return found
+    def statistic(self, records: Array) -> Array:
+        """The clipped gradients, one after the other: shape (n, d) -> (n d,)."""
+        return clipped(records, float(self.clipping_norm)).ravel()
 
-    def describe(self) -> str:
-        """The run in one line."""
-        how = {"poisson": "Poisson sampling", "shuffle": "shuffled batches", "shuffle-once": "batches shuffled once"}
-        rate: Fraction = self.rate
-        return (
-            f"{self.steps} steps with noise multiplier {exact_text(self.noise_multiplier)}, {how[self.sampling]}, "
-            f"rate {exact_text(rate)}"
-        )
+    def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
+        """The log-likelihood ratio of P against Q at releases of shape (trials, T d), for the worst pair.
+
+        Of other pairs it takes the other records for their mean: the most powerful score of the canary's game.
+        """
+        noise, place = self.noise, pair.position()
+        records, variance = clipped(pair.dataset, float(self.clipping_norm)), self.noise.scale**2
+        canary, others = records[place], np.delete(records, place, axis=0)
+        there = np.zeros(noise.dim)
+        if self.adjacency is REPLACE_ONE:
+            there = clipped(pair.neighbour[place : place + 1], float(self.clipping_norm))[0]
+        rest = others.sum(axis=0) * float(self.rate)
+
+        def log_ratios(noisy: Array, moved: Array, spread: float) -> Array:
+            """log of N(moved, spread) against N(0, spread) at points of shape (..., d)."""
+            found: Array = (noisy @ moved - moved @ moved / 2) / spread
+            return found
+
+        def poisson(released: Array) -> Array:
+            steps = released.reshape(len(released), noise.steps, noise.dim) - rest
+            q = float(self.rate)
+            with np.errstate(divide="ignore"):
+                found = np.logaddexp(np.log1p(-q), math.log(q) + log_ratios(steps, canary, variance))
+            total: Array = found.sum(axis=1)
+            return total
+
+        def shuffled(released: Array) -> Array:
+            mean = others.mean(axis=0) if len(others) else np.zeros(noise.dim)
+            base = mean * max(len(records), noise.batches) / noise.batches if len(others) else mean
+            epochs = released.reshape(len(released), noise.epochs, noise.batches, noise.dim) - base
+            spread = variance
+            if noise.sampling == "shuffle-once":
+                epochs, spread = epochs.mean(axis=1, keepdims=True), variance / noise.epochs
+            ratios = [log_ratios(epochs, moved - mean, spread) for moved in (canary, there)]
+            here, away = (np.logaddexp.reduce(ratio, axis=2) for ratio in ratios)
+            total: Array = (here - away).sum(axis=1)
+            return total
+
+        return poisson if self.sampling == "poisson" else shuffled
+
+    def describe(self) -> dict[str, str]:
+        """Name and parameters, for a report."""
+        how = {"poisson": "Poisson", "shuffle": "shuffled in each epoch", "shuffle-once": "shuffled once"}
+        return AdditiveMechanism.describe(self) | {
+            "noise multiplier": exact_text(self.noise_multiplier),
+            "rate": exact_text(self.rate),
+            "steps": str(self.steps),
+            "batches": how[self.sampling],
+            "clipping norm": exact_text(self.clipping_norm),
+        }

@@ -26,6 +26,7 @@ from dpverdict.audit.trials.catalogue import example_of, mechanism_classes
 from dpverdict.balls import refine
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
+    DPSGD,
     REPLACE_ONE,
     AboveThreshold,
     CorrelatedGaussian,
@@ -196,6 +197,19 @@ CASES |= {
     if mechanism not in {type(case.make()) for case in CASES.values()}
 }
 
+CASES["dp-sgd, its example"] = Case(
+    lambda: example_of(DPSGD), np.ones((1, 1)), lambda m: np.full(m.noise.size, 1 + m.rate * (1 - m.rate))
+)
+CASES |= {
+    f"dp-sgd, {sampling}": Case(
+        partial(DPSGD, noise_multiplier=2, rate="1/4", steps=8, sampling=sampling),
+        np.ones((1, 1)),
+        lambda m: np.full(m.noise.size, 4 + m.rate * (1 - m.rate)),
+        bound=True,
+    )
+    for sampling in ("shuffle", "shuffle-once")
+}
+
 FAMILIES = (
     *("correlated", "optimal grouped", "count ellipse, count", "vote ellipse", "lattice", "rank 1"),
     *("laplace, l1, REPLACE_ONE", "tree, discrete", "tree, continuous", "sqrt-toeplitz, gaussian"),
@@ -274,6 +288,8 @@ def releases_have_the_stated_mean_and_variance(mechanism: Any, case: Case, seed:
         return
     released = mechanism.release_many(case.dataset, N, np.random.default_rng([seed, 1]))
     mean = original.decode(original.embed(case.dataset)[None])[0]
+    if isinstance(original, DPSGD):
+        mean = float(original.rate) * mean
     stated = np.asarray(case.variances(original), dtype=np.float64)
     assert released.shape == (N, len(stated))
     noise = (released - mean) / np.sqrt(stated)

@@ -1,5 +1,5 @@
 """The command line: ``dpverdict audit``, ``scores``, ``replay``, ``run``, ``curve``,
-``compose``, ``calibrate``, ``dp-sgd``, ``prove``, ``list``, ``selftest``.
+``compose``, ``calibrate``, ``prove``, ``list``, ``selftest``.
 
 Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 a usage error, 130 interrupted, 70 a fault of this program. The
 commands import what they need when they run, so that ``dpverdict --help`` answers at once.
@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from dpverdict import __version__
-from dpverdict.cli.accounts import calibrate, compose, dp_sgd
+from dpverdict.cli.accounts import calibrate, compose
 from dpverdict.cli.audit import audit, replay
 from dpverdict.cli.curve import curve
 from dpverdict.cli.listing import list_mechanisms
@@ -54,7 +54,6 @@ app.command(cls=MechanismCommand)(curve)
 app.command(cls=MechanismCommand)(calibrate)
 for command in (compose, run, scores, replay, prove):
     app.command()(command)
-app.command(name="dp-sgd")(dp_sgd)
 app.command(name="list")(list_mechanisms)
 app.command()(selftest)
 

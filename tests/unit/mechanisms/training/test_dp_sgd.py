@@ -1,11 +1,17 @@
 """DP-SGD on given gradients: batches as they are stated, clipping, noise, and what is refused."""
 
+import itertools
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from dp_accounting import NeighboringRelation
 
+from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.training.dp_sgd import DPSGD, SAMPLINGS
+from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE
+from dpverdict.mechanisms.training.dp_sgd import DPSGD, SAMPLINGS, exact_norm
 
 
 def training(**changed):
@@ -16,8 +22,11 @@ def training(**changed):
 @pytest.mark.parametrize("sampling", ["shuffle", "shuffle-once"])
 def test_every_record_is_in_one_batch_of_each_epoch(sampling):
     rng = np.random.default_rng(1)
-    batches = np.array(training(sampling=sampling)._batches(10, rng))
-    assert batches.shape == (8, 10)
+    noise = training(sampling=sampling, dim=10).noise
+    batches = noise._sums(np.eye(10), 3, rng)  # of a record, the coordinate that is its own
+    assert batches.shape == (3, 8, 10)
+    assert not np.array_equal(batches[0], batches[1])
+    batches = batches[0]
     assert (batches[:4].sum(axis=0) == 1).all()
     assert (batches[4:].sum(axis=0) == 1).all()
     assert (batches[:4].sum(axis=1) <= 3).all()
@@ -26,15 +35,15 @@ def test_every_record_is_in_one_batch_of_each_epoch(sampling):
 
 def test_a_poisson_batch_has_every_record_with_its_probability():
     """16 000 draws, seed 2: six standard errors, 2e-9 of chance."""
-    batches = np.array(training(steps=1600)._batches(10, np.random.default_rng(2)))
+    batches = training(steps=1600, dim=10).noise._sums(np.eye(10), 1, np.random.default_rng(2))
     assert abs(batches.mean() - 0.25) < 6 * np.sqrt(0.25 * 0.75 / 16_000)
 
 
 def test_gradients_are_clipped_and_noise_is_added():
-    run = training(rate=1, steps=2, clipping_norm=2)
+    run = training(rate=1, steps=2, clipping_norm=2, dim=2)
     released = run.release([[3.0, 4.0], [0.5, 0.0]], np.random.default_rng(3))
     assert released == pytest.approx([1.7, 1.6, 1.7, 1.6], abs=1e-4)
-    noisy = training(rate=1, steps=400, noise_multiplier=3, clipping_norm=2).release_many(
+    noisy = training(rate=1, steps=400, noise_multiplier=3, clipping_norm=2, dim=5).release_many(
         np.zeros((1, 5)), 5, np.random.default_rng(4)
     )
     assert noisy.shape == (5, 2000)
@@ -44,7 +53,7 @@ def test_gradients_are_clipped_and_noise_is_added():
 def test_shuffled_batches_are_whole_batches_and_epochs():
     run = training(rate="1/4", sampling="shuffle")
     assert (run.batches, run.epochs) == (4, 2)
-    assert "shuffled batches" in run.describe()
+    assert run.describe()["batches"] == "shuffled in each epoch"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +78,56 @@ def test_gradients_of_another_shape_are_refused():
     for wrong in ([1.0, 2.0], [[float("nan")]]):
         with pytest.raises(InvalidValue, match="dataset"):
             training().release(wrong, np.random.default_rng(5))
+
+
+def norm_of(*entries):
+    return exact_norm(np.array(entries))
+
+
+def test_norms_are_exact_or_rounded_up():
+    assert norm_of(0.0, 0.0) == 0
+    assert norm_of(0.0, -0.1) == Fraction(0.1)
+    assert norm_of(3.0, 4.0) == 5
+    assert norm_of(1.0, 1.0) ** 2 >= 2 > Fraction(math.nextafter(float(norm_of(1.0, 1.0)), 0)) ** 2
+
+
+def exact_ratio(run, pair, released):
+    """log P/Q of one release of a run of at most 3 steps, over all batches there are."""
+
+    def density(data):
+        total = 0.0
+        for chance, sums in every_batching(run, data):
+            total += chance * math.exp(-float(((released - sums) ** 2).sum()) / (2 * run.noise.scale**2))
+        return total
+
+    return math.log(density(pair.dataset) / density(pair.neighbour))
+
+
+def every_batching(run, data):
+    if run.sampling == "poisson":
+        for taken in itertools.product((0, 1), repeat=run.steps * len(data)):
+            table = np.array(taken).reshape(run.steps, len(data))
+            q = float(run.rate)
+            yield q ** table.sum() * (1 - q) ** (table.size - table.sum()), table @ data[:, 0]
+        return
+    orders = list(itertools.permutations(range(max(len(data), run.batches))))
+    epochs = run.epochs if run.sampling == "shuffle" else 1
+    for chosen in itertools.product(orders, repeat=epochs):
+        sums = [sum(data[i, 0] for i in range(len(data)) if o[i] == b) for o in chosen for b in range(run.batches)]
+        yield 1 / len(orders) ** epochs, np.tile(np.array(sums), run.epochs // epochs)
+
+
+@pytest.mark.parametrize("relation", [ADD_OR_REMOVE_ONE, REPLACE_ONE])
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_the_score_of_the_worst_pair_is_the_likelihood_ratio(sampling, relation):
+    if sampling == "poisson" and relation is REPLACE_ONE:
+        pytest.skip("refused")
+    changed = {"rate": "0.3", "steps": 3} if sampling == "poisson" else {"rate": "0.5", "steps": 4}
+    run = training(sampling=sampling, noise_multiplier="0.9", adjacency=relation, **changed)
+    pair = worst_case(run).pair
+    released = run.release_many(pair.dataset, 5, np.random.default_rng(7))
+    wanted = [exact_ratio(run, pair, row) for row in released]
+    np.testing.assert_allclose(run.likelihood_score(pair)(released), wanted, rtol=1e-9, atol=1e-9)
 
 
 def test_every_sampling_runs():
