@@ -85,6 +85,8 @@ from dpverdict.audit.sampling.allocation import random_allocation as random_allo
 from dpverdict.audit.sampling.poisson import poisson_sampled as poisson_sampled
 from dpverdict.audit.sampling.shuffled import ShuffledBatches as ShuffledBatches
 from dpverdict.audit.sampling.shuffled import shuffled_batches as shuffled_batches
+from dpverdict.audit.trials.outcomes.observed import observed as observed
+from dpverdict.audit.trials.run import batched as batched
 from dpverdict.balls import Enclosure as Enclosure
 
 __all__ = [
@@ -124,6 +126,8 @@ __all__ = [
     "distinguish_sequentially",
     "distinguish_scores",
     "distinguish_one_run",
+    "batched",
+    "observed",
     "search_neighbours",
     "find_float_leak",
     "DistinguishingTest",

@@ -19,7 +19,7 @@ import time
 
 import numpy as np
 
-from dpverdict.audit import distinguish
+from dpverdict.audit import batched, distinguish
 from dpverdict.mechanisms import GaussianDP
 
 BOUND_OF_ONE, BOUND_OF_MANY = 0.5, 2.0
@@ -29,6 +29,7 @@ BOUND_OF_ONE, BOUND_OF_MANY = 0.5, 2.0
 def one(trials: int, dim: int) -> None:
     """One case, in this process."""
 
+    @batched
     def noisy(dataset: np.ndarray, rng: np.random.Generator, trials: int) -> np.ndarray:
         return dataset.sum(axis=0) + np.sqrt(dim) * rng.normal(size=(trials, dim))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit import find_float_leak, worst_case
+from dpverdict.audit import batched, find_float_leak, worst_case
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     CorrelatedGaussian,
@@ -31,6 +31,7 @@ GRID = 2.0**-20
 def rounded(mechanism: CorrelatedGaussian) -> Callable[[Array, np.random.Generator, int], Array]:
     """The same release, rounded to multiples of 2^-20 before anybody sees it."""
 
+    @batched
     def release(dataset: Array, rng: np.random.Generator, trials: int) -> Array:
         return np.asarray(np.rint(np.asarray(mechanism.release_many(dataset, trials, rng)) / GRID) * GRID)
 

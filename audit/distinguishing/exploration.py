@@ -38,6 +38,7 @@ from dpverdict.audit.trials.outcomes.batches import (
     rows_of,
     together,
 )
+from dpverdict.audit.trials.outcomes.canonical import TIMED_OUT
 from dpverdict.audit.trials.run import Progress, Sampler
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import Guarantee
@@ -174,6 +175,8 @@ def laid_out(batches: Sequence[Batch], p: Sampler, given: Score | None, *, few: 
     failed = failed_everywhere(sides[0], sides[1])
     if failed is not None and len(sides[0]) >= few:
         remedy = "call it yourself on these data; an array is given read-only, so copy it before a change"
+        if failed.signature == TIMED_OUT:
+            raise MechanismFailure(p.name, f"ended in {failed.note} in every trial on both datasets", "give it longer")
         raise MechanismFailure(p.name, f"raised {failed.note} in every trial on both datasets", remedy)
     seen = kinds_seen(sides[0], sides[1]) or ""
     if given is not None:

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 from dpverdict.audit.distinguishing.exploration import FITTED, explore, explored_trials
-from dpverdict.audit.distinguishing.kept_state import check_kept_state
+from dpverdict.audit.distinguishing.kept_state import check_kept_state, check_time_outs
 from dpverdict.audit.distinguishing.result import DistinguishingTest, LedgerRow, StatisticalWitness
 from dpverdict.audit.distinguishing.rows import SMALLEST_ERROR, conclude, decide_rows, inequality, plan_rows
 from dpverdict.audit.distinguishing.witness_document import shape_of
@@ -139,9 +139,12 @@ def distinguish(
             neighbour=q.dataset,
         )
 
+    rows = decide_rows(plan, confirming, (found.fitting, found.held_out))
+    if any(row.is_contradiction for row in rows):
+        check_time_outs(p, q)
     return conclude(
         plan,
-        decide_rows(plan, confirming, (found.fitting, found.held_out)),
+        rows,
         exploring=found.held_out,
         confirming=confirming,
         shown=shown,

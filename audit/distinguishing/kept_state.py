@@ -14,6 +14,7 @@ from typing import Final
 
 from dpverdict.audit.statistics.proportions import unequal_halves_p
 from dpverdict.audit.trials.outcomes.batches import Batch, rows_of
+from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.run import BatchedMechanism, Sampler
 from dpverdict.errors import MechanismFailure
 
@@ -48,6 +49,18 @@ def check_kept_state(sampler: Sampler, earlier: Sequence[str]) -> None:
             problem = f"ended in '{kind}' {before} of {len(earlier)} times at first, and {after} of {len(later)} later"
             remedy = "let nothing be kept between calls: make budgets, caches and counters anew in each"
             raise MechanismFailure(sampler.name, f"{problem}, on {sampler.where}: its state changes", remedy)
+
+
+def check_time_outs(p: Sampler, q: Sampler) -> None:
+    """Of a claim that falls: were calls timed out whose time the load of the machine decides?
+
+    Raises:
+        MechanismFailure: a call was timed out, and another one came near the limit.
+    """
+    one, other = p.mechanism, q.mechanism
+    near = one.near_limit(other) if isinstance(one, observed) and isinstance(other, observed) else None
+    if near is not None:
+        raise MechanismFailure(p.name, near, "give a limit of ten times the slowest call that ends by itself")
 
 
 def _only_at_first_p(kind: str, kinds: Sequence[str]) -> float:

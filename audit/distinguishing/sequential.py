@@ -28,7 +28,7 @@ from dpverdict.audit.distinguishing.fixed_size import (
     checked_samples,
     samplers,
 )
-from dpverdict.audit.distinguishing.kept_state import COMPARED, check_kept_state, first_kinds
+from dpverdict.audit.distinguishing.kept_state import COMPARED, check_kept_state, check_time_outs, first_kinds
 from dpverdict.audit.distinguishing.result import answer_of_test, mode_of, status_of_test
 from dpverdict.audit.distinguishing.witness_document import evidence_of, sequential_document
 from dpverdict.audit.scores.laid_out import OutcomeScore
@@ -38,7 +38,7 @@ from dpverdict.audit.statistics.betting import BoundGrid, Mixture, bettor
 from dpverdict.audit.statistics.payoffs import Payoff
 from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, first_of, together
 from dpverdict.audit.trials.outcomes.stored import data_hash
-from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, batched, scored, unseeded
+from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, scored, unmarked
 from dpverdict.cards import card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
@@ -337,6 +337,7 @@ def distinguish_sequentially(
                 for side, batch in zip((p, q), stream.earliest, strict=True):
                     check_kept_state(side, first_kinds(batch))
             if found is not None:
+                check_time_outs(p, q)
                 crossed = done + found
                 evidence = evidence_of(mixture, by_name, names, payoff, crossed)
         done += size
@@ -443,7 +444,7 @@ def _identity(
     p: Sampler, q: Sampler, mechanism: AnyMechanism, claim: Guarantee, error: float, given: Score | None
 ) -> str:
     """A hash of what the test is about: the source of the mechanism where there is one, the data, and the claim."""
-    inner: object = mechanism.function if isinstance(mechanism, batched | unseeded) else mechanism
+    inner: object = unmarked(mechanism)
     code = inner if inspect.isroutine(inner) or inspect.isclass(inner) else type(inner)
     try:
         source = inspect.getsource(code)

@@ -35,8 +35,9 @@ from dpverdict.audit.statistics.betting import Mixture
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
 from dpverdict.audit.trials.catalogue import find, names_foreign_code, takes
 from dpverdict.audit.trials.data_files import read_limited
+from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import data_hash, written
-from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, unseeded
+from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, unmarked
 from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.audit.trials.words import source_files
 from dpverdict.errors import DpverdictError, InvalidValue
@@ -287,6 +288,7 @@ def sequential_document(
             "options": options,
             "options_from_data": False,
             "source_sha256": source,
+            **({"observe": mechanism.describe()} if isinstance(mechanism, observed) and mechanism.describe() else {}),
         },
         "datasets": {"dataset": dataset_fields(p.dataset), "neighbour": dataset_fields(q.dataset)},
         "mode": mode_of(p.grid),
@@ -321,10 +323,10 @@ def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str
             again = find(shown, options).mechanism
             if isinstance(again, AdditiveMechanism) and _same(again, mechanism):
                 return shown, options, None
-    function = mechanism.function if isinstance(mechanism, batched | unseeded) else mechanism
+    function = unmarked(mechanism)
     found = _function_name(function, mechanism)
     if found is not None:
-        file = str(inspect.getsourcefile(function))  # type: ignore[arg-type]  # a function, see `_function_name`
+        file = str(inspect.getsourcefile(function))
         return found, {}, source_hash(f"{file}:{found.rpartition(':')[2]}")
     where = function if inspect.isroutine(function) else type(function)
     return f"an object made in Python, {where.__module__}.{where.__qualname__}", {}, None

@@ -26,10 +26,9 @@ from dpverdict.audit.trials.outcomes.inputs import held_safe
 from dpverdict.audit.trials.run import (
     AnyMechanism,
     Sampler,
-    batched,
     generator,
     mechanism_name,
-    unseeded,
+    unmarked,
     with_generator,
 )
 from dpverdict.errors import MechanismFailure
@@ -143,7 +142,7 @@ def _finding(name: str, holds: bool | None, seen: str) -> GreyBoxFinding:
 
 def _state(mechanism: AnyMechanism) -> Mapping[str, str]:
     """What a call could leave changed: settings of the process, and plain data that the function holds."""
-    function: Any = mechanism.function if isinstance(mechanism, batched | unseeded) else mechanism
+    function: Any = unmarked(mechanism)
     found = {
         "numpy.errstate": str(np.geterr()),
         "the environment": str(sorted(os.environ.items())),

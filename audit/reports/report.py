@@ -22,6 +22,7 @@ from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
 from dpverdict.audit.implementation.embedding import EmbeddingCheck
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.implementation.sequence import FLAGGED
+from dpverdict.audit.implementation.timing import NAME as TIMES
 from dpverdict.audit.reports.summary import Summary, summary_of
 from dpverdict.cards import card
 from dpverdict.errors import InvalidValue
@@ -193,10 +194,11 @@ class Report:
     @property
     def warning(self) -> str | None:
         """What was seen of a black box that breaks what its tests take for granted, in a sentence; None if nothing."""
-        seen = [found.seen for found in self.implementation if found.name in FLAGGED and found.holds is False]
-        if self.verdict is not None or not seen:
-            return None
-        return f"But the trials were not independent draws of one law, or not left alone: {'; '.join(seen)}."
+        failed = {found.name: found.seen for found in self.implementation if found.holds is False}
+        seen = [failed[name] for name in FLAGGED if name in failed]
+        said = [f"But the trials were not independent draws of one law, or not left alone: {'; '.join(seen)}."]
+        times = [f"But the time of a call tells the datasets apart: {failed[TIMES]}."] if TIMES in failed else []
+        return " ".join([*(said if seen else []), *times]) or None if self.verdict is None else None
 
     @property
     def _answer(self) -> str:

@@ -27,7 +27,9 @@ from dpverdict.audit.implementation.embedding import EmbeddingCheck, check_embed
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding, draws_elsewhere, grey_box_checks
 from dpverdict.audit.implementation.membership import MembershipGame
 from dpverdict.audit.implementation.sequence import sequence_checks
+from dpverdict.audit.implementation.timing import timing_check
 from dpverdict.audit.reports.report import Report
+from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler
 from dpverdict.balls import Exact
 from dpverdict.errors import InvalidValue
@@ -205,6 +207,9 @@ def described(
         *grey_box_checks(mechanism, neighbours, seed=seed),
         *sequence_checks(mechanism, neighbours.dataset, neighbours.neighbour, seed=seed),
     )
+    if isinstance(mechanism, observed) and mechanism.time:
+        timed = timing_check(mechanism, neighbours.dataset, neighbours.neighbour, report.claim, seed=seed)
+        implementation = (*implementation, timed)
     assumptions = ["the releases are independent of each other"]
     if draws_elsewhere(implementation):
         assumptions.append(

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from dpverdict.audit.distinguishing.events import count
 from dpverdict.audit.distinguishing.exploration import laid_out
 from dpverdict.audit.distinguishing.fixed_size import checked_error, samplers
+from dpverdict.audit.distinguishing.kept_state import check_time_outs
 from dpverdict.audit.distinguishing.low_bits import Finite, LowBits, Multiples, Values
 from dpverdict.audit.distinguishing.result import Event
 from dpverdict.audit.distinguishing.sequential import next_end
@@ -33,7 +34,7 @@ from dpverdict.audit.exact.decide import decide
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.runs.audits import check_pair
-from dpverdict.audit.runs.request import MOST_SAMPLES
+from dpverdict.audit.runs.request import MOST_SAMPLES, with_observed
 from dpverdict.audit.scores.laid_out import KIND as OF_OUTCOMES
 from dpverdict.audit.scores.laid_out import OutcomeScore
 from dpverdict.audit.scores.learned import ChainedScore, SplineScore
@@ -46,6 +47,7 @@ from dpverdict.audit.statistics.payoffs import CurvePayoff, DivergencePayoff, Pa
 from dpverdict.audit.trials.catalogue import find, names_foreign_code
 from dpverdict.audit.trials.data_files import read_pair
 from dpverdict.audit.trials.outcomes.batches import Layout
+from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import loaded
 from dpverdict.audit.trials.run import AnyMechanism, Sampler
 from dpverdict.audit.trials.words import load_callable, probability
@@ -404,6 +406,8 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
             found = f"mean payoffs {result.dataset_mean:.6g} and {result.neighbour_mean:.6g}"
         else:
             raise ValueError(f"no witness is of kind {kind}")
+    if p_value <= level:
+        check_time_outs(p, q)
     return Replay(
         refuted=p_value <= level, p_value=p_value, level=level, trials=trials, found=found, same_source=same, **shared
     )
@@ -428,6 +432,8 @@ def _subject(document: Mapping[str, Any], given: _Given) -> tuple[AdditiveMechan
         pair = _pair(document, given, known)
     if isinstance(known, AdditiveMechanism) and isinstance(pair, NeighbourPair):
         check_pair(known, pair)
+    if "observe" in named and not isinstance(known, observed):
+        known = with_observed(known, _text(named, "observe"))
     return known, pair
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, final
 
@@ -33,7 +33,8 @@ from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit
 from dpverdict.audit.trials.catalogue import find, option
 from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
 from dpverdict.audit.trials.measurements import MeasuredRelease
-from dpverdict.audit.trials.run import AnyMechanism, Sampler
+from dpverdict.audit.trials.outcomes.observed import FEWEST_BY_DEFAULT, observed, parse_observed
+from dpverdict.audit.trials.run import AnyMechanism, Sampler, mechanism_name
 from dpverdict.audit.trials.words import load_callable, names_a_callable, probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
@@ -118,6 +119,7 @@ class Request:
         samples, error_probability, seed, score, test_delta: how releases are tested.
         numbers: what the claim is about: "real", "double", or the releases as they are if not given.
         search: the domain of the records, as in "binary:20": the pair of datasets is searched for.
+        observe: what else of a call is part of its outcome, see `parse_observed`.
         exact_only: whether nothing is sampled.
         command: the command line, without the seed if it was not given.
     """
@@ -135,6 +137,7 @@ class Request:
     test_delta: str | None = None
     numbers: str | None = None
     search: str | None = None
+    observe: str | None = None
     exact_only: bool = False
     command: str | None = None
 
@@ -191,6 +194,9 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     elif request.search is not None:
         requirement = f"left out for {request.mechanism}, whose worst neighbours are known exactly"
         raise InvalidValue("search", request.search, requirement, "drop --search")
+    if request.observe is not None:
+        named = replace(named, mechanism=with_observed(named.mechanism, request.observe))
+        parameters["also observed"] = request.observe
     if request.search is not None:
         assert claim is not None  # see _check_black_box
         assert not isinstance(named.mechanism, AdditiveMechanism)
@@ -211,6 +217,8 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     if not request.exact_only:
         if samples is None:
             samples = default_samples(_release_size(named.mechanism, pair, seed))
+            if isinstance(named.mechanism, observed) and named.mechanism.timeout is not None:
+                samples = min(samples, FEWEST_BY_DEFAULT)
             parameters["releases per dataset"] = f"{samples} (from the size of a release; --samples sets it)"
         if request.error_probability is None:
             parameters["error probability"] = f"{DEFAULT_ERROR_PROBABILITY} for each test (--error-probability sets it)"
@@ -260,6 +268,19 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     )
 
 
+def with_observed(mechanism: AdditiveMechanism | AnyMechanism, text: str) -> observed:
+    """The mechanism with more of each call observed, as ``text`` says.
+
+    Raises:
+        InvalidValue: a text that cannot be read, or a mechanism that is not called once a trial.
+    """
+    words = parse_observed(text)
+    if isinstance(mechanism, AdditiveMechanism) or not callable(mechanism):
+        remedy = "drop --observe: it is for functions that are called once for each release"
+        raise InvalidValue("observe", text, f"left out for {mechanism_name(mechanism)}", remedy)
+    return observed(mechanism, **words)
+
+
 def numbers_of(text: str | None) -> Numbers:
     """What the claim is about, of its name."""
     known = [numbers.value for numbers in Numbers]
@@ -287,7 +308,7 @@ def _check_combination(request: Request) -> None:
         _leave_out(request, "with --search", "neighbours", "data")
     if request.exact_only:
         tests = ("neighbours", "samples", "error_probability", "seed", "score", "test_delta", "numbers", "search")
-        _leave_out(request, "with --no-test", *tests)
+        _leave_out(request, "with --no-test", *tests, "observe")
 
 
 def _leave_out(request: Request, why: str, *names: str) -> None:
@@ -351,6 +372,7 @@ def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
             "options": options,
             "options_from_data": filled,
             "source_sha256": source_hash(request.mechanism),
+            **({} if request.observe is None else {"observe": request.observe}),
         },
         "datasets": {name: dataset_fields(data) for name, data in zip(("dataset", "neighbour"), pair, strict=True)},
         "mode": "float64, bit for bit" if kind == "low bits" else "" if test is None else test.mode,

@@ -18,11 +18,11 @@ import hashlib
 import inspect
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, final, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverdict.audit.trials.engines import ThisProcess, current_engine, holds_generator
 from dpverdict.audit.trials.journal import current_journal
@@ -36,6 +36,7 @@ from dpverdict.audit.trials.outcomes.canonical import (
     signature_of_numbers,
 )
 from dpverdict.audit.trials.outcomes.inputs import fresh, held_safe
+from dpverdict.audit.trials.outcomes.observed import Clock, observed, warnings_not_raised
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue, MechanismFailure
@@ -82,9 +83,13 @@ class batched:
 
     function: Callable[..., object]
 
-    def release_many(self, dataset: NDArray[np.generic], trials: int, rng: np.random.Generator) -> object:
+    def release_many(self, dataset: Any, trials: int, rng: np.random.Generator) -> object:
         """``trials`` independent releases of the function."""
         return self.function(dataset, rng, trials)
+
+    def __call__(self, *arguments: Any, **named: Any) -> object:
+        """The function, as if it were not marked."""
+        return self.function(*arguments, **named)
 
 
 def chunk_length(size: int) -> int:
@@ -153,7 +158,8 @@ class Sampler:
             strict=isinstance(given, AdditiveMechanism | HasLikelihoodRatio | HasLikelihoodScore),
         )
         sampler = replace(unsized, size=unsized.probed())
-        alone = current_engine().copies and (holds_generator(mechanism) or not sampler.repeats())
+        timed = isinstance(mechanism, observed) and mechanism.timeout is not None
+        alone = current_engine().copies and (timed or holds_generator(mechanism) or not sampler.repeats())
         return replace(sampler, grid=check_grid(grid), one_stream=alone)
 
     def probed(self) -> int:
@@ -265,7 +271,8 @@ class Sampler:
     ) -> Batch:
         many = isinstance(self.mechanism, BatchedMechanism)
         run = self._batch if many else loop
-        batch = guarded(lambda: run(trials, rng), self._raised, passing=MechanismFailure)
+        with nullcontext() if self.strict else warnings_not_raised():
+            batch = guarded(lambda: run(trials, rng), self._raised, passing=MechanismFailure)
         return self.only_numbers(batch) if self.strict else batch
 
     def only_numbers(self, batch: Batch) -> Array:
@@ -441,9 +448,16 @@ def check_grid(grid: float) -> float:
 
 def mechanism_name(mechanism: AnyMechanism) -> str:
     """What the mechanism is called in a message: its attribute ``name``, or the name of the function or class."""
-    inner = mechanism.function if isinstance(mechanism, batched | unseeded) else mechanism
+    inner = unmarked(mechanism)
     name = getattr(inner, "name", None) or getattr(inner, "__qualname__", None) or type(inner).__qualname__
     return str(name)
+
+
+def unmarked(mechanism: object) -> Any:
+    """The user's function without the marks that say how it is called."""
+    while isinstance(mechanism, batched | unseeded | observed):
+        mechanism = mechanism.function
+    return mechanism
 
 
 @final
@@ -466,6 +480,10 @@ def with_generator(mechanism: AnyMechanism) -> AnyMechanism:
     """
     if isinstance(mechanism, BatchedMechanism | unseeded):
         return mechanism
+    if isinstance(mechanism, observed):
+        inner = with_generator(mechanism.function)
+        assert callable(inner)  # see `observed`
+        return replace(mechanism, function=inner, clock=Clock())
     try:
         parameters = list(inspect.signature(mechanism).parameters.values())
     except (TypeError, ValueError):  # builtins have no signature
@@ -475,11 +493,11 @@ def with_generator(mechanism: AnyMechanism) -> AnyMechanism:
     required = [one for one in positional if one.default is inspect.Parameter.empty]
     if any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in parameters) and len(required) <= 2:
         return mechanism
-    if len(required) == 3 and required[-1].name == "trials":
-        return batched(mechanism)
     if len(required) > 2:
         names = ", ".join(one.name for one in required)
-        remedy = "mark a function (dataset, rng, trials) that runs many trials at once by @batched"
+        remedy = (
+            "mark what runs many trials in one call by @batched, of dpverdict.audit; fix other parameters by partial"
+        )
         raise InvalidValue(
             "mechanism", mechanism_name(mechanism), f"of (dataset, rng) or (dataset), not ({names})", remedy
         )

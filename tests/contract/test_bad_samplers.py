@@ -15,7 +15,7 @@ from dpverdict.audit.distinguishing.low_bits import find_float_leak
 from dpverdict.audit.distinguishing.search.neighbour_search import search_neighbours
 from dpverdict.audit.distinguishing.sequential import SequentialTest, distinguish_sequentially
 from dpverdict.audit.trials.journal import Journal, journalled_in
-from dpverdict.audit.trials.run import AnyMechanism
+from dpverdict.audit.trials.run import AnyMechanism, batched
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
@@ -121,9 +121,11 @@ def test_too_few_samples_are_refused(audit: Audit, samples: int) -> None:
 
 @pytest.mark.parametrize("audit", AUDITS)
 def test_an_empty_batch_and_another_shape_per_dataset_are_named(audit: Audit) -> None:
+    @batched
     def empty(data: Array, rng: np.random.Generator, trials: int) -> object:
         return np.zeros((0, 1))
 
+    @batched
     def leaky(data: Array, rng: np.random.Generator, trials: int) -> object:
         return np.zeros((trials, 1 + int(data.sum())))
 

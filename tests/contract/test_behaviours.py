@@ -5,6 +5,8 @@ audits refutes with at most that probability.
 """
 
 import math
+import time
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -15,6 +17,8 @@ import pytest
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.result import DistinguishingTest
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
+from dpverdict.audit.trials.outcomes import observed as module
+from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, ObjectPair
 
@@ -23,6 +27,7 @@ WITH_NAN = (np.array([1.0, 2.0, math.nan]), np.array([1.0, 2.0]))
 ZERO = (np.array([0.5, 0.0]), np.array([0.5]))
 PEOPLE = ([{"kind": "a"}, {"kind": "a"}, {"kind": "b"}], [{"kind": "a"}, {"kind": "a"}])
 ADDED = (np.array([1.0, 1.0]), np.array([1.0]))
+RECORDS = (np.ones(129), np.ones(128))
 
 
 def audit(function: Function, pair: Any, samples: int = 400) -> DistinguishingTest:
@@ -144,6 +149,30 @@ def heavy_hitters(data: Any, rng: np.random.Generator) -> object:
     return {kind for kind in "ab" if sum(record["kind"] == kind for record in data) + rng.laplace() > 1.5}
 
 
+def warns(data: Any, rng: np.random.Generator) -> float:
+    if len(data) == 2:
+        warnings.warn("two", stacklevel=1)
+    return float(rng.laplace())
+
+
+def sleeps(data: Any, rng: np.random.Generator) -> float:
+    time.sleep(0.002 * (len(data) == 2))
+    return float(rng.laplace())
+
+
+def hangs(data: Any, rng: np.random.Generator) -> float:
+    time.sleep(60.0 * (len(data) == 2))
+    return float(rng.laplace())
+
+
+def divisor(data: Any, rng: np.random.Generator) -> object:
+    return {"expected batch": len(data) // 3, "gradient": rng.laplace()}
+
+
+def noisy_divisor(data: Any, rng: np.random.Generator) -> object:
+    return {"expected batch": int((len(data) + rng.laplace()) // 3), "gradient": 0.0}
+
+
 def any_order(data: Any, rng: np.random.Generator) -> object:
     keys = ("a", "b") if len(data) == 3 else ("b", "a")
     return dict.fromkeys(keys, "x")
@@ -166,7 +195,10 @@ LEAKS = {
     "18 one noise for a vector": (one_noise, ADDED, 400),
     "19 noise that is a function of the value": (seeded_by_the_value, ADDED, 400),
     "21 low digits of a Decimal": (low_digits, ADDED, 400),
+    "20 the sign of a zero, asked for": (observed(sign_of_zero, bits=True), ADDED, 300),
     "24 a column for each kind": (frame_of_kinds, PEOPLE, 300),
+    "25 warns on one side, asked for": (observed(warns, warnings=True), ADDED, 300),
+    "27 a divisor from the size": (divisor, RECORDS, 300),
 }
 REPAIRED = {
     "2 NaN is replaced": (mean_of_numbers, WITH_NAN, 400),
@@ -183,6 +215,10 @@ REPAIRED = {
     "20 the sign of a zero": (sign_of_zero, ADDED, 400),
     "22 a correct count": (lambda d, rng: len(d) + rng.laplace(), ADDED, 400),
     "23 a frame of fixed columns": (frame, PEOPLE, 400),
+    "25 warns on one side": (warns, ADDED, 300),
+    "26 sleeps on one side": (sleeps, ADDED, 200),
+    "26 sleeps within the limit": (observed(sleeps, timeout=60.0), ADDED, 200),
+    "27 a divisor from a noisy size": (noisy_divisor, RECORDS, 300),
     "29 heavy hitters of randomised counts": (heavy_hitters, PEOPLE, 400),
     "30 another order of keys": (any_order, PEOPLE, 400),
 }
@@ -198,6 +234,11 @@ def test_a_leak_is_refuted(row: str) -> None:
 def test_its_repair_is_not(row: str) -> None:
     function, pair, samples = REPAIRED[row]
     assert not audit(function, pair, samples).refuted
+
+
+def test_a_limit_makes_a_call_that_hangs_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:  # row 26
+    monkeypatch.setattr(module, "CLEAR", 1.0)  # the load of other tests may bring a call near this limit
+    assert audit(observed(hangs, timeout=0.02), ADDED, 100).refuted
 
 
 @pytest.mark.parametrize(

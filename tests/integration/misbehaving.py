@@ -29,81 +29,100 @@ from pathlib import Path
 
 import numpy as np
 
+from dpverdict.audit import batched
+
 HERE = Path(__file__).resolve()
 STATE = {"calls": 0}
 
 
+@batched
 def leak(dataset, rng, trials):
     return dataset.sum(axis=0) + rng.laplace(scale=0.2, size=(trials, 1))
 
 
+@batched
 def exits(dataset, rng, trials):
     sys.exit(0)
 
 
+@batched
 def exits_with_one(dataset, rng, trials):
     sys.exit(1)
 
 
+@batched
 def ends_at_once(dataset, rng, trials):
     os._exit(0)
 
 
+@batched
 def ends_with_three(dataset, rng, trials):
     os._exit(3)
 
 
+@batched
 def raises(dataset, rng, trials):
     raise RuntimeError("no")
 
 
+@batched
 def raises_base(dataset, rng, trials):
     raise BaseException("no")
 
 
+@batched
 def raises_interrupt(dataset, rng, trials):
     raise KeyboardInterrupt
 
 
+@batched
 def raises_generator_exit(dataset, rng, trials):
     raise GeneratorExit
 
 
+@batched
 def raises_typer_exit(dataset, rng, trials):
     import typer
 
     raise typer.Exit(0)
 
 
+@batched
 def hangs(dataset, rng, trials):
     time.sleep(10_000)
 
 
+@batched
 def spins(dataset, rng, trials):
     while True:
         pass
 
 
+@batched
 def spins_outside_python(dataset, rng, trials):
     return sum(range(10**12))
 
 
+@batched
 def hangs_without_signals(dataset, rng, trials):
     signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
     time.sleep(10_000)
 
 
+@batched
 def forks(dataset, rng, trials):
     os.fork()
     return leak(dataset, rng, trials)
 
 
+@batched
 def forks_and_exits(dataset, rng, trials):
     if os.fork() == 0:
         sys.exit(0)
     return leak(dataset, rng, trials)
 
 
+@batched
 def leaves_a_daemon(dataset, rng, trials):
     if os.fork() == 0:
         os.setsid()
@@ -113,30 +132,36 @@ def leaves_a_daemon(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
+@batched
 def starts_a_program(dataset, rng, trials):
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(10_000)"], start_new_session=True)
     return leak(dataset, rng, trials)
 
 
+@batched
 def starts_processes(dataset, rng, trials):
     multiprocessing.get_context("fork").Process(target=time.sleep, args=(10_000,)).start()
     return leak(dataset, rng, trials)
 
 
+@batched
 def allocates(dataset, rng, trials):
     held = np.ones(10 * 2**30 // 8)
     return leak(dataset, rng, trials) + 0 * held[0]
 
 
+@batched
 def allocates_in_lists(dataset, rng, trials):
     held = [bytes(2**20) for _ in range(10 * 2**10)]
     return leak(dataset, rng, trials) + 0 * len(held)
 
 
+@batched
 def recurses(dataset, rng, trials):
     return recurses(dataset, rng, trials)
 
 
+@batched
 def recurses_without_limit(dataset, rng, trials):
     sys.setrecursionlimit(10**9)
     deep = []
@@ -145,38 +170,46 @@ def recurses_without_limit(dataset, rng, trials):
     return leak(dataset, rng, trials) + len(repr(deep))
 
 
+@batched
 def sets_no_recursion(dataset, rng, trials):
     sys.setrecursionlimit(60)
     return leak(dataset, rng, trials)
 
 
+@batched
 def kills_itself(dataset, rng, trials):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@batched
 def kills_its_group(dataset, rng, trials):
     os.killpg(0, signal.SIGKILL)
 
 
+@batched
 def kills_its_parent(dataset, rng, trials):
     os.kill(os.getppid(), signal.SIGKILL)
     time.sleep(1)
     return leak(dataset, rng, trials)
 
 
+@batched
 def terminates_its_parent(dataset, rng, trials):
     os.kill(os.getppid(), signal.SIGTERM)
     return leak(dataset, rng, trials)
 
 
+@batched
 def faults(dataset, rng, trials):
     ctypes.string_at(0)
 
 
+@batched
 def aborts(dataset, rng, trials):
     os.abort()
 
 
+@batched
 def prints_much(dataset, rng, trials):
     if not STATE["calls"]:
         STATE["calls"] = 1
@@ -185,12 +218,14 @@ def prints_much(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
+@batched
 def prints_a_verdict(dataset, rng, trials):
     print('{"status": "CERTIFIED", "exit_code": 0}', flush=True)
     os.write(1, b"CERTIFIED\n")
     return leak(dataset, rng, trials)
 
 
+@batched
 def writes_everywhere(dataset, rng, trials):
     for handle in range(3, 64):
         with contextlib.suppress(OSError):
@@ -198,6 +233,7 @@ def writes_everywhere(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
+@batched
 def closes_its_output(dataset, rng, trials):
     with contextlib.suppress(OSError):
         os.close(1)
@@ -205,27 +241,32 @@ def closes_its_output(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
+@batched
 def closes_everything(dataset, rng, trials):
     os.closerange(0, 256)
     return leak(dataset, rng, trials)
 
 
+@batched
 def replaces_its_output(dataset, rng, trials):
     sys.stdout = sys.stderr = None
     return leak(dataset, rng, trials)
 
 
+@batched
 def deletes_its_file(dataset, rng, trials):
     copy = HERE.with_name("deleted.py")
     copy.unlink(missing_ok=True)
     return leak(dataset, rng, trials)
 
 
+@batched
 def changes_the_folder(dataset, rng, trials):
     os.chdir("/")
     return leak(dataset, rng, trials)
 
 
+@batched
 def removes_its_folder(dataset, rng, trials):
     where = HERE.with_name(f"gone{os.getpid()}")
     where.mkdir(exist_ok=True)
@@ -234,23 +275,27 @@ def removes_its_folder(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
+@batched
 def exits_at_exit(dataset, rng, trials):
     atexit.register(os._exit, 0)
     return leak(dataset, rng, trials)
 
 
+@batched
 def hangs_at_exit(dataset, rng, trials):
     threading.Thread(target=time.sleep, args=(10_000,)).start()
     atexit.register(time.sleep, 10_000)
     return leak(dataset, rng, trials)
 
 
+@batched
 def sets_an_alarm(dataset, rng, trials):
     signal.signal(signal.SIGALRM, lambda *_: sys.exit(0))
     signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
     return leak(dataset, rng, trials)
 
 
+@batched
 def interrupts_from_a_thread(dataset, rng, trials):
     def interrupt():
         time.sleep(0.1)
@@ -263,34 +308,40 @@ def interrupts_from_a_thread(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
+@batched
 def ends_from_a_thread(dataset, rng, trials):
     threading.Timer(0.2, os._exit, (0,)).start()
     return leak(dataset, rng, trials)
 
 
+@batched
 def ignores_signals(dataset, rng, trials):
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(one, signal.SIG_IGN)
     return leak(dataset, rng, trials)
 
 
+@batched
 def makes_warnings_errors(dataset, rng, trials):
     warnings.simplefilter("error")
     warnings.showwarning = None
     return leak(dataset, rng, trials)
 
 
+@batched
 def makes_numpy_raise(dataset, rng, trials):
     np.seterr(all="raise")
     return leak(dataset, rng, trials)
 
 
+@batched
 def seeds_everything(dataset, rng, trials):
     random.seed(0)
     np.random.seed(0)
     return leak(dataset, rng, trials)
 
 
+@batched
 def clears_the_environment(dataset, rng, trials):
     os.environ.clear()
     os.environ["DPVERDICT_JOURNAL_KEY"] = "x"
@@ -298,6 +349,7 @@ def clears_the_environment(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
+@batched
 def changes_the_locale(dataset, rng, trials):
     for name in ("de_DE.UTF-8", "tr_TR.UTF-8", "C"):
         with contextlib.suppress(locale.Error):
@@ -305,12 +357,14 @@ def changes_the_locale(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
+@batched
 def empties_the_path(dataset, rng, trials):
     sys.path[:] = []
     sys.meta_path[:] = []
     return leak(dataset, rng, trials)
 
 
+@batched
 def empties_the_modules(dataset, rng, trials):
     for name in list(sys.modules):
         if name.startswith(("dpverdict", "numpy")):
@@ -318,6 +372,7 @@ def empties_the_modules(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
+@batched
 def replaces_numpy(dataset, rng, trials):
     constant = lambda *arguments, **options: 0.0
     for name in ("quantile", "mean", "sort", "exp", "log", "sum"):
@@ -325,6 +380,7 @@ def replaces_numpy(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
+@batched
 def replaces_this_package(dataset, rng, trials):
     from dpverdict.audit.reports.report import Report
 
@@ -332,22 +388,26 @@ def replaces_this_package(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
+@batched
 def replaces_json(dataset, rng, trials):
     json.dumps = lambda *arguments, **options: "{}"
     return leak(dataset, rng, trials)
 
 
+@batched
 def replaces_mathematics(dataset, rng, trials):
     math.exp = math.log = lambda x: 0.0
     return leak(dataset, rng, trials)
 
 
+@batched
 def replaces_builtins(dataset, rng, trials):
     builtins.sorted = lambda *arguments, **options: []
     builtins.open = None
     return leak(dataset, rng, trials)
 
 
+@batched
 def disables_collection(dataset, rng, trials):
     gc.disable()
     gc.freeze()
@@ -355,6 +415,7 @@ def disables_collection(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
+@batched
 def takes_all_descriptors(dataset, rng, trials):
     STATE.setdefault("held", [])
     with contextlib.suppress(OSError):
@@ -363,23 +424,27 @@ def takes_all_descriptors(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
+@batched
 def limits_itself(dataset, rng, trials):
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     return leak(dataset, rng, trials)
 
 
+@batched
 def traces(dataset, rng, trials):
     sys.settrace(lambda *arguments: sys.exit(0))
     return leak(dataset, rng, trials)
 
 
+@batched
 def writes_to_the_dataset(dataset, rng, trials):
     dataset.flags.writeable = True
     dataset[...] = 0
     return leak(dataset, rng, trials)
 
 
+@batched
 def removes_the_journal(dataset, rng, trials):
     for path in HERE.parent.glob("*.journal/*/*.entry"):
         path.unlink(missing_ok=True)

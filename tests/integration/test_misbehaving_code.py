@@ -22,7 +22,9 @@ GOOD = """
 import numpy as np
 
 import helper
+from dpverdict.audit import batched
 
+@batched
 def noisy(dataset, rng, trials):
     return dataset.sum(axis=0) + rng.laplace(scale=helper.SCALE, size=(trials, 1))
 """

@@ -14,7 +14,9 @@ SLOW_NOISE = """
 import time
 
 import helper
+from dpverdict.audit import batched
 
+@batched
 def noisy(dataset, rng, trials):
     time.sleep(0.03)
     return dataset.sum(axis=0) + rng.normal(scale=helper.SCALE, size=(trials, 40))

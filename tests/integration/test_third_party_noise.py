@@ -13,6 +13,7 @@ import pytest
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.low_bits import find_float_leak
+from dpverdict.audit.trials.run import batched
 from dpverdict.mechanisms import GaussianDP
 from dpverdict.numerics.arrays import Array
 
@@ -31,6 +32,7 @@ def opacus(multiplier: float, secure: bool) -> Releases:
     import torch
     from opacus.optimizers import DPOptimizer
 
+    @batched
     def releases(dataset: Array, rng: np.random.Generator, trials: int) -> object:
         parameter = torch.nn.Parameter(torch.zeros(trials, 3))
         optimizer = DPOptimizer(
@@ -53,6 +55,7 @@ def jax_gaussian(multiplier: float) -> Releases:
     """``gaussian_privatizer`` on the clipped sum of the gradients."""
     from jax_privacy.noise_addition import gaussian_privatizer
 
+    @batched
     def releases(dataset: Array, rng: np.random.Generator, trials: int) -> object:
         gradients = np.tile(dataset.sum(axis=0), (trials, 1)).astype(np.float32)
         privatizer = gaussian_privatizer(stddev=multiplier, prng_key=int(rng.integers(2**31)))
@@ -72,6 +75,7 @@ def jax_correlated(multiplier: float, steps: int = 4) -> Releases:
     column = np.cumprod([1.0, *((2 * k - 1) / (2 * k) for k in range(1, steps))])
     strategy = np.array([[column[i - j] if i >= j else 0.0 for j in range(steps)] for i in range(steps)])
 
+    @batched
     def releases(dataset: Array, rng: np.random.Generator, trials: int) -> object:
         privatizer = matrix_factorization_privatizer(
             np.linalg.inv(strategy).astype(np.float32),

@@ -20,6 +20,7 @@ from dpverdict.audit.distinguishing.search.neighbour_search import search_neighb
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.trials.run import batched
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, ZeroConcentratedDP, broken
 from dpverdict.numerics.arrays import Array
 
@@ -97,6 +98,7 @@ RARE = {"A3", "A4"}
 def black_box(mechanism: Any) -> Callable[[Array, np.random.Generator, int], object]:
     """The releases of a mechanism, and nothing else."""
 
+    @batched
     def releases(dataset: Array, rng: np.random.Generator, trials: int) -> object:
         return mechanism.release_many(dataset, trials, rng)
 

@@ -13,6 +13,7 @@ from scipy import stats
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.exact.exchange import ProfileClaim
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.trials.run import batched
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.numerics.arrays import Array
 
@@ -21,6 +22,7 @@ PROFILE = ProfileClaim(LaplaceLoss.equal(20, "0.2236067977499790"), name="the pr
 
 
 def laplace(scale: float) -> Callable[[Array, np.random.Generator, int], object]:
+    @batched
     def releases(dataset: Array, rng: np.random.Generator, trials: int) -> object:
         return len(dataset) / math.sqrt(20) + rng.laplace(scale=scale, size=(trials, 20))
 

@@ -22,6 +22,7 @@ from dpverdict.audit.distinguishing.search.neighbour_search import search_neighb
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.trials.catalogue import example_of, mechanism_classes
+from dpverdict.audit.trials.run import batched
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
@@ -118,6 +119,7 @@ def no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
 def black_box(mechanism: Any) -> Callable[[Array, np.random.Generator, int], object]:
     """The releases of a mechanism, and nothing else."""
 
+    @batched
     def releases(dataset: Array, rng: np.random.Generator, trials: int) -> object:
         return mechanism.release_many(dataset, trials, rng)
 

@@ -19,7 +19,7 @@ from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.joint_test import Counts
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.audit.trials.outcomes.batches import Batch
-from dpverdict.audit.trials.run import Sampler
+from dpverdict.audit.trials.run import Sampler, batched
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 from dpverdict.numerics.arrays import Array
 
@@ -32,26 +32,31 @@ Release = Callable[[Array, np.random.Generator, int], object]
 Audit = Callable[[int], bool]
 
 
+@batched
 def gaussian(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     """Exactly 1-GDP on the pair."""
     return dataset.sum() + rng.normal(size=trials)
 
 
+@batched
 def gaussian_in_ten(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     """Exactly 1-GDP on the pair, in ten coordinates."""
     return dataset.sum() / np.sqrt(10) + rng.normal(size=(trials, 10))
 
 
+@batched
 def laplace(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     """Exactly 1-DP on the pair."""
     return dataset.sum() + rng.laplace(size=trials)
 
 
+@batched
 def response(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     """The truth with probability 3/4: exactly log(3)-DP, and a release with two values only."""
     return np.where(rng.random(trials) < 0.75, dataset.sum(), 1 - dataset.sum())
 
 
+@batched
 def leaky(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     """Tells the dataset with probability 0.1, else nothing: exactly (0, 0.1)-DP, with rare disjoint outputs."""
     return np.where(rng.random(trials) < 0.1, 2 * dataset.sum() - 1, 0.0)
@@ -176,6 +181,7 @@ def test_confirming_with_the_trials_that_were_explored_is_caught(monkeypatch: py
 
     monkeypatch.setattr(Sampler, "_run", same_stream)
 
+    @batched
     def gaussian_in_sixty(dataset: Array, rng: np.random.Generator, trials: int) -> object:
         return dataset.sum() / np.sqrt(60) + rng.normal(size=(trials, 60))
 
@@ -184,6 +190,7 @@ def test_confirming_with_the_trials_that_were_explored_is_caught(monkeypatch: py
 
 
 def test_the_same_checks_see_power_where_the_claim_is_false(seed: int) -> None:
+    @batched
     def quieter(dataset: Array, rng: np.random.Generator, trials: int) -> object:
         return dataset.sum() + 0.8 * rng.normal(size=trials)
 

@@ -15,13 +15,14 @@ SUITE = """
 import json
 import numpy as np
 import pytest
+from dpverdict.audit import batched
 from dpverdict.mechanisms import CorrelatedGaussian
 from dpverdict.mechanisms.broken import by_name
 
 PAIR = (np.ones((2, 1)), np.ones((1, 1)))
 
 def noisy(scale):
-    return lambda dataset, rng, trials: dataset.sum(axis=0) + rng.laplace(scale=scale, size=(trials, 1))
+    return batched(lambda dataset, rng, trials: dataset.sum(axis=0) + rng.laplace(scale=scale, size=(trials, 1)))
 
 def test_right(privacy_audit):
     privacy_audit(noisy(1.0), "eps=1", neighbours=PAIR)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.trials.run import batched
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.neighbours import as_pair
@@ -38,7 +39,7 @@ def test_a_callable_needs_a_claim_and_neighbours() -> None:
 
 
 def noisy(scale: float) -> Callable[..., np.ndarray]:
-    return lambda dataset, rng, trials: dataset.sum(axis=0) + rng.laplace(scale=scale, size=(trials, 1))
+    return batched(lambda dataset, rng, trials: dataset.sum(axis=0) + rng.laplace(scale=scale, size=(trials, 1)))
 
 
 def test_a_callable_is_run_pair_by_pair_until_its_claim_falls() -> None:
@@ -65,6 +66,7 @@ def test_a_callable_is_run_pair_by_pair_until_its_claim_falls() -> None:
 def test_what_no_pair_of_scores_shows_an_event_does() -> None:
     """One bit, 9/10 against 1/2: the curve of 1-GDP as a whole is not exceeded, one point of it is."""
 
+    @batched
     def bit(dataset: np.ndarray, rng: np.random.Generator, trials: int) -> np.ndarray:
         return (rng.random((trials, 1)) < (0.9 if len(dataset) == 2 else 0.5)).astype(float)
 

@@ -45,6 +45,28 @@ LONGEST_IN_BITS: Final = 64
 """Bytes up to this length are also compared bit by bit."""
 RAISED: Final = "raised "
 """What the signature of an exception begins with."""
+TIMED_OUT: Final = "timed out"
+"""The signature of a call that was ended because its time was over."""
+
+
+class CallTimedOut(Exception):
+    """A call was ended because its time was over; see `observed`."""
+
+
+@final
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Watched:
+    """A value with what else of its call was seen; see `observed`.
+
+    Attributes:
+        value: what was returned.
+        warned: the categories of its warnings, sorted.
+        bits: whether the sign of a zero and the payload of a NaN count.
+    """
+
+    value: object
+    warned: tuple[str, ...]
+    bits: bool
 
 
 @final
@@ -66,8 +88,8 @@ class Outcome:
 
     @property
     def raised(self) -> bool:
-        """Whether the call ended in an exception."""
-        return self.signature.startswith(RAISED)
+        """Whether the call ended in an exception or a time-out, so that there is no value."""
+        return self.signature.startswith(RAISED) or self.signature == TIMED_OUT
 
     @property
     def size(self) -> int:
@@ -110,12 +132,18 @@ def outcome_of(value: object) -> Outcome:
     Raises:
         InvalidValue: a value of a kind that has no form here, with the path to it.
     """
+    if isinstance(value, Watched):
+        found = _Parts(bits=value.bits)
+        signature = found.walk(value.value, "", 0)
+        return found.outcome(f"{signature}, warned {', '.join(value.warned)}" if value.warned else signature)
     found = _Parts()
     return found.outcome(found.walk(value, "", 0))
 
 
 def outcome_of_error(error: Exception) -> Outcome:
     """The form of an exception: its type, and the file and the function that raised it."""
+    if isinstance(error, CallTimedOut):
+        return Outcome(TIMED_OUT, note=str(error))
     kind = type(error)
     frames = traceback.extract_tb(error.__traceback__)
     where = "nowhere"
@@ -148,10 +176,11 @@ def plain_numbers(value: object) -> Array | None:
 class _Parts:
     """The numbers and the symbols that were met on the way through a value."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, bits: bool = False) -> None:
         self.numbers: dict[str, Array] = {}
         self.symbols: dict[str, str] = {}
         self._count = 0
+        self._bits = bits
 
     def outcome(self, signature: str) -> Outcome:
         return Outcome(signature, self.numbers, self.symbols)
@@ -165,6 +194,9 @@ class _Parts:
         wrong = np.flatnonzero(~np.isfinite(block))
         for i in wrong[:MOST_PARTS].tolist():
             self.add_symbol(f"{path}[{i}]?", _flag(float(block[i])))
+        if self._bits:
+            for i in np.flatnonzero(np.isnan(block) | ((block == 0) & np.signbit(block)))[:MOST_PARTS].tolist():
+                self.add_symbol(f"{path}[{i}].bits", block[i].tobytes().hex())
         block[wrong] = 0.0
         self.numbers[path] = block
 

@@ -72,6 +72,10 @@ def audit(
         str | None,
         option("--search", "binary:N|unit:N", "Search the neighbours of a function, records of N entries.", "Tests"),
     ] = None,
+    observe: Annotated[
+        str | None,
+        option("--observe", "WHAT", 'Of each call of a function: "timeout=0.5, warnings, bits, time".', "Tests"),
+    ] = None,
     no_test: Annotated[
         bool, typer.Option("--no-test", help="Exact evidence only: sample nothing.", rich_help_panel="Tests")
     ] = False,
@@ -120,6 +124,7 @@ def audit(
         test_delta=test_delta,
         numbers=numbers,
         search=search,
+        observe=observe,
         exact_only=no_test,
         command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
     )

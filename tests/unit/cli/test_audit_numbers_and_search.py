@@ -12,14 +12,18 @@ from dpverdict.cli.application import main
 
 MECHANISMS = """
 import numpy as np
+from dpverdict.audit import batched
 
+@batched
 def laplace(dataset, rng, trials):
     return dataset.sum() + rng.laplace(size=(trials, 1))
 
+@batched
 def five_ones(dataset, rng, trials):
     five = (dataset.sum(axis=1) == 5).any() if len(dataset) else False
     return dataset.mean(axis=1).sum() + 4.0 * five + rng.laplace(size=(trials, 1))
 
+@batched
 def fixed(dataset, rng, trials):
     return dataset.sum() + np.random.default_rng(0).laplace(size=(trials, 1))
 """

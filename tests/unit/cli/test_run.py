@@ -10,7 +10,9 @@ from dpverdict.cli.application import app, main
 
 MECHANISMS = """
 import numpy as np
+from dpverdict.audit import batched
 
+@batched
 def noisy(dataset, rng, trials):
     return dataset.sum(axis=0) + rng.laplace(scale=0.3, size=(trials, 1))
 
@@ -74,7 +76,7 @@ def test_no_text_of_a_plan_or_of_a_statement_moves_the_cursor(
     (folder / "plan.toml").write_text(text)
     (folder / "release.py").write_text(
         MECHANISMS.replace(
-            "def noisy(dataset, rng, trials):",
+            "@batched\ndef noisy(dataset, rng, trials):",
             "def noisy(dataset, rng):\n    raise ValueError('\\x1b[2J')\ndef other():",
         )
     )

@@ -22,6 +22,7 @@ from dpverdict.audit.distinguishing.low_bits import (
     value_sets,
 )
 from dpverdict.audit.statistics.joint_test import Order
+from dpverdict.audit.trials.run import batched
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee, PureDP
 from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
@@ -31,23 +32,28 @@ PAIR = (np.array([[1.0]]), np.zeros((0, 1)))
 ALARM = 1e-6
 
 
+@batched
 def laplace(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     return dataset.sum() + rng.laplace(size=(trials, 1))
 
 
+@batched
 def normal(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     return dataset.sum() + rng.normal(size=(trials, 1))
 
 
+@batched
 def rounded(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     return np.round((dataset.sum() + rng.laplace(size=(trials, 1))) * 2.0**30) / 2.0**30
 
 
+@batched
 def on_a_grid(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     """Noise on the grid 0.1 Z around an answer that is not on it."""
     return dataset.sum() * 0.37 + 0.1 * rng.integers(-40, 41, size=(trials, 1))
 
 
+@batched
 def few_values(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     """Noise from a table of 50 numbers, as a sampler with a short table would draw it."""
     table = np.random.default_rng(0).laplace(size=50)
@@ -93,6 +99,7 @@ def test_the_hand_derived_event_is_found() -> None:
 
 
 def test_a_leak_of_one_coordinate_among_many_is_found() -> None:
+    @batched
     def many(dataset: Array, rng: np.random.Generator, trials: int) -> object:
         outputs = np.round(rng.laplace(size=(trials, 12)) * 2.0**30) / 2.0**30
         outputs[:, 7] = dataset.sum() + rng.laplace(size=trials)
@@ -137,6 +144,7 @@ def test_a_set_that_is_counted_where_it_was_learned_is_an_error_that_shows() -> 
 
 
 def test_an_honest_grid_is_no_leak() -> None:
+    @batched
     def counts(dataset: Array, rng: np.random.Generator, trials: int) -> object:
         return dataset.sum() + rng.geometric(0.5, size=(trials, 1)) - rng.geometric(0.5, size=(trials, 1))
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.result import DOUBLE_MODE
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
-from dpverdict.audit.trials.run import Sampler, check_grid
+from dpverdict.audit.trials.run import Sampler, batched, check_grid
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import PureDP
 
@@ -16,6 +16,7 @@ PAIR = (np.array([[1.0]]), np.zeros((0, 1)))
 GRID = 2.0**-20
 
 
+@batched
 def leaky(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     """Laplace noise whose low bits are the data: multiples of 2^-20 for one dataset, halfway between for the other."""
     noise = np.rint(rng.laplace(size=(trials, 1)) / GRID) * GRID

@@ -109,11 +109,13 @@ def test_a_state_of_another_form_is_refused(state: dict[str, object]) -> None:
 
 
 def test_changed_code_is_another_test() -> None:
+    @batched
     def one(d: Array, rng: np.random.Generator, trials: int) -> object:
         return d.sum() + rng.normal(size=trials)
 
     state = run(one, most_samples=300).state
 
+    @batched
     def changed(d: Array, rng: np.random.Generator, trials: int) -> object:
         return d.sum() + 2 * rng.normal(size=trials)
 

@@ -33,6 +33,7 @@ def first(outputs):
 """
 
 
+@batched
 def noisy(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     return dataset.sum() + 0.6 * rng.normal(size=(trials, 2))
 

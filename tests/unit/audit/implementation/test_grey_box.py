@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding, draws_elsewhere, grey_box_checks
-from dpverdict.audit.trials.run import AnyMechanism
+from dpverdict.audit.trials.run import AnyMechanism, batched
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
@@ -49,6 +49,7 @@ def operating_system(dataset: Array, rng: np.random.Generator) -> object:
     return dataset.sum(axis=0) + np.random.default_rng().laplace(size=3)
 
 
+@batched
 def one_noise_for_all_trials(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     return np.tile(dataset.sum(axis=0) + rng.laplace(size=3), (trials, 1))
 

@@ -14,8 +14,8 @@ from dpverdict.cli.application import main
 LEAK = """
 import numpy as np
 
-def release(dataset, rng, trials):
-    return dataset.sum(axis=0) + rng.laplace(scale=0.2, size=(trials, 1))
+def release(dataset, rng):
+    return dataset.sum(axis=0) + rng.laplace(scale=0.2, size=1)
 """
 HOSTILE = "raise RuntimeError('this module judges')\n"
 JUDGES = ("random", "types", "statistics", "fractions", "decimal", "secrets", "concurrent", "html", "json", "hmac")

@@ -44,6 +44,9 @@ samples = 500
 expect = "not refuted"
 """
 RELEASE = """
+from dpverdict.audit import batched
+
+@batched
 def noisy(dataset, rng, trials):
     return dataset.sum(axis=0) + rng.laplace(scale=1.0, size=(trials, 1))
 """

@@ -14,6 +14,7 @@ from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.terminal import report_text
 from dpverdict.audit.reports.to_json import read_schema, render_json
 from dpverdict.audit.runs.audits import Sampling, audit_sequentially
+from dpverdict.audit.trials.run import batched
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import PureDP
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
@@ -21,6 +22,7 @@ from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPai
 PAIR = NeighbourPair(dataset=np.ones((2, 1)), neighbour=np.ones((1, 1)), adjacency=ADD_OR_REMOVE_ONE)
 
 
+@batched
 def noisy(dataset: np.ndarray, rng: np.random.Generator, trials: int) -> np.ndarray:
     return dataset.sum(axis=0) + rng.laplace(size=(trials, 1))
 

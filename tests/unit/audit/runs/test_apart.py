@@ -14,13 +14,17 @@ from dpverdict.errors import DpverdictError, MechanismFailure
 
 CODE = """
 import os
+from dpverdict.audit import batched
 
+@batched
 def leaky(dataset, rng, trials):
     return dataset.sum(axis=0) + rng.laplace(scale=0.2, size=(trials, 1))
 
+@batched
 def raises(dataset, rng, trials):
     raise RuntimeError("planted")
 
+@batched
 def ends(dataset, rng, trials):
     os._exit(0)
 """

@@ -14,10 +14,13 @@ from dpverdict.audit.trials.journal import Journal
 
 CODE = """
 import numpy as np
+from dpverdict.audit import batched
 
+@batched
 def leaky(dataset, rng, trials):
     return dataset.sum(axis=0) + rng.laplace(scale={scale}, size=(trials, 1))
 
+@batched
 def exits(dataset, rng, trials):
     raise SystemExit(0)
 """

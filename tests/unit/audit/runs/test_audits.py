@@ -11,12 +11,14 @@ from dpverdict.audit.runs.audits import (
     default_samples,
     spread_grid,
 )
+from dpverdict.audit.trials.run import batched
 from dpverdict.mechanisms.core.guarantees import GaussianDP, PureDP
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.queries.standard import StandardGaussian
 
 
 def test_the_grid_is_far_finer_than_the_noise() -> None:
+    @batched
     def wide(dataset: np.ndarray, rng: np.random.Generator, trials: int) -> object:
         return rng.normal(size=(trials, 2)) * np.array([1.0, 1000.0])
 
@@ -28,6 +30,7 @@ def test_the_grid_is_far_finer_than_the_noise() -> None:
 PAIR = NeighbourPair(dataset=np.ones((2, 1)), neighbour=np.ones((1, 1)), adjacency=ADD_OR_REMOVE_ONE)
 
 
+@batched
 def laplace(dataset: np.ndarray, rng: np.random.Generator, trials: int) -> object:
     return dataset.sum(axis=0) + rng.laplace(scale=0.3, size=(trials, 1))
 

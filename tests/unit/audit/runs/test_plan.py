@@ -21,7 +21,9 @@ from dpverdict.errors import DpverdictError, InvalidValue
 
 MECHANISMS = """
 import numpy as np
+from dpverdict.audit import batched
 
+@batched
 def noisy(dataset, rng, trials):
     return dataset.sum(axis=0) + rng.laplace(scale=0.3, size=(trials, 1))
 
@@ -245,10 +247,12 @@ import json
 from pathlib import Path
 import numpy as np
 import helper
+from dpverdict.audit import batched
 from parts.noise import kind
 
 SCALE = json.loads((Path(__file__).parent / "scale.json").read_text())
 
+@batched
 def noisy(dataset, rng, trials):
     return dataset.sum(axis=0) + rng.laplace(scale=SCALE * helper.FACTOR * kind.FACTOR, size=(trials, 1))
 """

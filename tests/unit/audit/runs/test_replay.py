@@ -20,22 +20,30 @@ from dpverdict.cli.application import main
 from dpverdict.errors import DpverdictError, InvalidValue
 
 RELEASES = """
+from dpverdict.audit import batched
+
+
+@batched
 def noisy(dataset, rng, trials):
     return dataset.sum() + 0.5 * rng.normal(size=(trials, 2))
 
 
+@batched
 def close(dataset, rng, trials):
     return dataset.sum() + 0.8 * rng.normal(size=(trials, 2)) * [1, 9]
 
 
+@batched
 def right(dataset, rng, trials):
     return dataset.sum() + 2.0 * rng.normal(size=(trials, 2))
 
 
+@batched
 def leaky(dataset, rng, trials):
     return dataset.sum() + rng.laplace(size=(trials, 1))
 
 
+@batched
 def counted(dataset, rng, trials):
     return len(dataset) + rng.laplace(size=(trials, 1))
 

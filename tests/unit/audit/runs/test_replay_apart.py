@@ -14,7 +14,9 @@ from dpverdict.errors import MechanismFailure
 
 RELEASE = """
 import os, signal, sys
+from dpverdict.audit import batched
 
+@batched
 def noisy(dataset, rng, trials):
     return dataset.sum() + 0.3 * rng.normal(size=(trials, 1))
 

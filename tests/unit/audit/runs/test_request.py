@@ -1,10 +1,16 @@
 """A request in words: what it may ask for, and what it is told when it may not."""
 
+from pathlib import Path
+
+import jsonschema
 import pytest
 
+from dpverdict.audit.distinguishing.witness_document import read_witness_schema
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.runs.audits import Numbers
+from dpverdict.audit.runs.replay import replay
 from dpverdict.audit.runs.request import Request, audit_request, numbers_of, parse_domain, report_witness
+from dpverdict.audit.trials.outcomes import observed
 from dpverdict.errors import InvalidValue
 
 
@@ -53,3 +59,33 @@ def test_numbers_are_chosen_by_name() -> None:
     assert {numbers_of(one.name.lower()) for one in Numbers if one is not Numbers.RELEASED} <= set(Numbers)
     with pytest.raises(InvalidValue, match="numbers"):
         numbers_of("floats")
+
+
+def test_a_time_out_that_refutes_is_asked_for_written_down_and_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observed, "CLEAR", 1.0)  # the load of other tests may bring a call near this limit
+    (tmp_path / "hangs.py").write_text(
+        "import time\ndef release(data, rng):\n    time.sleep(60 * (len(data) == 2))\n    return rng.laplace()\n"
+        "def pair():\n    return [1.0, 1.0], [1.0]\n"
+    )
+    request = Request(
+        mechanism=f"{tmp_path}/hangs.py:release",
+        neighbours=f"{tmp_path}/hangs.py:pair",
+        claim="eps=0.5",
+        samples="100",
+        seed="1",
+        error_probability="1e-3",
+        observe="timeout=0.02",
+    )
+    report = audit_request(request)
+    document = report_witness(report, request)
+    assert document is not None
+    assert document["mechanism"]["observe"] == "timeout=0.02"
+    jsonschema.validate(document, read_witness_schema())
+    assert replay(document, seed=2, trust_code=True).refuted
+
+
+def test_what_is_called_many_times_at_once_is_not_observed() -> None:
+    with pytest.raises(InvalidValue, match="drop --observe"):
+        audit_request(Request(mechanism="correlated-gaussian", options={"dim": "3", "mu": "1"}, observe="warnings"))

@@ -7,6 +7,7 @@ from dpverdict.audit.distinguishing.exploration import choose_scores
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.scores.portfolio import LARGEST, bounding_scale
 from dpverdict.audit.statistics.payoffs import SymmetricPayoff
+from dpverdict.audit.trials.run import batched
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP
 
 DELTA = float(GaussianDP(1).delta_upper(1.0))
@@ -49,6 +50,7 @@ def test_scores_are_scaled_for_the_bound_only_with_fresh_trials(m: int, seed: in
 
 
 def test_a_bound_from_releases_alone_comes_near_the_truth(seed: int) -> None:
+    @batched
     def quieter(dataset: np.ndarray, rng: np.random.Generator, trials: int) -> np.ndarray:
         return dataset.sum() + 0.9 * rng.normal(size=trials)
 

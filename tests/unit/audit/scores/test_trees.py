@@ -28,7 +28,10 @@ PAIR = (np.array([[0.0], [1.0]]), np.array([[0.0]]))
 XOR = """
 import numpy as np
 
+from dpverdict.audit import batched
 
+
+@batched
 def exclusive(dataset, rng, trials):
     x = rng.normal(size=(trials, 3))
     sign = np.where(rng.random(trials) < 0.9, 1, -1) if dataset.sum() > 0 else rng.choice([-1, 1], size=trials)
@@ -36,6 +39,7 @@ def exclusive(dataset, rng, trials):
     return x
 
 
+@batched
 def mended(dataset, rng, trials):
     return rng.normal(size=(trials, 3))
 """

@@ -9,6 +9,7 @@ from scipy import stats
 
 from dpverdict.audit.distinguishing.sequential import SequentialTest, distinguish_sequentially
 from dpverdict.audit.statistics import betting as sequential_bounds
+from dpverdict.audit.trials.run import batched
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpverdict.numerics.arrays import Array
@@ -16,11 +17,13 @@ from dpverdict.numerics.arrays import Array
 PAIR = (np.ones((1, 1)), np.zeros((1, 1)))
 
 
+@batched
 def gaussian(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     """Exactly 1-GDP on the pair."""
     return dataset.sum() + rng.normal(size=trials)
 
 
+@batched
 def laplace(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     """Exactly 2-DP on the pair."""
     return dataset.sum() + rng.laplace(scale=0.5, size=trials)

@@ -10,6 +10,7 @@ from scipy import special
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.statistics.payoffs import CLIPS, DivergencePayoff, divergence_upper, plan_divergence
+from dpverdict.audit.trials.run import batched
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import RenyiDP, ZeroConcentratedDP, parse_guarantee
 
@@ -68,7 +69,7 @@ def test_the_plan_is_the_likelihood_ratio_at_its_own_scale() -> None:
 
 
 def noisy(scale: float):
-    return lambda dataset, rng, trials: dataset.sum(axis=0) + scale * rng.standard_normal((trials, 1))
+    return batched(lambda dataset, rng, trials: dataset.sum(axis=0) + scale * rng.standard_normal((trials, 1)))
 
 
 def test_a_tenth_less_noise_than_zcdp_needs_is_refuted(seed: int) -> None:

@@ -27,7 +27,7 @@ from dpverdict.audit.trials.engines import (
     current_engine,
     running_on,
 )
-from dpverdict.audit.trials.run import AnyMechanism, Sampler
+from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched
 from dpverdict.errors import InvalidValue, MechanismFailure, PrecisionExhausted
 from dpverdict.mechanisms.core.guarantees import PureDP
 
@@ -36,6 +36,7 @@ DATASET = np.ones((3, 2))
 TRIALS = 20_000
 
 
+@batched
 def noisy(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     return dataset.sum(axis=0) + rng.normal(size=(trials, 2))
 

@@ -22,7 +22,7 @@ from dpverdict.audit.trials.journal import (
     journalled_in,
     state_folder,
 )
-from dpverdict.audit.trials.run import Sampler
+from dpverdict.audit.trials.run import Sampler, batched
 from dpverdict.errors import InvalidValue
 
 Array = NDArray[np.float64]
@@ -30,6 +30,7 @@ DATASET = np.ones((3, 2))
 TRIALS = 20_000
 
 
+@batched
 def noisy(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     return dataset.sum(axis=0) + rng.normal(size=(trials, 2))
 
@@ -42,6 +43,7 @@ def collect(engine: Engine) -> Array:
 def test_what_the_journal_holds_is_not_run_again(tmp_path: Path) -> None:
     calls = []
 
+    @batched
     def counted(dataset: Array, rng: np.random.Generator, trials: int) -> object:
         calls.append(trials)
         return noisy(dataset, rng, trials)

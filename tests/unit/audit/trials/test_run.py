@@ -1,6 +1,8 @@
 """Trials are reproducible, extend by whole chunks, and a bad mechanism is named with its problem."""
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +29,7 @@ def noisy(dataset: Array, rng: np.random.Generator) -> object:
     return dataset.sum() + rng.normal(size=2)
 
 
+@batched
 def noisy_many(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     """Many releases of two numbers."""
     return dataset.sum() + rng.normal(size=(trials, 2))
@@ -84,7 +87,7 @@ def test_scores_are_those_of_the_collected_outputs_and_progress_reaches_the_end(
 
 def test_streams_are_uncorrelated() -> None:
     # 1e5 pairs of independent normal numbers: |correlation| > 6 / sqrt(n) has a probability of 2e-9.
-    run = sampler(lambda dataset, rng, trials: rng.normal(size=trials))
+    run = sampler(batched(lambda dataset, rng, trials: rng.normal(size=trials)))
     streams = [run.collect(name, 100_000)[:, 0] for name in ("explore dataset", "confirm dataset", "confirm neighbour")]
     correlations = np.corrcoef(streams) - np.eye(3)
     assert np.abs(correlations).max() < 6 / 100_000**0.5
@@ -92,7 +95,7 @@ def test_streams_are_uncorrelated() -> None:
 
 def test_memory_is_one_chunk() -> None:
     size = 10**5
-    run = sampler(lambda dataset, rng, trials: np.zeros((trials, size)))
+    run = sampler(batched(lambda dataset, rng, trials: np.zeros((trials, size))))
     lengths = [len(chunk) for chunk in run.chunks("a", 100)]
     assert lengths == [chunk_length(size), chunk_length(size), 100 - 2 * chunk_length(size)]
     assert max(lengths) * size <= 2**22
@@ -105,8 +108,8 @@ def test_memory_is_one_chunk() -> None:
         (lambda d, rng: np.float32(0.5), 1),
         (lambda d, rng: np.array(True), 1),
         (lambda d, rng: [1, 2, 3], 3),
-        (lambda d, rng, trials: np.ones(trials, dtype=np.int8), 1),
-        (lambda d, rng, trials: np.ones((trials, 4), dtype=bool), 4),
+        (batched(lambda d, rng, trials: np.ones(trials, dtype=np.int8)), 1),
+        (batched(lambda d, rng, trials: np.ones((trials, 4), dtype=bool)), 4),
         (lambda d, rng, scale=2.0: rng.normal(scale=scale), 1),
     ],
 )
@@ -166,10 +169,10 @@ def change_the_data(dataset: Array, rng: np.random.Generator) -> float:
         (Growing(), "returned 2 numbers after 1"),
         (BrokenLater(float("nan")), "returned NaN or an infinity"),
         (BrokenLater("text"), "returned text"),
-        (lambda d, rng, trials: np.zeros((trials + 1, 2)), r"returned shape \(2, 2\) for 1 trials"),
-        (lambda d, rng, trials: np.zeros((trials, trials)), r"returned shape \(4, 4\) for 4 trials"),
-        (lambda d, rng, trials: np.zeros((trials, 0)), "without numbers"),
-        (lambda d, rng, trials: np.full(trials, np.nan), "returned NaN or an infinity"),
+        (batched(lambda d, rng, trials: np.zeros((trials + 1, 2))), r"returned shape \(2, 2\) for 1 trials"),
+        (batched(lambda d, rng, trials: np.zeros((trials, trials))), r"returned shape \(4, 4\) for 4 trials"),
+        (batched(lambda d, rng, trials: np.zeros((trials, 0))), "without numbers"),
+        (batched(lambda d, rng, trials: np.full(trials, np.nan)), "returned NaN or an infinity"),
     ],
 )
 def test_a_bad_mechanism_is_named_with_its_problem(mechanism: AnyMechanism, problem: str) -> None:
@@ -209,7 +212,7 @@ def test_a_function_of_the_dataset_alone_is_called_with_it_alone() -> None:
 
 
 def test_a_batch_may_be_a_list_of_outcomes_of_any_kind() -> None:
-    run = sampler(lambda d, rng, trials: ["low" if rng.random() < 0.5 else None for _ in range(trials)])
+    run = sampler(batched(lambda d, rng, trials: ["low" if rng.random() < 0.5 else None for _ in range(trials)]))
     (batch,) = run.batches("a", 50)
     assert isinstance(batch, Outcomes)
     assert {row.signature for row in batch.rows} == {"text", "None"}
@@ -239,3 +242,25 @@ def test_a_seed_is_a_whole_number(seed: int) -> None:
 def test_something_that_cannot_be_called_is_refused() -> None:
     with pytest.raises(InvalidValue, match=r"^mechanism="):
         sampler(3)  # type: ignore[arg-type]  # what is tested
+
+
+def test_nothing_is_guessed_from_the_name_of_a_parameter() -> None:
+    def several(dataset: Array, rng: np.random.Generator, trials: int) -> object:
+        return dataset.sum() + rng.normal(size=trials)
+
+    with pytest.raises(InvalidValue, match=r"not \(dataset, rng, trials\): mark .* by @batched"):
+        sampler(several)
+    assert sampler(batched(several)).collect("x", 3).shape == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda d, trials=3: np.full(2, trials),
+        lambda d, rng, trials=3: np.full(2, trials),
+        partial(lambda d, rng, trials: np.full(2, trials), trials=3),
+    ],
+    ids=["with a default", "after the generator", "fixed by partial"],
+)
+def test_a_parameter_called_trials_may_mean_something_else(function: Any) -> None:
+    assert sampler(function).collect("x", 2).tolist() == [[3, 3], [3, 3]]

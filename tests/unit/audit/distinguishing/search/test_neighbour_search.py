@@ -5,6 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.search.neighbour_search import search_neighbours
+from dpverdict.audit.trials.run import batched
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.core.guarantees import GaussianDP, PureDP
@@ -14,12 +15,14 @@ Array = NDArray[np.float64]
 DIM = 8
 
 
+@batched
 def fails_at_five_ones(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     """Laplace noise for a mean, but a record with five ones moves the answer by 4: nobody tries that one by chance."""
     five = (dataset.sum(axis=1) == 5).any() if len(dataset) else False
     return dataset.mean(axis=1, keepdims=True).sum() + 4.0 * five + rng.laplace(size=(trials, 1))
 
 
+@batched
 def right(dataset: Array, rng: np.random.Generator, trials: int) -> object:
     return dataset.mean(axis=1).sum() + rng.laplace(size=(trials, 1))
 

@@ -1,0 +1,201 @@
+"""What else of a call belongs to its outcome, where it is asked for: a time-out, warnings, the bits of numbers.
+
+None of it is watched by default. Python shows a warning once per place, so calls would differ from each other; how
+long a call takes depends on the machine and its load. A function marked by `observed` is audited like any other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Final, final
+
+import numpy as np
+
+from dpverdict.audit.trials.outcomes.canonical import CallTimedOut, Watched
+from dpverdict.errors import InvalidValue
+
+CLEAR: Final = 0.1
+"""Of the limit: a call that ends by itself has to end within this part, or the load of the machine decides which calls
+are timed out."""
+FEWEST_BY_DEFAULT: Final = 1000
+"""Releases per dataset if none are named and calls may be timed out."""
+LONGEST: Final = 3600.0
+_WORDS: Final = ("warnings", "bits", "time")
+
+
+class _Rung(BaseException):
+    """The limit has passed. No ``Exception``, so that a function does not catch it with its own."""
+
+
+@final
+@dataclass(slots=True)
+class Clock:
+    """How long the calls of one stream of trials took.
+
+    Attributes:
+        slowest: seconds of the slowest call that ended by itself.
+        timed_out: calls that did not.
+    """
+
+    slowest: float = 0.0
+    timed_out: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class observed:
+    """A callable (dataset, rng) or (dataset), marked as one of whose calls more than the value is looked at.
+
+    Args:
+        function: what is called.
+        timeout: seconds after which a call is ended, by an alarm: a time-out is an outcome of its own. Trials then run
+            one after another in this process, in its main thread. A call that is outside Python at that time is ended
+            when it returns. In every audit a call that ends by itself has to end within a tenth of the limit, if any
+            call is timed out; otherwise the audit ends with an error.
+        warnings: whether the categories of the warnings of a call are part of its outcome.
+        bits: whether -0.0 differs from 0.0, and NaNs of other payloads from each other.
+        time: whether reports say if the time of a call tells the datasets apart. That is a finding about this machine
+            under this load, and never refutes.
+
+    Raises:
+        InvalidValue: a limit out of (0, 3600], or a function that runs many trials at once.
+
+    >>> import warnings
+    >>> def careless(dataset, rng):
+    ...     if len(dataset) > 1:
+    ...         warnings.warn("more than one")
+    ...     return 1.0
+    >>> observed(careless, warnings=True)([1, 2], None)
+    Watched(value=1.0, warned=('UserWarning',), bits=False)
+    """
+
+    function: Callable[..., object]
+    timeout: float | None = field(default=None, kw_only=True)
+    warnings: bool = field(default=False, kw_only=True)
+    bits: bool = field(default=False, kw_only=True)
+    time: bool = field(default=False, kw_only=True)
+    clock: Clock = field(default_factory=Clock, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None and not 0 < self.timeout <= LONGEST:
+            remedy = "give seconds, ten times those of the slowest call that should end by itself"
+            raise InvalidValue("timeout", self.timeout, f"in (0, {LONGEST:g}]", remedy)
+        if hasattr(self.function, "release_many") or not callable(self.function):
+            remedy = "observe a function (dataset, rng): of many trials at once nobody knows which one it was"
+            raise InvalidValue("observed", self.function, "a function that runs one trial", remedy)
+
+    def __call__(self, dataset: Any, rng: np.random.Generator) -> object:
+        """One outcome: the value as it is, or with what was seen beside it.
+
+        Raises:
+            CallTimedOut: the limit has passed.
+        """
+        warned: tuple[str, ...] = ()
+        if self.warnings:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                value = self._timed(dataset, rng)
+            warned = tuple(sorted({one.category.__qualname__ for one in told}))
+        else:
+            value = self._timed(dataset, rng)
+        return Watched(value, warned, self.bits) if warned or self.bits else value
+
+    def _timed(self, dataset: Any, rng: np.random.Generator) -> object:
+        if self.timeout is None:
+            return self.function(dataset, rng)
+        if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+            requirement = "used in the main thread, of a system with interval timers"
+            raise InvalidValue("timeout", self.timeout, requirement, "leave it out here")
+        armed = True
+
+        def ring(number: int, frame: FrameType | None) -> None:
+            if armed:
+                raise _Rung
+
+        former = signal.signal(signal.SIGALRM, ring)
+        ended: tuple[object, BaseException | None] | None = None
+        start = time.perf_counter()
+        try:
+            signal.setitimer(signal.ITIMER_REAL, self.timeout, self.timeout)  # again, for what catches the first one
+            try:
+                ended = self.function(dataset, rng), None
+            except Exception as error:
+                ended = None, error
+            finally:
+                armed = False
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except _Rung:
+            pass
+        finally:
+            armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, former)
+        took = time.perf_counter() - start
+        if ended is None or took >= self.timeout:
+            self.clock.timed_out += 1
+            raise CallTimedOut(f"a time-out after {self.timeout:g} s")
+        self.clock.slowest = max(self.clock.slowest, took)
+        value, raised = ended
+        if raised is not None:
+            raise raised
+        return value
+
+    def near_limit(self, *others: observed) -> str | None:
+        """That a call was timed out while another one was slow too, in words; None if time-outs are clear."""
+        clocks = [self.clock, *(other.clock for other in others)]
+        slowest = max(clock.slowest for clock in clocks)
+        if self.timeout is None or not any(clock.timed_out for clock in clocks) or slowest <= CLEAR * self.timeout:
+            return None
+        return f"took {slowest:.3g} s in a call that was not timed out, near the limit of {self.timeout:g} s"
+
+    def describe(self) -> str:
+        """What is observed, as `parse_observed` reads it."""
+        words = [f"timeout={self.timeout!r}"] if self.timeout is not None else []
+        return ", ".join([*words, *(word for word in _WORDS if getattr(self, word))])
+
+
+def parse_observed(text: str) -> Mapping[str, Any]:
+    """The arguments of `observed` of a text such as "timeout=0.5, warnings".
+
+    Raises:
+        InvalidValue: anything else.
+
+    >>> parse_observed("timeout=0.5, warnings")
+    {'timeout': 0.5, 'warnings': True}
+    """
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        number = _seconds(value) if name == "timeout" and equals else None
+        if name in found or (number is None if name == "timeout" else equals or name not in _WORDS):
+            remedy = 'write for example "timeout=0.5", in seconds, or "timeout=0.5, warnings"'
+            raise InvalidValue("observe", text, f"some of timeout=SECONDS, {', '.join(_WORDS)}, each once", remedy)
+        found[name] = True if number is None else number
+    return found
+
+
+def _seconds(text: str) -> float | None:
+    with contextlib.suppress(ValueError):
+        number = float(text)
+        return number if math.isfinite(number) else None
+    return None
+
+
+@contextlib.contextmanager
+def warnings_not_raised() -> Iterator[None]:
+    """Warnings of audited code are shown, and not raised as errors where the caller's filters say so: whether a call
+    raises depends on the call alone, and not on the test suite around it."""
+    if not any(one[0] == "error" for one in warnings.filters):
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        yield
