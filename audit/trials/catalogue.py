@@ -13,7 +13,7 @@ import math
 import pkgutil
 import shlex
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -111,14 +111,21 @@ def declared(mechanism: type[AdditiveMechanism], build: Callable[..., object]) -
     return MappingProxyType(found)
 
 
-def offered() -> dict[str, tuple[str, str]]:
-    """Every parameter of any mechanism: what stands for its value, and what it is.
+def offered(only: str | None = None) -> dict[str, tuple[str, str]]:
+    """Every parameter of any mechanism, or of one: what stands for its value, and what it is.
 
     Where mechanisms differ in what they say of a parameter of one name, all of it is told, with their names.
+
+    Args:
+        only: the name of one mechanism; for a name that is not known there are no parameters.
     """
+    if only is not None and only not in mechanism_classes():
+        return {parameter: said for parameter, said in offered().items() if takes(only, parameter)}
     said: dict[str, dict[tuple[str, str], list[str]]] = {parameter.name: {} for parameter in SHARED}
     ways: dict[tuple[str, ...], list[str]] = {}
     for name, mechanism in mechanism_classes().items():
+        if only not in (None, name):
+            continue
         for build in constructors_of(mechanism):
             for parameter, says in declared(mechanism, build).items():
                 names = said.setdefault(parameter, {}).setdefault((says.metavar, says.text), [])
@@ -129,9 +136,8 @@ def offered() -> dict[str, tuple[str, str]]:
             raise InvalidValue("parameter", other, f"unlike {one} in more than its case", "rename one of them")
     told = "; ".join(f"{', '.join(offers)} of {', '.join(names)}" for offers, names in ways.items() if offers)
     metavar = "|".join(dict.fromkeys(way for offers in ways for way in offers))
-    return {parameter: _merged(says) for parameter, says in said.items() if says} | {
-        CALIBRATION: (metavar, f"How epsilon and delta set the scale: {told}.")
-    }
+    calibration = {CALIBRATION: (metavar, f"How epsilon and delta set the scale: {told}.")} if told else {}
+    return {parameter: _merged(says) for parameter, says in said.items() if says} | calibration
 
 
 def _merged(says: Mapping[tuple[str, str], list[str]]) -> tuple[str, str]:
@@ -186,9 +192,13 @@ def find_mechanism(name: str, words: Mapping[str, str], shape: tuple[int, ...] |
             notes.append(f"no {option(parameter)} was given: {left_out.note}")
     if "claim" in inspect.signature(build).parameters:
         values["claim"] = _claim(name, {part: values.pop(part) for part in _BUDGETS if part in values})
-    for argument in inspect.signature(build).parameters.values():
-        if argument.default is argument.empty and argument.name not in values:
-            raise _missing(argument.name, name)
+    missing = [
+        argument.name
+        for argument in inspect.signature(build).parameters.values()
+        if argument.default is argument.empty and argument.name not in values
+    ]
+    if missing:
+        raise _missing(missing, name)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", FalseClaimWarning)
         made = build(**values)
@@ -262,7 +272,7 @@ def _from_zoo(name: str, words: Mapping[str, str], shape: tuple[int, ...] | None
     values = _read(name, {parameter: shared[parameter] for parameter in mutant.parameters}, words, shape)
     for parameter in mutant.parameters:
         if parameter not in values:
-            raise _missing(parameter, name)
+            raise _missing([parameter], name)
     make = cast("Callable[..., AdditiveMechanism]", mutant.make)  # each kind of variant takes parameters of its own
     mechanism = make(*(values[parameter] for parameter in mutant.parameters))
     return Named(mechanism=mechanism, notes=(f"{name} is wrong on purpose: {mutant.title}",))
@@ -307,8 +317,9 @@ def _take_only(name: str, given: Mapping[str, str], accepted: tuple[str, ...]) -
             raise InvalidValue(parameter, value, f"left out for {name}", f"{name} takes {taken}")
 
 
-def _missing(parameter: str, name: str) -> InvalidValue:
-    return InvalidValue(parameter, None, f"given for {name}", f"add {option(parameter)}")
+def _missing(parameters: Sequence[str], name: str) -> InvalidValue:
+    remedy = f"add {' and '.join(map(option, parameters))}"
+    return InvalidValue(" and ".join(parameters), None, f"given for {name}", remedy)
 
 
 def _unknown(parameter: str, value: str, known: list[str], otherwise: str) -> InvalidValue:

@@ -32,8 +32,11 @@ def compose(
 ) -> Ended:
     """What many releases spend together of a claim, and how many more of each remain: an odometer.
 
-    Which mechanisms run, and how often, is taken for fixed in advance. Exit codes: 0 kept, 1 not kept, 3 inconclusive,
-    2 usage error.
+    Which mechanisms run, and how often, is taken for fixed in advance.
+
+    For example: dpverdict compose "30 x gaussian sigma=20 sensitivity=1" --claim "eps=2, delta=1e-6"
+
+    Exit codes: 0 kept, 1 not kept, 3 inconclusive, 2 usage error.
     """
     from dpverdict.audit.reports.report import EXIT_CODES
     from dpverdict.audit.runs.accounts import composed
@@ -56,6 +59,8 @@ def calibrate(
 
     Of gaussian it finds --sigma, of laplace --scale; the other parameters are given as for an audit, such as
     --sensitivity and --dim.
+
+    For example: dpverdict calibrate gaussian --claim "eps=1, delta=1e-6" --sensitivity 1
     """
     from dpverdict.audit.runs.accounts import calibrated
     from dpverdict.errors import printable

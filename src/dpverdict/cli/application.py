@@ -1,5 +1,5 @@
 """The command line: ``dpverdict audit``, ``scores``, ``replay``, ``run``, ``curve``,
-``compose``, ``calibrate``, ``prove``, ``list``, ``selftest``.
+``compose``, ``calibrate``, ``prove``, ``list``, ``selftest``, ``doctor``.
 
 Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 a usage error, 130 interrupted, 70 a fault of this program. The
 commands import what they need when they run, so that ``dpverdict --help`` answers at once.
@@ -7,10 +7,12 @@ commands import what they need when they run, so that ``dpverdict --help`` answe
 
 from __future__ import annotations
 
+import inspect
+import os
 import sys
 import traceback
-from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -18,24 +20,24 @@ from dpverdict import __version__
 from dpverdict.cli.accounts import calibrate, compose
 from dpverdict.cli.audit import audit, replay
 from dpverdict.cli.curve import curve
-from dpverdict.cli.listing import list_mechanisms
+from dpverdict.cli.installation import doctor, list_mechanisms, selftest
 from dpverdict.cli.options import MechanismCommand
 from dpverdict.cli.prove import prove
 from dpverdict.cli.run import run
 from dpverdict.cli.scores import scores
-from dpverdict.cli.selftest import selftest
-from dpverdict.cli.session import open_standard_streams, say
+from dpverdict.cli.session import leave_standard_output, open_standard_streams, say
 from dpverdict.errors import DpverdictError, printable
 
 USAGE_ERROR: Final = 2
 INTERRUPTED: Final = 130
 INTERNAL_ERROR: Final = 70
+_COMPLETION: Final = "_DPVERDICT_COMPLETE"
+"""Set by a shell that asks for completions."""
 
 app: typer.Typer = typer.Typer(
     name="dpverdict",
     help="Does this mechanism keep the privacy promise it makes? Certified, refuted or inconclusive, with evidence.",
     epilog="Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 usage error.",
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -49,13 +51,17 @@ def _root(
         raise typer.Exit
 
 
-app.command(cls=MechanismCommand)(audit)
-app.command(cls=MechanismCommand)(curve)
-app.command(cls=MechanismCommand)(calibrate)
-for command in (compose, run, scores, replay, prove):
-    app.command()(command)
-app.command(name="list")(list_mechanisms)
-app.command()(selftest)
+def _help(command: Callable[..., NoReturn]) -> str:
+    """The docstring of a command, each paragraph on one line: the terminal breaks them."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+for of_mechanism in (audit, curve, calibrate):
+    app.command(cls=MechanismCommand, help=_help(of_mechanism))(of_mechanism)
+for command in (compose, run, scores, replay, prove, selftest, doctor):
+    app.command(help=_help(command))(command)
+app.command(name="list", help=_help(list_mechanisms))(list_mechanisms)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,6 +99,13 @@ def _run(arguments: list[str]) -> int:
         found = command.main(args=arguments, prog_name="dpverdict", standalone_mode=False, obj=arguments)
     except typer.Exit as stop:  # raised or returned, as the version of typer has it
         found = stop.exit_code
+    except SystemExit as stop:  # of a help text whose reader closed the pipe, or of the completion of a shell
+        if isinstance(stop.__context__, BrokenPipeError):
+            leave_standard_output()
+            return 0
+        if _COMPLETION in os.environ:
+            return stop.code if isinstance(stop.code, int) else 0
+        raise
     if found == INTERRUPTED:  # some versions of typer answer an interrupt themselves
         raise KeyboardInterrupt
     if not isinstance(found, int):

@@ -97,6 +97,10 @@ def audit(
     of your own only the releases are seen: give --neighbours and --claim; it can be refuted, but not certified. It runs
     in a process of its own.
 
+    For example: dpverdict audit correlated-gaussian --dim 100 --mu 1 --report out.html
+
+    Of your own: dpverdict audit release.py:noisy_counts --neighbours pair.npz --claim "eps=1"
+
     Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 usage error.
     """
     from dpverdict.audit.distinguishing.witness_document import render_witness
@@ -202,6 +206,8 @@ def replay(
     """Check a witness again on fresh random numbers: its score and its event are fixed, nothing is explored.
 
     Code that a witness names is run with --trust-code only; read it first.
+
+    For example: dpverdict replay witness.json --mechanism release.py:noisy_counts
 
     Exit codes: 1 refuted again, 3 not refuted this time, 2 usage error, also a damaged or foreign file.
     """

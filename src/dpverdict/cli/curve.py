@@ -33,6 +33,8 @@ def curve(
     Of a counter, its errors as well. In place of a mechanism: counters (Laplace trees against Gaussian factorisations,
     and the delta below which the tree is better), ellipses (counting queries on records with at most k non-zero
     entries, and the optimum), constants (the embedding constant C of correlated noise).
+
+    For example: dpverdict curve correlated-gaussian --dim 100 --mu 1 --points 5
     """
     from dpverdict.audit.comparisons.request import curve_faces
     from dpverdict.numerics.text import whole_number

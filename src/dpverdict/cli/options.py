@@ -64,9 +64,17 @@ class MechanismCommand(typer.core.TyperCommand):
         if _MADE not in ctx.meta:
             from dpverdict.audit.trials.catalogue import offered
 
-            ctx.meta[_MADE] = _made(offered())
+            ctx.meta[_MADE] = _made(offered(ctx.meta.get(_EXPLAINED)))
         first = next(i for i, parameter in enumerate(own) if parameter.name == "mechanism") + 1
         return [*own[:first], *ctx.meta[_MADE].values(), *own[first:]]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line; ``NAME --help`` explains the parameters of that mechanism and no others."""
+        named = [text for text in args if not text.startswith("-")]
+        if "--help" in args and named:
+            ctx.meta[_EXPLAINED] = named[0]
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, with the parameters of the mechanism in its context."""
@@ -76,6 +84,7 @@ class MechanismCommand(typer.core.TyperCommand):
 
 _MADE: Final = "dpverdict.options"
 _GIVEN: Final = "dpverdict.parameters"
+_EXPLAINED: Final = "dpverdict.explained"
 
 
 def parameters(context: typer.Context) -> dict[str, str | None]:

@@ -47,6 +47,8 @@ def prove(
     A false statement that is refuted is a success of the ledger, and is shown as refuted. Statements of your own run in
     a process of their own.
 
+    For example: dpverdict prove lebeda2024 --statement 3.4 --explain
+
     Exit codes: 0 every outcome as recorded, 1 an outcome changed or a check missed a planted fault, 2 usage error.
     """
     from dpverdict.audit.isolation.process import parse_limits

@@ -38,6 +38,8 @@ def run(
 ) -> Ended:
     """Run a plan of audits: one report, one exit code. A run that was stopped continues where it was.
 
+    For example: dpverdict run plan.toml --report out.html --jobs 2
+
     Exit codes: 0 all as expected, 1 one was refuted, or was not though it had to be, 3 inconclusive, 2 usage error.
     """
     from dpverdict.audit.isolation.process import parse_limits

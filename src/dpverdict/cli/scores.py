@@ -51,6 +51,8 @@ def scores(
     Scores of independent runs with and without the canary, or of many canaries of one run, each included by a fair
     coin. They can refute a claim, never certify it.
 
+    For example: dpverdict scores --in in.npy --out out.npy --claim mu=1 --report scores.html
+
     Exit codes: 1 refuted, 3 inconclusive, 2 usage error.
     """
     from dpverdict.audit.reports.html import render_html

@@ -1,11 +1,13 @@
 """Options that commands share: each is in the help of every command that takes it, and reaches its mechanism."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 import typer
 
-from dpverdict.audit.trials.catalogue import mechanism_classes, option, parameters_of
+from dpverdict.audit.trials.catalogue import constructors_of, mechanism_classes, option, parameters_of
 from dpverdict.cli.application import app, main
 from dpverdict.cli.options import ERROR_PROBABILITY
 
@@ -22,6 +24,57 @@ def test_every_parameter_of_every_mechanism_has_an_option(
     for mechanism in mechanism_classes().values():
         assert {option(parameter) for parameter in parameters_of(mechanism)} <= shown
     assert "--no-such-parameter" not in shown
+
+
+@pytest.mark.parametrize("name", [*sorted(mechanism_classes()), "broken:M3", "release.py:counts"])
+def test_the_help_of_one_mechanism_has_its_parameters_and_no_others(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["audit", name, "--help"]) == 0
+    panel = re.search(r"─ Mechanism ─.*?╰", capsys.readouterr().out, re.DOTALL)
+    shown = set() if panel is None else set(re.findall(r"│ (--[a-z-]+)", panel[0]))
+    mechanism = mechanism_classes().get(name)
+    if mechanism is None:
+        assert shown == ({"--dim", "--mu"} if name == "broken:M3" else set())
+    else:
+        built = {option(parameter) for build in constructors_of(mechanism) for parameter in parameters_of(build)}
+        assert shown - {"--calibration"} == built
+        assert ("--calibration" in shown) == bool(mechanism.calibrations)
+
+
+def test_every_command_that_takes_arguments_shows_an_example() -> None:
+    for name, command in COMMANDS.items():
+        example = re.search(r"For example: dpverdict (\S+)", command.help)
+        assert (example is not None and example[1] == name) or name in {"list", "selftest", "doctor"}, name
+
+
+def test_everything_that_is_missing_is_said_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "correlated-gaussian"]) == 2
+    assert "add --dim and --mu" in capsys.readouterr().err
+
+
+def test_a_reader_who_closes_the_help_early_sees_no_traceback() -> None:
+    code = "from dpverdict.cli.application import main; raise SystemExit(main(['audit', '--help']))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait() == 0
+
+
+def test_a_shell_gets_completions(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, value in {
+        "_DPVERDICT_COMPLETE": "complete_bash",
+        "COMP_WORDS": "dpverdict cal",
+        "COMP_CWORD": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert main([]) == 0
+    assert capsys.readouterr().out.split() == ["calibrate"]
 
 
 @pytest.mark.parametrize("command", ["audit", "run", "prove"])

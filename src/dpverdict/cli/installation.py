@@ -1,16 +1,158 @@
-"""``dpverdict selftest``: does this installation find what it must find, and find nothing where nothing is?
+"""What is installed here, and whether it works: ``dpverdict list``, ``doctor`` and ``selftest``.
 
-Seconds, no files, no network. Each check has two sides: something true that must be accepted, and something false that
-must not. It is no substitute for the test suite: it shows that the parts are installed and work together.
+The doctor looks, and changes nothing: versions against the bounds that this package declares, optional libraries with
+what they are for, and what the system allows (a process of its own for code under audit, limits of memory, files).
+
+The selftest takes seconds, no files, no network. Each check has two sides: something true that must be accepted,
+and something false that must not. It is no substitute for the test suite: it shows that the parts work together.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
+import os
+import platform
+import re
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
 from dpverdict.cli.session import Ended, ends, printing
+
+
+@ends
+def list_mechanisms() -> Ended:
+    """The mechanisms with their parameters, and the known-wrong ones with the privacy they really have."""
+    from dpverdict.audit.reports.catalogue import print_catalogue
+
+    with printing():
+        print_catalogue()
+    return Ended(code=0)
+
+
+# doctor --------------------------------------------------------------------------------------------------------------
+
+OPTIONAL: Final = {
+    "scikit-learn": "scores that see interactions: pip install scikit-learn",
+    "pyarrow": "scores in .parquet files, and Arrow tables: pip install pyarrow",
+    "distributed": "trials on a Dask cluster: pip install distributed",
+    "opendp": "audits of OpenDP measurements: pip install opendp",
+    "pandas": "audits of functions of data frames: pip install pandas",
+    "hypothesis": "strategies for test suites: pip install hypothesis",
+}
+"""What is used where it is installed, with what it is for."""
+
+_SECONDS: Final = 60.0
+_MARKS: Final = {True: ("ok      ", "green"), False: ("MISSING ", "bold red"), None: ("optional", "yellow")}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was looked at, whether it is as it should be (None: optional, and missing), and what was seen."""
+
+    name: str
+    good: bool | None
+    seen: str
+
+
+def findings() -> Iterator[Finding]:
+    """Everything that is looked at, one after the other."""
+    yield Finding(name="python", good=sys.version_info >= (3, 11), seen=f"{platform.python_version()}, 3.11 or newer")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield Finding(name="machine", good=True, seen=f"{platform.system()} {platform.machine()}, {cores} cores")
+    yield from _required()
+    for name, use in OPTIONAL.items():
+        version = _version(name)
+        yield Finding(name=name, good=None if version is None else True, seen=version or f"not here; for {use}")
+    yield _own_process()
+    limited = sys.platform.startswith("linux")
+    yield Finding(name="--memory", good=limited or None, seen="kept" if limited else "kept on Linux only")
+    yield _files()
+
+
+def _required() -> Iterator[Finding]:
+    """The libraries that this package cannot do without, against their bounds."""
+    try:
+        lines = importlib.metadata.requires("dpverdict") or []
+    except importlib.metadata.PackageNotFoundError:
+        yield Finding(name="dpverdict", good=None, seen="runs from its sources: versions are not compared")
+        return
+    for line in lines:
+        said = re.fullmatch(r"([\w.-]+)\s*>=\s*([\d.]+)", line.partition(";")[0].strip())
+        if "extra ==" in line or said is None:
+            continue
+        version = _version(said[1])
+        good = version is not None and _numbers(version) >= _numbers(said[2])
+        seen = f"{version or 'missing'}, {said[2]} or newer" + ("" if good else f": pip install -U {said[1]}")
+        yield Finding(name=said[1], good=good, seen=seen)
+
+
+def _own_process() -> Finding:
+    """Whether code under audit gets a process of its own, and answers from it."""
+    from dpverdict.audit.isolation.process import Limits, run_isolated
+    from dpverdict.errors import DpverdictError
+
+    name = "own process"
+    try:
+        found = run_isolated(f"{__name__}:answer", {}, what="doctor", limits=Limits(seconds=_SECONDS))
+    except (DpverdictError, OSError) as error:
+        return Finding(name=name, good=False, seen=f"code under audit cannot be run: {error}")
+    seen = "code under audit runs in one" if found else "answered wrongly"
+    return Finding(name=name, good=found is True, seen=seen)
+
+
+def answer(request: object, tell: object) -> bool:
+    """What the process that `doctor` starts says."""
+    return True
+
+
+def _files() -> Finding:
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(b"0")
+    except OSError as error:
+        return Finding(name="temporary files", good=False, seen=f"{error}: set TMPDIR")
+    return Finding(name="temporary files", good=True, seen=tempfile.gettempdir())
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version.
+
+    >>> _numbers("1.26.4") < _numbers("2.0"), _numbers("3.8.4rc1")
+    (True, (3, 8, 4))
+    """
+    leading = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in leading[0].split(".")) if leading else ()
+
+
+@ends
+def doctor() -> Ended:
+    """What this environment has of what an audit may need, and what to do where something is missing.
+
+    Exit codes: 0 nothing that is needed is missing, 1 something is.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    console, failed = Console(highlight=False), False
+    with printing():
+        for found in findings():
+            failed |= found.good is False
+            console.print(Text.assemble(_MARKS[found.good], f" {found.name}: {found.seen}"))
+    return Ended(code=int(failed))
+
+
+# selftest ------------------------------------------------------------------------------------------------------------
 
 ERROR_PROBABILITY: Final = 1e-9
 SAMPLES: Final = 5_000
