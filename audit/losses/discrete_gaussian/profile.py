@@ -14,6 +14,7 @@ from dpverdict.audit.losses.discrete_gaussian.law import Contour, DiscreteGaussi
 from dpverdict.balls import ball, doublings, precision
 from dpverdict.errors import PrecisionExhausted
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.roots import as_fraction
 
 _MAX_BITS = 1 << 15
 _GUARD = 40
@@ -94,7 +95,10 @@ class DiscreteGaussianProfile:
             beta = P[V >= 1 + width - m] + exp(l) (P[V >= m] - alpha).
         """
         law = self.law
-        m = self._quantile(alpha)
+        spread = math.isqrt(math.ceil(law.variance)).bit_length()
+        while bits + 40 < spread:  # the tails at neighbouring m do not differ in so few
+            bits *= 2
+        m = self._quantile(alpha, bits + 8)
         while bits <= _MAX_BITS:
             at, beyond = self.tail(m, bits + 8), self.tail(m + 1, bits + 8)
             with precision(bits + 40):
@@ -141,25 +145,35 @@ class DiscreteGaussianProfile:
             values[start : start + 4096] = sums * np.exp(log_peak - tilt * part) / contour.size
         return np.clip(values, 0.0, 1.0)
 
-    def _quantile(self, alpha: Fraction) -> int:
-        """About the largest m with P[V >= m] >= alpha, by bisection on the middles of balls."""
+    def _quantile(self, alpha: Fraction, bits: int) -> int:
+        """About the largest m with P[V >= m] >= alpha, on the middles of balls.
+
+        The search starts at that of the normal law, and goes by steps that double and then halve.
+        """
 
         def at_least(m: int) -> bool:
-            value = self.tail(m, 40)
-            with precision(80):
+            value = self.tail(m, bits)
+            with precision(bits + 40):
                 return bool(value.mid() >= ball(alpha))
 
-        low, high = 0, 1
-        while at_least(high):
-            low, high = high, 2 * high
-        if low == 0 and not at_least(0):
-            low, high = -1, 0
-            while not at_least(low):
-                low, high = 2 * low, low
+        low = self._normal_quantile(alpha, bits)
+        high, step = low + 1, 1
+        while not at_least(low):
+            low, high, step = low - step, low, 2 * step
+        if step == 1:  # the start was low enough
+            while at_least(high):
+                low, high, step = high, high + step, 2 * step
         while high - low > 1:  # not by bisect, whose places are machine words: a large variance has larger m
             middle = (low + high) // 2
             low, high = (middle, high) if at_least(middle) else (low, middle)
         return low
+
+    def _normal_quantile(self, alpha: Fraction, bits: int) -> int:
+        """The largest m at which the normal law with the variance of V has a tail of alpha above m - 1/2."""
+        with precision(bits + 40):
+            size = (2 * ball(self.law.variance)).sqrt() * (2 * ball(min(alpha, 1 - alpha))).erfcinv()
+            place = (size if 2 * alpha <= 1 else -size) + 0.5
+        return math.floor(as_fraction(place.mid()))
 
     def _one_minus(self, evaluate: Callable[[int], arb], bits: int) -> arb:
         for wanted in doublings(bits + 8, _MAX_BITS):
@@ -224,7 +238,7 @@ class DiscreteGaussianProfile:
     def _size(self, tilt: float, first: int, excess: float, bits: int) -> int:
         """A number of nodes, from a grid, at which the aliases are about 2^-bits of the sum."""
         goal = bits * math.log(2) - min(self._log_term(tilt, first, excess) - 8, 0.0)
-        size = 4
+        size = 1 << max(2, math.frexp(goal / tilt)[1] - 1)  # three quarters of it are too few
         while True:
             for candidate in (size, size + size // 2):
                 if tilt * candidate >= goal and self._alias(tilt, candidate, first) >= goal:

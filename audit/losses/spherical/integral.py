@@ -36,6 +36,7 @@ from dpverdict.errors import PrecisionExhausted
 _MAX_BITS = 1 << 14
 _GUARD = 48
 _ROUGH = 20
+_FURTHEST = 2**256  # of the noise, in units of the shift: as many bits of the two tails cancel in their difference
 _FINER = 14
 _EVALUATIONS = 300_000
 _SQUARE_ROOT = range(2, 12, 2)
@@ -83,6 +84,9 @@ def integrate_tails(law: RadialLaw, dim: int, level: Fraction, bits: int) -> tup
 def _accurately(law: RadialLaw, dim: int, level: Fraction, quantity: Quantity | _Pair, bits: int) -> tuple[arb, ...]:
     """The integral, or its real and its imaginary part."""
     size, working = arb(1), bits + _GUARD  # size: about the value
+    with precision(working):
+        if law.radius_beyond(1.0, dim) > _FURTHEST:
+            raise PrecisionExhausted("the probability of a loss", working, "give noise below 2^256 times the shift")
     if quantity is Quantity.Q_TAIL:
         with precision(working):
             size = (-ball(level)).exp().upper()  # Q[L > s] <= exp(-s)

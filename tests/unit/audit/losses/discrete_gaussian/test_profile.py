@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb
 
 from dpverdict.audit.losses.discrete_gaussian.law import DiscreteGaussians, grouped
 from dpverdict.audit.losses.discrete_gaussian.profile import DiscreteGaussianProfile
@@ -55,3 +56,29 @@ def test_beta_falls_and_touches_the_profile() -> None:
     assert betas == sorted(betas, reverse=True)
     for alpha, beta in zip(alphas, betas, strict=True):
         assert beta >= 1 - direct(0) - float(alpha) - 1e-12
+
+
+@pytest.mark.parametrize("alpha", ["1e-9", "0.3", "1/2", "0.9"])
+@pytest.mark.parametrize("variances", [("1/50", "3"), ("1e40", "3e40")], ids=["narrow", "wide"])
+def test_beta_is_found_where_the_tails_cross_the_level(alpha: str, variances: tuple[str, str]) -> None:
+    law = DiscreteGaussians(grouped([(Fraction(one), 1, 1) for one in variances]))
+    profile, level = DiscreteGaussianProfile(law), Fraction(alpha)
+    m = profile._quantile(level, 120)
+    at, beyond = profile.tail(m, 120), profile.tail(m + 1, 120)
+    with precision(200):
+        assert at >= ball(level) >= beyond
+    assert float(profile.beta(level, 60)) <= float(1 - level)
+
+
+def test_few_tails_are_evaluated_however_large_the_variance(monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = DiscreteGaussianProfile(DiscreteGaussians(grouped([(Fraction(10) ** 60, 1, 1)])))
+    asked: list[int] = []
+    evaluated = DiscreteGaussianProfile.tail
+
+    def counted(self: DiscreteGaussianProfile, first: int, bits: int) -> arb:
+        asked.append(first)
+        return evaluated(self, first, bits)
+
+    monkeypatch.setattr(DiscreteGaussianProfile, "tail", counted)
+    profile.beta(Fraction(1, 100), 60)
+    assert 0 < len(asked) < 20

@@ -9,6 +9,7 @@ from dpverdict.audit.losses.spherical.integral import Quantity, SphericalProfile
 from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian, IsotropicLaplace
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Real, ball, precision
+from dpverdict.errors import PrecisionExhausted
 
 LAWS = [IsotropicGaussian(1), IsotropicLaplace(1), RandomDirectionGaussian(2)]
 
@@ -50,3 +51,9 @@ def test_beyond_the_largest_loss_nothing_is_left() -> None:
     assert profile.delta(Fraction(1), 40) == 0
     assert profile.q_above(Fraction(2), 40) == 0
     assert Real.of(1).rational == IsotropicLaplace(1).largest_loss().rational
+
+
+def test_noise_beyond_all_measure_is_refused_and_large_noise_is_not() -> None:
+    with pytest.raises(PrecisionExhausted, match="2\\^256"):
+        SphericalProfile(3, RandomDirectionGaussian(2**256)).delta(Fraction(1, 10**9), 50)
+    assert SphericalProfile(3, RandomDirectionGaussian(2**100)).delta(Fraction(0), 50).rel_accuracy_bits() >= 50
