@@ -2,7 +2,9 @@
 
 What a case may end in: exit code 0, 1 or 3 with a verdict, or 2 with one line on standard error. A traceback, a signal,
 more than ``SECONDS`` or more than ``MEMORY`` is a finding. Every case runs in a process of its own, forked from one
-that has imported everything, and is made from the seed and its number alone, so that a finding can be repeated:
+that has imported everything, and is made from the seed and its number alone, so that a finding can be repeated. The
+process in which a case runs code of the user's is forked as well, where the product starts a fresh interpreter, which
+costs ten times the rest; every `FRESH`-th case is run as the product does it.
 
     python tests/integration/fuzzing.py --lines 10000 --plans 2000 --witnesses 2000 --tables 2000 --journals 2000
     python tests/integration/fuzzing.py --repeat witnesses 1234
@@ -21,23 +23,28 @@ import random
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
 
 from dpverdict.audit.distinguishing.witness_document import checksum
+from dpverdict.audit.isolation import guard, process
 from dpverdict.cli.application import main
 
 SEED: Final = 20261122
 SECONDS: Final = 60.0
 MEMORY: Final = 2 << 30
+FRESH: Final = 50
 
 RELEASES: Final = """
 import numpy as np
@@ -100,7 +107,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a case ended: its exit code (negative: the signal), standard error, seconds, and largest memory in bytes."""
+    """How a case ended: exit code (negative: the signal), standard error, seconds of processor, bytes of memory."""
 
     code: int
     errors: str
@@ -111,7 +118,7 @@ class Ended:
     def finding(self) -> str | None:
         """What is wrong with it; None if nothing is."""
         if self.code == -signal.SIGALRM or self.seconds > SECONDS:
-            return f"hangs: {self.seconds:.0f} s"
+            return f"hangs: {self.seconds:.0f} s of processor time"
         if self.code not in (0, 1, 2, 3):
             return f"ends with {self.code}: {self.errors[-400:]}"
         if "Traceback" in self.errors:
@@ -349,11 +356,13 @@ def make_material(folder: Path) -> dict[str, bytes]:
         ]
     ):
         name = f"witness{number}.json"
-        ended = run(Case(("audit", *words, "--samples", "300", "--seed", "1", "--witness", name), {}), folder)
+        words = ("audit", *words, "--samples", "300", "--seed", "1", "--witness", name)
+        ended = run(Case(words, {}), folder, seconds=10 * SECONDS, fresh=False)
         assert ended.code == 1, ended
         files[name] = (folder / name).read_bytes()
     files["witness.json"] = files["witness0.json"]
-    assert run(Case(("run", "plan.toml", "--quiet"), {}), folder).code in (0, 3)
+    ended = run(Case(("run", "plan.toml", "--quiet"), {}), folder, seconds=10 * SECONDS, fresh=False)
+    assert ended.code in (0, 3), ended
     for path in sorted((folder / "plan.toml.journal").iterdir()):
         files[f"plan.toml.journal/{path.name}"] = path.read_bytes()
     return files
@@ -365,10 +374,22 @@ def write(folder: Path, files: dict[str, bytes]) -> None:
         (folder / name).write_bytes(content)
 
 
-def run(case: Case, folder: Path) -> Ended:
-    """Run a case in ``folder``, in a process of its own."""
+def _serve() -> None:
+    """What a process for the user's code does, forked from one that has imported everything."""
+    os.closerange(3, 256)
+    guard.serve()
+
+
+def run(case: Case, folder: Path, *, seconds: float = SECONDS, fresh: bool = True) -> Ended:
+    """Run a case in ``folder``, in a process of its own, and end it after that many seconds.
+
+    Args:
+        case: what is run.
+        folder: where.
+        seconds: after which it is ended.
+        fresh: whether the user's code gets a fresh interpreter, as from the command line, or a copy of this one.
+    """
     write(folder, case.files)
-    began = time.monotonic()
     errors = folder / ".errors"
     child = os.fork()
     if child == 0:
@@ -382,7 +403,10 @@ def run(case: Case, folder: Path) -> Ended:
             sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
             sys.path[:] = [entry for entry in sys.path if entry]
             resource.setrlimit(resource.RLIMIT_AS, (4 * MEMORY, 4 * MEMORY))  # the machine survives what is found
-            signal.alarm(math.ceil(SECONDS) + 5)
+            signal.alarm(math.ceil(seconds) + 5)
+            if not fresh:
+                forked = partial(subprocess.Popen, preexec_fn=_serve)
+                process.subprocess = SimpleNamespace(**(vars(subprocess) | {"Popen": forked}))
             code = main(list(case.words))
             sys.stderr.flush()
         except SystemExit as stop:  # what must not come out of main
@@ -396,30 +420,39 @@ def run(case: Case, folder: Path) -> Ended:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # whatever the case started
     text = errors.read_text(encoding="utf-8", errors="replace") if errors.exists() else ""
-    return Ended(os.waitstatus_to_exitcode(status), text, time.monotonic() - began, usage.ru_maxrss << 10)
+    return Ended(os.waitstatus_to_exitcode(status), text, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10)
 
 
 def a_case(kind: str, number: int, material: dict[str, bytes], seed: int = SEED) -> Case:
     return KINDS[kind](random.Random(f"{seed} {kind} {number}"), material)
 
 
-def fuzz(kind: str, numbers: range, material: dict[str, bytes], workers: int = 2, seed: int = SEED) -> list[str]:
+def fuzz(
+    kind: str,
+    numbers: range,
+    material: dict[str, bytes],
+    workers: int = 2,
+    seed: int = SEED,
+    patience: int = 1,
+) -> list[str]:
     """Run the cases of a kind with these numbers: what was found, one line each.
 
-    One that takes too long is run again by itself at the end: a busy machine is no finding.
+    One with a finding is run again by itself at the end, with ten times the time on the clock and a fresh interpreter:
+    neither a busy machine nor the fork is a finding.
     """
 
-    def one(number: int) -> str | None:
+    def one(number: int, *, again: bool = False) -> str | None:
         with tempfile.TemporaryDirectory() as folder:
             case = a_case(kind, number, material, seed)
-            finding = run(case, Path(folder)).finding
+            seconds, fresh = (10 if again else patience) * SECONDS, again or number % FRESH == 0
+            finding = run(case, Path(folder), seconds=seconds, fresh=fresh).finding
         return None if finding is None else f"{kind} {number}: {case.words!r:.300}: {finding}"
 
     with ThreadPoolExecutor(workers) as pool:
         found = dict(zip(numbers, pool.map(one, numbers), strict=True))
     for number, line in found.items():
-        if line is not None and ": hangs: " in line:
-            found[number] = one(number)
+        if line is not None:
+            found[number] = one(number, again=True)
     return [line for line in found.values() if line is not None]
 
 
@@ -430,6 +463,7 @@ def _main() -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--patience", type=int, default=1, help="times a minute on the clock, on a busy machine")
     parser.add_argument("--repeat", nargs=2, metavar=("KIND", "NUMBER"))
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -449,7 +483,9 @@ def _main() -> int:
     for kind in KINDS:
         count, began = getattr(given, kind), time.monotonic()
         if count:
-            lines = fuzz(kind, range(given.start, given.start + count), material, given.workers, given.seed)
+            lines = fuzz(
+                kind, range(given.start, given.start + count), material, given.workers, given.seed, given.patience
+            )
             found += len(lines)
             print(*lines, f"{kind}: {len(lines)} of {count}, {time.monotonic() - began:.0f} s", sep="\n", flush=True)
     return 1 if found else 0
