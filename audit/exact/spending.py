@@ -7,12 +7,13 @@ depend on earlier releases, since every loss belongs to a pair that dominates it
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
-from flint import arb
+from flint import arb, fmpq
 
 from dpverdict.audit.exact.comparison import Comparison, comparison_of, enclosed
 from dpverdict.audit.exact.gdp import gdp_mu, in_both_orders
@@ -21,6 +22,7 @@ from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.composition import compose_counted
+from dpverdict.audit.losses.contour.loss import ComposedLoss
 from dpverdict.balls import Enclosure
 from dpverdict.checks import check_whole
 from dpverdict.errors import DpverdictError, InvalidValue
@@ -34,6 +36,9 @@ from dpverdict.mechanisms.core.guarantees import (
     as_guarantee,
 )
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+
+_ORDERS: Final = tuple(1 + Fraction(2) ** k for k in range(-6, 8))
+"""At which a divergence bounds rho from below."""
 
 MOST_RELEASES: Final = 1_000_000
 """That an odometer counts, or looks for, of one mechanism."""
@@ -126,8 +131,42 @@ def _comparison(claim: Guarantee, loss: PrivacyLoss) -> Comparison:
             divergence = loss.certified_renyi(claim.order)
             return enclosed(f"Renyi divergence of order {claim.order}", divergence, claim.epsilon, Fraction(0))
         case ZeroConcentratedDP():
-            remedy = "state the claim in epsilon and delta, in mu, or at one Renyi order"
-            raise InvalidValue("claim", claim.describe(), f"one that is known of {type(loss).__name__}", remedy)
+            return enclosed("rho", _rho(loss), claim.rho, Fraction(0))
+
+
+def _rho(loss: PrivacyLoss) -> Enclosure:
+    """The least rho of zero-concentrated privacy, from both sides.
+
+    Above: the sum of what the factors of a composition keep, a factor of pure epsilon at most epsilon^2/2 (Bun and
+    Steinke 2016, Propositions 1.4 and 1.7, arXiv:1605.02065). Below: the divergence of some orders over the order.
+
+    Raises:
+        InvalidValue: nothing is known from either side.
+    """
+    above, below = arb(0), arb(0)
+    for factor, count in loss.factors:
+        above += count * _rho_above(factor)
+    for order in _ORDERS:
+        with contextlib.suppress(DpverdictError):
+            below = below.max(arb(loss.certified_renyi(order).lower) / arb(fmpq(order.numerator, order.denominator)))
+    if not above.is_finite() and not below > 0:
+        remedy = "state the claim in epsilon and delta, in mu, or at one Renyi order"
+        raise InvalidValue("claim", "rho", f"one that is known of {type(loss).__name__}", remedy)
+    return Enclosure.hull(below, above)
+
+
+def _rho_above(factor: object) -> arb:
+    if isinstance(factor, ComposedLoss):
+        return _rho_above(factor.gaussian) + _rho_above(factor.laplace)
+    if isinstance(factor, GaussianLoss):
+        return factor.mu_squared.ball() / 2
+    with contextlib.suppress(DpverdictError):
+        if isinstance(factor, ExactLoss):
+            least = factor.least_rho()
+            return arb(fmpq(least.numerator, least.denominator)) if isinstance(least, Fraction) else arb(least.upper)
+        if isinstance(factor, PrivacyLoss):
+            return arb(_epsilon(factor, Fraction(0)).upper) ** 2 / 2
+    return arb("inf")
 
 
 def _delta(loss: PrivacyLoss, epsilon: Fraction) -> Enclosure:

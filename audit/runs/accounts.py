@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Final, final
 
+from dpverdict.audit.distinguishing.witness_document import software_versions, strict_json
 from dpverdict.audit.exact.calibrate import Calibration
 from dpverdict.audit.exact.calibrate import calibrate as least_scale
 from dpverdict.audit.exact.events import loss_from_event
 from dpverdict.audit.exact.spending import MOST_RELEASES, Account, Odometer, held_to, loss_to_spend
 from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.reports.html import render, style_sheet
+from dpverdict.audit.reports.report import EXIT_CODES
 from dpverdict.audit.trials.catalogue import find_mechanism, mechanism_classes, option
+from dpverdict.cards import MARKS
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
@@ -61,6 +67,59 @@ def event_account(path: str, claim: str | None, adjacency: str | None) -> Accoun
         raise InvalidValue("claim", None, "given with an event", remedy)
     guarantee = as_guarantee(claim)
     return held_to(event_loss(path, adjacency), guarantee)
+
+
+def account_fields(
+    account: Account, path: str, adjacency: str | None, command: str | None = None
+) -> Mapping[str, object]:
+    """An account of the event in a file as JSON values; infinite numbers as texts.
+
+    Args:
+        account: of `event_account`.
+        path: of the file.
+        adjacency: the relation that it was read under, in words.
+        command: the command line.
+    """
+    comparison = account.comparison
+    compared = None
+    if comparison is not None:
+        sides = {"attained": comparison.attained, "allowed": comparison.allowed}
+        compared = {"quantity": comparison.quantity} | {
+            name: {"lower": side.lower, "upper": side.upper} for name, side in sides.items()
+        }
+    return {
+        "format": "dpverdict account",
+        "version": 1,
+        "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "event": path,
+        "event_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+        "relation": adjacency,
+        "claim": account.claim.describe(),
+        "status": account.status.name,
+        "exit_code": EXIT_CODES[account.status],
+        "answer": account.summary(),
+        "certified": account.certified,
+        "compared": strict_json(compared),
+        "reason": account.reason,
+        "versions": software_versions(),
+        "command": command,
+    }
+
+
+def account_page(fields: Mapping[str, object]) -> str:
+    """The same as one HTML page that loads nothing."""
+    words = {
+        "relation": "neighbouring relation",
+        "event_sha256": "SHA-256 of the file",
+        "certified": "by ball arithmetic or exact numbers",
+        "compared": "compared",
+        "command": "command",
+    }
+    facts = [(said, fields[name]) for name, said in words.items() if fields[name] is not None]
+    shown = render(
+        "account.html.j2", style=style_sheet(), fields=fields, facts=facts, mark=MARKS[str(fields["status"])]
+    )
+    return shown + "\n"
 
 
 @final

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +24,9 @@ from dpverdict.cli.options import (
     parameters,
 )
 from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar, say
+
+if TYPE_CHECKING:
+    from dpverdict.audit.runs.request import Request
 
 
 @ends
@@ -110,9 +113,8 @@ def audit(
     from dpverdict.audit.runs.audited import Wanted, console_facts
     from dpverdict.audit.runs.costs import announced
     from dpverdict.audit.runs.request import Request
+    from dpverdict.errors import InvalidValue
 
-    if names_an_event(mechanism):
-        return _audit_event(mechanism, claim, parameters(context), quiet=quiet)
     limits = parse_limits(timeout, memory)
     request = Request(
         mechanism=mechanism,
@@ -132,6 +134,11 @@ def audit(
         exact_only=no_test,
         command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
     )
+    if names_an_event(mechanism):
+        for name, value in {"jobs": jobs, "dask": dask, "timeout": timeout, "memory": memory}.items():
+            if value is not None:
+                raise InvalidValue(name, value, "left out for an event", "nothing is run")
+        return _audit_event(request, Outputs(json=json, report=report, witness=witness), quiet=quiet)
     with Outputs(json=json, report=report, witness=witness) as outputs:
         outputs.keep_apart_from(request.inputs)
         wanted = Wanted(
@@ -151,16 +158,30 @@ def audit(
     return Ended(code=made.exit_code)
 
 
-def _audit_event(path: str, claim: str | None, given: Mapping[str, str | None], *, quiet: bool) -> Ended:
+def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> Ended:
     """Hold the exact loss of an event of dp_accounting to a claim: nothing is sampled."""
+    import json
+
     from dpverdict.audit.reports.report import EXIT_CODES
-    from dpverdict.audit.runs.accounts import event_account
+    from dpverdict.audit.runs.accounts import account_fields, account_page, event_account
     from dpverdict.errors import InvalidValue, printable
 
+    given = {field.name: getattr(request, field.name) for field in fields(request)} | dict(request.options)
+    for name in ("mechanism", "options", "claim", "command", "exact_only", "adjacency"):
+        given.pop(name, None)
     for name, value in given.items():
-        if name != "adjacency" and value is not None:
+        if value is not None:
             raise InvalidValue(name, value, "left out for an event", "an event says all of its parameters itself")
-    account = event_account(path, claim, given.get("adjacency"))
+    path, adjacency = request.mechanism, request.options.get("adjacency")
+    account = event_account(path, request.claim, adjacency)
+    with outputs:
+        outputs.keep_apart_from({"the event": path})
+        values = account_fields(account, path, adjacency, request.command)
+        outputs.write(
+            json=lambda: json.dumps(values, indent=2, allow_nan=False) + "\n",
+            report=lambda: account_page(values),
+            witness=lambda: None,
+        )
     if not quiet:
         with printing():
             print(printable(account.summary(), sys.stdout.encoding))

@@ -13,10 +13,12 @@ from dpverdict.audit import (
     GaussianLoss,
     LaplaceLoss,
     Odometer,
+    PrivacyLoss,
     Status,
     compose,
     from_pld,
     held_to,
+    loss_from_event,
     poisson_sampled,
 )
 from dpverdict.audit.losses.closed_form import DisjointLoss, RandomisedResponseLoss
@@ -84,11 +86,7 @@ def test_both_orders_of_a_pair_are_held_to_the_claim() -> None:
         assert "both orders" in account.summary()
 
 
-def test_what_cannot_be_computed_is_inconclusive_with_the_reason() -> None:
-    account = held_to(compose(GaussianLoss(1), LaplaceLoss([1])), "rho=3")
-    assert account.status is Status.INCONCLUSIVE
-    assert account.spent is None
-    assert "ComposedLoss" in account.summary()
+def test_what_is_no_claim_is_refused_and_laws_apart_keep_none() -> None:
     with pytest.raises(InvalidValue, match="claim"):
         held_to(GaussianLoss(1), "mu")
     assert held_to(DisjointLoss(), "mu=100").status is Status.REFUTED
@@ -120,3 +118,30 @@ def test_releases_are_counted_in_whole_numbers(count: Any) -> None:
 def test_only_mechanisms_and_losses_are_spent() -> None:
     with pytest.raises(InvalidValue, match="release"):
         Odometer("mu=1").spend("gaussian")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        compose(GaussianLoss("0.5"), LaplaceLoss(["0.3"]), LaplaceLoss(["0.7"])),
+        compose(GaussianLoss("0.5"), FiniteLoss(["0.6", "0.4"], ["0.4", "0.6"])),
+    ],
+    ids=["Gaussian and Laplace", "Gaussian and a response"],
+)
+def test_rho_of_a_composition_is_known_from_both_sides(loss: PrivacyLoss) -> None:
+    spent = held_to(loss, "rho=0.3").spent
+    assert spent is not None
+    assert 0.125 < spent.lower <= spent.upper < 0.4
+    assert spent.upper - spent.lower < 1e-3
+    assert held_to(loss, f"rho={spent.upper * 1.001!r}").status is Status.CERTIFIED
+    assert held_to(loss, f"rho={spent.lower * 0.999!r}").status is Status.REFUTED
+    order = Fraction(3, 2)  # no order gives more
+    assert loss.certified_renyi(order).upper / float(order) <= spent.upper
+
+
+def test_a_claim_of_rho_that_a_sample_breaks_is_refuted_and_never_certified() -> None:
+    event = {"class_name": "GaussianDpEvent", "noise_multiplier": 1}
+    sampled = {"class_name": "PoissonSampledDpEvent", "sampling_probability": "0.1", "event": event}
+    loss = loss_from_event(sampled, "add-or-remove-one")
+    assert held_to(loss, "rho=0.0001").status is Status.REFUTED
+    assert held_to(loss, "rho=100").status is not Status.REFUTED
