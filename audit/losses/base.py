@@ -38,13 +38,18 @@ from dpverdict.audit.losses.domains import (
     rounded,
 )
 from dpverdict.balls import Enclosure, Enclosures, Exact, exactly, precision
+from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.numerics.arrays import Array
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from dpverdict.audit.losses.lattice.custom import CustomLoss
     from dpverdict.audit.losses.lattice.exchange import PldPair
     from dpverdict.audit.losses.lattice.law import LatticePair
+    from dpverdict.cards import Curves
 
 
 class PrivacyLoss(ABC):
@@ -180,6 +185,53 @@ class PrivacyLoss(ABC):
         """The losses this one is composed of, each with the number of times: itself, if it is not composed."""
         return ((self, 1),)
 
+    # together with others ---------------------------------------------------------------------------------------------
+
+    together: ClassVar[Callable[[Sequence[tuple[PrivacyLoss, int]]], PrivacyLoss]]
+    """Composes losses with how often each occurs: `composition.compose_counted`, which knows every class of losses and
+    is set where it is defined.
+    """
+
+    @final
+    def __mul__(self, times: int) -> PrivacyLoss:
+        """The loss of ``times`` independent releases: `compose` of as many equal losses.
+
+        Raises:
+            InvalidValue: ``times`` is not a whole number >= 0.
+        """
+        count = check_whole(times, "times", least=0, remedy="compose(a, b) is for losses that differ")
+        return PrivacyLoss.together([(self, count)] if count else [])
+
+    __rmul__ = __mul__
+
+    # pictures ---------------------------------------------------------------------------------------------------------
+
+    def plot(
+        self,
+        *others: PrivacyLoss | Guarantee | str,
+        axes: Sequence[Axes] | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> tuple[Axes, Axes]:
+        """Draw the trade-off function and the privacy profile, those of other losses and of claims beside them.
+
+        Args:
+            others: losses, and guarantees or their texts such as "mu=1", which are drawn dashed.
+            axes: two Matplotlib axes; new ones if not given.
+            labels: a name for each, this one first; what they are if not given.
+
+        Returns:
+            The axes of the trade-off function, and those of the privacy profile.
+
+        Raises:
+            InvalidValue: something else to draw, not two axes, or not a label for each.
+        """
+        from dpverdict.cards import draw
+
+        things = (self, *others)
+        if labels is not None and len(labels) != len(things):
+            raise InvalidValue("labels", len(labels), f"{len(things)}, one for each", "name this loss and the others")
+        return draw([_drawn(one, None if labels is None else labels[i]) for i, one in enumerate(things)], axes)
+
     # two-sided --------------------------------------------------------------------------------------------------------
 
     def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
@@ -304,6 +356,18 @@ class PrivacyLoss(ABC):
 
     @abstractmethod
     def _advantage_ball(self) -> arb: ...
+
+
+def _drawn(thing: PrivacyLoss | Guarantee | str, label: str | None) -> Curves:
+    """What a picture shows of a loss, or of a claim."""
+    from dpverdict.cards import Curves
+
+    if isinstance(thing, PrivacyLoss):
+        return Curves(label=label or repr(thing), beta=thing.beta, delta=thing.delta)
+    claim = as_guarantee(thing)
+    if not isinstance(claim, Guarantee):
+        raise InvalidValue("others", thing, "privacy losses and claims", 'write for example loss.plot("mu=1")')
+    return Curves(label=label or claim.describe(), beta=claim.beta_lower, delta=claim.delta_upper, promised=True)
 
 
 def _bounds(certified: Callable[[Array], Enclosures], points: Array) -> tuple[Array, Array]:

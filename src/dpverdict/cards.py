@@ -1,16 +1,30 @@
-"""The card that a notebook shows of a result: its status and what follows from it, its claim, its answer, and tables.
+"""What a result shows of itself: its card in a notebook, and the picture of its curves.
+
+A card has its status and what follows from it, its claim, its answer, and tables.
 
 Each kind of evidence has a table of its own.
 
 It stands below every result, so that each says what is on its own card; all look the same. The style is inline and
 takes ground and ink from the notebook, so a card is readable in light and dark; every text is escaped.
+
+A picture has the trade-off functions and the privacy profiles of losses and claims beside each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
-from typing import Final
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
+
+from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MARKS: Final = {"CERTIFIED": "\N{CHECK MARK}", "REFUTED": "\N{BALLOT X}", "INCONCLUSIVE": "?"}
 """What stands in the badge before the status, for the eye alone."""
@@ -57,3 +71,72 @@ def _table(kind: str, rows: Mapping[str, str]) -> str:
     )
     caption = f'<caption style="caption-side:top;text-align:left;padding:0">{escape(kind)}</caption>'
     return f'<table style="margin:.7em 0 0;border-collapse:collapse;{PLAIN}">{caption}<tbody>{cells}</tbody></table>'
+
+
+# pictures ------------------------------------------------------------------------------------------------------------
+
+POINTS: Final = 201
+FLOOR: Final = 1e-12
+"""The bottom of the plot of the privacy profile."""
+
+_FARTHEST: Final = 1e4
+_MOST_LETTERS: Final = 40
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """What is drawn of one thing.
+
+    Attributes:
+        label: its name in the legend.
+        beta: the trade-off function, or a lower bound on it, at levels of shape (n,).
+        delta: the privacy profile, or an upper bound on it, at epsilons of shape (n,).
+        promised: whether it is a claim, which is drawn dashed.
+    """
+
+    label: str
+    beta: Callable[[Array], Array]
+    delta: Callable[[Array], Array]
+    promised: bool = False
+
+
+def draw(curves: Sequence[Curves], axes: Sequence[Axes] | None) -> tuple[Axes, Axes]:
+    """Draw them on two axes, the trade-off functions on the first: on new ones if none are given.
+
+    Raises:
+        InvalidValue: not two axes.
+    """
+    if axes is None:
+        from matplotlib import pyplot
+
+        _, made = pyplot.subplots(1, 2, figsize=(9.6, 4.0), layout="constrained")
+        axes = list(made)
+    elif len(axes) != 2:
+        raise InvalidValue("axes", len(axes), "two Matplotlib axes", "give figure.subplots(1, 2), or leave it out")
+    trade_off, profile = axes
+    alphas = (1 - np.cos(np.linspace(0, math.pi, POINTS))) / 2  # dense at both ends, where the curves are steep
+    epsilons = np.linspace(0, max(_reach(one.delta) for one in curves), POINTS)
+    for one in curves:
+        label = (
+            one.label if len(one.label) <= _MOST_LETTERS else one.label[: _MOST_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+        )
+        style = "--" if one.promised else "-"
+        trade_off.plot(alphas, one.beta(alphas), style, label=label)
+        deltas = one.delta(epsilons)
+        profile.plot(epsilons, np.where(deltas > 0, deltas, np.nan), style, label=label)
+    trade_off.set(xlabel="false alarms (alpha)", ylabel="missed members (beta)", title="Trade-off function")
+    profile.set(xlabel="epsilon", ylabel="delta", title="Privacy profile", yscale="log")
+    profile.set_ylim(bottom=FLOOR, top=1.0)
+    trade_off.legend()
+    return trade_off, profile
+
+
+def _reach(delta: Callable[[Array], Array]) -> float:
+    """The epsilon at which a profile falls below the floor of the plot."""
+    grid = np.geomspace(0.01, _FARTHEST, 200)
+    low, high = 0, len(grid) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if float(delta(grid[middle : middle + 1])[0]) <= FLOOR else (middle + 1, high)
+    return float(grid[low])

@@ -21,7 +21,7 @@ FACES = {"dpverdict", *(f"dpverdict.{name}" for name in FOLDERS), "dpverdict.mec
 """Rooms whose ``__init__`` says more than its sentence: the public names, and the list of the zoo."""
 
 LAYERS = {
-    "dpverdict": ("errors cards balls numerics checks mechanisms audit proofs testing strategies pytest_plugin cli"),
+    "dpverdict": ("errors balls numerics cards checks mechanisms audit proofs testing strategies pytest_plugin cli"),
     "dpverdict.mechanisms": "core queries streams finite training broken",
     "dpverdict.audit": (
         "losses sampling isolation trials statistics scores exact distinguishing implementation "

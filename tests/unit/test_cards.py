@@ -1,10 +1,21 @@
-"""The card of a notebook: a badge, a sentence, a table for each kind of evidence, and no markup of a user's."""
+"""The card of a notebook: a badge, a sentence, a table for each kind of evidence, and no markup of a user's.
+
+What `PrivacyLoss.plot` draws is what the loss and the claim say, on the caller's axes or on new ones.
+"""
 
 import re
 
+import numpy as np
 import pytest
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from dpverdict.audit import FiniteLoss, GaussianLoss, LaplaceLoss, PrivacyLoss, compose
 from dpverdict.cards import GROUNDS, MARKS, card
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms import GaussianDP
+from dpverdict.numerics.arrays import Array
 
 
 def shown(status: str = "CERTIFIED", **changes: object) -> str:
@@ -43,3 +54,51 @@ def test_the_words_stand_out_from_their_ground() -> None:
         parts = [int(ground[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
         assert 1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05) >= 4.5
+
+
+def lines(axes: Axes) -> dict[str, tuple[Array, Array]]:
+    return {str(line.get_label()): (np.asarray(line.get_xdata()), np.asarray(line.get_ydata())) for line in axes.lines}
+
+
+def test_the_curves_are_those_of_the_losses_and_of_the_claims() -> None:
+    loss, other = LaplaceLoss(["1"]), GaussianLoss(2)
+    trade_off, profile = loss.plot(other, "mu=3", GaussianDP(1), axes=list(Figure().subplots(1, 2)))
+    drawn, profiles = lines(trade_off), lines(profile)
+    assert list(drawn) == list(profiles) == [repr(loss), repr(other), "mu=3", "mu=1"]
+    alphas, betas = drawn[repr(other)]
+    assert np.array_equal(betas, other.beta(alphas))
+    epsilons, deltas = profiles["mu=3"]
+    assert np.array_equal(deltas, GaussianDP(3).delta_upper(epsilons))
+    assert epsilons[-1] > 20  # as far as the widest of them reaches
+    dashed = {str(line.get_label()): line.get_linestyle() == "--" for line in trade_off.lines}
+    assert dashed == {repr(loss): False, repr(other): False, "mu=3": True, "mu=1": True}
+
+
+def test_new_axes_are_made_and_labels_taken() -> None:
+    trade_off, profile = GaussianLoss(1).plot(GaussianLoss(2), labels=["ours", "theirs"])
+    assert list(lines(trade_off)) == ["ours", "theirs"]
+    assert trade_off.figure is profile.figure
+    pyplot.close(trade_off.figure)  # type: ignore[arg-type]  # a figure of pyplot
+
+
+@pytest.mark.parametrize(
+    ("others", "given"),
+    [((3,), {}), (("mu",), {}), ((), {"labels": ["a", "b"]}), ((), {"axes": []})],
+)
+def test_what_cannot_be_drawn_is_refused(others: tuple[object, ...], given: dict[str, list[object]]) -> None:
+    with pytest.raises(InvalidValue):
+        GaussianLoss(1).plot(*others, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "loss", [GaussianLoss("0.3"), LaplaceLoss(["0.2", "0.1"]), FiniteLoss(["1/4", "3/4"], ["3/4", "1/4"])]
+)
+def test_a_multiple_is_the_composition_of_equal_losses(loss: PrivacyLoss) -> None:
+    three = compose(loss, loss, loss)
+    for found in (loss * 3, 3 * loss):
+        assert found.certified_delta("0.5").lower <= three.certified_delta("0.5").upper
+        assert three.certified_delta("0.5").lower <= found.certified_delta("0.5").upper
+    assert (loss * 0).delta(0) == 0
+    for wrong in (-1, 2.5, True, "3"):
+        with pytest.raises(InvalidValue, match="times"):
+            loss * wrong  # type: ignore[operator]
