@@ -7,13 +7,15 @@ where a proof of monotonicity takes over (`increasing_on_box`, or `dpverdict.pro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from flint import arb, arb_series, ctx
 
 from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, float_down, precision
+from dpverdict.proofs.checks.evidence import Evidence, dyadic, ends, is_recorded, note, number, real_ends
 from dpverdict.proofs.checks.outcome import Finding, Method
+from dpverdict.proofs.checks.traced import Traced, variable
 
 Side = tuple[Fraction, Fraction]
 
@@ -47,6 +49,7 @@ def positive_on_box(
     words = scope or ", ".join(f"{low} <= {key} <= {high}" for key, (low, high) in box.items())
     pending, used = [whole], 0
     least = math.inf
+    leaves: list[list[object]] = []
     with precision(bits):
         while pending:
             part = pending.pop()
@@ -54,10 +57,13 @@ def positive_on_box(
             value = function(*(_spanned(side) for side in part))
             if value > 0:
                 least = min(least, float_down(value))
+                if is_recorded():
+                    leaves.append([[number(end) for side in part for end in side], dyadic(arb(float_down(value)))])
                 continue
             middle = tuple((low + high) / 2 for low, high in part)
             centre = function(*(ball(m) for m in middle))
             if value <= 0 or centre <= 0:
+                note(_box_point, function, names, middle, centre)
                 places = ", ".join(f"{key} = {m}" for key, m in zip(names, middle, strict=True))
                 return Finding(
                     name=name,
@@ -71,7 +77,41 @@ def positive_on_box(
                     name=name, holds=None, method=Method.BALLS, scope=words, witness=f"undecided after {used} balls"
                 )
             pending.extend(_halved(part))
+    note(_box_cover, function, names, whole, leaves)
     return Finding(name=name, holds=True, method=Method.BALLS, scope=words, margin=f"{least:.6g} over {used} balls")
+
+
+def _box_cover(
+    function: Callable[..., arb], names: Sequence[str], whole: Sequence[Side], leaves: Sequence[Sequence[object]]
+) -> Evidence:
+    """A box, the parts it was cut into in the order they were decided, and a lower bound of the function on each."""
+    return {
+        "kind": "boxes",
+        "expression": _expression(function, names, whole),
+        "box": [[number(low), number(high)] for low, high in whole],
+        "variables": dict.fromkeys(names, "real"),
+        "parts": list(leaves),
+    }
+
+
+def _box_point(function: Callable[..., arb], names: Sequence[str], middle: Sequence[Fraction], value: arb) -> Evidence:
+    """A point of a box at which the function is not positive."""
+    return {
+        "kind": "box failure",
+        "expression": _expression(function, names, [(m, m) for m in middle]),
+        "at": [number(m) for m in middle],
+        "variables": dict.fromkeys(names, "real"),
+        "value": ends(value),
+    }
+
+
+def _expression(function: Callable[..., object], names: Sequence[str], box: Sequence[Side]) -> str | None:
+    """What a function of balls computes, as text; None where it uses more than arithmetic and elementary functions."""
+    try:
+        made: object = function(*(variable(name, _spanned(side)) for name, side in zip(names, box, strict=True)))
+    except (TypeError, AttributeError, ValueError, NotImplementedError):
+        return None
+    return made.text if isinstance(made, Traced) else None
 
 
 def increasing_on_box(
@@ -108,6 +148,8 @@ def equal(name: str, left: Real, right: Real, *, scope: str) -> Finding:
 def _ordered(name: str, left: Real, right: Real, scope: str, allowed: tuple[int, ...]) -> Finding:
     sign = compare(left, right)
     holds = None if sign is None else sign in allowed
+    if holds is not None:
+        note(_numbers, left, right, allowed, holds=holds)
     gap = f"{Enclosure.of(Real(lambda: right.ball() - left.ball())).lower:.6g}" if sign else "0 (equal)"
     return Finding(
         name=name,
@@ -117,6 +159,12 @@ def _ordered(name: str, left: Real, right: Real, scope: str, allowed: tuple[int,
         margin=gap if holds else "",
         witness="" if holds else f"{_shown(left)} against {_shown(right)}",
     )
+
+
+def _numbers(left: Real, right: Real, allowed: tuple[int, ...], *, holds: bool) -> Evidence:
+    """Two numbers that were compared."""
+    a, b = real_ends(left, right)
+    return {"kind": "comparison", "left": a, "right": b, "signs": ["=><"[sign] for sign in allowed], "holds": holds}
 
 
 def rounds_to(name: str, value: Real, printed: str, *, scope: str) -> Finding:
@@ -131,6 +179,8 @@ def rounds_to(name: str, value: Real, printed: str, *, scope: str) -> Finding:
     signs = compare(Real.of(target - unit), value), compare(value, Real.of(target + unit))
     holds = None if None in signs else all(sign is not None and sign <= 0 for sign in signs)
     exact = value.rational is not None
+    if holds is not None:
+        note(lambda: {"kind": "rounding", "printed": printed, "value": _narrow(value), "holds": holds})
     return Finding(
         name=name,
         holds=holds,
@@ -139,6 +189,14 @@ def rounds_to(name: str, value: Real, printed: str, *, scope: str) -> Finding:
         margin=_shown(value) if holds else "",
         witness="" if holds else f"{printed} printed, the value is {_shown(value)}",
     )
+
+
+def _narrow(value: Real) -> object:
+    """A number, or a ball of about 40 digits."""
+    if value.rational is not None:
+        return number(value.rational)
+    with precision(160):
+        return ends(value.ball(), 160)
 
 
 def _shown(value: Real) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import sympy
 
 from dpverdict.errors import InvalidValue
+from dpverdict.proofs.checks.evidence import Evidence, Expressions, note
 from dpverdict.proofs.checks.outcome import Finding, Method
 
 Expr = Any
@@ -46,12 +47,14 @@ def identity(name: str, left: Expr, right: Expr, *, scope: str | None = None, do
         simplified = _simplified(a - b)
         point = _where_different(a, b, symbols)
         if point is not None:
+            note(_apart, a, b, symbols)
             return Finding(name=name, holds=False, method=Method.SYMBOLIC, scope=words, witness=point)
         perturbed = b + sympy.Rational(1, 1009) * (1 + sum(symbols, sympy.Integer(0)) ** 2)
         if simplified != 0 or _where_different(a, perturbed, symbols) is None:
             return Finding(
                 name=name, holds=None, method=Method.SYMBOLIC, scope=words, witness=f"left over: {simplified}"
             )
+    note(_sides, pairs)
     return Finding(name=name, holds=True, method=Method.SYMBOLIC, scope=words, margin="0 (identity)")
 
 
@@ -91,19 +94,20 @@ def _by_coefficients(
     steps = {s: sympy.Symbol(f"t_{s}", nonnegative=True) for s in at_least}
     moved = whole.subs({s: lower[s] + steps[s] for s in at_least}, simultaneous=True)
     try:
-        (top_signs, top), (bottom_signs, bottom) = (
-            _coefficients(part, list(steps.values())) for part in sympy.fraction(sympy.cancel(sympy.together(moved)))
-        )
+        parts = sympy.fraction(sympy.cancel(sympy.together(moved)))
+        (top_signs, top), (bottom_signs, bottom) = (_coefficients(part, list(steps.values())) for part in parts)
         decided = top_signs and bottom_signs and bool(bottom > 0) and enough(top)
     except sympy.PolynomialError:  # not a rational function of the symbols
         decided = False
     if decided:
+        note(_shifted, whole, lower, steps, parts, strict=not enough(sympy.Integer(0)))
         margin = _shown(whole.subs(lower)) + (" at the lower end" if at_least else "")
         return Finding(name=name, holds=True, method=method, scope=words, margin=margin)
     for step in (Fraction(0), Fraction(1, 7), Fraction(1), Fraction(10), Fraction(1000), Fraction(10**6)):
         point = {s: lower[s] + sympy.Rational(step) for s in at_least}
         value = whole.subs(point)
         if value.is_number and value.is_finite and not enough(value):
+            note(_below, whole, point, strict=not enough(sympy.Integer(0)))
             return Finding(name=name, holds=False, method=method, scope=words, witness=_at(point) + _shown(value))
     return Finding(name=name, holds=None, method=method, scope=words, witness="a coefficient is negative")
 
@@ -116,6 +120,53 @@ def _coefficients(part: Expr, variables: Sequence[Expr]) -> tuple[bool, Expr]:
     made = sympy.Poly(expanded, *variables).as_dict()
     terms = {powers: sympy.radsimp(sympy.expand(value)) for powers, value in made.items()}
     return all(bool(value >= 0) for value in terms.values()), terms.get((0,) * len(variables), sympy.Integer(0))
+
+
+def _sides(pairs: Sequence[tuple[Expr, Expr]]) -> Evidence:
+    """Both sides of an identity, entry by entry."""
+    texts = Expressions()
+    sides = [[texts.text(a), texts.text(b)] for a, b in pairs]
+    return {"kind": "identity", "sides": sides, "variables": texts.variables()}
+
+
+def _apart(left: Expr, right: Expr, symbols: Sequence[Expr]) -> Evidence:
+    """The sides of a false identity, and a point at which they differ."""
+    texts = Expressions()
+    sides = {"left": texts.text(left), "right": texts.text(right)}
+    point = _first_different(left, right, symbols)
+    at = {} if point is None else {texts.text(s): str(value) for s, value in point[0].items()}
+    return {"kind": "difference", **sides, "variables": texts.variables(), "at": at}
+
+
+def _shifted(
+    whole: Expr, lower: Mapping[Expr, Expr], steps: Mapping[Expr, Expr], parts: Sequence[Expr], *, strict: bool
+) -> Evidence:
+    """An inequality: the expression, and the quotient without negative coefficients that it is, from its lower ends."""
+    texts = Expressions()
+    top, bottom = (sympy.expand(part) for part in parts)
+    return {
+        "kind": "inequality",
+        "expression": texts.text(whole),
+        "strict": strict,
+        "at_least": {texts.text(s): texts.text(low) for s, low in lower.items()},
+        "steps": {texts.text(s): texts.text(t) for s, t in steps.items()},
+        "numerator": texts.text(top),
+        "denominator": texts.text(bottom),
+        "variables": texts.variables(),
+    }
+
+
+def _below(whole: Expr, point: Mapping[Expr, Expr], *, strict: bool) -> Evidence:
+    """An inequality that fails, and where."""
+    texts = Expressions()
+    at = {texts.text(s): texts.text(value) for s, value in point.items()}
+    return {
+        "kind": "failure",
+        "expression": texts.text(whole),
+        "strict": strict,
+        "variables": texts.variables(),
+        "at": at,
+    }
 
 
 def _entries(side: Expr) -> list[Expr]:
@@ -136,7 +187,13 @@ def _simplified(expression: Expr) -> Expr:
 
 
 def _where_different(left: Expr, right: Expr, symbols: Sequence[Expr]) -> str | None:
-    """A point at which the two sides certainly differ, by evaluation to many digits, if one was found."""
+    """A point at which the two sides certainly differ, in words."""
+    found = _first_different(left, right, symbols)
+    return None if found is None else f"{_at(found[0])}{_shown(found[1])} against {_shown(found[2])}"
+
+
+def _first_different(left: Expr, right: Expr, symbols: Sequence[Expr]) -> tuple[Mapping[Expr, Expr], Expr, Expr] | None:
+    """A point at which the two sides certainly differ, by evaluation to many digits, with both, if one was found."""
     for start in range(4):
         point = {
             s: sympy.Integer(2 + start + i) if s.is_integer else sympy.Rational(_POINTS[(start + i) % len(_POINTS)])
@@ -146,7 +203,7 @@ def _where_different(left: Expr, right: Expr, symbols: Sequence[Expr]) -> str | 
         if not (a.is_number and b.is_number) or a.has(sympy.nan, sympy.zoo):
             continue
         if abs(a - b) > sympy.Float(10) ** (-_DIGITS // 2) * (1 + abs(a) + abs(b)):
-            return f"{_at(point)}{_shown(a)} against {_shown(b)}"
+            return point, a, b
     return None
 
 

@@ -12,10 +12,13 @@ from typing import Any, TypeVar
 
 from flint import fmpq, fmpq_mat
 
+from dpverdict.proofs.checks.evidence import Evidence, is_recorded, note, number
 from dpverdict.proofs.checks.outcome import Finding, Method
 
 T = TypeVar("T")
 Vector = Sequence[Fraction | int]
+MOST_VALUES = 64
+"""Values of one quadratic form that are kept as evidence."""
 
 
 def binary_records(dim: int, most_ones: int | None = None) -> Iterator[tuple[int, ...]]:
@@ -41,13 +44,30 @@ def form_of(covariance: Sequence[Vector]) -> Callable[[Vector], Fraction]:
     """
     size = len(covariance)
     inverse = fmpq_mat(size, size, [_fmpq(x) for row in covariance for x in row]).inv()
+    kept = _inverse(covariance, inverse) if is_recorded() else None
 
     def form(difference: Vector) -> Fraction:
         vector = fmpq_mat(size, 1, [_fmpq(x) for x in difference])
         value = (vector.transpose() * inverse * vector)[0, 0]
-        return Fraction(int(value.p), int(value.q))
+        made = Fraction(int(value.p), int(value.q))
+        if kept is not None and len(kept["values"]) < MOST_VALUES:
+            kept["values"].append([[number(x) for x in difference], number(made)])
+        return made
 
     return form
+
+
+def _inverse(covariance: Sequence[Vector], inverse: fmpq_mat) -> Evidence:
+    """A matrix, its inverse, and the values of its form, which are added as they are found."""
+    rows = [[number(Fraction(int(x.p), int(x.q))) for x in row] for row in inverse.tolist()]
+    made: Evidence = {
+        "kind": "inverse",
+        "matrix": [[number(x) for x in row] for row in covariance],
+        "inverse": rows,
+        "values": [],
+    }
+    note(lambda: made)  # the same object, so that the values are added to what is kept
+    return made
 
 
 def squared_parameter(covariance: Sequence[Vector], difference: Vector) -> Fraction | None:
@@ -98,11 +118,17 @@ def every(
     count = 0
     for item in items:
         count += 1
+        note(_case, name, item, show)
         decided = holds(item)
         if decided is not True:
             return Finding(name=name, holds=decided, method=method, scope=scope, witness=show(item))
     decided = True if count else None  # nothing was looked at
     return Finding(name=name, holds=decided, method=method, scope=scope, margin=f"{count} cases" if count else "")
+
+
+def _case(name: str, item: T, show: Callable[[T], str]) -> Evidence:
+    """The case of an enumeration that is looked at next."""
+    return {"kind": "case", "of": name, "case": show(item)}
 
 
 def _fmpq(value: Fraction | int) -> fmpq:

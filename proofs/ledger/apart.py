@@ -20,6 +20,7 @@ from dpverdict.audit.trials.engines import chosen_engine
 from dpverdict.errors import DpverdictError, MechanismFailure, in_one_line
 from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.rooms import rooms
+from dpverdict.proofs.ledger.certificates import certificates
 from dpverdict.proofs.ledger.html import render_html
 from dpverdict.proofs.ledger.ledger import Ledger, Progress, as_json
 from dpverdict.proofs.ledger.prove import Proof, prove_statements
@@ -37,11 +38,13 @@ class Faces:
         page: whether the page is.
         explained: whether the terminal shows every condition and planted fault.
         console: see `audited.Wanted`.
+        certified: whether the certificates are.
     """
 
     page: bool
     explained: bool
     console: Mapping[str, object]
+    certified: bool = False
 
 
 @final
@@ -53,6 +56,7 @@ class Proved:
         fields: as ledger.schema.json has it.
         page, text: the page, or "", and what the terminal shows.
         files: what code of the user's was in, or read.
+        certificates: the files of the certificates by their paths.
         exit_code: 0 if every standing is the recorded one and every planted fault was found, 1 otherwise.
     """
 
@@ -60,6 +64,7 @@ class Proved:
     page: str
     text: str
     files: tuple[str, ...]
+    certificates: Mapping[str, str]
     exit_code: int
 
     @property
@@ -111,6 +116,9 @@ def _sent(made: Ledger, faces: Faces, files: tuple[str, ...]) -> dict[str, objec
         "page": render_html(made) if faces.page else "",
         "text": printed(lambda console: show(made, console), faces.console),
         "files": list(files),
+        "certificates": certificates([(e.statement.paper, e.statement.number) for e in made.entries])
+        if faces.certified
+        else {},
     }
 
 
@@ -121,10 +129,11 @@ def _proved_of(answer: object, what: str) -> Proved:
         MechanismFailure: it is no ledger, or one whose outcomes are not those of its findings.
     """
     try:
-        if not isinstance(answer, dict) or set(answer) != {"fields", "page", "text", "files"}:
+        if not isinstance(answer, dict) or set(answer) != {"fields", "page", "text", "files", "certificates"}:
             raise ValueError("it is no ledger")
         found: dict[str, Any] = answer
-        if not all(isinstance(one, str) for one in (found["page"], found["text"], *found["files"])):
+        texts = (*found["certificates"].keys(), *found["certificates"].values(), *found["files"])
+        if not all(isinstance(one, str) for one in (found["page"], found["text"], *texts)):
             raise ValueError("a face of it is no text")
         code = _exit_code(found["fields"])
         return Proved(
@@ -132,6 +141,7 @@ def _proved_of(answer: object, what: str) -> Proved:
             page=found["page"],
             text=found["text"],
             files=tuple(found["files"]),
+            certificates=dict(found["certificates"]),
             exit_code=code,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -1,5 +1,5 @@
 """The command line: ``dpverdict audit``, ``scores``, ``replay``, ``run``, ``curve``,
-``compose``, ``calibrate``, ``prove``, ``list``, ``selftest``, ``doctor``.
+``compose``, ``calibrate``, ``prove``, ``check``, ``list``, ``selftest``, ``doctor``.
 
 Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 a usage error, 130 interrupted, 70 a fault of this program. The
 commands import what they need when they run, so that ``dpverdict --help`` answers at once.
@@ -22,7 +22,7 @@ from dpverdict.cli.audit import audit, replay
 from dpverdict.cli.curve import curve
 from dpverdict.cli.installation import doctor, list_mechanisms, selftest
 from dpverdict.cli.options import MechanismCommand
-from dpverdict.cli.prove import prove
+from dpverdict.cli.prove import check, prove
 from dpverdict.cli.run import run
 from dpverdict.cli.scores import scores
 from dpverdict.cli.session import leave_standard_output, open_standard_streams, say
@@ -59,7 +59,7 @@ def _help(command: Callable[..., NoReturn]) -> str:
 
 for of_mechanism in (audit, curve, calibrate):
     app.command(cls=MechanismCommand, help=_help(of_mechanism))(of_mechanism)
-for command in (compose, run, scores, replay, prove, selftest, doctor):
+for command in (compose, run, scores, replay, prove, check, selftest, doctor):
     app.command(help=_help(command))(command)
 app.command(name="list", help=_help(list_mechanisms))(list_mechanisms)
 

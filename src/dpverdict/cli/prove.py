@@ -1,4 +1,4 @@
-"""``dpverdict prove``: numbered statements of papers as executable checks."""
+"""``dpverdict prove`` and ``dpverdict check``: statements of papers as executable checks, and what they rest on."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dpverdict.cli.options import (
     Dask,
     Jobs,
     Memory,
+    Quiet,
     Timeout,
     option,
 )
@@ -41,6 +42,10 @@ def prove(
     ] = False,
     json: Annotated[Path | None, option("--json", "FILE", "Write the ledger as JSON.", "Output")] = None,
     report: Annotated[Path | None, option("--report", "FILE", "Write the ledger as one HTML page.", "Output")] = None,
+    certificates: Annotated[
+        Path | None,
+        option("--certificates", "FOLDER", "Write what each statement rests on, for other tools to check.", "Output"),
+    ] = None,
 ) -> Ended:
     """Check the numbered statements of the source papers, and print the ledger of outcomes.
 
@@ -54,18 +59,47 @@ def prove(
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.audit.runs.audited import console_facts
     from dpverdict.proofs.ledger.apart import Faces, proved
+    from dpverdict.proofs.ledger.certificate_files import certificate_folder, write_certificates
     from dpverdict.proofs.ledger.prove import Proof
     from dpverdict.proofs.ledger.terminal import WIDTH
 
     limits = parse_limits(timeout, memory)
+    folder = None if certificates is None else certificate_folder(certificates)
     with Outputs(json=json, report=report) as outputs:
         outputs.keep_apart_from({} if paper is None else {"the statements": paper})
         console = console_facts() | ({} if sys.stdout.isatty() else {"width": WIDTH})
-        faces = Faces(page="report" in outputs, explained=explain, console=console)
+        faces = Faces(page="report" in outputs, explained=explain, console=console, certified=folder is not None)
         with engine_of_options(jobs, dask), progress_bar() as bar:
             made = proved(Proof(paper=paper, number=statement), faces, limits, bar)
         outputs.keep_apart_from({f"the file {path} that was used": path for path in made.files})
         outputs.write(json=lambda: made.json, report=lambda: made.page)
+        if folder is not None:
+            write_certificates(folder, made.certificates)
     with printing():
         sys.stdout.write(made.text)
     return Ended(code=made.exit_code)
+
+
+@ends
+def check(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A certificate, or the folder that dpverdict prove --certificates wrote.",
+            show_default=False,
+        ),
+    ],
+    quiet: Quiet = False,
+) -> Ended:
+    """Read certificates again: every identity, inequality, box, matrix and comparison in them is decided anew.
+
+    Exit codes: 0 nothing in them is wrong, 1 something is, or was changed after it was made, 2 usage error.
+    """
+    from dpverdict.proofs.ledger.certificate_files import check_files
+
+    found = check_files(path)
+    if not quiet:
+        with printing():
+            print(found.text)
+    return Ended(code=found.exit_code)

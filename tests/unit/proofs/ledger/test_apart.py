@@ -121,7 +121,7 @@ def test_statements_of_the_ledger_are_the_same_here_and_apart() -> None:
 
 
 def test_a_ledger_that_contradicts_itself_is_none(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    sound: dict[str, Any] = {"fields": as_json(ledger), "page": "", "text": "", "files": []}
+    sound: dict[str, Any] = {"fields": as_json(ledger), "page": "", "text": "", "files": [], "certificates": {}}
     given: list[object] = []
     monkeypatch.setattr(apart, "run_isolated", lambda *others, **more: given[0])
 
@@ -147,6 +147,7 @@ def test_a_ledger_that_contradicts_itself_is_none(ledger: Ledger, monkeypatch: p
         {},
         sound | {"text": None},
         sound | {"files": [1]},
+        sound | {"certificates": {"a": 1}},
         sound | {"fields": sound["fields"] | {"statements": []}},
         changed({}, summary=False),
         changed({"outcome": "UNDECIDED"}),

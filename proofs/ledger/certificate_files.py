@@ -1,0 +1,143 @@
+"""The folder of certificates: written whole, and read again with every file that its manifest names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, final
+
+from dpverdict.audit.trials.whole_files import write_atomically
+from dpverdict.errors import InvalidValue
+from dpverdict.proofs.ledger.certificates import FORMAT, seal
+from dpverdict.proofs.ledger.recheck import GRADES, CertificateRefused, recheck
+
+MANIFEST: Final = "MANIFEST.json"
+MOST_BYTES: Final = 1 << 28
+
+
+def certificate_folder(path: Path) -> Path:
+    """A folder that certificates can be written to: a new one, an empty one, or one that holds certificates.
+
+    Raises:
+        InvalidValue: a file, or a folder with something else in it.
+    """
+    if path.exists() and not path.is_dir():
+        raise InvalidValue("certificates", str(path), "a folder", "give the name of a new folder")
+    if path.is_dir() and any(path.iterdir()) and not (path / MANIFEST).is_file():
+        raise InvalidValue("certificates", str(path), "an empty folder", "give the name of a new folder")
+    return path
+
+
+def write_certificates(folder: Path, files: Mapping[str, str]) -> None:
+    """Write certificates, the manifest last, and remove those that a former manifest names and this one does not."""
+    former = _named(folder) if (folder / MANIFEST).is_file() else ()
+    for name in sorted(files, key=MANIFEST.__eq__):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / name, files[name])
+    for name in set(former) - set(files):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _named(folder: Path) -> tuple[str, ...]:
+    """The files of a manifest, as far as they lie in its folder."""
+    try:
+        listed = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
+    return tuple(name for name in listed if (folder / name).resolve().is_relative_to(folder.resolve()))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What reading certificates again found.
+
+    Attributes:
+        grades: how many conditions are proved from the files, compared, or open.
+        files: how many files were read.
+        refused: the file and the reason, for each that is wrong.
+    """
+
+    grades: Mapping[str, int]
+    files: int
+    refused: tuple[tuple[str, str], ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 if no file is refused, 1 otherwise."""
+        return 1 if self.refused else 0
+
+    @property
+    def text(self) -> str:
+        """A line for every file refused, and a summary."""
+        lines = [f"REFUSED {name}: {reason}" for name, reason in self.refused]
+        counts = ", ".join(f"{self.grades.get(grade, 0)} {grade}" for grade in GRADES)
+        verdict = f"{len(self.refused)} REFUSED" if self.refused else "none refused"
+        words = f"{self.files} file{'s'[: self.files != 1]}, {verdict}; conditions: {counts}"
+        return "\n".join([*lines, words])
+
+
+def check_files(path: Path) -> Checked:
+    """Read a certificate, or all of a folder.
+
+    Raises:
+        InvalidValue: no file or folder of certificates.
+    """
+    if path.is_dir():
+        return _check_folder(path)
+    document = _read(path)
+    if document.get("format") != FORMAT:
+        raise InvalidValue("certificate", str(path), f"a file that says {FORMAT!r}", "give one that dpverdict wrote")
+    grades: Counter[str] = Counter()
+    try:
+        grades = recheck(document)
+    except CertificateRefused as problem:
+        return Checked(grades={}, files=1, refused=((str(path), str(problem)),))
+    return Checked(grades=grades, files=1, refused=())
+
+
+def _check_folder(folder: Path) -> Checked:
+    """Every file that the manifest names is there, as it was written, and true; and there is no other."""
+    if not (folder / MANIFEST).is_file():
+        raise InvalidValue("certificate", str(folder), f"a folder with {MANIFEST}", "give what dpverdict prove wrote")
+    manifest = _read(folder / MANIFEST)
+    refused: list[tuple[str, str]] = []
+    grades: Counter[str] = Counter()
+    if manifest.get("sha256") != seal(manifest):
+        refused.append((MANIFEST, "the text is not what was sealed"))
+    listed = manifest.get("files", {})
+    for name, digest in listed.items():
+        path = folder / name
+        try:
+            if not path.resolve().is_relative_to(folder.resolve()):
+                raise CertificateRefused("it is outside the folder")
+            if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+                raise CertificateRefused("it is not the file that the manifest names")
+            if path.suffix == ".json":
+                grades += recheck(_read(path))
+        except FileNotFoundError:
+            refused.append((name, "it is missing"))
+        except CertificateRefused as problem:
+            refused.append((name, str(problem)))
+    return Checked(grades=grades, files=len(listed) + 1, refused=tuple(refused))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A JSON object.
+
+    Raises:
+        InvalidValue: it is none, or far too long.
+    """
+    if path.stat().st_size > MOST_BYTES:
+        raise InvalidValue("certificate", str(path), f"a file below {MOST_BYTES} bytes", "give one of dpverdict's")
+    try:
+        made = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        made = None
+    if not isinstance(made, dict):
+        raise InvalidValue("certificate", str(path), "a JSON object", "give a file that dpverdict wrote")
+    return made

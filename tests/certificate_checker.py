@@ -1,0 +1,700 @@
+"""A checker of certificates that shares no code with the project: Python's fractions and the intervals of mpmath.
+
+    python tests/certificate_checker.py DIR ...
+
+Every piece of evidence is decided anew from what the file says: identities of rational functions and roots by
+polynomial arithmetic over the rationals, inequalities by their coefficients, boxes by interval arithmetic and by
+covering the whole box with its parts, numbers by comparing them, matrices by multiplying them. A file is refused if one
+piece is wrong, or if its text is not the one that was sealed. What is left open is counted, and never called proved.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import mpmath
+from mpmath import iv
+
+PROVED, COMPARED, AT_POINTS, OPEN = "proved", "numbers compared", "true at points", "left open"
+Monomial = tuple[tuple[str, int], ...]
+Polynomial = dict[Monomial, Fraction]
+Quotient = tuple[Polynomial, Polynomial]
+MOST_TERMS = 4000
+
+
+class Refused(Exception):
+    """What is written is not true."""
+
+
+class Beyond(Exception):
+    """More than this checker decides."""
+
+
+# numbers
+
+
+def number(text: str) -> Fraction:
+    """ "3", "-7/4", "0.25" or "5*2**-60"."""
+    head, _, power = text.partition("*2**")
+    if power and abs(int(power)) > 10**6:
+        raise Beyond(text)
+    return Fraction(head) * Fraction(2) ** int(power or 0)
+
+
+def ends(value: object) -> tuple[Fraction, Fraction] | None:
+    """The ends of a number or a ball; None for what is neither."""
+    if isinstance(value, str):
+        try:
+            made = number(value)
+        except ValueError:
+            return None
+        return made, made
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(one, str) for one in value):
+        low, high = map(number, value)
+        if low > high:
+            raise Refused(f"a ball from {low} to {high}")
+        return low, high
+    return None
+
+
+def truth(left: object, sign: str, right: object) -> bool | None:
+    """Whether ``left sign right``; None where balls do not decide it."""
+    a, b = ends(left), ends(right)
+    if a is not None and b is not None:
+        if sign in ("=", "!="):
+            same = None if a[0] <= b[1] and b[0] <= a[1] else False
+            if a[0] == a[1] == b[0] == b[1]:
+                same = True
+            return same if sign == "=" or same is None else not same
+        if sign in (">", ">="):
+            a, b, sign = b, a, "<" if sign == ">" else "<="
+        if sign == "<":
+            return True if a[1] < b[0] else False if a[0] >= b[1] else None
+        return True if a[1] <= b[0] else False if a[0] > b[1] else None
+    if sign not in ("=", "!="):
+        raise Beyond("an order of what is no number")
+    match left, right:
+        case bool(), bool():
+            same = left == right
+        case str(), str():
+            same = left == right
+        case {"list": first}, {"list": second}:
+            parts = [truth(x, "=", y) for x, y in zip(first, second, strict=False)]
+            same = len(first) == len(second) and all(parts) if None not in parts else None
+        case {"set": first}, {"set": second}:
+            same = {json.dumps(x) for x in first} == {json.dumps(x) for x in second}
+        case {"none": _}, _:
+            same = isinstance(right, dict) and "none" in right
+        case _:
+            raise Beyond("other values")
+    return same if sign == "=" or same is None else not same
+
+
+# polynomials and quotients of them, with roots and functions as variables of their own
+
+
+def plus(a: Polynomial, b: Polynomial, factor: int = 1) -> Polynomial:
+    made = dict(a)
+    for monomial, value in b.items():
+        made[monomial] = made.get(monomial, Fraction(0)) + factor * value
+    return {monomial: value for monomial, value in made.items() if value}
+
+
+def times(a: Polynomial, b: Polynomial) -> Polynomial:
+    if len(a) * len(b) > MOST_TERMS**2:
+        raise Beyond("too many terms")
+    made: Polynomial = {}
+    for first, x in a.items():
+        for second, y in b.items():
+            powers = Counter(dict(first))
+            for name, power in second:
+                powers[name] += power
+            key = tuple(sorted((name, power) for name, power in powers.items() if power))
+            made[key] = made.get(key, Fraction(0)) + x * y
+    made = {monomial: value for monomial, value in made.items() if value}
+    if len(made) > MOST_TERMS:
+        raise Beyond("too many terms")
+    return made
+
+
+def power_of(a: Polynomial, exponent: int) -> Polynomial:
+    made: Polynomial = {(): Fraction(1)}
+    for _ in range(exponent):
+        made = times(made, a)
+    return made
+
+
+def constant(value: Fraction | int) -> Polynomial:
+    return {(): Fraction(value)} if value else {}
+
+
+class Algebra:
+    """Expressions as quotients of polynomials. A root is a variable, of which the powers from its degree on are
+    replaced by what it is the root of; exp, ln and powers with a variable in the exponent are variables as well."""
+
+    def __init__(self, variables: Mapping[str, str], texts: Iterable[str], moved: Mapping[str, str] | None = None):
+        self.variables, self.moved = variables, moved or {}
+        self.roots: dict[str, tuple[int, Polynomial]] = {}
+        self.names: dict[tuple[int, str], str] = {}
+        self.degrees: dict[str, int] = {}
+        for text in texts:
+            for node in ast.walk(ast.parse(text, mode="eval")):
+                match node:
+                    case ast.Call(func=ast.Name(id="sqrt"), args=[ast.Name(id=name)]) if name in variables:
+                        self.degrees[name] = math.lcm(self.degrees.get(name, 1), 2)
+                    case ast.BinOp(left=ast.Name(id=name), op=ast.Pow(), right=exponent) if name in variables:
+                        rational = fraction_of(exponent)
+                        if rational is not None and rational.denominator > 1:
+                            self.degrees[name] = math.lcm(self.degrees.get(name, 1), rational.denominator)
+
+    def read(self, text: str) -> Quotient:
+        return self.node(ast.parse(text, mode="eval").body)
+
+    def node(self, node: ast.expr) -> Quotient:
+        match node:
+            case ast.Constant(value=int(value)):
+                return constant(value), constant(1)
+            case ast.Name(id=name) if name in self.moved:
+                return self.read(self.moved[name])
+            case ast.Name(id=name) if name in self.variables:
+                return {((name, self.degrees.get(name, 1)),): Fraction(1)}, constant(1)
+            case ast.Name(id="pi" | "E" as name):
+                return self.other(name)
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                top, bottom = self.node(inner)
+                return plus({}, top, -1), bottom
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
+                (a, b), (c, d) = self.node(left), self.node(right)
+                factor = 1 if isinstance(sign, ast.Add) else -1
+                if b == d:
+                    return plus(a, c, factor), b
+                return plus(times(a, d), times(c, b), factor), times(b, d)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                (a, b), (c, d) = self.node(left), self.node(right)
+                return times(a, c), times(b, d)
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                (a, b), (c, d) = self.node(left), self.node(right)
+                if not self.reduced(c):
+                    raise Refused("a division by 0")
+                return times(a, d), times(b, c)
+            case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
+                return self.power(base, exponent)
+            case ast.Call(func=ast.Name(id="sqrt"), args=[inner]):
+                return self.root(inner, Fraction(1, 2))
+            case ast.Call(func=ast.Name(id="exp"), args=[inner]):
+                return self.exponential("exp", inner)
+            case ast.Call(func=ast.Name(id=name), args=[inner]) if name in ("log", "erf", "erfc"):
+                return self.other(f"{name} of {self.canonical(inner)}")
+        raise Beyond(ast.unparse(node))
+
+    def other(self, name: str) -> Quotient:
+        return {((f"<{name}>", 1),): Fraction(1)}, constant(1)
+
+    def canonical(self, node: ast.expr) -> str:
+        top, bottom = (self.reduced(part) for part in self.node(node))
+        return f"{sorted(top.items())} over {sorted(bottom.items())}"
+
+    def power(self, base: ast.expr, exponent: ast.expr) -> Quotient:
+        rational = fraction_of(exponent)
+        if rational is None:
+            return self.exponential(self.canonical(base), exponent, base)
+        if rational.denominator > 1:
+            return self.root(base, rational)
+        if abs(rational) > 64:
+            raise Beyond("a high power")
+        made = tuple(power_of(part, abs(int(rational))) for part in self.node(base))
+        return (made[0], made[1]) if rational >= 0 else (made[1], made[0])
+
+    def root(self, base: ast.expr, exponent: Fraction) -> Quotient:
+        if isinstance(base, ast.Name) and base.id in self.degrees and base.id not in self.moved:
+            steps = exponent * self.degrees[base.id]
+            made: Quotient = {((base.id, abs(int(steps))),): Fraction(1)}, constant(1)
+            return made if steps > 0 else (made[1], made[0])
+        top, bottom = (self.reduced(part) for part in self.node(base))
+        degree = exponent.denominator
+        inside = self.reduced(times(top, power_of(bottom, degree - 1)))  # root(a/b) = root(a b^(n-1))/b
+        one: Quotient = constant(1), constant(1)
+        if set(inside) == {()}:
+            root = self.root_of_number(inside[()], degree)
+        else:
+            root = self.named_root(inside, degree)
+        quotient = root, bottom
+        for _ in range(abs(exponent.numerator)):
+            one = times(one[0], quotient[0]), times(one[1], quotient[1])
+        return one if exponent > 0 else (one[1], one[0])
+
+    def root_of_number(self, value: Fraction, degree: int) -> Polynomial:
+        if value < 0:
+            raise Refused(f"a root of {value}")
+        whole = value.numerator * value.denominator ** (degree - 1)
+        made = constant(Fraction(1, value.denominator))
+        for prime in primes(whole):
+            made = times(made, self.named_root(constant(prime), degree))
+        return self.reduced(made)
+
+    def named_root(self, inside: Polynomial, degree: int) -> Polynomial:
+        key = degree, repr(sorted(inside.items()))
+        name = self.names.setdefault(key, f"<root {len(self.names)}>")
+        self.roots[name] = degree, inside
+        return {((name, 1),): Fraction(1)}
+
+    def exponential(self, base: str, exponent: ast.expr, node: ast.expr | None = None) -> Quotient:
+        """base^(sum of terms) as the product of the powers: each with its whole factor."""
+        top, bottom = (self.reduced(part) for part in self.node(exponent))
+        if set(bottom) != {()}:
+            top, bottom = {((self.canonical(exponent), 1),): Fraction(1)}, constant(1)
+        made: Quotient = constant(1), constant(1)
+        for monomial, value in top.items():
+            factor = value / bottom[()]
+            if monomial == () and node is not None:
+                if factor.denominator > 1:
+                    raise Beyond("a root in an exponent")
+                part = tuple(power_of(one, abs(int(factor))) for one in self.node(node))
+                step = (part[0], part[1])
+            else:
+                named = f"<{base} to {monomial} / {factor.denominator}>"
+                step = {((named, abs(factor.numerator)),): Fraction(1)}, constant(1)
+            step = step if factor > 0 else (step[1], step[0])
+            made = times(made[0], step[0]), times(made[1], step[1])
+        return made
+
+    def reduced(self, polynomial: Polynomial) -> Polynomial:
+        """The powers of roots replaced by what they are the roots of."""
+        for _ in range(200):
+            found = next(
+                (
+                    (monomial, name, power)
+                    for monomial in polynomial
+                    for name, power in monomial
+                    if name in self.roots and power >= self.roots[name][0]
+                ),
+                None,
+            )
+            if found is None:
+                return polynomial
+            monomial, name, power = found
+            degree, inside = self.roots[name]
+            rest = dict(polynomial)
+            value = rest.pop(monomial)
+            powers = dict(monomial)
+            powers[name] = power - degree
+            left = {tuple(sorted((n, p) for n, p in powers.items() if p)): value}
+            polynomial = plus(rest, times(left, inside))
+        raise Beyond("powers of roots")
+
+    def is_zero(self, left: str, right: str) -> bool:
+        (a, b), (c, d) = self.read(left), self.read(right)
+        return not self.reduced(plus(times(a, d), times(c, b), -1))
+
+    def interval(self, polynomial: Polynomial) -> Any:
+        """The value of a polynomial of roots of numbers and of constants only."""
+        total = iv.mpf(0)
+        for monomial, value in self.reduced(polynomial).items():
+            term = enclosed(value)
+            for name, power in monomial:
+                if name == "<pi>":
+                    one = iv.pi
+                elif name == "<E>":
+                    one = iv.e
+                elif name in self.roots:
+                    degree, inside = self.roots[name]
+                    one = self.interval(inside) ** (iv.mpf(1) / degree)
+                else:
+                    raise Beyond(name)
+                term *= one**power
+            total += term
+        return total
+
+
+def primes(value: int) -> Iterable[int]:
+    """The prime factors of a number; what is left of a large one as it is."""
+    for factor in count(2):
+        while value % factor == 0:
+            yield factor
+            value //= factor
+        if factor * factor > value or factor > 10**5:
+            break
+    if value > 1:
+        yield value
+
+
+def fraction_of(node: ast.expr) -> Fraction | None:
+    match node:
+        case ast.Constant(value=int(value)):
+            return Fraction(value)
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            value = fraction_of(inner)
+            return None if value is None else -value
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            a, b = fraction_of(left), fraction_of(right)
+            return None if a is None or not b else a / b
+    return None
+
+
+# intervals
+
+
+def enclosed(value: Fraction) -> Any:
+    return iv.mpf(value.numerator) / value.denominator
+
+
+def side(low: Fraction, high: Fraction) -> Any:
+    return iv.mpf([enclosed(low).a, enclosed(high).b])
+
+
+def erf(x: Any) -> Any:
+    """An increasing function: its ends by the series 2/sqrt(pi) e^(-x^2) sum 2^n x^(2n+1)/(2n+1)!!, whose terms are
+    positive and from n > x^2 on fall at least by half, so that the rest is at most the last one."""
+
+    def at(point: Any) -> Any:
+        if point < 0:
+            return -at(-point)
+        x = iv.mpf([point, point])
+        if point > 12:
+            return iv.mpf([1 - mpmath.mpf(2) ** -200, 1])
+        term, total, n = x, x, 0
+        while n < 4 * point * point + 8 or term.b > mpmath.mpf(2) ** -(iv.prec + 10):
+            n += 1
+            term = term * 2 * x * x / (2 * n + 1)
+            total += term
+        total += iv.mpf([0, term.b])
+        return total * 2 / iv.sqrt(iv.pi) * iv.exp(-x * x)
+
+    return iv.mpf([at(mpmath.mpf(x.a)).a, at(mpmath.mpf(x.b)).b])
+
+
+FUNCTIONS: dict[str, Any] = {
+    "sqrt": iv.sqrt,
+    "exp": iv.exp,
+    "log": iv.log,
+    "sin": iv.sin,
+    "cos": iv.cos,
+    "erf": erf,
+    "erfc": lambda x: 1 - erf(x),
+}
+
+
+def evaluated(node: ast.expr, at: Mapping[str, Any]) -> Any:
+    """The interval of an expression at intervals of its variables."""
+    match node:
+        case ast.Constant(value=int(value)):
+            return iv.mpf(value)
+        case ast.Name(id=name) if name in at:
+            return at[name]
+        case ast.Name(id="pi"):
+            return +iv.pi
+        case ast.Name(id="E"):
+            return +iv.e
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return -evaluated(inner, at)
+        case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
+            rational, value = fraction_of(exponent), evaluated(base, at)
+            if rational is not None and rational.denominator == 1:
+                return value ** int(rational)
+            if value.a <= 0 < value.b and rational is not None and rational > 0:
+                raise Beyond("a root at 0")
+            return iv.exp(evaluated(exponent, at) * iv.log(value))
+        case ast.BinOp(left=left, op=sign, right=right):
+            a, b = evaluated(left, at), evaluated(right, at)
+            if isinstance(sign, ast.Div) and b.a <= 0 <= b.b:
+                raise Beyond("a denominator that may be 0")
+            match sign:
+                case ast.Add():
+                    return a + b
+                case ast.Sub():
+                    return a - b
+                case ast.Mult():
+                    return a * b
+                case ast.Div():
+                    return a / b
+        case ast.Call(func=ast.Name(id="ball"), args=[low, high]):
+            return iv.mpf([evaluated(low, at).a, evaluated(high, at).b])
+        case ast.Call(func=ast.Name(id=name), args=[inner]) if name in FUNCTIONS:
+            return FUNCTIONS[name](evaluated(inner, at))
+    raise Beyond(ast.unparse(node))
+
+
+def value_at(text: str, at: Mapping[str, Any]) -> Any:
+    return evaluated(ast.parse(text, mode="eval").body, at)
+
+
+# the kinds of evidence
+
+
+def identity(piece: Mapping[str, Any]) -> str:
+    worst = PROVED
+    for left, right in piece["sides"]:
+        try:
+            if Algebra(piece["variables"], (left, right)).is_zero(left, right):
+                continue
+        except Beyond:
+            pass
+        if not at_points(left, right, piece["variables"]):
+            return OPEN
+        worst = AT_POINTS
+    return worst
+
+
+def at_points(left: str, right: str, variables: Mapping[str, str]) -> bool:
+    """Whether the sides agree to 40 digits at some points; where they differ, the file is refused."""
+    met = 0
+    for start in range(3):
+        at = {name: enclosed(Fraction(7 + 4 * start + i, 3)) for i, name in enumerate(variables)}
+        at |= {name: iv.mpf(2 + start + i) for i, name in enumerate(variables) if "integer" in variables[name]}
+        try:
+            gap = value_at(f"({left}) - ({right})", at)
+        except (Beyond, ValueError, ZeroDivisionError, OverflowError, mpmath.ComplexResult):
+            continue
+        if not gap.a <= 0 <= gap.b:
+            raise Refused(f"{left} is not {right}")
+        width, size = mpmath.mpf(gap.b) - mpmath.mpf(gap.a), abs(mpmath.mpf(value_at(left, at).b))
+        met += bool(width < mpmath.mpf(10) ** -20 * (1 + size))
+    return met > 0
+
+
+def inequality(piece: Mapping[str, Any]) -> str:
+    steps = {name: f"({low} + {piece['steps'][name]})" for name, low in piece["at_least"].items()}
+    texts = piece["expression"], f"({piece['numerator']})/({piece['denominator']})"
+    algebra = Algebra(piece["variables"], texts, steps)
+    try:
+        if not algebra.is_zero(*texts):
+            raise Refused("the quotient is not the expression")
+        for part, strict in ((piece["denominator"], True), (piece["numerator"], piece["strict"])):
+            top, bottom = algebra.read(part)
+            if set(bottom) != {()} or bottom[()] <= 0:
+                raise Beyond("a denominator in a coefficient")
+            coefficients: dict[Monomial, Polynomial] = {}
+            for monomial, value in algebra.reduced(top).items():
+                free = tuple((name, power) for name, power in monomial if name in piece["steps"].values())
+                rest = tuple(one for one in monomial if one not in free)
+                coefficients.setdefault(free, {})[rest] = value
+            for free, coefficient in coefficients.items():
+                found = algebra.interval(coefficient)
+                if found.b < 0 or (free == () and strict and found.b <= 0):
+                    raise Refused(f"the coefficient of {free} is {found}")
+                if found.a < 0 or (free == () and strict and found.a <= 0):
+                    raise Beyond("the sign of a coefficient")
+            if strict and () not in coefficients:
+                raise Refused("the constant coefficient is 0")
+    except Beyond:
+        return OPEN
+    return PROVED
+
+
+def difference(piece: Mapping[str, Any]) -> str:
+    at = {name: value_at(value, {}) for name, value in piece["at"].items()}
+    try:
+        gap = value_at(f"({piece['left']}) - ({piece['right']})", at)
+    except (Beyond, ValueError):
+        return OPEN
+    if gap.a <= 0 <= gap.b:
+        raise Refused(f"the sides do not differ at {piece['at']}")
+    return PROVED
+
+
+def failure(piece: Mapping[str, Any]) -> str:
+    at = {name: value_at(value, {}) for name, value in piece["at"].items()}
+    try:
+        found = value_at(piece["expression"], at)
+    except (Beyond, ValueError):
+        return OPEN
+    if found.a > 0:
+        raise Refused(f"it is positive at {piece['at']}")
+    return PROVED if found.b < 0 or (piece["strict"] and found.b <= 0) else OPEN
+
+
+def boxes(piece: Mapping[str, Any]) -> str:
+    names = list(piece["variables"])
+    whole = [tuple(map(number, pair)) for pair in piece["box"]]
+    parts = []
+    for flat, bound in piece["parts"]:
+        read = list(map(number, flat))
+        parts.append(list(zip(read[::2], read[1::2], strict=True)))
+        if number(bound) <= 0:
+            raise Refused(f"a lower bound of {bound}")
+    covered(whole, parts)
+    if piece["expression"] is None:
+        return COMPARED
+    tree = ast.parse(piece["expression"], mode="eval").body
+    budget = 20 * len(parts) + 2000
+    for part, (_, bound) in zip(parts, piece["parts"], strict=True):
+        middle = {n: enclosed((low + high) / 2) for n, (low, high) in zip(names, part, strict=True)}
+        if evaluated(tree, middle).b < enclosed(number(bound)).a:
+            raise Refused(f"below its bound at the middle of {part}")
+        pending = [part]
+        while pending:
+            one = pending.pop()
+            budget -= 1
+            if budget < 0:
+                return OPEN
+            try:
+                found = evaluated(tree, {n: side(*ends) for n, ends in zip(names, one, strict=True)})
+                if found.b <= 0:
+                    raise Refused(f"not positive on {one}")
+                if found.a > 0:
+                    continue
+            except (Beyond, ValueError, ZeroDivisionError):
+                pass
+            i = max(range(len(one)), key=lambda k: one[k][1] - one[k][0])
+            middle_point = (one[i][0] + one[i][1]) / 2
+            pending += [
+                [*one[:i], (one[i][0], middle_point), *one[i + 1 :]],
+                [*one[:i], (middle_point, one[i][1]), *one[i + 1 :]],
+            ]
+    return PROVED
+
+
+def covered(box: list[Any], parts: list[Any]) -> None:
+    """The parts are the box, cut in two again and again."""
+    if len(parts) == 1:
+        if parts[0] != box:
+            raise Refused(f"the part {parts[0]} is not {box}")
+        return
+    for i, (low, high) in enumerate(box):
+        middle = (low + high) / 2
+        left = [part for part in parts if part[i][1] <= middle]
+        right = [part for part in parts if part[i][0] >= middle]
+        if left and right and len(left) + len(right) == len(parts):
+            covered([*box[:i], (low, middle), *box[i + 1 :]], left)
+            covered([*box[:i], (middle, high), *box[i + 1 :]], right)
+            return
+    raise Refused(f"the parts do not cover {box}")
+
+
+def box_failure(piece: Mapping[str, Any]) -> str:
+    found = ends(piece["value"])
+    if found is None or found[0] > 0:
+        raise Refused("it is positive there")
+    if piece["expression"] is None:
+        return COMPARED
+    at = {name: enclosed(number(value)) for name, value in zip(piece["variables"], piece["at"], strict=True)}
+    value = value_at(piece["expression"], at)
+    if value.a > enclosed(found[1]).b or value.b < enclosed(found[0]).a:
+        raise Refused("it has another value there")
+    return PROVED if value.b <= 0 else OPEN
+
+
+def comparison(piece: Mapping[str, Any]) -> str:
+    decided = [truth(piece["left"], sign, piece["right"]) for sign in piece["signs"]]
+    if (True not in decided) if piece["holds"] else (decided != [False] * len(decided)):
+        raise Refused(f"{piece['left']} {piece['signs']} {piece['right']}")
+    return COMPARED
+
+
+def rounding(piece: Mapping[str, Any]) -> str:
+    unit = Fraction(1, 2 * 10 ** len(piece["printed"].partition(".")[2]))
+    low, high = ends(piece["value"]) or (Fraction(0), Fraction(0))
+    target = Fraction(piece["printed"])
+    inside, outside = target - unit <= low and high <= target + unit, high < target - unit or low > target + unit
+    if not (inside if piece["holds"] else outside):
+        raise Refused(f"{piece['printed']} for {piece['value']}")
+    return COMPARED
+
+
+def cases(piece: Mapping[str, Any]) -> str:
+    met = 0
+    for case, entries in piece["cases"]:
+        for left, sign, right, holds in entries:
+            try:
+                found = truth(left, sign, right)
+            except Beyond:
+                continue
+            if found is not None and found is not holds:
+                raise Refused(f"{case}: {left} {sign} {right} is {found}")
+            met += found is not None
+    return COMPARED if met else OPEN
+
+
+def inverse(piece: Mapping[str, Any]) -> str:
+    a, b = ([[number(x) for x in row] for row in piece[key]] for key in ("matrix", "inverse"))
+    size = range(len(a))
+    for i in size:
+        for k in size:
+            if sum(a[i][j] * b[j][k] for j in size) != (i == k):
+                raise Refused("the inverse is not one")
+    for vector, value in piece["values"]:
+        v = [number(x) for x in vector]
+        if sum(v[i] * b[i][k] * v[k] for i in size for k in size) != number(value):
+            raise Refused(f"the form at {vector} is not {value}")
+    return PROVED
+
+
+KINDS: dict[str, Any] = {
+    "identity": identity,
+    "inequality": inequality,
+    "difference": difference,
+    "failure": failure,
+    "boxes": boxes,
+    "box failure": box_failure,
+    "comparison": comparison,
+    "rounding": rounding,
+    "cases": cases,
+    "inverse": inverse,
+}
+AGAINST = {"difference", "failure", "box failure"}
+FOR = {"identity", "inequality", "boxes"}
+
+
+def condition_of(condition: Mapping[str, Any]) -> str:
+    """The weakest grade of a condition's evidence; refused where it contradicts the finding."""
+    kinds = {piece["kind"] for piece in condition["evidence"]}
+    if condition["holds"] is True and kinds & AGAINST and not kinds - AGAINST:
+        raise Refused(f"{condition['name']}: said to hold, and only shown to fail")
+    if condition["holds"] is False and kinds and kinds <= FOR:
+        raise Refused(f"{condition['name']}: said to fail, and only shown to hold")
+    grades = [KINDS[piece["kind"]](piece) for piece in condition["evidence"]]
+    return max(grades, key=[PROVED, COMPARED, AT_POINTS, OPEN].index, default=OPEN)
+
+
+def seal(document: Mapping[str, Any]) -> str:
+    rest = {key: value for key, value in document.items() if key != "sha256"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check(document: Mapping[str, Any], *, sealed: bool = True) -> Counter[str]:
+    """How many conditions of a certificate have which grade.
+
+    Raises:
+        Refused: something in it is not true, or it is not the text that was sealed.
+    """
+    if sealed and document["sha256"] != seal(document):
+        raise Refused("the text was changed after it was sealed")
+    grades: Counter[str] = Counter()
+    for reading in document["readings"]:
+        for condition in reading["conditions"]:
+            grades[condition_of(condition)] += 1
+    return grades
+
+
+def main(folders: list[str]) -> int:
+    iv.prec = 200
+    mpmath.mp.prec = 220
+    total: Counter[str] = Counter()
+    refused = 0
+    for folder in folders:
+        for path in sorted(Path(folder).rglob("*.json")):
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if path.name == "MANIFEST.json":
+                continue
+            try:
+                total += check(document)
+            except Refused as problem:
+                refused += 1
+                print(f"REFUSED {path}: {problem}")
+    print(", ".join(f"{total[grade]} conditions {grade}" for grade in (PROVED, COMPARED, AT_POINTS, OPEN)))
+    return 1 if refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,27 @@
+"""``dpverdict prove --certificates``, ``dpverdict check``: what is written is accepted, and refused once changed."""
+
+from pathlib import Path
+
+import pytest
+
+from dpverdict.cli.application import main
+
+
+def test_certificates_are_written_and_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "certificates"
+    assert main(["prove", "lebeda2024", "--statement", "lem3.1", "--certificates", str(folder)]) == 0
+    capsys.readouterr()
+    assert main(["check", str(folder)]) == 0
+    assert "3 files, none refused; conditions: 2 proved from the file" in capsys.readouterr().out
+    path = folder / "lebeda2024" / "lem3.1.json"
+    path.write_text(path.read_text().replace("/(4*mu**2)", "/(5*mu**2)", 1))
+    assert main(["check", str(folder)]) == 1
+    assert main(["check", str(path), "--quiet"]) == 1
+    assert "REFUSED" in capsys.readouterr().out
+
+
+def test_usage_errors(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("keep me")
+    assert main(["check", str(tmp_path)]) == 2
+    assert main(["check", str(tmp_path / "missing.json")]) == 2
+    assert main(["prove", "lebeda2024", "--statement", "lem3.1", "--certificates", str(tmp_path)]) == 2
