@@ -94,6 +94,8 @@ def check(
 ) -> Ended:
     """Read certificates again: every identity, inequality, box, matrix and comparison in them is decided anew.
 
+    For example: dpverdict check certificates/lebeda2024/thm3.1.json
+
     Exit codes: 0 nothing in them is wrong, 1 something is, or was changed after it was made, 2 usage error.
     """
     from dpverdict.proofs.ledger.certificate_files import check_files
