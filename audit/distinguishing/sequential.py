@@ -7,13 +7,15 @@ that probability if the claim holds, whenever one stops.
 
 Where blocks end is a function of the number of pairs alone, so that a test which is interrupted there and resumed is
 the test that was not. What a mechanism did before counts: a test that is resumed goes on with its wealth, and one whose
-mechanism or claim has changed is a new test.
+mechanism or claim has changed is a new test. So the state holds hashes of all that the mechanism is made of, the hashes
+of its first releases, and a checksum of itself; where one differs it is refused (`kept_state`). The checksum shows an
+edit that was not meant to deceive; who computes it anew could as well write down another result.
 """
 
 from __future__ import annotations
 
 import hashlib
-import inspect
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +30,14 @@ from dpverdict.audit.distinguishing.fixed_size import (
     checked_samples,
     samplers,
 )
-from dpverdict.audit.distinguishing.kept_state import COMPARED, check_kept_state, check_time_outs, first_kinds
+from dpverdict.audit.distinguishing.kept_state import (
+    COMPARED,
+    check_kept_state,
+    check_same_mechanism,
+    check_time_outs,
+    first_kinds,
+    probed,
+)
 from dpverdict.audit.distinguishing.result import answer_of_test, mode_of, status_of_test
 from dpverdict.audit.distinguishing.witness_document import evidence_of, sequential_document
 from dpverdict.audit.scores.laid_out import OutcomeScore
@@ -36,9 +45,10 @@ from dpverdict.audit.scores.portfolio import claimed_score, learn_scores, payoff
 from dpverdict.audit.scores.score import Score, as_score
 from dpverdict.audit.statistics.betting import BoundGrid, Mixture, bettor
 from dpverdict.audit.statistics.payoffs import Payoff
+from dpverdict.audit.trials.fingerprint import fingerprint
 from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, first_of, together
 from dpverdict.audit.trials.outcomes.stored import data_hash
-from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, scored, unmarked
+from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, scored
 from dpverdict.cards import card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
@@ -59,7 +69,7 @@ MOST_TRAINING: Final = 50_000
 """Pairs after which the scores are learned no further."""
 KNOWN_WEIGHT: Final = 0.75
 """Of the wealth, for the bettor with the known score; the learned ones share the rest."""
-STATE_VERSION: Final = 3
+STATE_VERSION: Final = 4
 
 
 def next_end(done: int) -> int:
@@ -168,6 +178,8 @@ class SequentialTest:
         mu_lower: exceeds the true mu with at most the error probability, however often one looks; 0 says nothing; None
             unless the claim is one of mu-GDP. A test ends when its claim is refuted, so it is seldom far above it.
         epsilon_lower: the same of epsilon at the delta of the claim; None unless that is pure or approximate DP.
+        recognised: whether a resumption compares releases too, not only what the mechanism is made of; False where the
+            generator that is passed in does not decide the releases.
     """
 
     refuted: bool
@@ -187,6 +199,7 @@ class SequentialTest:
     one_stream: bool = False
     mu_lower: float | None = None
     epsilon_lower: float | None = None
+    recognised: bool = True
 
     @property
     def kind(self) -> Literal["statistical"]:
@@ -289,14 +302,21 @@ def distinguish_sequentially(
     error = checked_error(error_probability)
     most = checked_samples(most_samples)
     claim = as_guarantee(claim)
+    if state is not None:
+        _check_whole(state)
+    parts = fingerprint(mechanism)
     p, q = samplers(mechanism, neighbours, seed, grid)
     given = None if score is None else as_score(score)
     known = claimed_score(mechanism, neighbours) if given is None else None
     payoff = payoff_of_claim(claim)
-    identity = _identity(p, q, mechanism, claim, error, given)
+    identity = _identity(p, q, claim, error, score)
     target = -math.log(error) + 1e-9
 
     starts, done, crossed, mixture, evidence = _restored(state, identity)
+    if state is None:
+        probe = probed(mechanism, parts, (p, q))
+    else:
+        probe = check_same_mechanism(state.get("probe"), parts, (p, q))
     names = _names(known, given, p.size)
     if mixture is None:
         weights = _weights(names, known)
@@ -373,16 +393,20 @@ def distinguish_sequentially(
         one_stream=p.one_stream,
         mu_lower=bounds["mu"],
         epsilon_lower=bounds["epsilon"],
-        state={
-            "version": STATE_VERSION,
-            "identity": identity,
-            "starts": starts,
-            "done": done,
-            "crossed": crossed,
-            "mixture": mixture.to_dict(),
-            "bounds": grid_of_bounds.to_dict(),
-            "evidence": evidence,
-        },
+        recognised=bool(probe.outcomes),
+        state=_sealed(
+            {
+                "version": STATE_VERSION,
+                "identity": identity,
+                "probe": probe.to_dict(),
+                "starts": starts,
+                "done": done,
+                "crossed": crossed,
+                "mixture": mixture.to_dict(),
+                "bounds": grid_of_bounds.to_dict(),
+                "evidence": evidence,
+            }
+        ),
     )
 
 
@@ -425,10 +449,8 @@ def _restored(
 ) -> tuple[list[int], int, int | None, Mixture | None, dict[str, Any] | None]:
     if state is None:
         return [], 0, None, None, None
-    if state.get("version") != STATE_VERSION:
-        raise InvalidValue("state", state.get("version"), f"of version {STATE_VERSION}", "start a new test")
     if state.get("identity") != identity:
-        remedy = "start a new test: another mechanism, pair, claim, error probability or seed is another hypothesis"
+        remedy = "start a new test: another pair, claim, error probability, seed or score is another hypothesis"
         raise InvalidValue("state", "of another test", "of this test", remedy)
     names = ("starts", "done", "crossed", "mixture", "evidence")
     starts, done, crossed, mixture, evidence = (state.get(name) for name in names)
@@ -440,18 +462,39 @@ def _restored(
     raise InvalidValue("state", "incomplete", "what an earlier test returned", "start a new test")
 
 
-def _identity(
-    p: Sampler, q: Sampler, mechanism: AnyMechanism, claim: Guarantee, error: float, given: Score | None
-) -> str:
-    """A hash of what the test is about: the source of the mechanism where there is one, the data, and the claim."""
-    inner: object = unmarked(mechanism)
-    code = inner if inspect.isroutine(inner) or inspect.isclass(inner) else type(inner)
+def _sealed(state: dict[str, object]) -> dict[str, object]:
+    """The state with its checksum."""
+    return state | {"checksum": _checksum(state)}
+
+
+def _check_whole(state: dict[str, object]) -> None:
+    """Refuse a state of another version, and one that is not as it was given.
+
+    Raises:
+        InvalidValue: as said.
+    """
+    if state.get("version") != STATE_VERSION:
+        raise InvalidValue("state", state.get("version"), f"of version {STATE_VERSION}", "start a new test")
+    if state.get("checksum") != _checksum({name: part for name, part in state.items() if name != "checksum"}):
+        remedy = "give back the state of the earlier test, unchanged, or start a new test"
+        raise InvalidValue("state", "with another checksum than its own", "what an earlier test returned", remedy)
+
+
+def _checksum(state: dict[str, object]) -> str:
+    """SHA-256 of the state as JSON, in which every float64 has its own form."""
     try:
-        source = inspect.getsource(code)
-    except (OSError, TypeError):
-        source = repr(getattr(code, "__qualname__", code))
-    parts = [p.name, source, claim.describe(), repr(error), str(p.seed), repr(p.grid)]
-    parts.append(given.name if given else "")
+        said = json.dumps(state, sort_keys=True)
+    except (TypeError, ValueError):
+        return ""
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def _identity(
+    p: Sampler, q: Sampler, claim: Guarantee, error: float, score: Score | Callable[[Array], object] | None
+) -> str:
+    """A hash of what the test is about, but for the mechanism: its name, the data, the claim, the score."""
+    parts = [p.name, claim.describe(), repr(error), str(p.seed), repr(p.grid)]
+    parts.append("" if score is None else json.dumps(fingerprint(score), sort_keys=True))
     digest = hashlib.sha256("\0".join(parts).encode())
     for sampler in (p, q):
         if isinstance(sampler.dataset, np.ndarray):

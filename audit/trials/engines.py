@@ -348,15 +348,16 @@ class _Finder(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle is unty
         """Called with every object on the way; every one is then sent by what it is made of."""
         held = [value]
         if isinstance(value, FunctionType):
-            held += [value.__globals__.get(name) for name in _names_used(value.__code__)]
+            held += [value.__globals__.get(name) for name in names_used(value.__code__)]
         self.found = self.found or any(isinstance(one, GENERATORS) for one in held)
 
 
-def _names_used(code: CodeType) -> Iterator[str]:
+def names_used(code: CodeType) -> Iterator[str]:
+    """The names of globals and of attributes in a function's code, inner functions included."""
     yield from code.co_names
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            yield from _names_used(inner)
+            yield from names_used(inner)
 
 
 @contextlib.contextmanager
@@ -387,10 +388,20 @@ def _packed(value: object) -> bytes:
 def _travels(module: ModuleType) -> bool:
     """Whether a module is a loose file of the user's, which another process need not find."""
     file = getattr(module, "__file__", None)
-    if not file or module.__name__ == "__main__" or module.__name__.partition(".")[0] == "dpverdict":
+    if not file or module.__name__ == "__main__" or is_installed(module):
         return False
-    path = os.path.realpath(file)
-    return path.endswith(".py") and not path.startswith(_installed_folders())
+    return os.path.realpath(str(file)).endswith(".py")
+
+
+def is_installed(module: ModuleType | None) -> bool:
+    """Whether a module belongs to this package, an installed one or the interpreter: its version tells its code."""
+    if module is None or module.__name__ == "__main__":
+        return False
+    file = getattr(module, "__file__", None)
+    if not file:
+        return module.__name__.partition(".")[0] in sys.builtin_module_names
+    inside = os.path.realpath(file).startswith(_installed_folders())
+    return inside or module.__name__.partition(".")[0] == "dpverdict"
 
 
 @lru_cache(maxsize=1)

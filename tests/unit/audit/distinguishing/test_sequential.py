@@ -1,7 +1,10 @@
 """`distinguish_sequentially`: stops early, resumes as if nothing had happened, and refuses another test's state."""
 
+import functools
 import json
 import math
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -102,7 +105,7 @@ def test_the_state_of_another_test_is_refused(change: dict[str, Any]) -> None:
         run(gaussian(1), **({"state": state} | change))
 
 
-@pytest.mark.parametrize("state", [{}, {"version": 1}, {"version": 3, "identity": "x"}])
+@pytest.mark.parametrize("state", [{}, {"version": 1}, {"version": 4, "identity": "x"}])
 def test_a_state_of_another_form_is_refused(state: dict[str, object]) -> None:
     with pytest.raises(InvalidValue, match=r"^state="):
         run(gaussian(1), state=state)
@@ -122,6 +125,103 @@ def test_changed_code_is_another_test() -> None:
     changed.__qualname__ = one.__qualname__
     with pytest.raises(InvalidValue, match=r"^state="):
         run(changed, most_samples=300, state=state)
+
+
+def closing(scale: float) -> AnyMechanism:
+    return lambda data, rng: data.sum() + rng.normal(scale=scale)
+
+
+def noisy(data: Any, rng: np.random.Generator, scale: float) -> Any:
+    return data.sum() + rng.normal(scale=scale)
+
+
+class Held:
+    def __init__(self, scale: float) -> None:
+        self.scale, self.calls = [scale], 0
+
+    def __call__(self, data: Any, rng: np.random.Generator) -> Any:
+        self.calls += 1
+        return data.sum() + rng.normal(scale=self.scale[0])
+
+
+class OfAFile:
+    """What it reads is nothing that its code shows."""
+
+    scale = "1"
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+
+    def __call__(self, data: Any, rng: np.random.Generator) -> Any:
+        return data.sum() + rng.normal(scale=float(Path(self.path).read_text(encoding="utf-8")))
+
+
+SWAPS = {
+    "closure": closing,
+    "partial": lambda scale: functools.partial(noisy, scale=scale),
+    "attribute": Held,
+    "batched": gaussian,
+    "known score": WhiteBox,
+}
+
+
+@pytest.mark.parametrize("name", sorted(SWAPS))
+def test_a_corrected_mechanism_inherits_nothing_of_a_wrong_one(name: str) -> None:
+    make = SWAPS[name]
+    state = run(make(0.8), most_samples=60).state
+    with pytest.raises(InvalidValue, match=r"^state='of a mechanism with another (closure|argument|attribute)"):
+        run(make(1.0), most_samples=120, state=state)
+    assert run(make(0.8), most_samples=120, state=state).samples == 120
+
+
+def test_a_change_that_no_code_shows_is_seen_in_the_releases(tmp_path: Path) -> None:
+    path = tmp_path / "scale"
+    path.write_text("0.8", encoding="utf-8")
+    test = run(OfAFile(path), most_samples=60)
+    assert test.recognised
+    path.write_text("1", encoding="utf-8")
+    with pytest.raises(InvalidValue, match=r"^state='of a mechanism with other releases'"):
+        run(OfAFile(path), most_samples=120, state=test.state)
+
+
+def test_what_running_changes_is_no_change_and_no_generator_is_said() -> None:
+    counting = Held(0.9)
+    first = run(counting, most_samples=60)
+    assert run(counting, most_samples=70, state=first.state).samples == 70
+    assert run(Held(0.9), most_samples=70, state=first.state).samples == 70
+    rng = np.random.default_rng(1)
+    unseeded = run(lambda data: data.sum() + rng.normal(), most_samples=60)
+    assert (first.recognised, unseeded.recognised) == (True, False)
+
+
+def test_an_edited_state_is_refused() -> None:
+    state: dict[str, Any] = json.loads(json.dumps(run(gaussian(1), most_samples=60).state))
+
+    def edits(value: Any) -> Iterator[Any]:
+        """The value with one number in it made another."""
+        if isinstance(value, dict):
+            yield from (value | {name: one} for name, part in value.items() for one in edits(part))
+        elif isinstance(value, list):
+            yield from ([*value[:i], one, *value[i + 1 :]] for i, part in enumerate(value[:3]) for one in edits(part))
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield value + 1
+
+    edited = list(edits(state))
+    assert len(edited) > 10
+    for one in edited[:200]:
+        with pytest.raises(InvalidValue, match=r"^state="):
+            run(gaussian(1), most_samples=120, state=one)
+
+
+def test_correct_mechanisms_after_a_swap_are_refuted_no_more_often_than_stated(seed: int) -> None:
+    alarms, runs = 0, 20
+    for i in range(runs):
+        state = run(closing(0.75), most_samples=60, seed=seed + i).state
+        try:
+            alarms += run(closing(1.0), most_samples=120, seed=seed + i, state=state).refuted
+        except InvalidValue:
+            alarms += run(closing(1.0), most_samples=120, seed=seed + i).refuted
+    assert stats.binomtest(alarms, runs, 0.05, alternative="greater").pvalue >= 1e-6
 
 
 @pytest.mark.parametrize("mechanism", [WhiteBox(1), gaussian(1)])
