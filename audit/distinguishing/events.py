@@ -292,7 +292,7 @@ class EventTest:
             assert self.delta is not None
             bound = epsilon_lower(counts, delta=self.delta, level=self.share, method=method)
             at, allowed, what = (
-                _claimed_epsilon(claim, self.delta),
+                claimed_epsilon(claim, self.delta),
                 self.delta,
                 f"epsilon_lower at delta={self.delta:g}",
             )
@@ -358,7 +358,13 @@ def plan_epsilon(
     return EventTest(name="epsilon", event=event, score=score, share=share, delta=delta)
 
 
-def _claimed_epsilon(claim: Guarantee, delta: float) -> float | None:
+def below_claim(epsilon_lower: float, claim: Guarantee, delta: float) -> float:
+    """A bound on epsilon at delta, lowered to what is claimed: beside a claim that was not refuted it is no more."""
+    allowed = claimed_epsilon(claim, delta)
+    return epsilon_lower if allowed is None else min(epsilon_lower, allowed)
+
+
+def claimed_epsilon(claim: Guarantee, delta: float) -> float | None:
     """An epsilon >= 0 at which the claim allows at most ``delta``, nearly the least one; None beyond 600."""
 
     def too_small(epsilon: float) -> bool:

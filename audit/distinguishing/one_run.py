@@ -6,19 +6,24 @@ the guesses are a function of the scores alone, the bits are fair, and the claim
 right.
 
 The guesses: of the r canaries with the most extreme scores, those with the higher half are guessed included, the others
-left out. How many to guess is not known beforehand, so a few fixed fractions share the error probability. Nothing looks
-at the bits before they are counted.
+left out. The r that suits Gaussian scores at the hypothesis which is tested has most of the error, a few others share
+the rest; both are fixed by the hypothesis, the error and the number of canaries. Nothing looks at the bits before they
+are counted. The bounds on mu and epsilon have an error probability of their own each, and are below what is claimed
+unless the claim is refuted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from dpverdict.audit.distinguishing.events import below_claim
 from dpverdict.audit.distinguishing.fixed_size import checked_delta, checked_error
 from dpverdict.audit.distinguishing.recorded import checked_scores
 from dpverdict.audit.distinguishing.result import (
@@ -35,19 +40,19 @@ from dpverdict.audit.distinguishing.rows import (
     inequality,
     largest_bound,
 )
-from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
-from dpverdict.audit.statistics.means import largest_rejected
-from dpverdict.audit.statistics.one_run_bound import tail, tail_one_epsilon
+from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange
+from dpverdict.audit.statistics.one_run_bound import points_of, shared_guesses, tail, tail_of_points, walked
 from dpverdict.audit.trials.run import generator
 from dpverdict.balls import Exact
 from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee, as_guarantee
+from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.roots import float_below
 
-FRACTIONS: Final = (1.0, 0.5, 0.25, 0.1, 0.04)
-"""Of the canaries, that are guessed: few guesses are surer, many are more."""
-FEWEST_GUESSES: Final = 10
 FEWEST_CANARIES: Final = 10
+ENDS: Final = tuple(float(end) for end in 0.2 * 1.05 ** np.arange(127))
+"""Upper ends of the bands of mu and of epsilon, up to 93, in each of which the number of guesses is fixed."""
 UNFAIR: Final = 1e-9
 """Bits of which so few, or so many, are 1 are refused: fair coins do that with at most this probability."""
 METHOD: Final = "guesses of one run, tail by duality"
@@ -68,6 +73,9 @@ def distinguish_one_run(
     Valid for every mechanism, however the canaries influence each other, if each canary was included independently with
     probability 1/2. It needs many canaries or a large violation: a claim allows all guesses to be better together, with
     a small probability, so mu is bounded far less well than by independent runs.
+
+    ``mu_lower`` is given whatever is claimed, and with a delta ``epsilon_lower``, which assumes nothing of the form of
+    the curve. ``epsilon_if_gdp`` is the epsilon that mu_lower means if the mechanism is mu-GDP for some mu.
 
     Args:
         scores: one per canary, shape (m,), at least 10, finite; larger where it looks included.
@@ -101,19 +109,21 @@ def distinguish_one_run(
     shuffled = generator(seed, "ties", 0).permutation(m)
     ranking = shuffled[np.argsort(values[shuffled], kind="stable")]
 
-    sizes = sorted({2 * max(round(fraction * m / 2), 1) for fraction in FRACTIONS}, reverse=True)
-    sizes = [r for r in sizes if FEWEST_GUESSES <= r <= m] or [2 * (m // 2)]
-    shares = divide(error, {str(r): 1.0 for r in sizes})
+    halves = {"in": np.cumsum(bits[ranking[::-1]]), "out": np.cumsum(~bits[ranking])}
+
+    def right(r: int) -> tuple[int, int]:
+        """Of r guesses: those of included canaries and of others that are right."""
+        return int(halves["in"][r // 2 - 1]), int(halves["out"][r // 2 - 1])
+
+    shares = shared_guesses(*points_of(claim), m, error)
     budget = ErrorBudget(error)
     used = TrialRange(stream="canaries", first=0, stop=m)
-    for r in sizes:
-        hypothesis = claim.describe()
-        budget.enter(
-            BudgetRow(name=str(r), hypothesis=hypothesis, share=shares[str(r)], explored=(), confirmed=(used,))
-        )
     rows: list[LedgerRow] = []
-    for r in sizes:
-        rows += _rows(bits, ranking, r, claim, shares[str(r)], level)
+    for r, share in shares:
+        entry = BudgetRow(name=str(r), hypothesis=claim.describe(), share=share, explored=(), confirmed=(used,))
+        budget.enter(entry)
+        p = tail(claim, correct=sum(right(r)), guesses=r, canaries=m)
+        rows.append(_row("the claimed curve", Role.TEST, right(r), r, m, share, p, None))
         budget.close(str(r), rows[-1].outcome)
     broken = [row for row in rows if row.is_contradiction]
     witness = None
@@ -125,6 +135,16 @@ def distinguish_one_run(
             row=broken[0],
             inequality=inequality(broken[0], claim),
         )
+    mu, guesses = _mu_lower(lambda r: sum(right(r)), m, error)
+    if not broken and isinstance(claim, GaussianDP):
+        mu = min(mu, float_below(claim.mu))
+    rows.append(_row("mu_lower", Role.BOUND, right(guesses), guesses, m, error, None, mu))
+    if level is not None:
+        epsilon, guesses = _epsilon_lower(lambda r: sum(right(r)), m, error, level)
+        if not broken:
+            epsilon = below_claim(epsilon, claim, level)
+        what = f"epsilon_lower at delta={level:g}"
+        rows.append(_row(what, Role.BOUND, right(guesses), guesses, m, error, None, epsilon))
     empty = np.empty(0)
     return DistinguishingTest(
         refuted=bool(broken),
@@ -174,64 +194,81 @@ def checked_bits(included: ArrayLike, canaries: int) -> NDArray[np.bool_]:
     return bits
 
 
-def _rows(
-    bits: NDArray[np.bool_], ranking: NDArray[np.int64], r: int, claim: Guarantee, share: float, level: float | None
-) -> list[LedgerRow]:
-    """The row of r guesses."""
-    m, half = len(bits), r // 2
-    right_in, right_out = int(bits[ranking[m - half :]].sum()), int((~bits[ranking[:half]]).sum())
-    v = right_in + right_out
-    p = tail(claim, correct=v, guesses=r, canaries=m)
-    what, bound = "mu_lower", _mu_lower(v, r, m, share)
-    if level is not None:
-        what, bound = f"epsilon_lower at delta={level:g}", _epsilon_lower(v, r, m, share, level)
-    return [
-        LedgerRow(
-            what=what,
-            role=Role.TEST,
-            event=None,
-            method=METHOD,
-            error_share=share,
-            counts=None,
-            probability_lower=None,
-            probability_upper=None,
-            bound=bound,
-            outcome=CONTRADICTS if p <= share else COMPATIBLE,
-            score=SCORE,
-            p_value=p,
-            payoff={
-                "kind": f"{v} of {r} guesses right,",
-                "canaries": m,
-                "guesses": r,
-                "correct": v,
-                "dataset_mean": right_in / half,
-                "neighbour_mean": right_out / half,
-            },
-            confirmed=f"canaries 0..{m - 1}",
-            implied=f"P(at least {v} of {r} guesses right) <= {p!r}",
-        )
-    ]
+def _row(
+    what: str,
+    role: Role,
+    right: tuple[int, int],
+    r: int,
+    m: int,
+    share: float,
+    p: float | None,
+    bound: float | None,
+) -> LedgerRow:
+    """The row of r guesses, of which so many are right, with a p-value or a bound."""
+    v, half = sum(right), r // 2
+    outcome = role.value if p is None else CONTRADICTS if p <= share else COMPATIBLE
+    return LedgerRow(
+        what=what,
+        role=role,
+        event=None,
+        method=METHOD,
+        error_share=share,
+        counts=None,
+        probability_lower=None,
+        probability_upper=None,
+        bound=bound,
+        outcome=outcome,
+        score=SCORE,
+        p_value=p,
+        payoff={
+            "kind": f"{v} of {r} guesses right,",
+            "canaries": m,
+            "guesses": r,
+            "correct": v,
+            "dataset_mean": right[0] / half,
+            "neighbour_mean": right[1] / half,
+        },
+        confirmed=f"canaries 0..{m - 1}",
+        implied="" if p is None else f"P(at least {v} of {r} guesses right) <= {p!r}",
+    )
 
 
-def _epsilon_lower(v: int, r: int, m: int, share: float, delta: float) -> float:
-    """The largest epsilon at which (epsilon, delta) is rejected. All bound the same tail, so one share pays for all."""
+def _epsilon_lower(right: Callable[[int], int], m: int, error: float, delta: float) -> tuple[float, int]:
+    """A bound on epsilon at one delta, whatever the curve is elsewhere; and the number of guesses it ended with."""
 
-    def rejected(epsilon: float) -> bool:
-        return v > 0 and float(tail_one_epsilon(np.array([epsilon]), np.array([delta]), v, r, m)[0]) <= share
+    def rejected(epsilon: float, r: int, share: float) -> bool:
+        return tail_of_points(np.array([epsilon]), np.array([delta]), right(r), r, m) <= share
 
-    return largest_rejected(rejected, 1e-3, 1.0, close=_close)
+    bound, used = walked(ENDS, lambda epsilon: _numbers_at(epsilon, delta, m, error), rejected, _close)
+    return bound, used[0][0]
 
 
-def _mu_lower(v: int, r: int, m: int, share: float) -> float:
-    """The largest mu that is rejected from one point of its curve; all bound the same tail."""
+def _mu_lower(right: Callable[[int], int], m: int, error: float) -> tuple[float, int]:
+    """A bound on mu from the whole curve; and the number of guesses it ended with."""
 
-    def rejected(mu: float) -> bool:
-        epsilons = np.linspace(0.0, mu * (6 + mu / 2), 121)
-        deltas = np.asarray(GaussianDP(Fraction(mu)).delta_upper(epsilons), dtype=np.float64)
-        return v > 0 and float(tail_one_epsilon(epsilons, deltas, v, r, m).min()) <= share
+    def rejected(mu: float, r: int, share: float) -> bool:
+        # The other numbers of guesses are a guard that need not be sharp: one point of the curve, which takes no time.
+        guard = share < error / 2
+        return tail_of_points(*_points(mu), right(r), r, m, lambda p: p <= share or guard) <= share
 
-    return largest_rejected(rejected, 1e-3, 1.0, close=_close)
+    bound, used = walked(ENDS, lambda mu: _numbers(mu, m, error), rejected, _close)
+    return bound, used[0][0]
+
+
+@lru_cache(maxsize=256)
+def _points(mu: float) -> tuple[Array, Array]:
+    return points_of(GaussianDP(Fraction(mu)))
+
+
+@lru_cache(maxsize=256)
+def _numbers(mu: float, m: int, error: float) -> list[tuple[int, float]]:
+    return shared_guesses(*_points(mu), m, error)
+
+
+@lru_cache(maxsize=256)
+def _numbers_at(epsilon: float, delta: float, m: int, error: float) -> list[tuple[int, float]]:
+    return shared_guesses(np.array([epsilon]), np.array([delta]), m, error)
 
 
 def _close(low: float, high: float) -> bool:
-    return high - low <= 1e-4
+    return high - low <= max(1e-3 * high, 1e-4)

@@ -8,14 +8,16 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Final, Literal, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.statistics.joint_test import Counts, Order
 from dpverdict.cards import card
-from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import at_least
 
@@ -63,6 +65,7 @@ class Role(enum.Enum):
     """What a row of the ledger is for."""
 
     TEST = "counts against the error probability of the test"
+    BOUND = "a bound of its own, which exceeds the truth with at most its own error probability"
     DESCRIPTIVE = "descriptive, never used to refute; its error probability is its own"
 
 
@@ -184,7 +187,8 @@ class DistinguishingTest:
         refuted: whether the trials contradict the claim.
         claim: what was tested.
         mechanism: what was run, by name.
-        error_probability: with which a claim that holds is refuted, or a bound below exceeds the truth, at most.
+        error_probability: with which a claim that holds is refuted, at most; and with which each of the bounds below,
+            taken by itself, exceeds the truth.
         samples: trials per dataset, everything included.
         explored: of those, per dataset, the ones that learned scores and chose events; the rows that were designed on
             them do not use them again.
@@ -192,6 +196,7 @@ class DistinguishingTest:
         score: its name.
         mu_lower: every mu for which both laws are mu-GDP is at least this, whatever the claim.
         epsilon_lower: every epsilon for which both laws are (epsilon, delta)-DP is at least this; None without a delta.
+            Beside a claim that is not refuted no bound is above what is claimed.
         delta: that delta, rounded up.
         p_value: the smallest error probability at which the claim would have been refuted, rounded up; 1 if none.
         witness: present if and only if the claim is refuted.
@@ -242,6 +247,19 @@ class DistinguishingTest:
         """What an output is, in words."""
         return mode_of(self.grid)
 
+    @property
+    def epsilon_if_gdp(self) -> float | None:
+        """The epsilon at `delta` of every mechanism that is mu-GDP for some mu of at least `mu_lower`.
+
+        It assumes that the trade-off curve has the form of a Gaussian one, which a claim of mu-GDP says and nothing
+        tests; `epsilon_lower` assumes nothing. None without a claim of mu-GDP, or without a positive delta.
+        """
+        if not isinstance(self.claim, GaussianDP) or not self.delta:
+            return None
+        if self.mu_lower <= 0:
+            return 0.0
+        return max(0.0, float(GaussianLoss(Fraction(self.mu_lower)).certified_epsilon(Fraction(self.delta)).lower))
+
     def __bool__(self) -> NoReturn:
         raise TypeError("a DistinguishingTest can refute, never certify; read test.refuted")
 
@@ -251,6 +269,8 @@ class DistinguishingTest:
         found = f"mu >= {self.mu_lower:.4g}"
         if self.epsilon_lower is not None and self.delta is not None:
             found += f", epsilon >= {self.epsilon_lower:.4g} at delta={self.delta:.4g}"
+        if self.epsilon_if_gdp is not None:
+            found += f" ({self.epsilon_if_gdp:.4g} if the mechanism is mu-GDP for some mu)"
         return (
             f"statistical evidence: {self.claim.describe()} {outcome} for {self.mechanism} at error probability "
             f"{self.error_probability:g} (p <= {self.p_value:.3g}); {found}; {self.samples} samples per dataset, "
@@ -268,7 +288,10 @@ class DistinguishingTest:
         found = {f"Lower bound of mu {said}": f"at least {at_least(self.mu_lower, 5)}"}
         if self.epsilon_lower is not None and self.delta is not None:
             epsilon = f"at least {at_least(self.epsilon_lower, 5)} at delta = {self.delta:.6g}"
-            return {f"Lower bound of epsilon {said}": epsilon} | found
+            found = {f"Lower bound of epsilon {said}": epsilon} | found
+            if self.epsilon_if_gdp is not None:
+                assumed = "Lower bound of epsilon if the mechanism is mu-GDP for some mu"
+                found[assumed] = f"at least {at_least(self.epsilon_if_gdp, 5)} at delta = {self.delta:.6g}"
         return found
 
     def _repr_html_(self) -> str:
@@ -296,6 +319,7 @@ class DistinguishingTest:
             "score": self.score,
             "mu_lower": self.mu_lower,
             "epsilon_lower": self.epsilon_lower,
+            "epsilon_if_gdp": self.epsilon_if_gdp,
             "delta": self.delta,
             "p_value": self.p_value,
             "mode": self.mode,

@@ -62,7 +62,7 @@ def statistics_section(test: DistinguishingTest, agreement: str | None) -> Secti
     """What the samples say, what the bounds cost, and how it stands to the exact audit (in a sentence of its own)."""
     words = RECORDED if test.recorded else RELEASED
     boxes, outcome = measured_boxes(test), "refuted" if test.refuted else "not refuted"
-    named = _outcome(test, outcome, "for the refutation and the bounds below together")
+    named = _outcome(test, outcome, "for the refutation, and for each of the bounds below")
     named |= _bounds(test, "" if test.delta is None else f"delta = {test.delta:.6g}")
     if boxes:
         named["rectangles"] = (
@@ -132,6 +132,9 @@ def _bounds(test: DistinguishingTest | SequentialTest, delta: str) -> dict[str, 
     named = {} if test.mu_lower is None else {"GDP mu": f"at least {at_least(test.mu_lower, 6)}"}
     if test.epsilon_lower is not None:
         named["epsilon"] = f"at least {at_least(test.epsilon_lower, 6)} at {delta}"
+    if isinstance(test, DistinguishingTest) and test.epsilon_if_gdp is not None:
+        assumed = "if the mechanism is mu-GDP for some mu, which nothing here tests"
+        named["epsilon implied by mu"] = f"at least {at_least(test.epsilon_if_gdp, 6)} at {delta}, {assumed}"
     return named
 
 
@@ -162,9 +165,10 @@ def region_table(test: DistinguishingTest) -> Table:
 
 
 def _ledger_table(test: DistinguishingTest, words: Words) -> Table:
-    rows = tuple(_ledger_row(row) for row in test.ledger if row.role is Role.TEST)
+    rows = tuple(_ledger_row(row) for row in test.ledger if row.role is not Role.DESCRIPTIVE)
     return Table(
-        caption="Ledger: what each statement costs; the shares sum to the error probability of the test",
+        caption="Ledger: what each statement costs; the shares of those with a p sum to the error probability of the "
+        "test, and a bound without one has its own",
         header=("statement", "bound", "tested by", *words.columns, "p", "share"),
         rows=rows,
     )

@@ -25,6 +25,19 @@ choices are solved from j = 0 upwards, each tight for every j that matters:
 
 Every choice is valid, so the least of them is, without any correction: all bound the same number P(W >= v).
 
+How many guesses. The lemma is about r guesses whatever the output is: r must not depend on the output, so neither on
+revealed bits together with scores, because the scores of the revealed canaries come from the same run. (With r free to
+depend on it, P(W_r >= v_r) = sum over r of P(r, W >= v_r) <= max y_r + sum over r of m nu_r delta: the costs of all r
+add up, which takes more than sharing the error among them.) But r may depend on the hypothesis: `guesses_for` takes the
+r for which canaries of Gaussian scores need to be told apart least to break that hypothesis, and nothing else.
+
+A lower bound is then a walk through fixed bands of the parameter, from below (`walked`). In a band r is fixed; a band
+whose upper end is rejected is left for the next one; the walk ends in the first band that is not left, at the largest
+rejected parameter in it. The error is not divided: let the true parameter lie in the band b. A bound above it means
+that a larger parameter of b was rejected, with the r of b: a tail bound of a larger hypothesis, at most the level. It
+bounds the same tail under the true one, which implies the larger; and of the counts v with such a bound the least has
+at most the level of probability at and above it.
+
 The bound of one epsilon is the largest win of any (epsilon, delta) mechanism: a linear program in the tests attains it.
 So the bound P[Bin >= v] + 2 m delta max_i P[v > Bin >= v - i]/i of the first paper cannot be below it, and yet is where
 v is below the mean of Bin (m = r = 3, v = 1, epsilon = 1, delta = 0.05: 0.9864, and a mechanism that wins with 0.9986).
@@ -40,17 +53,30 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
+from dpverdict.audit.statistics.error_budget import divide
 from dpverdict.audit.statistics.payoffs import Profile
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, PureDP
-from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.arrays import Array, Integers
 from dpverdict.numerics.roots import bisected, float_above
 
 EPSILONS: Final = 241
 """Points of the claimed curve that are used, evenly spaced."""
+FRACTIONS: Final = (1.0, 0.92, 0.83, 0.7, 0.6, 0.5, 0.35, 0.25, 0.18, 0.12, 0.085, 0.06, 0.04, 0.025, 0.0125)
+"""Of the canaries, that may be guessed: few guesses are surer, many are more."""
+FEWEST_GUESSES: Final = 10
+DESIGNED: Final = 0.85
+"""Of the error, for the number of guesses that suits Gaussian scores; the others share the rest."""
+OTHERS: Final = (1.0, 0.35, 0.12, 0.04)
+MOST_FOR_CURVE: Final = 20_000
+"""Guesses up to which all points of the curve are used: that takes time in proportion."""
+_POWER: Final = 0.5
+"""Standard deviations by which the number of right guesses is to exceed what is needed."""
 _PAD: Final = 1e-9
 """Relative: sums of at most a few million positive terms, each of a few roundings."""
 _STEPS: Final = 40
@@ -69,20 +95,109 @@ def tail(profile: Profile, *, correct: int, guesses: int, canaries: int) -> floa
     >>> round(tail(PureDP(0), correct=9, guesses=10, canaries=10), 6), 11 / 1024
     (0.010742, 0.0107421875)
     """
-    v, r, m = correct, guesses, canaries
+    return tail_of_points(*points_of(profile), correct, guesses, canaries)
+
+
+def tail_of_points(
+    epsilons: Array, deltas: Array, v: int, r: int, m: int, enough: Callable[[float], bool] = lambda _: False
+) -> float:
+    """`tail` from points of a curve; once a bound is ``enough`` no better one is looked for."""
     if v == 0:
         return 1.0
-    epsilons, deltas = _curve(profile)
     positive = epsilons >= 0
-    best = min(
-        float(tail_one_epsilon(epsilons[positive], deltas[positive], v, r, m).min()),
-        tail_curve(epsilons, deltas, v, r, m),
-    )
-    return min(1.0, best * (1 + _PAD))
+    best = min(1.0, float(tail_one_epsilon(epsilons[positive], deltas[positive], v, r, m).min()) * (1 + _PAD))
+    if enough(best) or len(epsilons) == 1 or v > MOST_FOR_CURVE:
+        return best
+    return min(best, tail_curve(epsilons, deltas, v, r, m) * (1 + _PAD))
 
 
-def _curve(profile: Profile) -> tuple[Array, Array]:
-    """Epsilons up to where the claimed delta hardly falls any more, with their deltas, rounded up."""
+def shared_guesses(epsilons: Array, deltas: Array, m: int, level: float) -> list[tuple[int, float]]:
+    """Numbers of guesses that test one hypothesis, each with its share of the level; the shares sum to at most it."""
+    best = guesses_for(epsilons, deltas, m, level)
+    others = sorted({r for r in (_even(fraction, m) for fraction in OTHERS) if r >= FEWEST_GUESSES} - {best})
+    weights = {str(best): DESIGNED} | {str(r): (1 - DESIGNED) / len(others) for r in others}
+    shares = divide(level, weights)
+    return [(r, shares[str(r)]) for r in (best, *others)]
+
+
+def guesses_for(epsilons: Array, deltas: Array, m: int, level: float) -> int:
+    """The number of guesses at which Gaussian scores need the smallest shift to reject the curve of these points.
+
+    It decides the power alone. All canaries, if no number of right guesses is enough.
+    """
+    sizes = [r for r in dict.fromkeys(_even(fraction, m) for fraction in FRACTIONS) if r >= FEWEST_GUESSES]
+    if not sizes:
+        return _even(1.0, m)
+    r = np.array(sizes)
+    positive = epsilons >= 0
+    at = epsilons[positive], deltas[positive]
+    low, high = r // 2, r + 1  # the least v that rejects is above low, and at most high; r + 1 stands for none
+    while np.any(high - low > 1):
+        middle = np.maximum((low + high) // 2, 1)
+        tails = tail_one_epsilon(*at, np.minimum(middle, r)[:, np.newaxis], r[:, np.newaxis], m).min(axis=1)
+        enough = (tails <= DESIGNED * level) & (middle <= r)
+        open_ = high - low > 1
+        high, low = np.where(open_ & enough, middle, high), np.where(open_ & ~enough, middle, low)
+    shifts, accuracy = _accuracies(tuple((r / m).tolist()))
+    expected = r * accuracy - _POWER * np.sqrt(r * accuracy * (1 - accuracy))
+    reached = (expected >= high) & (high <= r)
+    needed = np.where(reached.any(axis=0), shifts[reached.argmax(axis=0)], np.inf)
+    return sizes[int(needed.argmin())]
+
+
+@lru_cache(maxsize=64)
+def _accuracies(fractions: tuple[float, ...]) -> tuple[Array, Array]:
+    """Shifts s, and for each and each fraction of extreme scores the part of guesses right, of N(0, 1) and N(s, 1)."""
+    from scipy import special
+
+    shifts = np.geomspace(0.02, 40, 400)
+    s, tail_share = shifts[:, np.newaxis], np.array(fractions) / 2
+    low, high = np.zeros((len(shifts), len(fractions))), np.full((len(shifts), len(fractions)), 80.0)
+    for _ in range(50):  # the threshold, from the middle between the two laws
+        t = (low + high) / 2
+        more = (special.ndtr(s / 2 - t) + special.ndtr(-s / 2 - t)) / 2 > tail_share
+        low, high = np.where(more, t, low), np.where(more, high, t)
+    right, wrong = special.ndtr(s / 2 - low), special.ndtr(-s / 2 - low)
+    return shifts, right / (right + wrong)
+
+
+def _even(fraction: float, m: int) -> int:
+    return 2 * max(math.floor(fraction * m / 2), 1)
+
+
+def walked(
+    ends: Iterable[float],
+    numbers: Callable[[float], Sequence[tuple[int, float]]],
+    rejected: Callable[[float, int, float], bool],
+    close: Callable[[float, float], bool],
+) -> tuple[float, Sequence[tuple[int, float]]]:
+    """A lower bound on a parameter by a walk through bands, see the module; 0 says nothing.
+
+    Args:
+        ends: the upper ends of the bands, increasing.
+        numbers: from such an end to the numbers of guesses in its band, with their shares of the level.
+        rejected: whether a parameter is rejected by so many guesses, at a share.
+        close: whether two ends of a bracket are close enough.
+
+    Returns:
+        The bound, and the numbers of guesses of the band in which the walk ended.
+    """
+    low: float = 0.0
+    used: Sequence[tuple[int, float]] = ()
+    for end in ends:
+        band = used = numbers(end)
+
+        def broken(value: float, band: Sequence[tuple[int, float]] = band) -> bool:
+            return value > 0 and any(rejected(value, r, share) for r, share in band)
+
+        if not broken(end):
+            return bisected(broken, low, end, close=close)[0], used
+        low = end
+    return low, used
+
+
+def points_of(profile: Profile) -> tuple[Array, Array]:
+    """Points of a curve: epsilons up to where delta hardly falls any more, with their deltas, rounded up."""
     if isinstance(profile, PureDP | ApproximateDP):
         most = min(float_above(profile.epsilon), 600.0)  # a corner of the curve, beyond which it is flat
     else:
@@ -93,8 +208,8 @@ def _curve(profile: Profile) -> tuple[Array, Array]:
     return epsilons, np.asarray(profile.delta_upper(epsilons), dtype=np.float64)
 
 
-def tail_one_epsilon(epsilons: Array, deltas: Array, v: int, r: int, m: int) -> Array:
-    """The bound from one point of the curve, for each point: shape (n,) to shape (n,).
+def tail_one_epsilon(epsilons: Array, deltas: Array, v: int | Integers, r: int | Integers, m: int) -> Array:
+    """The bound from one point of the curve, for each point: shape (n,) to shape (n,). The arguments broadcast.
 
     With p = e^epsilon/(1 + e^epsilon) and B ~ Bin(r, p), of mass b: y = P(B >= v), and the weights mu_w of the counts,
     the sums of nu over A containing w, rise up to v and fall from there. Equality at every j gives

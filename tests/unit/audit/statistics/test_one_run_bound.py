@@ -8,7 +8,14 @@ import pytest
 from scipy import special, stats
 from scipy.optimize import linprog
 
-from dpverdict.audit.statistics.one_run_bound import tail, tail_curve, tail_one_epsilon
+from dpverdict.audit.statistics.one_run_bound import (
+    points_of,
+    shared_guesses,
+    tail,
+    tail_curve,
+    tail_one_epsilon,
+    walked,
+)
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, PureDP
 
 
@@ -88,3 +95,28 @@ def test_published_tail_is_broken_below_the_mean_by_an_explicit_mechanism() -> N
     below = [float(stats.binom.pmf(v - i, m, p)) for i in range(1, v + 1)]
     published = float(stats.binom.sf(v - 1, m, p)) + 2 * m * delta * max(np.cumsum(below) / np.arange(1, v + 1))
     assert most_wins([epsilon], [delta], v, m, m) > published + 0.01
+
+
+def test_the_walk_ends_in_the_first_band_that_is_not_left() -> None:
+    """Above a band that is not rejected nothing counts, though the guesses of a later one would reject."""
+
+    def numbers(end: float) -> list[tuple[int, float]]:
+        return [(round(10 * end), 0.05)]
+
+    limits = {10: 1.5, 20: 1.25, 30: 9.0}
+    found, used = walked((1.0, 2.0, 3.0), numbers, lambda value, r, _: value <= limits[r], lambda a, b: b - a < 1e-6)
+    assert 1.25 - 1e-6 <= found <= 1.25
+    assert used == [(20, 0.05)]
+    assert walked((1.0, 2.0), numbers, lambda *_: False, lambda a, b: b - a < 1e-6)[0] == 0.0
+
+
+def test_the_number_of_guesses_depends_on_the_hypothesis_and_its_shares_fit_into_the_level() -> None:
+    chosen = {}
+    for mu in ("0.5", "1", "2"):
+        pairs = shared_guesses(*points_of(GaussianDP(mu)), 1000, 0.05)
+        assert sum(Fraction(share) for _, share in pairs) <= Fraction(0.05)
+        assert pairs[0][1] > 0.04
+        assert len({r for r, _ in pairs}) == len(pairs)
+        chosen[mu] = pairs[0][0]
+    assert chosen["0.5"] < chosen["1"] < chosen["2"]
+    assert shared_guesses(*points_of(PureDP(1)), 12, 0.05) == [(12, 0.05)]
