@@ -227,7 +227,7 @@ def exact_p(counts: Counts, epsilon: float, delta: float, gamma: float, level: f
     last = min(n_q, math.ceil(n_q * high + reach * math.sqrt(n_q * high) + 3 * reach))
     # Between two of these counts f, below, is taken as its value at the smaller one, where it is larger.
     j = np.arange(first, last + 1, 1 + (last - first) // _MOST_STEPS)
-    m = _smallest_extreme(j, n_p, n_q, epsilon, delta, observed)
+    m = smallest_extreme(j, n_p, n_q, epsilon, delta, observed)
     m = np.minimum.accumulate(m[::-1])[::-1]  # rounding may not make the region smaller, nor less monotone
 
     far = math.sqrt(-2 * math.log(_NEGLIGIBLE * gamma))
@@ -331,7 +331,7 @@ class _Tails:
         return total
 
 
-def _smallest_extreme(j: Integers, n_p: int, n_q: int, epsilon: float, delta: float, observed: float) -> Integers:
+def smallest_extreme(j: Integers, n_p: int, n_q: int, epsilon: float, delta: float, observed: float) -> Integers:
     """The smallest k with z(k, j) >= the observed z, N_P + 1 if there is none; it does not decrease in j."""
     enough = observed - _SLACK * (1 + observed)
 

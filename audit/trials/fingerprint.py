@@ -34,8 +34,8 @@ from typing import Any, Final
 import numpy as np
 
 from dpverdict.audit.trials.engines import GENERATORS, is_installed, names_used
-from dpverdict.audit.trials.outcomes.stored import NotStored, stored
 from dpverdict.audit.trials.outcomes.observed import observed
+from dpverdict.audit.trials.outcomes.stored import NotStored, stored
 from dpverdict.audit.trials.run import AnyMechanism, batched, unseeded
 
 OPTIONS: Final = ("timeout", "warnings", "bits")

@@ -122,7 +122,7 @@ def test_changed_code_is_another_test() -> None:
     def changed(d: Array, rng: np.random.Generator, trials: int) -> object:
         return d.sum() + 2 * rng.normal(size=trials)
 
-    changed.__qualname__ = one.__qualname__
+    changed.function.__qualname__ = one.function.__qualname__
     with pytest.raises(InvalidValue, match=r"^state="):
         run(changed, most_samples=300, state=state)
 
