@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpverdict.audit import FiniteLoss, GaussianLoss, LaplaceLoss, PrivacyLoss, compose
-from dpverdict.cards import GROUNDS, MARKS, card
+from dpverdict.cards import DECISIONS, GROUNDS, MARKS, card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import GaussianDP
 from dpverdict.numerics.arrays import Array
@@ -28,7 +28,7 @@ def shown(status: str = "CERTIFIED", **changes: object) -> str:
 @pytest.mark.parametrize("status", sorted(MARKS))
 def test_the_badge_says_the_status_in_words_and_colour(status: str) -> None:
     text = shown(status)
-    assert f"{MARKS[status]} {status}</span>" in text
+    assert f"{MARKS[status]} {status}: {DECISIONS[status]}</span>" in text
     assert GROUNDS[status] in text
     assert not any(other in text for other in MARKS.keys() - {status})
 
