@@ -3,7 +3,7 @@
 The same trials come out wherever they run; the script checks that. The cluster is a real scheduler with two worker
 processes on this machine, so it shows what the way through a scheduler costs, not what more machines would bring.
 
-    python benchmarks/machines.py            needs pip install "dpverdict[dask]" for the last row
+    python benchmarks/machines.py            needs pip install ".[dask]" for the last row
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A real table of binary attributes: 432 men released from Maryland prisons, followed for a year.
 
 Rossi, Berk and Lenihan (1980), "Money, Work and Crime: Some Experimental Results", Academic Press. The table ships
-with the lifelines package (``pip install "dpverdict[examples]"``): nothing is downloaded. Six columns are answers to
+with the lifelines package (``pip install ".[examples]"``): nothing is downloaded. Six columns are answers to
 yes/no questions:
 
     fin     received financial aid after release      mar     was married at release

@@ -5,7 +5,7 @@ records for a yes or a no, counts the yes in every column, and lets a library ad
 counts by at most sqrt(d) in the l2-norm, so that is the sensitivity the library must be told. The functions named
 ``..._understated`` tell it half of that: a plausible slip, after which the noise is half of what the claim needs.
 
-    pip install "dpverdict[examples]"
+    pip install ".[examples]"
     cd examples
     python third_party.py pair.npz        # the Rossi table with and without a man who said yes to everything
 

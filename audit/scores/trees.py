@@ -163,7 +163,7 @@ def fit_tree_score(dataset_outputs: Array, neighbour_outputs: Array) -> TreeScor
         from sklearn.ensemble import HistGradientBoostingClassifier
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # a dependency of scikit-learn
     except ImportError:
-        remedy = "pip install 'dpverdict[learned]'"
+        remedy = "pip install scikit-learn"
         raise InvalidValue("score", "boosted trees", "used with scikit-learn installed", remedy) from None
     p, q = (thinned(outputs.reshape(len(outputs), -1), MOST_ROWS) for outputs in (dataset_outputs, neighbour_outputs))
     model = HistGradientBoostingClassifier(

@@ -397,7 +397,7 @@ def _parquet(path: str, column: str, source: str, name: str) -> NDArray[np.gener
     try:
         from pyarrow import parquet, types  # pyright: ignore[reportMissingImports]  # an extra
     except ImportError:
-        remedy = "pip install 'dpverdict[parquet]', or convert the scores to .npy or .csv"
+        remedy = "pip install pyarrow, or convert the scores to .npy or .csv"
         raise InvalidValue(name, source, "read with pyarrow installed", remedy) from None
     try:
         file = parquet.ParquetFile(path)

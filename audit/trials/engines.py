@@ -243,7 +243,7 @@ class DaskCluster(_Remote):
         try:
             distributed = importlib.import_module("distributed")
         except ModuleNotFoundError:
-            remedy = 'pip install "dpverdict[dask]"'
+            remedy = "pip install distributed"
             raise InvalidValue("dask", address, "used where Dask is installed", remedy) from None
         try:
             self._client: Any = distributed.Client(address, timeout="10s", set_as_default=False)

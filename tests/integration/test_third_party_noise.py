@@ -1,6 +1,6 @@
 """The Gaussian noise of opacus and of jax-privacy, audited through their own code; skipped where they are absent.
 
-``pip install "dpverdict[thirdparty]"`` installs them; the gate does not. Right uses are at mu = 1 exactly, so a test
+``pip install ".[thirdparty]"`` installs them; the gate does not. Right uses are at mu = 1 exactly, so a test
 here fails with probability ERROR although all is well. Noise of half the size is mu = 2: from 4000 releases the payoff
 of the claimed curve refutes mu = 1 but for a probability below 1e-9 (it needs some 300 at this error probability).
 """

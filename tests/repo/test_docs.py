@@ -167,6 +167,27 @@ def test_stale_console_and_file_blocks_are_noticed() -> None:
     assert (ROOT / "examples/plan.toml").read_text(encoding="utf-8") in renewed(file)
 
 
+UNPUBLISHED = re.compile(r"pip install\b[^\n#]*[\s\"']dpverdict(?![\w/])")
+"""An installation by name, from an index that does not have the package."""
+
+
+def test_nothing_is_installed_from_where_it_is_not() -> None:
+    folders = [
+        ROOT / name for name in ("docs", "examples", "audit", "mechanisms", "proofs", "src/dpverdict/cli", "benchmarks")
+    ]
+    files = [path for folder in folders for kind in ("md", "py", "yml") for path in folder.rglob(f"*.{kind}")]
+    wrong = [str(path) for path in [*TOP, *files] if UNPUBLISHED.search(path.read_text(encoding="utf-8"))]
+    assert len(files) > 300
+    assert wrong == []
+
+
+def test_a_planted_installation_by_name_is_found() -> None:
+    for line in ("pip install dpverdict", "run: pip install -q 'dpverdict[test]'", 'pip install "dpverdict"'):
+        assert UNPUBLISHED.search(line)
+    for line in ("pip install ./dpverdict", "pip install .", "pip install scipy # dpverdict"):
+        assert not UNPUBLISHED.search(line)
+
+
 def test_every_page_is_reached_from_the_index() -> None:
     index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
     named = {line for _, kind, body in blocks(index) if kind == "{toctree}" for line in body.split()}
