@@ -1,4 +1,4 @@
-"""The command line: ``dpverdict audit``, ``scores``, ``replay``, ``run``, ``curve``,
+"""The command line: ``dpverdict audit``, ``tap``, ``scores``, ``replay``, ``run``, ``curve``,
 ``compose``, ``calibrate``, ``prove``, ``check``, ``list``, ``selftest``, ``doctor``.
 
 Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 a usage error, 130 interrupted, 70 a fault of this program. The
@@ -26,6 +26,7 @@ from dpverdict.cli.prove import check, prove
 from dpverdict.cli.run import run
 from dpverdict.cli.scores import scores
 from dpverdict.cli.session import leave_standard_output, open_standard_streams, say
+from dpverdict.cli.tap import tap
 from dpverdict.errors import DpverdictError, printable
 
 USAGE_ERROR: Final = 2
@@ -57,7 +58,7 @@ def _help(command: Callable[..., NoReturn]) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-for of_mechanism in (audit, curve, calibrate):
+for of_mechanism in (audit, tap, curve, calibrate):
     app.command(cls=MechanismCommand, help=_help(of_mechanism))(of_mechanism)
 for command in (compose, run, scores, replay, prove, check, selftest, doctor):
     app.command(help=_help(command))(command)

@@ -1,0 +1,690 @@
+"""A recorded run and its replay on the neighbour, event by event: what moved, by how much, and what noise it had."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverdict.audit.implementation.tap.linear import Linear, settled
+from dpverdict.audit.implementation.tap.pair_loss import (
+    LARGEST_BLOCK,
+    ROUNDING,
+    PairLoss,
+    Rows,
+    selection_probabilities,
+)
+from dpverdict.audit.implementation.tap.tagged import TaggedArray, TaggedFloat, TaggedInt, bare, linear
+from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, Law, NoisyValue, Tape
+from dpverdict.audit.trials.outcomes.canonical import Outcome
+
+_OWN: Final = 1 << 40
+"""From here on numbers of draws stand for those within library calls."""
+SHOWN: Final = 12
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TapFinding:
+    """Something that a correct mechanism does not do.
+
+    Attributes:
+        what: in a few words.
+        where: file and line.
+        promised, measured: both sides, in words.
+    """
+
+    what: str
+    where: str
+    promised: str
+    measured: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TapRow:
+    """One place where noise was added, or an outcome was picked.
+
+    Attributes:
+        call: what drew the noise.
+        where: file and line.
+        promised: what the call says of itself: the law and its scale, a declared sensitivity and epsilon.
+        measured: how far the query moved, and what that costs.
+        wrong: whether a finding is about it.
+    """
+
+    call: str
+    where: str
+    promised: str
+    measured: str
+    wrong: bool = False
+
+
+@final
+@dataclass(slots=True)
+class Compared:
+    """What a pair of runs shows.
+
+    Attributes:
+        findings: see `TapFinding`.
+        open: why something could not be decided, one sentence each.
+        uncovered: what the tap could not follow, one sentence each.
+        rows: the table.
+        loss: of the transcript: of all noisy values that something may have been made of.
+        shown: of the noisy values that stand in the output as they are.
+        complete: whether all noisy values that moved stand in the output.
+        notes: what may help to understand it.
+        spent: the sum of the epsilons that library calls declare; None if none does.
+    """
+
+    findings: list[TapFinding] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    uncovered: list[str] = field(default_factory=list)
+    rows: list[TapRow] = field(default_factory=list)
+    loss: PairLoss = field(default_factory=PairLoss)
+    shown: PairLoss = field(default_factory=PairLoss)
+    complete: bool = False
+    notes: list[str] = field(default_factory=list)
+    spent: float | None = None
+    hidden: bool = False
+    gaps: list[tuple[float, ...]] = field(default_factory=list)
+    drawless: bool = False
+    sampled: bool = False
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Run:
+    """One run: its tape, what is remembered of the numbers it returned, and the outcome."""
+
+    tape: Tape
+    shown: list[Linear]
+    outcome: Outcome
+
+
+def differences(one: Run, other: Run) -> str | None:
+    """How a second run on the same data differs, in words; None if it does not."""
+    if other.tape.parted is not None:
+        return f"the same data led to other draws: {other.tape.parted}"
+    if len(one.tape.events) != len(other.tape.events):
+        return f"{len(one.tape.events)} events, then {len(other.tape.events)} on the same data"
+    for first, second in zip(one.tape.events, other.tape.events, strict=True):
+        here, there = (
+            one.query if isinstance(one, NoisyValue) else getattr(one, "value", None) for one in (first, second)
+        )
+        if here is not None and there is not None and not np.array_equal(here, there, equal_nan=True):
+            return f"what noise is added to at {first.where} differs on the same data"
+    if not one.outcome.same_as(other.outcome):
+        return "the outcomes of two runs on the same data with the same draws differ"
+    return None
+
+
+def compare(one: Run, other: Run) -> Compared:
+    """Compare the run on a dataset with its replay on the neighbour."""
+    return _Comparison(one, other).made()
+
+
+class _Comparison:
+    def __init__(self, one: Run, other: Run) -> None:
+        self._one, self._other = one, other
+        self._found = Compared()
+        self._laws: dict[int, Law] = {}
+        self._numbers = _OWN
+        self._visible = visible(one)
+        self._followed: set[int] = set(one.tape.followed)
+        self._unused = ""
+        self._conditioned: set[int] = set()
+        self._stopped = False
+        found = [event.structural for event in one.tape.draws()]
+        self._found.drawless = not one.tape.events
+        pairs = zip(one.tape.events, other.tape.events, strict=False)
+        gates = [isinstance(a, Choice) and isinstance(b, Choice) and _alike(a, b) for a, b in pairs]
+        self._found.sampled = any(found) or any(gates)
+
+    def made(self) -> Compared:
+        found, tape = self._found, self._one.tape
+        found.notes += tape.notes
+        if tape.notes:
+            found.uncovered += tape.notes
+        self._unread()
+        if self._other.tape.parted is not None or len(self._other.tape.events) != len(tape.events):
+            why = self._other.tape.parted or "the neighbour's run ended early"
+            found.open.append(f"the control flow depends on the data: {why}")
+            return found
+        self._transcript()
+        self._draws()
+        self._output()
+        return found
+
+    # noisy values, calls, choices ------------------------------------------------------------------------------------
+
+    def _transcript(self) -> None:
+        found = self._found
+        whole: list[Rows] = []
+        shown: list[Rows] = []
+        complete, spent = True, [0.0, False]
+        for at, (here, there) in enumerate(zip(self._one.tape.events, self._other.tape.events, strict=True)):
+            match here, there:
+                case (NoisyValue(), NoisyValue()):
+                    complete &= self._noisy(at, here, there, whole, shown)
+                case (Call(), Call()):
+                    complete &= self._call(at, here, there, whole, shown)
+                    if here.epsilon is not None:
+                        spent = [spent[0] + here.epsilon, True]
+                case (Choice(), Choice()):
+                    complete &= self._choice(here, there)
+                case _:
+                    pass
+            if found.open and isinstance(here, Choice | NoisyValue) and self._stopped:
+                break  # what comes after is no longer the same step of both runs
+        found.loss.add_rows(Rows.joined(whole), self._law_of)
+        self._reused()
+        found.shown.add_rows(Rows.joined(shown), self._law_of)
+        found.loss.close()
+        found.shown.close()
+        for part in whole:
+            used = part.ids[part.moved]
+            if self._conditioned and np.isin(used, list(self._conditioned)).any():
+                self._open("noise was compared before data were added to it: its law is that of what was kept")
+        found.complete = complete
+        found.spent = float(spent[0]) if spent[1] else None
+        if found.loss.infinite is not None:
+            what = "noise" if "share" in found.loss.infinite else "the noise"
+            self._finding(what, self._place_of_moves(), "noise of its own on all that moves", found.loss.infinite)
+
+    def _reused(self) -> None:
+        """Values to which data met fewer independent draws than there are values: differences have no noise."""
+        tape = self._one.tape
+        met = [event for event in tape.noisy_values() if event.fresh and event.hidden not in ("compared", "selected")]
+        rows = Rows.joined([Rows.of(e.query, e.query + 1.0, e.ids, e.gains) for e in met if len(e.value)])
+        for block in rows.blocks():
+            used = block.ids >= 0
+            numbers, places = np.unique(block.ids[used], return_inverse=True)
+            if (
+                len(block.here) < 2
+                or len(numbers) == int(used.sum())
+                or max(len(numbers), len(block.here)) > LARGEST_BLOCK
+            ):
+                continue
+            matrix = np.zeros((len(block.here), len(numbers)))
+            np.add.at(matrix, (np.nonzero(used)[0], places), block.gains[used])
+            rank = int(np.linalg.matrix_rank(matrix))
+            if rank < len(matrix):
+                where = next(e.where for e in met if np.isin(e.ids, numbers).any())
+                self._finding("noise is reused", where, f"a draw for each of {len(matrix)} values",
+                              f"{rank} independent: a difference of them has no noise")  # fmt: skip
+
+    def _place_of_moves(self) -> str:
+        places = [here.where for here, there in zip(self._one.tape.events, self._other.tape.events, strict=True)
+                  if isinstance(here, NoisyValue) and isinstance(there, NoisyValue)
+                  and not np.array_equal(here.query, there.query)]  # fmt: skip
+        return places[0] if places else ""
+
+    def _law_of(self, number: int) -> Law | None:
+        if number >= _OWN:
+            return self._laws[number]
+        law = self._one.tape.draw_of(number).law
+        return law if law is not None and law.known and number not in self._one.tape.lost else None
+
+    def _noisy(self, at: int, here: NoisyValue, there: NoisyValue, whole: list[Rows], shown: list[Rows]) -> bool:
+        found = self._found
+        if here.ids.shape != there.ids.shape or not np.array_equal(here.ids, there.ids):
+            self._open(f"other draws are added at {here.where} on the neighbour")
+            self._stopped = True
+            return False
+        self._followed.update(int(i) for i in np.unique(here.ids) if i >= 0)
+        rows = Rows.of(here.query, there.query, here.ids, here.gains)
+        seen = self._visible.get(at, np.zeros(here.value.shape, dtype=np.bool_))
+        last = ~here.carried
+        if not self._adds_up(here):
+            self._uncover(f"the noise added at {here.where} was changed in a way that is not followed")
+            return False
+        wrong = False
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.abs(here.gains - there.gains) > ROUNDING * np.maximum(np.abs(here.gains), np.abs(there.gains))
+        if ratio.any():
+            row, column = (int(i) for i in np.argwhere(ratio)[0])
+            self._finding("the scale of the noise depends on the data", here.where,
+                          f"scale {abs(here.gains[row, column]):.6g}",
+                          f"{abs(there.gains[row, column]):.6g} on the neighbour")  # fmt: skip
+            found.loss.never("the scale of the noise differs")
+            found.shown.never("the scale of the noise differs") if (seen & ratio.any(axis=1)).any() else None
+            wrong = True
+        if not (np.isfinite(here.query).all() and np.isfinite(there.query).all()):
+            seen_there = _some(here.query[~np.isfinite(here.query)], there.query[~np.isfinite(there.query)])
+            self._finding("a value that noise is added to is not finite", here.where, "a finite number", seen_there)
+            wrong = True
+        moved = rows.moved
+        self._found.gaps.append(tuple(np.round(here.query - there.query, 9).tolist())[:64])
+        if here.hidden in ("compared", "selected"):
+            return self._hidden(here, there, rows, moved)
+        kept = (last & moved) | seen  # what is not seen in the outcome may be made of what moved, or left out
+        if (last & ~seen & ~moved).any() and here.hidden != "compared":
+            self._unused = self._unused or here.where
+        if kept.any():
+            whole.append(rows.some(kept))
+            shown.append(rows.some(seen))
+            if last.any() and (moved[last].any() or len(found.rows) < SHOWN):
+                self._row(here, rows.some(last), wrong)
+        return not bool((moved & last & ~seen).any())
+
+    def _adds_up(self, here: NoisyValue) -> bool:
+        """Whether the value is what the query and the draws make: a change that is not seen shows here."""
+        if not here.ids.size:
+            return True
+        drawn = self._unit_draws()
+        terms = np.where(here.ids >= 0, here.gains * drawn[np.maximum(here.ids, 0)], 0.0)
+        with np.errstate(invalid="ignore"):
+            gap = np.abs(here.value - here.query - terms.sum(axis=1))
+            size = np.abs(here.query) + np.abs(terms).sum(axis=1)
+        return bool(np.all((gap <= 1e-9 * size + 1e-300) | ~np.isfinite(here.query)))
+
+    def _unit_draws(self) -> NDArray[np.float64]:
+        if not hasattr(self, "_units"):
+            parts = [np.asarray(draw.values, dtype=np.float64).reshape(-1) if draw.law is not None and draw.law.known
+                     else np.zeros(draw.size()) for draw in self._one.tape.draws()]  # fmt: skip
+            self._units = np.concatenate(parts) if parts else np.zeros(0)
+        return self._units
+
+    def _hidden(self, here: NoisyValue, there: NoisyValue, rows: Rows, moved: NDArray[np.bool_]) -> bool:
+        """Noise that is compared or selected by: what is released is the answer, if its law is known."""
+        if here.of and all(source in self._visible and self._visible[source].all() for source in here.of):
+            there_of = self._other.tape.events
+            if all(self._same_move(here, there, source, there_of[source]) for source in here.of):
+                return True  # made of what is released anyway
+        self._found.hidden = True
+        if not moved.any():
+            self._conditioned.update(int(i) for i in np.unique(here.ids) if i >= 0)
+            return True
+        law = self._own_law(rows)
+        scale = float(np.abs(rows.gains[rows.ids >= 0]).max(initial=0.0))
+        if here.hidden == "selected" and law is not None and np.allclose(np.abs(rows.gains[rows.ids >= 0]), scale):
+            sides = [selection_probabilities(law.kind, side, scale) for side in (rows.here, rows.there)]
+            if sides[0] is not None and sides[1] is not None:
+                p, q = (np.asarray(side)[None] for side in sides)
+                picked = [Choice("the largest noisy score", law_p, here.selection, here.where) for law_p in (p, q)]
+                return self._choice(picked[0], picked[1])
+        if here.hidden == "compared" and law is not None and law.kind in _TAILS:
+            gains = np.where(rows.ids >= 0, np.abs(rows.gains), 0.0).sum(axis=1)
+            above = [_TAILS[law.kind](side / gains) for side in (rows.here, rows.there)]
+            picked = [Choice("a comparison", np.stack([p, 1 - p], axis=1), None, here.where) for p in above]
+            return self._choice(picked[0], picked[1])
+        said = "compared" if here.hidden == "compared" else "picked by"
+        self._open(f"noisy values are {said} at {here.where}, and what that tells is not known in closed form")
+        return False
+
+    def _same_move(self, here: NoisyValue, there: NoisyValue, source: int, other: object) -> bool:
+        """Whether a comparison moved as the value that was compared did: then it was with the same number."""
+        event = self._one.tape.events[source]
+        if (
+            not isinstance(event, NoisyValue)
+            or not isinstance(other, NoisyValue)
+            or len(event.query) != len(here.query)
+        ):
+            return False
+        gap, own = here.query - there.query, event.query - other.query
+        return bool(np.allclose(np.abs(gap), np.abs(own), rtol=ROUNDING, atol=0.0))
+
+    def _own_law(self, rows: Rows) -> Law | None:
+        """The law of all values, if each has one draw of its own that no other value has."""
+        used = rows.ids >= 0
+        numbers = rows.ids[used]
+        if not np.all(used.sum(axis=1) == 1) or len(np.unique(numbers)) != len(numbers):
+            return None
+        for at, event in enumerate(self._one.tape.events):
+            if not isinstance(event, NoisyValue) or event.hidden == "compared" or at not in self._visible:
+                continue
+            if np.isin(event.ids[self._visible[at]], numbers).any():
+                return None
+        shared = [event for event in self._one.tape.noisy_values() if event.hidden in ("compared", "selected")]
+        if sum(int(np.isin(event.ids, numbers).any()) for event in shared) > 1:
+            return None
+        laws = {self._law_of(int(number)) for number in numbers}
+        return laws.pop() if len(laws) == 1 else None
+
+    def _call(self, at: int, here: Call, there: Call, whole: list[Rows], shown: list[Rows]) -> bool:
+        found, wrong = self._found, False
+        for name, value in here.told.items():
+            other = there.told.get(name)
+            if not _equal(value, other):
+                self._finding(f"the {name} of {here.what} depends on the data", here.where, f"{_said(value)}",
+                              f"{_said(other)} on the neighbour")  # fmt: skip
+                wrong = True
+        promised = _declared(here)
+        if here.value is None or there.value is None or here.value.shape != there.value.shape:
+            same = here.value is None and there.value is None
+            if not same:
+                self._open(f"{here.what} at {here.where} is given other shapes, or a function")
+                return False
+            found.loss.unknown.append(f"the law of {here.what}, which is given a function")
+            found.rows.append(
+                TapRow(call=here.what, where=here.where, promised=promised, measured="not seen: a function")
+            )
+            return False
+        if not (np.isfinite(here.value).all() and np.isfinite(there.value).all()):
+            given = _some(here.value[~np.isfinite(here.value)], there.value[~np.isfinite(there.value)])
+            self._finding(f"what {here.what} is given is not finite", here.where, "a finite number", given)
+            wrong = True
+        with np.errstate(invalid="ignore"):
+            gap = np.abs(here.value - there.value)
+        distance = (
+            float(gap.max(initial=0.0))
+            if here.norm == 0
+            else float(gap.sum())
+            if here.norm == 1
+            else float(np.sqrt((gap**2).sum()))
+        )
+        unmoved = not (distance > 1e-13 * float(np.abs(here.value).max(initial=1.0)))
+        if not math.isfinite(distance):
+            unmoved = False
+        plain_norm = here.what.rpartition(" ")[2] not in _UNSEEN
+        if here.sensitivity is not None and plain_norm and distance > here.sensitivity * (1 + ROUNDING) and not unmoved:
+            self._finding(f"the sensitivity of {here.what}", here.where, f"moves by at most {here.sensitivity:.6g}",
+                          f"moved by {distance:.6g}")  # fmt: skip
+            wrong = True
+        seen = self._visible.get(at)
+        complete = True
+        cost = "did not move"
+        if not unmoved:
+            cost = f"moved {distance:.6g}"
+            complete = self._call_loss(here, there, distance, whole, shown, seen)
+            if here.scale and here.law is not None:
+                cost += f" = {distance / here.scale:.4g} scales"
+        if not unmoved or len(found.rows) < SHOWN:
+            found.rows.append(TapRow(call=here.what, where=here.where, promised=promised, measured=cost, wrong=wrong))
+        return complete
+
+    def _call_loss(
+        self, here: Call, there: Call, distance: float, whole: list[Rows], shown: list[Rows], seen: Any
+    ) -> bool:
+        loss = self._found.loss
+        assert here.value is not None
+        assert there.value is not None
+        if here.law is not None and here.law.kind == "random direction":
+            for one in (loss, self._found.shown):
+                one.add_pair(here.law.parameter.pair(here.value, there.value))
+            return True
+        if here.law is not None:
+            n = len(here.value)
+            ids = np.arange(self._numbers, self._numbers + n, dtype=np.int64)[:, None]
+            self._laws |= dict.fromkeys(range(self._numbers, self._numbers + n), here.law)
+            self._numbers += n
+            rows = Rows(here.value, there.value, ids, np.full((n, 1), float(here.scale or 0.0)))
+            whole.append(rows)
+            if seen is not None:
+                shown.append(rows.some(seen))
+            return seen is not None and bool(seen.all())
+        if here.loss_upper is not None:
+            measure = str(here.told.get("measure", ""))
+            try:
+                value = here.loss_upper(here.value, there.value)
+            except Exception as error:  # the map may refuse what it was not made for
+                self._open(f"the map of {here.what} at {here.where} fails: {type(error).__name__}")
+                return False
+            if measure.startswith("MaxDivergence") or not measure:
+                loss.bounded += value
+            elif measure.startswith("ZeroConcentrated"):
+                loss.mu_squared += 2 * value
+                loss.unknown.append("zCDP by the map of OpenDP, which is held to a claim of rho alone")
+            else:
+                loss.unknown.append(f"the measure {measure}")
+            return False
+        if here.epsilon is not None:
+            reach = here.sensitivity or 0.0
+            if not reach:
+                loss.never("a value that moved was given no noise, its sensitivity being 0")
+            elif here.what.rpartition(" ")[2] in _UNSEEN:
+                loss.unknown.append(f"the law of {here.what}, which declares eps {here.epsilon:.6g}")
+            elif here.what.endswith("PermuteAndFlip"):
+                loss.bounded += here.epsilon * distance / reach
+            else:
+                loss.bounded += here.epsilon * max(1.0, math.ceil(distance / reach * (1 - ROUNDING)))
+            return False
+        loss.unknown.append(f"the law of {here.what}")
+        return False
+
+    def _choice(self, here: Choice, there: Choice) -> bool:
+        if here.p.shape != there.p.shape or here.told != there.told:
+            self._open(f"the candidates of {here.what} at {here.where} depend on the data")
+            self._stopped = True
+            return False
+        if _alike(here, there):
+            return True
+        if here.open is not None:
+            self._open(f"{here.open} at {here.where}")
+            return False
+        self._found.loss.add_choice(here, there)
+        if len(here.p) == 1 or here.what in ("a comparison", "ResponseNoise"):
+            self._found.shown.add_choice(here, there)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.abs(np.log(here.p) - np.log(there.p))
+        ratio = ratio[np.isfinite(ratio) | np.isinf(ratio)]
+        cost = f"log ratio up to {float(ratio.max(initial=0.0)):.4g}"
+        row = TapRow(call=here.what, where=here.where, promised="probabilities alike", measured=cost)
+        self._found.rows.append(row)
+        return False
+
+    # draws and the output --------------------------------------------------------------------------------------------
+
+    def _unread(self) -> None:
+        """Draws that are replayed as bits, and of which nothing more is known."""
+        unknown = {draw.what for draw in self._one.tape.draws() if draw.law is not None and not draw.law.known}
+        bits = sorted(name for name in unknown if name.startswith(("secrets.", "os.")))
+        rest = sorted(unknown - set(bits))
+        if bits:
+            self._uncover(f"random bits of {', '.join(bits)}: what is made of them has no law that is seen")
+        if rest:
+            self._uncover(f"noise of {', '.join(rest)}, whose loss is not known here")
+
+    def _draws(self) -> None:
+        """Draws that were not followed into a noisy value."""
+        tape = self._one.tape
+        lost: dict[str, set[str]] = {}
+        for draw in tape.draws():
+            if draw.law is None or not draw.law.known:
+                continue
+            numbers = range(draw.first, draw.first + draw.size())
+            ways = {tape.lost[i] for i in numbers if i in tape.lost}
+            if ways or not self._followed.issuperset(numbers):
+                lost.setdefault(f"{draw.what} at {draw.where}", set()).update(ways or {"used"})
+        for name, ways in list(lost.items())[:4]:
+            self._uncover(f"{name} was {' and '.join(sorted(ways))} in a step that is not followed")
+
+    def _output(self) -> None:
+        found = self._found
+        one, other = self._one.outcome, self._other.outcome
+        if one.raised and other.raised:
+            self._open(f"it raises on both datasets ({one.describe()})")
+            return
+        if one.same_as(other):
+            return
+        events = self._one.tape.events
+        passing = [e for e in events if isinstance(e, Choice) or (isinstance(e, Draw) and e.structural)]
+        if found.uncovered or found.open:
+            self._open("the outcomes differ, with the noise as it was")
+        elif any(isinstance(e, Choice) for e in passing) or passing:
+            what = passing[0].what
+            self._open(f"data pass what {what} picked at {passing[0].where}, and the outcomes differ")
+        elif self._unused:
+            self._open(f"the outcomes differ, and what became of the noisy value at {self._unused} is not followed")
+        else:
+            where = "no draw was seen: " if found.drawless else ""
+            self._finding("data reach the outcome around the noise", "", "the same outcome for the same noisy values",
+                          f"{where}{_gap(one, other)}")  # fmt: skip
+
+    # words -----------------------------------------------------------------------------------------------------------
+
+    def _row(self, here: NoisyValue, rows: Rows, wrong: bool) -> None:
+        moved = rows.moved
+        used = rows.ids >= 0
+        kinds = dict.fromkeys(
+            "unknown law" if law is None else law.kind for law in (self._law_of(int(i)) for i in rows.ids[used][:64])
+        )
+        scales = np.unique(np.round(np.abs(rows.gains[used]), 12)) if used.any() else np.zeros(0)
+        scale = (
+            "" if not len(scales) else f", scale {scales[0]:.6g}" + (f" to {scales[-1]:.6g}" if len(scales) > 1 else "")
+        )
+        draws = dict.fromkeys(self._one.tape.draw_of(int(i)).what for i in rows.ids[used][:64]) if used.any() else {}
+        n = int(moved.sum())
+        measured = "did not move"
+        if n:
+            gap = np.abs(rows.here - rows.there)[moved]
+            each = f"{gap.max():.6g}" if gap.max() == gap.min() else f"up to {gap.max():.6g}"
+            measured = f"moved {each}" + (f" in {n} of {len(moved)} places" if len(moved) > 1 else "")
+        promised = f"{' + '.join(kinds) or 'no noise'}{scale}"
+        call = ", ".join(draws) or "nothing"
+        row = TapRow(call=call, where=here.where, promised=promised, measured=measured, wrong=wrong)
+        if row not in self._found.rows:
+            self._found.rows.append(row)
+
+    def _finding(self, what: str, where: str, promised: str, measured: str) -> None:
+        made = TapFinding(what=what, where=where, promised=promised, measured=measured)
+        if made not in self._found.findings:
+            self._found.findings.append(made)
+
+    def _open(self, why: str) -> None:
+        if why not in self._found.open:
+            self._found.open.append(why)
+
+    def _uncover(self, why: str) -> None:
+        if why not in self._found.uncovered:
+            self._found.uncovered.append(why)
+
+
+_UNSEEN: Final = ("Bingham", "Wishart", "Vector")
+"""Mechanisms of diffprivlib that are given matrices or functions: neither their norm nor their law is known here."""
+
+
+def _alike(here: Choice, there: Choice) -> bool:
+    return here.p.shape == there.p.shape and bool(np.allclose(here.p, there.p, rtol=ROUNDING, atol=0.0))
+
+
+def _laplace_above(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    tail = np.exp(-np.abs(x)) / 2
+    return np.where(x > 0, 1 - tail, tail)
+
+
+def _normal_above(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(x))
+
+
+_TAILS: Final = {"laplace": _laplace_above, "gaussian": _normal_above}
+"""P(x + z > 0) of a draw z of unit scale."""
+
+
+@final
+class Released:
+    """What a run returns, without any memory of draws: that is kept apart.
+
+    Draws that are returned without data are noisy values as well: what is released of them is compared like the others.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self.shown: list[Linear] = []
+
+    def plain(self, value: Any, depth: int = 8) -> Any:
+        """A returned value as plain numbers."""
+        if isinstance(value, TaggedArray | TaggedFloat | TaggedInt):
+            one = linear(value)
+            if not one.drawn:
+                return bare(value)
+            if not one.mixed:
+                one = settled(one, (one,), self._tape)
+            self.shown.append(one)
+            array = np.asarray(one.value)
+            return array if isinstance(value, TaggedArray) else array[()]
+        if depth and isinstance(value, dict):
+            return {self.plain(key, depth - 1): self.plain(one, depth - 1) for key, one in value.items()}
+        if depth and type(value) in (list, tuple):
+            return type(value)(self.plain(one, depth - 1) for one in value)
+        if depth and dataclasses.is_dataclass(value) and not isinstance(value, type) and hasattr(value, "__dict__"):
+            for name, one in vars(value).items():
+                object.__setattr__(value, name, self.plain(one, depth - 1))
+        return value
+
+
+def visible(run: Run) -> dict[int, NDArray[np.bool_]]:
+    """Which noisy values of a run stand in its outcome as they are, by the number of the event."""
+    found: dict[int, NDArray[np.bool_]] = {}
+    events = run.tape.events
+
+    def mark(at: int, entries: Any) -> None:
+        event = events[at]
+        size = len(event.value) if isinstance(event, NoisyValue) and event.value is not None else 0
+        found.setdefault(at, np.zeros(size, dtype=np.bool_))[entries] = True
+
+    for one in run.shown:
+        for source in np.unique(one.source):
+            if source >= 0:
+                mark(int(source), one.entry[one.source == source])
+    blocks = [np.asarray(block, dtype=np.float64) for block in run.outcome.numbers.values()]
+    given = np.unique(np.concatenate(blocks)) if blocks else np.zeros(0)
+    given = given[given != np.round(given)]  # a whole number may come from anywhere
+    for at, event in enumerate(events):
+        if isinstance(event, NoisyValue) and event.value.dtype.kind == "f":
+            seen = np.isin(event.value, given)
+            if seen.any():
+                mark(at, seen)
+        if isinstance(event, Call) and event.value is not None:
+            result = np.asarray(bare(event.result), dtype=np.float64).reshape(-1) if _numeric(event.result) else None
+            if result is not None and len(result) == len(event.value) and np.isin(result, given).all():
+                found[at] = np.ones(len(result), dtype=np.bool_)
+    return found
+
+
+def _numeric(value: Any) -> bool:
+    try:
+        return bool(np.asarray(bare(value)).dtype.kind in "fiu")
+    except (TypeError, ValueError):
+        return False
+
+
+def _equal(one: object, other: object) -> bool:
+    try:
+        a, b = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+        return a.shape == b.shape and bool(np.allclose(a, b, rtol=ROUNDING, atol=0.0, equal_nan=True))
+    except (TypeError, ValueError):
+        return bool(one == other)
+
+
+def _said(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)[:60]
+
+
+def _some(*sides: Any) -> str:
+    return ", ".join(dict.fromkeys(str(float(one)) for side in sides for one in np.asarray(side)[:2]))
+
+
+def _declared(call: Call) -> str:
+    parts: list[str] = []
+    if call.sensitivity is not None:
+        parts.append(f"sensitivity {call.sensitivity:.6g}")
+    if call.epsilon is not None:
+        parts.append(f"eps {call.epsilon:.6g}")
+    if call.law is not None and call.scale is not None and call.law.parameter is None:
+        parts.append(f"{call.law.kind} {call.scale:.6g}")
+    return ", ".join(parts) or str(dict(list(call.told.items())[:2]))
+
+
+def _gap(one: Outcome, other: Outcome) -> str:
+    if one.signature != other.signature:
+        return f"{one.describe()} against {other.describe()}"
+    for path, block in one.numbers.items():
+        there = other.numbers.get(path)
+        if there is not None and len(there) == len(block) and not np.array_equal(block, there):
+            gap = np.abs(np.asarray(block) - np.asarray(there))
+            return f"{int((gap > 0).sum())} of {len(gap)} numbers differ, by up to {float(np.nanmax(gap)):.6g}"
+    return "the outcomes differ"
+
+
+def summary(events: Mapping[str, int]) -> str:
+    """How many events of each kind there were, in words."""
+    return ", ".join(f"{n} {name}" for name, n in events.items() if n)

@@ -1,0 +1,416 @@
+"""What one run of a function is seen to do: its draws, the noisy values made of them, and what library calls were told.
+
+A run is recorded on one dataset. In a replay, on the same dataset or on its neighbour, every draw gives the recorded
+one, and every noisy value the recorded one too: so later steps see what they saw then, and what still differs between
+the runs did not pass through noise. The events of two runs are compared one by one, in order; where their kinds differ
+the control flow has parted, and a replay ends there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverdict.numerics.arrays import Array
+
+MOST_EVENTS: Final = 200_000
+"""Of one run: beyond that a function is not followed."""
+
+LIBRARIES: Final = ("numpy", "scipy", "random", "secrets", "dpverdict", "torch", "pandas", "sklearn", "functools")
+"""Whose lines are not shown as the place of a draw, if another one called them."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Law:
+    """The law of a draw of unit scale.
+
+    Attributes:
+        kind: "gaussian", "laplace", "exponential", "uniform" (on [0, 1]), "gumbel", "geometric" (from 0 on),
+            "two-sided geometric", "discrete gaussian", or a name that no loss is known for.
+        parameter: what else it takes, exactly: the rate of the geometric laws, the variance of the discrete Gaussian.
+        known: whether the loss of a shift is known.
+    """
+
+    kind: str
+    parameter: Any = None
+    known: bool = True
+
+    def describe(self) -> str:
+        """Its name, with the parameter if it has one."""
+        return self.kind if self.parameter is None else f"{self.kind} ({_short(self.parameter)})"
+
+
+def _short(value: object) -> str:
+    try:
+        return f"{float(value):.4g}"  # type: ignore[arg-type]  # whatever is a number
+    except (TypeError, ValueError):
+        return str(value)[:40]
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Draw:
+    """One call of a sampler.
+
+    Attributes:
+        what: the name of the sampler, as the user wrote it.
+        law: of a draw of unit scale; None where only the value is known, and replayed.
+        shape: of what was drawn.
+        values: of unit scale, or what was returned.
+        where: file and line of the caller.
+        first: the number of its first value among all of the run.
+        structural: whether it only orders or picks (a permutation, a whole number), and adds nothing by itself.
+        told: arguments that have to be equal in both runs.
+    """
+
+    what: str
+    law: Law | None
+    shape: tuple[int, ...]
+    values: Any
+    where: str
+    first: int
+    structural: bool = False
+    told: tuple[object, ...] = ()
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """What has to be equal for the replay to go on."""
+        return ("draw", self.what, self.shape, self.told if self.structural else ())
+
+    def size(self) -> int:
+        """How many values it has."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+@final
+@dataclass(slots=True, eq=False)
+class NoisyValue:
+    """Numbers that data and noise were added up to: value = query + gains . draws, entry by entry.
+
+    Attributes:
+        query: what the noise was added to, shape (n,).
+        ids: numbers of the draws of each entry, shape (n, r); -1 for none.
+        gains: their factors, the same shape.
+        value: as the rest of the program sees it, shape (n,).
+        where: file and line.
+        hidden: how it was used other than by linear steps: "compared", "selected", "transformed"; None if it was not.
+        carried: entries that went into another noisy value, a mask of shape (n,).
+        selection: of an argmax over all entries: what was selected.
+        fresh: whether data met draws alone in it.
+        of: of a comparison with a number: the noisy values that were compared, by their numbers among the events.
+    """
+
+    query: Array
+    ids: NDArray[np.int64]
+    gains: Array
+    value: Array
+    where: str
+    hidden: str | None = None
+    carried: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    selection: int | None = None
+    fresh: bool = False
+    of: tuple[int, ...] = ()
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """What has to be equal for the replay to go on."""
+        return ("noisy", self.value.shape)
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Choice:
+    """An outcome among finitely many, of known probabilities: a coin, or one of several.
+
+    Attributes:
+        what: the sampler or mechanism.
+        p: the probabilities of the outcomes, shape (k,).
+        outcome: which one came.
+        where: file and line.
+        open: why the probabilities of two runs cannot be compared; None if they can.
+    """
+
+    what: str
+    p: Array
+    outcome: Any
+    where: str
+    open: str | None = None
+    told: tuple[object, ...] = ()
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """What has to be equal for the replay to go on."""
+        return ("choice", self.what)
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Call:
+    """A call of a library's primitive: what it was told, what it was given, and what it gave.
+
+    Attributes:
+        what: its name, such as "diffprivlib Laplace".
+        value: the query, numbers of shape (n,); None if they are none.
+        told: parameters that must not depend on the data, by name.
+        law: of its noise, of unit scale; None if it is not known.
+        scale: the factor of the law; None if it is not known.
+        sensitivity: as declared, with the norm; None if none is.
+        epsilon: as declared; None if none is.
+        loss_upper: a bound on the loss from the distance of two values, where the law is not known.
+        result: what it gave, and gives again.
+        where: file and line.
+    """
+
+    what: str
+    value: Array | None
+    told: Mapping[str, object]
+    law: Law | None
+    scale: float | None
+    sensitivity: float | None
+    norm: int
+    epsilon: float | None
+    loss_upper: Callable[[Array, Array], float] | None
+    result: Any
+    where: str
+    open: str | None = None
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """What has to be equal for the replay to go on."""
+        return ("call", self.what)
+
+
+Event = Draw | NoisyValue | Choice | Call
+
+
+class Parted(BaseException):
+    """A replay met another event than the recorded one. It passes ``except Exception`` of the function."""
+
+
+@final
+class Tape:
+    """One run.
+
+    Args:
+        former: the run that is replayed; None to record.
+    """
+
+    def __init__(self, former: Tape | None = None) -> None:
+        self.former: Final = former
+        self.events: list[Event] = []
+        self.drawn = 0
+        self.parted: str | None = None
+        self.notes: list[str] = []
+        self.followed: set[int] = set()
+        self.lost: dict[int, str] = {}
+        self.silent = 0
+        self._thread = threading.get_ident()
+        self._draws: list[Draw] = []
+        self._starts: list[int] = []
+
+    # recording --------------------------------------------------------------------------------------------------------
+
+    @property
+    def replaying(self) -> bool:
+        """Whether this run replays another."""
+        return self.former is not None
+
+    def note(self, text: str) -> None:
+        """Keep a sentence about the run, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def expected(self, signature: tuple[object, ...], where: str) -> Event | None:
+        """The recorded event at this place; None while recording.
+
+        Raises:
+            Parted: there is none, or it is of another kind.
+        """
+        if threading.get_ident() != self._thread:
+            self.note("draws in another thread, whose order is not fixed")
+        if len(self.events) >= MOST_EVENTS:
+            self.parted = f"more than {MOST_EVENTS} events"
+            raise Parted
+        if self.former is None:
+            return None
+        at = len(self.events)
+        if self.parted is None and at < len(self.former.events) and self.former.events[at].signature == signature:
+            return self.former.events[at]
+        if self.parted is None:
+            if at >= len(self.former.events):
+                met = "nothing more"
+            else:
+                met = _words(self.former.events[at].signature) + f" at {self.former.events[at].where}"
+            self.parted = f"{_words(signature)} at {where}, where the first run had {met}"
+        raise Parted
+
+    def draw(
+        self,
+        what: str,
+        law: Law | None,
+        shape: tuple[int, ...],
+        make: Callable[[], Any],
+        *,
+        structural: bool = False,
+        told: tuple[object, ...] = (),
+    ) -> Draw:
+        """A draw: made by ``make`` while recording, the recorded one in a replay."""
+        where = place()
+        made = Draw(what, law, shape, None, where, self.drawn, structural, told)
+        former = self.expected(made.signature, where)
+        if former is None:
+            with self.silence():
+                made.values = make()
+        else:
+            assert isinstance(former, Draw)
+            made.values = former.values
+        self._draws.append(made)
+        self._starts.append(self.drawn)
+        self.drawn += made.size()
+        self.events.append(made)
+        return made
+
+    def noisy(self, query: Array, ids: NDArray[np.int64], gains: Array, value: Array) -> NoisyValue:
+        """Note numbers made of data and noise; in a replay their value is the recorded one."""
+        where = place()
+        made = NoisyValue(query, ids, gains, value, where, carried=np.zeros(value.shape, dtype=np.bool_))
+        former = self.expected(made.signature, where)
+        if former is not None:
+            assert isinstance(former, NoisyValue)
+            made.value = former.value
+        self.events.append(made)
+        return made
+
+    def choice(self, made: Choice) -> Any:
+        """Note an outcome, and give it: the recorded one in a replay."""
+        former = self.expected(made.signature, made.where)
+        if former is not None:
+            assert isinstance(former, Choice)
+            made.outcome = former.outcome
+        self.events.append(made)
+        return made.outcome
+
+    def call(self, made: Call, make: Callable[[], Any]) -> Any:
+        """Note a call of a library, and give its result: the recorded one in a replay."""
+        former = self.expected(made.signature, made.where)
+        if former is None:
+            with self.silence():
+                made.result = make()
+        else:
+            assert isinstance(former, Call)
+            made.result = former.result
+        self.events.append(made)
+        return made.result
+
+    def silence(self) -> _Silence:
+        """Draws within an outer one are its own business."""
+        return _Silence(self)
+
+    def lose(self, ids: NDArray[np.int64], how: str) -> None:
+        """Note draws that went where they are not followed."""
+        for one in np.unique(ids):
+            if one >= 0:
+                self.lost.setdefault(int(one), how)
+
+    # looking ----------------------------------------------------------------------------------------------------------
+
+    def draws(self) -> list[Draw]:
+        """The draws, in order."""
+        return self._draws
+
+    def noisy_values(self) -> list[NoisyValue]:
+        """The noisy values, in order."""
+        return [event for event in self.events if isinstance(event, NoisyValue)]
+
+    def draw_of(self, number: int) -> Draw:
+        """The draw that a numbered value belongs to."""
+        return self._draws[bisect_right(self._starts, number) - 1]
+
+
+@final
+class _Silence:
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    def __enter__(self) -> None:
+        self._tape.silent += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._tape.silent -= 1
+
+
+_CURRENT: list[Tape] = []
+
+
+def current() -> Tape | None:
+    """The run that is being looked at; None outside of one, and within an outer draw."""
+    return _CURRENT[-1] if _CURRENT and not _CURRENT[-1].silent else None
+
+
+@final
+class running:
+    """Look at a run."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    def __enter__(self) -> Tape:
+        _CURRENT.append(self._tape)
+        return self._tape
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.pop()
+
+
+def place() -> str:
+    """File and line of the nearest caller that is not of a library, or else the nearest that is not of the tap."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
+    nearest = None
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if not name.startswith(_HERE):
+            line = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+            if nearest is None:
+                nearest = line
+            if name == "__main__" and line.startswith("guard.py:"):
+                break  # the runner of an audit
+            if name.partition(".")[0] not in LIBRARIES:
+                return line
+        frame = frame.f_back
+    return nearest or "unknown"
+
+
+_HERE: Final = __name__.rpartition(".")[0]
+
+
+def caller() -> str:
+    """The module of the nearest caller that is neither of the tap nor a library that samplers pass through."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if not name.startswith(_HERE) and name.partition(".")[0] not in ("numpy", "scipy", "random", "secrets"):
+            return name
+        frame = frame.f_back
+    return ""
+
+
+def _words(signature: tuple[object, ...]) -> str:
+    match signature:
+        case ("draw", what, shape, _):
+            return f"a draw of {what} with shape {shape}"
+        case ("noisy", shape):
+            return f"noise added to numbers of shape {shape}"
+        case (kind, what):
+            return f"a {kind} of {what}"
+        case _:
+            return "another event"

@@ -1,0 +1,79 @@
+"""``dpverdict tap``: the draws of a function, recorded on one dataset and replayed on its neighbour."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from typing import Annotated
+
+import typer
+
+from dpverdict.cli.options import (
+    ERROR_PROBABILITY,
+    JsonReport,
+    MechanismName,
+    Memory,
+    Quiet,
+    Timeout,
+    option,
+    parameters,
+)
+from dpverdict.cli.session import Ended, Outputs, ends, printing
+
+
+@ends
+def tap(
+    context: typer.Context,
+    mechanism: MechanismName,
+    claim: Annotated[
+        str | None,
+        option("--claim", "TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit"),
+    ] = None,
+    neighbours: Annotated[
+        str | None,
+        option("--neighbours", "FILE", "A .npz with the arrays dataset and neighbour, or module:function.", "Audit"),
+    ] = None,
+    seed: Annotated[
+        str | None, option("--seed", "N", "Of the recorded draws; drawn fresh and shown if not given.", "Tests")
+    ] = None,
+    samples: Annotated[
+        str | None,
+        option("--samples", "N", "Fresh releases per dataset that confirm a finding; 2000 if not given.", "Tests"),
+    ] = None,
+    error_probability: Annotated[
+        str | None,
+        option("--error-probability", "P", f"Of the test on them; {ERROR_PROBABILITY} if left out.", "Tests"),
+    ] = None,
+    timeout: Timeout = None,
+    memory: Memory = None,
+    json: JsonReport = None,
+    quiet: Quiet = False,
+) -> Ended:
+    """Look inside a function without its source: record its noise on a dataset, replay it on the neighbour.
+
+    Shows what noise was added to, how far that moved, and the loss of this pair; needs no statistics, and no change to
+    the code. What the tap finds is tested on fresh releases of the untouched function.
+
+    Exit codes: 1 refuted, 3 a finding, quiet or not covered: nothing is certified from one pair; 2 usage error.
+    """
+    from dpverdict.audit.implementation.tap.confirmed import TapRequest, tap_apart
+    from dpverdict.audit.isolation.process import parse_limits
+    from dpverdict.errors import printable
+
+    request = TapRequest(
+        mechanism=mechanism,
+        neighbours=neighbours,
+        claim=claim,
+        options=parameters(context),
+        seed=seed,
+        samples=samples,
+        error_probability=error_probability,
+    )
+    with Outputs(json=json) as outputs:
+        found = tap_apart(request, parse_limits(timeout, memory))
+        outputs.write(json=lambda: json_text.dumps(found.to_dict(), indent=2, allow_nan=False) + "\n")
+    if not quiet:
+        with printing():
+            for line in found.text().splitlines():
+                print(printable(line, sys.stdout.encoding))
+    return Ended(code=found.exit_code)

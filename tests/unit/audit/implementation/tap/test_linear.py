@@ -1,0 +1,59 @@
+"""Linear combinations of draws: what is added, scaled, summed and multiplied, against dense matrices."""
+
+import numpy as np
+import pytest
+
+from dpverdict.audit.implementation.tap.linear import (
+    accumulated,
+    added,
+    drawn,
+    merged,
+    multiplied,
+    plain,
+    scaled,
+    summed,
+)
+from dpverdict.audit.implementation.tap.tape import Law, Tape
+
+
+def dense(one, count: int):  # type: ignore[no-untyped-def]
+    found = np.zeros((*one.shape, count))
+    for place in np.ndindex(*one.ids.shape):
+        if one.ids[place] >= 0:
+            found[(*place[:-1], one.ids[place])] += one.gains[place]
+    return found
+
+
+def test_every_linear_step_agrees_with_a_matrix() -> None:
+    rng = np.random.default_rng(1)
+    tape, z, q = Tape(), rng.normal(size=4), rng.normal(size=4)
+    tape.draw("normal", Law("gaussian"), (4,), lambda: z)
+    noisy = added(plain(q), scaled(drawn(z, 0), 2.0, np.multiply, tape), 1, np.add, tape)
+    matrix = rng.normal(size=(3, 4))
+    steps = {
+        "matrix": (multiplied(matrix, noisy, tape), matrix),
+        "sum": (summed(noisy, None, tape), np.ones(4)),
+        "running": (accumulated(noisy, 0, tape), np.tri(4)),
+        "quotient": (scaled(noisy, 4.0, np.true_divide, tape), np.eye(4) / 4),
+    }
+    for name, (found, linear) in steps.items():
+        assert np.allclose(dense(found, 4), 2 * linear), name
+        assert np.allclose(found.query, linear @ q), name
+        assert np.allclose(found.value, linear @ (q + 2 * z)), name
+
+
+def test_equal_draws_are_merged_and_opposite_ones_cancel() -> None:
+    ids, gains = merged(np.array([[3, 5, 3], [4, 4, 5]]), np.array([[1.0, 2.0, 3.0], [1.0, -1.0, 7.0]]))
+    rows = [dict(zip(i[i >= 0].tolist(), g[i >= 0].tolist(), strict=True)) for i, g in zip(ids, gains, strict=True)]
+    assert rows == [{3: 4.0, 5: 2.0}, {4: 0.0, 5: 7.0}]
+
+
+def test_a_noisy_value_is_frozen_in_a_replay_and_its_query_is_not() -> None:
+    tape, z = Tape(), np.array([0.5])
+    tape.draw("normal", Law("gaussian"), (1,), lambda: z)
+    first = added(plain(np.array([1.0])), drawn(z, 0), 1, np.add, tape)
+    other = Tape(tape)
+    other.draw("normal", Law("gaussian"), (1,), lambda: z)
+    second = added(plain(np.array([7.0])), drawn(z, 0), 1, np.add, other)
+    assert float(second.value[0]) == float(first.value[0]) == 1.5
+    assert float(second.query[0]) == pytest.approx(7.0)

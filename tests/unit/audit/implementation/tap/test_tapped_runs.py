@@ -1,0 +1,377 @@
+"""The tap on small functions of our own: each kind of noise with a planted fault and a correct control."""
+
+import math
+import os
+import random
+import secrets
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from dpverdict.audit.implementation.tap.tapped_runs import tap, tap_runs
+from dpverdict.audit.implementation.tap.verdict import TapStatus
+
+D = np.zeros((10, 3))
+D[0] = 1
+E = D[1:]
+PAIR = (D, E)
+RNG = np.random.default_rng(5)
+REFUTED, FINDING, QUIET, OPEN = TapStatus.REFUTED, TapStatus.FINDING, TapStatus.QUIET, TapStatus.NOT_COVERED
+
+
+def counts(x: Any) -> Any:
+    return x.sum(axis=0)
+
+
+def total(x: Any) -> float:
+    return float(x[:, 0].sum())
+
+
+def laplace(x, rng):
+    return counts(x) + rng.laplace(scale=3, size=3)
+
+
+def laplace_small(x, rng):
+    return counts(x) + rng.laplace(scale=1, size=3)
+
+
+def located(x, rng):
+    return rng.laplace(counts(x), 3)
+
+
+def located_small(x, rng):
+    return rng.laplace(counts(x), 1)
+
+
+def gaussian(x, rng):
+    return counts(x) + rng.normal(0, math.sqrt(3), 3)
+
+
+def gaussian_small(x, rng):
+    return counts(x) + rng.normal(0, 1, 3)
+
+
+def legacy(x):
+    return counts(x) + np.random.laplace(0, 3, 3)  # noqa: NPY002  # as users write it
+
+
+def legacy_small(x):
+    return counts(x) + np.random.laplace(0, 1, 3)  # noqa: NPY002  # as users write it
+
+
+def state(x):
+    return counts(x) + np.random.RandomState(3).laplace(0, 3, 3)
+
+
+def state_small(x):
+    return counts(x) + np.random.RandomState(3).laplace(0, 1, 3)
+
+
+def plain_random(x):
+    return [one + random.gauss(0, math.sqrt(3)) for one in counts(x)]
+
+
+def plain_random_small(x):
+    return [one + random.gauss(0, 1) for one in counts(x)]
+
+
+def of_scipy(x):
+    return counts(x) + scipy.stats.laplace.rvs(scale=3, size=3)
+
+
+def of_scipy_small(x):
+    return scipy.stats.laplace(loc=counts(x)).rvs()
+
+
+def geometric(x, rng):
+    return total(x) + rng.geometric(1 - math.exp(-1)) - rng.geometric(1 - math.exp(-1))
+
+
+def geometric_small(x, rng):
+    return total(x) + rng.geometric(1 - math.exp(-3)) - rng.geometric(1 - math.exp(-3))
+
+
+def two_exponentials(x, rng):
+    return total(x) + (rng.exponential() - rng.exponential())
+
+
+def one_sided(x, rng):
+    return total(x) + rng.exponential()
+
+
+def two_noises(x, rng):
+    return total(x) + rng.laplace(scale=0.5) + rng.laplace(scale=10)
+
+
+def noises_together(x, rng):
+    return total(x) + (rng.laplace(scale=2) + rng.laplace(scale=2))
+
+
+def two_small_noises(x, rng):
+    return total(x) + rng.laplace(scale=0.5) + rng.laplace(scale=0.4)
+
+
+def through_views(x, rng):
+    z = rng.standard_normal(3)
+    z[:2] *= math.sqrt(3)
+    z[2:] *= math.sqrt(3)
+    z += counts(x)
+    return z
+
+
+def through_views_small(x, rng):
+    z = rng.standard_normal(3) * 3
+    z[:2] /= 3
+    return counts(x) + z
+
+
+def one_by_one(x, rng):
+    z = np.zeros(3)
+    for i in range(3):
+        z[i] = rng.laplace(scale=3)
+    return counts(x) + z
+
+
+def one_by_one_small(x, rng):
+    z = np.array([rng.laplace() for _ in range(3)])
+    return np.concatenate([counts(x)[:1] + z[:1], counts(x)[1:] + z[1:]])
+
+
+def in_a_dictionary(x, rng):
+    return {name: float(one + rng.laplace(scale=3)) for name, one in zip("abc", counts(x), strict=True)}
+
+
+def in_a_dictionary_small(x, rng):
+    return {name: float(one + rng.laplace()) for name, one in zip("abc", counts(x), strict=True)}
+
+
+def prefix_sums(x, rng):
+    return np.tri(3) @ (counts(x) + rng.laplace(scale=3, size=3))
+
+
+def prefix_sums_small(x, rng):
+    return np.cumsum(counts(x)) + np.cumsum(rng.laplace(size=3))
+
+
+def adaptive(x, rng):
+    first = x[:, 0].sum() + rng.laplace(scale=2)
+    second = x[:, 1].sum() if first > 0 else x[:, 2].sum()
+    return [first, second + rng.laplace(scale=2)]
+
+
+def adaptive_small(x, rng):
+    first = x[:, 0].sum() + rng.laplace(scale=1)
+    second = x[:, 1].sum() if first > 0 else x[:, 2].sum()
+    return [first, second + rng.laplace(scale=1)]
+
+
+def clipped(x, rng):
+    return np.round(np.maximum(counts(x) + rng.laplace(scale=3, size=3), 0))
+
+
+def clipped_small(x, rng):
+    return np.round(np.maximum(counts(x) + rng.laplace(scale=1, size=3), 0))
+
+
+def shuffled(x, rng):
+    return rng.permutation(x).sum(axis=0) + rng.laplace(scale=3, size=3)
+
+
+def no_noise(x, rng):
+    return counts(x)
+
+
+def shared(x, rng):
+    return counts(x) + rng.laplace(scale=3)
+
+
+def around(x, rng):
+    return counts(x) + rng.laplace(scale=3, size=3), len(x)
+
+
+def scale_of_data(x, rng):
+    return counts(x) + rng.laplace(scale=len(x), size=3)
+
+
+def multiplied(x, rng):
+    return total(x) * rng.laplace()
+
+
+def not_finite(x, rng):
+    return np.log(np.zeros(3) + (len(x) == 9)) + rng.laplace(scale=3, size=3)
+
+
+def uniform(x, rng):
+    return total(x) + rng.uniform(-5, 5)
+
+
+CORRECT = [
+    *(laplace, located, gaussian, legacy, state, plain_random, of_scipy, geometric, two_exponentials, two_noises),
+    *(noises_together, through_views, one_by_one, in_a_dictionary, prefix_sums, adaptive, clipped, shuffled),
+]
+WRONG = [
+    (laplace_small, REFUTED, 3.0),
+    (located_small, REFUTED, 3.0),
+    (gaussian_small, REFUTED, None),
+    (legacy_small, REFUTED, 3.0),
+    (state_small, REFUTED, 3.0),
+    (plain_random_small, REFUTED, None),
+    (of_scipy_small, REFUTED, 3.0),
+    (geometric_small, REFUTED, 3.0),
+    (one_sided, REFUTED, math.inf),
+    (uniform, REFUTED, math.inf),
+    (two_small_noises, REFUTED, 2.0),
+    (through_views_small, REFUTED, None),
+    (one_by_one_small, REFUTED, 3.0),
+    (in_a_dictionary_small, REFUTED, 3.0),
+    (prefix_sums_small, REFUTED, 3.0),
+    (adaptive_small, REFUTED, 2.0),
+    (clipped_small, FINDING, 3.0),
+    (no_noise, REFUTED, math.inf),
+    (shared, FINDING, None),
+    (around, FINDING, None),
+    (scale_of_data, FINDING, math.inf),
+    (multiplied, FINDING, math.inf),
+    (not_finite, FINDING, math.inf),
+]
+GAUSSIAN = {gaussian, gaussian_small, plain_random, plain_random_small, through_views, through_views_small}
+
+
+def claim_of(function: Any) -> str:
+    return "mu=1" if function in GAUSSIAN else "eps=1"
+
+
+@pytest.mark.parametrize("function", CORRECT, ids=lambda function: function.__name__)
+def test_a_correct_function_is_quiet(function: Any) -> None:
+    found = tap_runs(function, PAIR, claim_of(function), seed=2)
+    assert found.status is QUIET, found.text()
+    assert found.exit_code == 3
+    assert not found.findings
+
+
+@pytest.mark.parametrize(("function", "status", "epsilon"), WRONG, ids=lambda one: getattr(one, "__name__", ""))
+def test_a_planted_fault_is_found(function: Any, status: TapStatus, epsilon: float | None) -> None:
+    found = tap_runs(function, PAIR, claim_of(function), seed=2)
+    assert found.status is status, found.text()
+    assert found.exit_code == (1 if status is REFUTED else 3)
+    assert found.runs <= 2 * 8 + 5
+    if epsilon is not None:
+        assert found.epsilon == pytest.approx(epsilon, rel=1e-9)
+    if function in GAUSSIAN:
+        assert found.mu == pytest.approx(math.sqrt(19 / 9 if function is through_views_small else 3))
+
+
+def test_the_loss_of_laplace_noise_is_exact_and_takes_two_recorded_runs() -> None:
+    found = tap_runs(laplace_small, PAIR, "eps=1", seed=1)
+    assert found.epsilon == 3.0
+    assert found.exact
+    assert found.runs == 3  # recorded, reproduced, replayed
+    assert found.rows[0].where.startswith("test_tapped_runs.py:")
+    assert "3 of 3 places" in found.rows[0].measured
+
+
+# what fights the tap --------------------------------------------------------------------------------------------------
+
+
+def own_generator(x):
+    return counts(x) + RNG.laplace(scale=3, size=3)
+
+
+def in_a_thread(x, rng):
+    out: list[Any] = []
+    thread = threading.Thread(target=lambda: out.append(rng.laplace(scale=3, size=3)))
+    thread.start()
+    thread.join()
+    return counts(x) + out[0]
+
+
+def of_bits(x):
+    return total(x) + secrets.randbelow(1000) - 500
+
+
+def of_the_system(x):
+    return total(x) + math.log(1 + int.from_bytes(os.urandom(7), "big") / 2**56)
+
+
+def by_inversion(x):
+    u = random.random() - 0.5
+    return total(x) - math.copysign(1, u) * math.log(1 - 2 * abs(u))
+
+
+def rejected(x, rng):
+    z = rng.laplace()
+    while z < 0:
+        z = rng.laplace()
+    return total(x) + z
+
+
+def forgotten(x, rng):
+    return total(x) + float(rng.laplace())
+
+
+def sparse_vector(x, rng):
+    threshold = 0.5 + rng.laplace(scale=2)
+    for i, one in enumerate(counts(x)):
+        if one + rng.laplace(scale=4) >= threshold:
+            return i
+    return -1
+
+
+def coin_then_answer(x, rng):
+    return len(x) == 10 if rng.random() < 0.73 else len(x) == 9
+
+
+def raises(x, rng):
+    raise ValueError("no")
+
+
+def other_number_of_draws(x, rng):
+    return sum(one.sum() * 0 + rng.laplace() for one in x)
+
+
+def sampled(x, rng):
+    kept = x[rng.choice(9, 5, replace=False)]
+    return kept.sum(axis=0) + rng.laplace(scale=1, size=3)
+
+
+def lasting(x, rng):
+    while True:
+        pass
+
+
+@pytest.mark.parametrize(
+    "function",
+    [own_generator, in_a_thread, of_bits, of_the_system, by_inversion, rejected, forgotten, sparse_vector,
+     coin_then_answer, raises, other_number_of_draws],
+    ids=lambda function: function.__name__,
+)  # fmt: skip
+def test_what_cannot_be_followed_is_not_covered_and_never_clean(function: Any) -> None:
+    found = tap_runs(function, PAIR, "eps=1", seed=2)
+    assert found.status is OPEN, found.text()
+    assert found.exit_code == 3
+    assert found.reason
+
+
+def test_picking_records_before_the_noise_is_no_finding_by_its_transcript() -> None:
+    assert tap_runs(sampled, (D, np.vstack([D[1:], D[1:2]])), "eps=1", seed=2).status in (OPEN, QUIET)
+
+
+def test_nothing_of_this_process_is_replaced_by_a_tap() -> None:
+    before = np.random.default_rng, np.zeros, random.random, secrets.token_bytes
+    state = np.random.get_state()[1].copy()  # noqa: NPY002  # as users write it
+    assert tap(laplace_small, PAIR, "eps=1", seed=1).status is REFUTED
+    assert before == (np.random.default_rng, np.zeros, random.random, secrets.token_bytes)
+    assert np.array_equal(state, np.random.get_state()[1])  # noqa: NPY002  # as users write it
+
+
+def test_a_function_that_does_not_end_is_not_covered() -> None:
+    found = tap(lasting, PAIR, "eps=1", seed=1, seconds=1.0)
+    assert found.status is OPEN
+    assert "1 seconds" in found.reason
+
+
+def test_a_function_that_ends_its_process_is_not_covered() -> None:
+    assert tap(lambda x, rng: os._exit(0), PAIR, "eps=1", seed=1).status is OPEN
