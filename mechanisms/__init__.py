@@ -82,6 +82,7 @@ from dpverdict.mechanisms.streams.factorization_counter import FactorizationCoun
 from dpverdict.mechanisms.streams.tree import TreeDigits as TreeDigits
 from dpverdict.mechanisms.streams.tree import best_arity as best_arity
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter as TreeCounter
+from dpverdict.mechanisms.training.dp_ftrl import DPFTRL as DPFTRL
 from dpverdict.mechanisms.training.dp_sgd import DPSGD as DPSGD
 
 __all__ = [
@@ -136,6 +137,8 @@ __all__ = [
     # counts under continual observation
     "TreeCounter",
     "FactorizationCounter",
+    # training
+    "DPFTRL",
     # the embedding of Algorithm 1, comparisons, and known-wrong variants
     "to_embedding",
     "compare_ellipses",

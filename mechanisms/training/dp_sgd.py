@@ -37,7 +37,8 @@ SAMPLINGS: Final[tuple[BatchSampling, ...]] = ("poisson", "shuffle", "shuffle-on
 
 _BLOCK: Final = 1 << 22  # places of records that are drawn at a time
 _TINY: Final = 1e-300
-_LARGEST: Final = 1e150  # of an entry of a gradient: its square is a float64
+LARGEST_ENTRY: Final = 1e150
+"""Of a gradient: its square is a float64."""
 
 
 def read_sampling(text: str) -> BatchSampling:
@@ -343,7 +344,7 @@ class DPSGD(AdditiveMechanism):
 
     def check_records(self, dataset: ArrayLike) -> Array:
         """The gradients as float64 of shape (n, d), they are clipped afterwards."""
-        return check_array(dataset, self.record_shape, -_LARGEST, _LARGEST)
+        return check_array(dataset, self.record_shape, -LARGEST_ENTRY, LARGEST_ENTRY)
 
     def statistic(self, records: Array) -> Array:
         """The clipped gradients, one after the other: shape (n, d) -> (n d,)."""

@@ -31,6 +31,11 @@ AUDITS: list[tuple[str, int]] = [
     ("factorization-counter --horizon 15 --kind sqrt-toeplitz --noise gaussian --epsilon 1 --delta 1e-6", 0),
     ("factorization-counter --horizon 15 --kind sqrt-toeplitz --noise gaussian --rho 0.5 --claim rho=0.4", 1),
     ("grouped-gaussian --dim 3 --mu 1", 0),
+    ("dp-sgd --noise-multiplier 1 --rate 0.25 --steps 100 --sampling poisson --clipping-norm 2 --dim 3", 0),
+    ("dp-sgd --noise-multiplier 1 --rate 0.25 --steps 100 --sampling shuffle --adjacency replace-one", 0),
+    ("dp-sgd --noise-multiplier 1 --rate 0.01 --steps 1000 --sampling shuffle-once --claim mu=1", 1),
+    ("dp-ftrl --noise-multiplier 3 --steps 12 --epochs 3 --kind binary --participation fresh --clipping-norm 2", 0),
+    ("dp-ftrl --noise-multiplier 3 --steps 6 --epochs 2 --kind sqrt-toeplitz --participation fixed --claim mu=0.1", 1),
     ("above-threshold --queries 3 --epsilon 1 --adjacency replace-one --threshold 2", 0),
     ("above-threshold --queries 13 --epsilon 1 --adjacency replace-one --threshold 20 --claim eps=0.9", 1),
     ("above-threshold --queries 4 --positives 2 --epsilon 1 --adjacency add-or-remove-one --threshold 0", 0),
@@ -92,6 +97,7 @@ def test_every_option_reaches_its_mechanism(command: str, code: int, capsys: pyt
 BOUNDS = (
     *("honaker", "smooth-binary", "--norm l2"),
     *("exponential", "permute-and-flip", "report-noisy-max", "above-threshold", "--outputs bounded"),
+    "--sampling shuffle",
 )
 
 
