@@ -35,7 +35,7 @@ def _profile(p: tuple[Fraction, ...], q: tuple[Fraction, ...], tilt: Fraction) -
     number="defA.1",
     restored=RESTORED,
     kind=StatementKind.DEFINITION,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="M is (epsilon, delta)-DP if P[M(x) in S] <= e^epsilon P[M(x') in S] + delta for all S and all neighbours.",
     formula=r"\max_S\,P(S) - e^{\varepsilon}Q(S) = \sum_y\,\max(P(y) - e^{\varepsilon}Q(y), 0)",
     printed=_profile,
@@ -54,7 +54,6 @@ def definition_a_1(profile: Formula) -> Findings:
     laws = [(u, v, 1 - u - v) for u in quarters for v in quarters if u + v <= 1]
     tilts = (Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(3))
     cases = list(product(laws, laws, tilts))
-    scope = "all laws on 3 points in quarters, e^eps in {1/2, 1, 3/2, 3}, all events"
 
     def worst(p: tuple[Fraction, ...], q: tuple[Fraction, ...], tilt: Fraction) -> Fraction:
         events = product((0, 1), repeat=len(p))
@@ -62,8 +61,20 @@ def definition_a_1(profile: Formula) -> Findings:
             sum((e * (u - tilt * v) for e, u, v in zip(event, p, q, strict=True)), Fraction(0)) for event in events
         )
 
-    yield every("the curve is the worst event", cases, lambda c: worst(*c) <= profile(*c), scope=scope)
-    yield every("attained by an event", cases, lambda c: worst(*c) >= profile(*c), scope=scope)
+    yield every(
+        "the curve is the worst event",
+        cases,
+        lambda c: worst(*c) <= profile(*c),
+        over="laws on 3 points in quarters, e^eps in {1/2, 1, 3/2, 3}, with their events",
+        cases=900,
+    )
+    yield every(
+        "attained by an event",
+        cases,
+        lambda c: worst(*c) >= profile(*c),
+        over="laws on 3 points in quarters, e^eps in {1/2, 1, 3/2, 3}, with their events",
+        cases=900,
+    )
 
 
 @statement(
@@ -75,6 +86,11 @@ def definition_a_1(profile: Formula) -> Findings:
     text="Let f have l1 sensitivity D1. Then f + Lap(D1/epsilon)^d satisfies epsilon-DP.",
     formula=r"\log\frac{p(y)}{q(y)} = \frac{|y - s| - |y|}{\lambda} \leq \frac{|s|}{\lambda}",
     printed=Integer(1),
+    confirms={
+        "epsilon-DP": "loss of one coordinate",
+        "no smaller epsilon": "attained",
+        "scale of the mechanism": "loss of one coordinate",
+    },
     planted=(
         Plant("loss of one coordinate", "scale 2 D1/epsilon", Integer(2)),
         Plant("attained", "scale 2 D1/epsilon", Integer(2)),
@@ -110,7 +126,8 @@ def lemma_a_2(factor: Expr) -> Findings:
         "epsilon-DP",
         cases,
         lambda case: case[1].certified_delta(norms(case[0])[0]).upper == 0,
-        scope=scope,
+        over=scope,
+        cases=7,
         method=Method.BALLS,
         show=lambda case: str(case[0]),
     )
@@ -118,7 +135,8 @@ def lemma_a_2(factor: Expr) -> Findings:
         "no smaller epsilon",
         cases,
         lambda case: case[1].certified_delta(norms(case[0])[0] * (1 - Fraction(1, 2**20))).lower > 0,
-        scope=scope,
+        over=scope,
+        cases=7,
         method=Method.BALLS,
         show=lambda case: str(case[0]),
     )
@@ -130,7 +148,8 @@ def lemma_a_2(factor: Expr) -> Findings:
             <= Fraction(_mechanism(*case).scale)
             <= Fraction(str(factor)) * case[0] / Fraction(case[1]) * (1 + Fraction(1, 2**50))
         ),
-        scope="`LaplaceMechanism`, d = 1, 3, 100, 3 epsilons: rounded up by at most 2^-50",
+        over="d, eps: `LaplaceMechanism`, rounded up by at most 2^-50",
+        cases=9,
         show=str,
     )
 
@@ -161,11 +180,12 @@ CLASSIC = Classic(
     number="lemA.3",
     restored=RESTORED,
     kind=StatementKind.LEMMA,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Let f have l2 sensitivity D2. For epsilon, delta in (0, 1), f + N(0, sigma^2)^d with sigma^2 = 2 "
     "ln(1.25/delta) D2^2/epsilon^2 satisfies (epsilon, delta)-DP.",
     formula=r"\sigma^2 = \frac{2\ln(1.25/\delta)\,\Delta_2^2}{\varepsilon^2}",
     printed=CLASSIC,
+    confirms={"exact curve": "delta close to 1", "the project's formula": "exponent of the tail"},
     planted=(
         Plant(
             "exponent of the tail",
@@ -206,7 +226,8 @@ def lemma_a_3(claim: Classic) -> Findings:
         "its constant",
         Real(lambda: (ball(limit) / 2).exp() / 2),
         Real.of(a),
-        scope=f"eps <= {limit}, all delta with c^2 >= eps/2",
+        scope=f"eps = {limit}",
+        argued=f"for eps <= {limit} and all delta with c^2 >= eps/2, as it grows with eps",
     )
     least = Fraction(2, 3) if a == Fraction(5, 4) else Fraction(1, 10)  # c >= sqrt(2 ln 1.25) = 0.668
     yield positive_on_box(
@@ -222,7 +243,8 @@ def lemma_a_3(claim: Classic) -> Findings:
             gaussian_delta(Real.of(Fraction(case[0]) * limit), _classic_mu(a, Fraction(case[0]) * limit, case[1])),
             Real.of(case[1]),
         ),
-        scope=f"eps = {', '.join(str(Fraction(e) * limit) for e in ('0.01', '0.3', '1'))}; delta = {', '.join(DELTAS)}",
+        over="eps, delta",
+        cases=21,
         method=Method.BALLS,
         show=lambda case: f"eps = {Fraction(case[0]) * limit}, delta = {case[1]}",
     )
@@ -230,7 +252,8 @@ def lemma_a_3(claim: Classic) -> Findings:
         "the project's formula",
         cases,
         lambda case: _close(classic_scale(case[0], case[1], 1), _classic_mu(a, Fraction(case[0]), case[1])),
-        scope="`classic_scale` at the same points, to 50 bits",
+        over="eps, delta: `classic_scale` to 50 bits",
+        cases=21,
         method=Method.BALLS,
         show=str,
     )

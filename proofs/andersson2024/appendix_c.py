@@ -55,7 +55,7 @@ OFFSET_EVEN = System(
     number="defC.1",
     restored=RESTORED,
     kind=StatementKind.DEFINITION,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Let k be even and t <= k (k^w - 1)/(2(k-1)). Then the offset representation of t is the unique vector with "
     "integer entries in [-k/2 + 1, k/2]^w and sum_i k^(i-1) t_i = t; the other choice, [-k/2, k/2 - 1], supports "
     "fewer t.",
@@ -86,14 +86,16 @@ def even_digits(claim: System) -> Findings:
         "unique and complete",
         cases,
         lambda case: is_bijection(claim, case),
-        scope="even k < 20, k^w <= 60000",
+        over="k, w: even k < 20, k^w <= 60000",
+        cases=51,
         show=show_kw,
     )
     yield every(
         "the project's digits",
         [case for case in cases if case[0] ** case[1] <= 3000],
         lambda case: agrees(claim.span, *case, TreeDigits.offset(case[0])),
-        scope="even k < 20, k^w <= 3000",
+        over="k, w: even k < 20, k^w <= 3000",
+        cases=36,
         show=show_kw,
     )
     other = Span(lambda k: -k // 2, lambda k: k // 2 - 1)
@@ -101,7 +103,8 @@ def even_digits(claim: System) -> Findings:
         "supports more than the other choice",
         cases,
         lambda case: claim.largest(*case) > capacity(other, *case),
-        scope="even k < 20, k^w <= 60000",
+        over="k, w: even k < 20, k^w <= 60000",
+        cases=51,
         show=show_kw,
     )
 
@@ -130,6 +133,8 @@ CLAIM_1 = Even(lambda k, h: k**h / 2 * ((k + 2) / 4 + (h - 1) * k / 4), _even_er
     "O(h^2); the number of vertices obeys c_h = (k^h/2)((k+2)/4 + (h-1) k/4) + c_(h-1).",
     formula=r"\frac{k h^3}{2\varepsilon^2(1-k^{-h})} + \frac{(k-2)h^2}{2(k-1)\varepsilon^2}",
     printed=CLAIM_1,
+    needs=("defC.1",),
+    confirms={"of the counter": "error from the recursion", "of all strings": "recursion"},
     planted=(
         Plant(
             "recursion", "k/4 for (k+2)/4", CLAIM_1._replace(leading=lambda k, h: k**h / 2 * (k / 4 + (h - 1) * k / 4))
@@ -184,7 +189,8 @@ def claim_1(claim: Even) -> Findings:
             unit_mean_squared_error(TreeDigits.offset(case[0]), capacity(OFFSET, *case))
             == claim.error(Fraction(case[0]), case[1])
         ),
-        scope="even k < 80, odd h < 30: `TreeCounter`'s closed form",
+        over="k, h: even k < 80, odd h < 30: `TreeCounter`'s closed form",
+        cases=585,
         show=show_kw,
     )
     yield every(
@@ -194,7 +200,8 @@ def claim_1(claim: Even) -> Findings:
             int(sizes_in_time(OFFSET, *case).sum())
             == sum(claim.leading(Fraction(case[0]), j) for j in range(1, case[1] + 1))
         ),
-        scope="even k < 20, k^h <= 60000: all digit strings",
+        over="k, h: even k < 20, k^h <= 60000: digit strings",
+        cases=51,
         show=show_kw,
     )
     rest = claim.error(even, h).subs(even ** (-h), 0) - even * h**3 / 2  # and h^3 k^-h -> 0
@@ -216,6 +223,10 @@ def claim_1(claim: Even) -> Findings:
     text="Ignoring the lower order terms, this is worse by a factor 1/(1 - k^-2) over the odd case.",
     formula=r"\frac{k/2}{k(1-k^{-2})/2} = \frac{1}{1-k^{-2}}",
     printed=lambda k: 1 / (1 - k ** (-2)),
+    needs=(
+        "lem4.7",
+        "claim1",
+    ),
     planted=(Plant("ratio of the leading terms", "1/(1 - 1/k)", lambda k: 1 / (1 - 1 / k)),),
 )
 def even_factor(factor: Formula) -> Findings:
@@ -237,6 +248,9 @@ EVEN_CONSTANT = Constant(lambda k, log, log2: k * log2**3 / (2 * log**3), 20, "0
     "log(T)^3, which is minimized for k = 20, yielding 0.1239 log(T)^3/eps^2.",
     formula=r"\frac{k}{2\log(k)^3\varepsilon^2}\,\log(T)^3",
     printed=EVEN_CONSTANT,
+    needs=("claim1",),
+    named=("best arity",),
+    confirms={"the project's constant": "sign of the derivative"},
     planted=(
         Plant("sign of the derivative", "ln k - 2", EVEN_CONSTANT._replace(slope=lambda k, log: log - 2)),
         Plant("best arity", "18", EVEN_CONSTANT._replace(best=18)),
@@ -280,6 +294,14 @@ class Optimal(NamedTuple):
         "10, 17, 18, 20, 22, 26 and 34 to 38",
         Optimal(19, 20, (8, 10, 17, 18, 20, 22, 26, 34, 35, 36, 37, 38)),
     ),
+    needs=(
+        "cor4.9",
+        "corC.3",
+    ),
+    named=(
+        "smallest constants",
+        "an odd arity is best",
+    ),
     planted=(
         Plant("smallest constants", "k = 15", Optimal(15, 20, ())),
         Plant("an odd arity is best", "at T = 2^16", Optimal(19, 20, (10, 16))),
@@ -288,13 +310,14 @@ class Optimal(NamedTuple):
 def even_is_not_best(claim: Optimal) -> Findings:
     """Corollaries 4.9 and C.3; exact errors of the best arities at one T, by the exact search of this project."""
     first, second = (laplace_constant(TreeDigits.offset(arity)) for arity in (claim.odd, claim.even))
-    yield smaller("smallest constants", first, second, scope="k = 19 and k = 20, the best of each parity")
+    yield smaller("smallest constants", first, second, scope="k = 19 and k = 20, the best odd and the best even one")
     if claim.exponents:
         yield every(
             "an odd arity is best",
             claim.exponents,
             lambda j: tree.best_arity(2**j, "offset") % 2 == 1,
-            scope=f"T = 2^j, j = {', '.join(map(str, claim.exponents))}; all arities",
+            over="j: T = 2^j, arities below 60",
+            cases=len(claim.exponents),
             show=_best_at,
         )
 
@@ -326,6 +349,7 @@ COMPOSITION = Composition(lambda e: (e.exp() - 1) / (e.exp() + 1), 2)
     formula=r"\tilde\varepsilon = \sum_j\,\frac{e^{\varepsilon_j}-1}{e^{\varepsilon_j}+1}\,\varepsilon_j + "
     r"\sqrt{2\ln(1/\delta)\sum_j\,\varepsilon_j^2}",
     printed=COMPOSITION,
+    confirms={"exact composition": "Hoeffding's exponent"},
     planted=(
         Plant(
             "mean of one loss",
@@ -366,7 +390,8 @@ def lemma_d_1(claim: Composition) -> Findings:
         "exact composition",
         cases,
         lambda case: certainly_below(Real(lambda: randomised_response(case[0], bound(*case))), Real.of(case[1])),
-        scope=f"{len(VECTORS)} vectors of up to 100 epsilons, {len(DELTAS)} deltas, exact randomised response",
+        over=f"{len(VECTORS)} vectors of up to 100 epsilons, {len(DELTAS)} deltas, exact randomised response",
+        cases=56,
         method=Method.BALLS,
         show=lambda case: f"eps_j = {', '.join(case[0][:6])}, delta = {case[1]}",
     )
@@ -385,6 +410,7 @@ EQUATION_1: Mapping[str, Expr] = {"half": Rational(1, 2), "square": Rational(1, 
     "ln(1/delta) sum eps_j^2).",
     formula=r"\frac{e^x-1}{e^x+1} = \tanh(x/2) \leq \frac{x}{2}",
     printed=EQUATION_1,
+    named=("equal at 0",),
     planted=(
         Plant("equal at 0", "x/2 - 1/9", {**EQUATION_1, "at0": Rational(-1, 9)}),
         Plant("the difference increases", "x/3", {**EQUATION_1, "half": Rational(1, 3)}),
@@ -422,6 +448,7 @@ SAMPLING: Mapping[str, Formula] = {
     "eps = 1 and 0.724 times at h = 5, eps = 10.",
     formula=r"P(z) = \frac{1-p}{1+p}\,p^{|z|},\quad \mathrm{Var} = \frac{2p}{(1-p)^2}",
     printed=SAMPLING,
+    confirms={"the project's law": "a law"},
     planted=(
         Plant("a law", "1 - p", {**SAMPLING, "law": lambda p, z: (1 - p) * p**z}),
         Plant("a step costs eps/h", "p^(2z)", {**SAMPLING, "law": lambda p, z: (1 - p) / (1 + p) * p ** (2 * z)}),
@@ -450,7 +477,8 @@ def sampling(claim: Mapping[str, Formula]) -> Findings:
         "the project's law",
         [Fraction(1, 3), Fraction(2), Fraction(1, 50)],
         lambda rate: _matches(claim["variance"], rate),
-        scope="`DiscreteLaplace` and `TreeCounter.variance_ratio`, rates 1/3, 2, 1/50, to 30 digits",
+        over="rates: `DiscreteLaplace` and `TreeCounter.variance_ratio`, to 30 digits",
+        cases=3,
         method=Method.BALLS,
         show=lambda rate: f"rate {rate}",
     )

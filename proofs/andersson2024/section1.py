@@ -45,6 +45,9 @@ m = Symbol("m", integer=True, positive=True)  # k = 2m + 1
     "= O(T^-0.92).",
     formula=r"\frac{C_1(19)}{C_2} < 0.92",
     printed=(19, "0.92"),
+    needs=("cor4.9",),
+    named=("below the exponent",),
+    confirms={"no odd arity needs less": "cor4.9"},
     planted=(
         Plant("below the exponent", "k = 15", (15, "0.92")),
         Plant("no odd arity needs less", "k = 17", (17, "0.92")),
@@ -63,7 +66,9 @@ def abstract_19(claim: tuple[int, str]) -> Findings:
         "no odd arity needs less",
         [odd for odd in range(3, 60, 2) if odd != arity],
         lambda odd: at_most(ratio(arity), ratio(odd)),
-        scope="odd k < 60; for all odd k by Corollary 4.9",
+        over="k: odd k < 60",
+        argued="for all odd k by Corollary 4.9",
+        cases=28,
         method=Method.BALLS,
         show=lambda odd: f"k = {odd}: {ratio(odd).nearest():.5f}",
     )
@@ -105,6 +110,10 @@ COMPARABLE = Comparable(Fraction(2915, 1000), None, "1e-12")
         "exact Gaussian curve for eps from 0.05 to 4 and delta from 1e-12 to 1e-5",
         COMPARABLE._replace(exact=(Fraction(56, 10), FAIR)),
     ),
+    needs=(
+        "cor5.5",
+        "lemA.3",
+    ),
     planted=(
         Plant("against Lemma A.3", "2.5", COMPARABLE._replace(classic=Fraction(5, 2))),
         Plant("against the exact curve", "5.5", COMPARABLE._replace(exact=(Fraction(55, 10), FAIR))),
@@ -123,7 +132,9 @@ def abstract_laplace(claim: Comparable) -> Findings:
         "against Lemma A.3",
         grid,
         lambda case: at_most(_variances(case, classic_scale(*case, 1)), Real.of(claim.classic)),
-        scope="eps = 0.01, 0.1, 1, 4, 5 deltas; for all eps <= ln(1/delta) by Corollary 5.5",
+        over="eps, delta: at Lemma A.3's variance",
+        argued="for all eps <= ln(1/delta) by Corollary 5.5",
+        cases=20,
         method=Method.BALLS,
         show=lambda case: (
             f"eps = {case[0]}, delta = {case[1]}: {_variances(case, classic_scale(*case, 1)).nearest():.4f}"
@@ -135,7 +146,8 @@ def abstract_laplace(claim: Comparable) -> Findings:
             "against the exact curve",
             pairs,
             lambda case: at_most(_variances(case, analytic_scale(*case, 1)), Real.of(bound)),
-            scope="; ".join(f"eps = {e}, delta = {d}" for e, d in pairs),
+            over="eps, delta",
+            cases=len(pairs),
             method=Method.BALLS,
             show=lambda case: (
                 f"eps = {case[0]}, delta = {case[1]}: {_variances(case, analytic_scale(*case, 1)).nearest():.2f}"
@@ -146,7 +158,8 @@ def abstract_laplace(claim: Comparable) -> Findings:
         "threshold against Lemma A.3",
         Real.of(claim.wins),
         Real(lambda: ball("1.25") * arb(-size).exp()),
-        scope="(D1/D2)^2 = 16, all eps",
+        scope="(D1/D2)^2 = 16",
+        argued="for all eps, which cancels",
     )
     yield smaller(
         "better for small delta",
@@ -185,7 +198,7 @@ THEOREM = Theorem11(
     number="thm1.1",
     restored=RESTORED,
     kind=StatementKind.THEOREM,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Given a constant odd k >= 3 and T > 1, there is an eps-DP algorithm for continual counting of mean squared "
     "error k (1 - k^-2)/(2 log(k)^3 eps^2) log(T)^3 + O(log(T)^2), computing all outputs in O(T) time and O(log T) "
     "space.",
@@ -196,6 +209,15 @@ THEOREM = Theorem11(
         "slow: the excess over the leading term is below 17 % at T = 2^20, not below 10 %",
         THEOREM._replace(practical=Fraction(117, 100)),
     ),
+    needs=(
+        "lem4.5",
+        "lem4.7",
+        "cor4.9",
+        "lem4.12",
+        "lem4.14",
+    ),
+    named=("at T = 2^20",),
+    confirms={"every horizon": "excess of the last, partial periods"},
     planted=(
         Plant("exact at full T", "k^2", THEOREM._replace(constant=lambda k, log, log2: k**2 * log2**3 / (2 * log**3))),
         Plant(
@@ -236,7 +258,8 @@ def theorem_1_1(claim: Theorem11) -> Findings:
         "every horizon",
         up_to(range(3, 20, 2), 60_000),
         lambda case: _excess_is_small(*case, claim.excess),
-        scope="odd k < 20, every T with k^h <= 60000",
+        over="k, h: odd k < 20, T with k^h <= 60000",
+        cases=44,
         show=show_kw,
     )
     height, log_k = x + 1, sympy.log(k)  # x = log_k(2T) from here on
@@ -253,14 +276,16 @@ def theorem_1_1(claim: Theorem11) -> Findings:
         "time",
         [(a, t) for a, _ in full for t in ((a + 1) // 2, 100)],
         lambda case: run_stack(TreeDigits.symmetric(case[0]), case[1]).drawn[-1] <= claim.drawn(case[0]) * case[1],
-        scope="`TreeStream`, odd k < 20, T = (k+1)/2 and 100: noises drawn",
+        over="k, T: `TreeStream`, odd k < 20, T = (k+1)/2 and 100: noises drawn",
+        cases=42,
         show=lambda case: f"k = {case[0]}, T = {case[1]}",
     )
     yield every(
         "space",
         full,
         lambda case: run_stack(TreeDigits.symmetric(case[0]), capacity(OFFSET, *case)).most <= claim.live(*case),
-        scope="`TreeStream`, odd k < 20, full horizons with k^h <= 3000: noises in use",
+        over="k, h: `TreeStream`, odd k < 20, full horizons with k^h <= 3000: noises in use",
+        cases=21,
         show=show_kw,
     )
     if claim.practical is not None:
@@ -306,6 +331,11 @@ class Reduction(NamedTuple):
     printed=Reduction(lambda k: 2 * k / (k + 1)),
     caveat=Reading("read as a factor 2 for some k: it is 2 in the limit of large k only", Reduction(lambda k: 2)),
     corrected=Reading("the factor is 2k/(k+1): 1.5 at k = 3, 1.9 at k = 19", Reduction(lambda k: 2 * k / (k + 1))),
+    needs=(
+        "lem3.5",
+        "lem4.7",
+    ),
+    confirms={"from all strings": "ratio of the means"},
     planted=(
         Plant("ratio of the means", "2k/(k+2)", Reduction(lambda k: 2 * k / (k + 2))),
         Plant("from all strings", "2k/(k+2)", Reduction(lambda k: 2 * k / (k + 2))),
@@ -324,6 +354,7 @@ def factor_2(claim: Reduction) -> Findings:
             int(all_strings(ORDINARY, *case)[1].sum())
             == claim.factor(Rational(case[0])) * int(all_strings(OFFSET, *case)[1].sum())
         ),
-        scope="odd k < 20, k^h <= 20000, all strings",
+        over="k, h: odd k < 20, k^h <= 20000, strings",
+        cases=40,
         show=show_kw,
     )

@@ -51,6 +51,7 @@ def _one_more(error: Formula) -> Formula:
     "T+1 (Laplace, eps = 1) and (T+1)/2 (Gaussian, variance for sensitivity 1); noise on the outputs 2 T^2 and T.",
     formula=r"T+1,\quad \frac{T+1}{2},\quad 2T^2,\quad T",
     printed=TRIVIAL,
+    confirms={"by matrices": "outputs"},
     planted=(
         Plant("inputs", "T", {**TRIVIAL, "inputs": lambda horizon: horizon}),
         Plant("inputs, Gaussian", "T/2", {**TRIVIAL, "inputs, Gaussian": lambda horizon: horizon / 2}),
@@ -77,7 +78,8 @@ def trivial(claim: Mapping[str, Formula]) -> Findings:
         "by matrices",
         [(name, steps) for name in NOISE_ON for steps in range(1, 13)],
         lambda case: _trivial_error(*case) == claim[case[0]](Integer(case[1])),
-        scope="T = 1..12: rows of L and columns of R, added up",
+        over="noise and T: rows of L and columns of R, added up",
+        cases=48,
         show=lambda case: f"{case[0]}, T = {case[1]}: {_trivial_error(*case)}",
     )
 
@@ -126,7 +128,7 @@ BINARY = Errors(
     number="base.binary",
     new=True,
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="The binary tree mechanism adds at most one vertex per level, by the binary digits of t: its error is 2 h^2 "
     "times the mean number of ones, h = ceil(log2(T+1)), which is h^3/(1 - 2^-h) at T = 2^h - 1; with Gaussian noise "
     "h times it.",
@@ -148,7 +150,8 @@ def binary(claim: Errors) -> Findings:
             _counter_error("binary", horizon) == claim.laplace(least_height(ORDINARY, 2, horizon), _ones(horizon))
             and (horizon > 70 or is_factorization(BinaryTree(horizon)))
         ),
-        scope="T < 70, T = 127, 128, 1000, 1023, 1024",
+        over="T",
+        cases=74,
         show=lambda horizon: f"T = {horizon}",
     )
     yield every(
@@ -158,7 +161,8 @@ def binary(claim: Errors) -> Findings:
             rational(BinaryTree(horizon).l2_sensitivity_squared()) * rational(BinaryTree(horizon).mean_row_squared())
             == claim.gaussian(least_height(ORDINARY, 2, horizon), _ones(horizon))
         ),
-        scope="T < 70, T = 127, 128, 1000, 1023, 1024",
+        over="T",
+        cases=74,
         show=lambda horizon: f"T = {horizon}",
     )
     two = Integer(2)
@@ -192,11 +196,13 @@ BELOW = Below(lambda level: 2**level / (2 ** (level + 1) - 1), Rational(1, 2), R
     number="base.honaker",
     new=True,
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="A subset of Honaker's techniques can be used to reduce the mean squared error by up to a factor 2: a node "
     "of level l, estimated from itself and all nodes below, has 2^l/(2^(l+1) - 1) times its variance.",
     formula=r"v_\ell = \frac{2^\ell}{2^{\ell+1}-1} \rightarrow \frac{1}{2}",
     printed=BELOW,
+    confirms={"least squares": "recursion"},
+    named=("constants",),
     planted=(
         Plant("recursion", "2^l/(2^(l+1) + 1)", BELOW._replace(variance=lambda l: 2**l / (2 ** (l + 1) + 1))),
         Plant("least squares", "2^l/(2^(l+1) + 1)", BELOW._replace(variance=lambda l: 2**l / (2 ** (l + 1) + 1))),
@@ -222,7 +228,8 @@ def honaker(claim: Below) -> Findings:
         "least squares",
         range(4),
         lambda l: _least_squares(l) == Fraction(str(claim.variance(Integer(l)))) and own_weight(l) == _least_squares(l),
-        scope="l = 0..3: generalised least squares in rationals",
+        over="l: generalised least squares in rationals",
+        cases=4,
         show=lambda l: f"l = {l}: {_least_squares(l)}",
     )
     horizons = [*range(1, 40), 63, 64, 500, 1023, 1024]
@@ -233,7 +240,8 @@ def honaker(claim: Below) -> Findings:
             _counter_error("honaker", horizon)
             == 2 * horizon.bit_length() ** 2 * _weighted_ones(horizon, claim.variance)
         ),
-        scope="T < 40, T = 63, 64, 500, 1023, 1024",
+        over="T",
+        cases=44,
         show=lambda horizon: f"T = {horizon}",
     )
     u = Symbol("u", positive=True)  # 2^l >= 1
@@ -286,12 +294,13 @@ SMOOTH = Smooth(lambda h: h**3 / 4, lambda h: h**2 / 4, lambda height: height //
     number="base.smooth",
     new=True,
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Only a subset of the leaves stores inputs, and the variance of outputs is constant: with h even and "
     "binom(h, h/2) >= T + 1 every output uses h/2 nodes and the sensitivity is h/2, for errors h^3/4 and, Gaussian, "
     "h^2/4: a factor 4 below the binary tree under eps-DP, and 2 under (eps, delta)-DP.",
     formula=r"\frac{h^3}{4},\quad \frac{h^2}{4}",
     printed=SMOOTH,
+    named=("factors over the binary tree",),
     planted=(
         Plant("nodes and sensitivity", "h/2 - 1", SMOOTH._replace(sensitivity=lambda height: height // 2 - 1)),
         Plant("errors", "h^3/2", SMOOTH._replace(laplace=lambda h: h**3 / 2)),
@@ -306,7 +315,8 @@ def smooth(claim: Smooth) -> Findings:
         "nodes and sensitivity",
         horizons,
         lambda horizon: _is_smooth(SmoothBinary(horizon), claim.sensitivity),
-        scope="h = 2, 4, 6, 8, the largest T",
+        over="T: the largest at h = 2, 4, 6, 8",
+        cases=4,
         show=lambda horizon: f"T = {horizon}",
     )
     half = h / 2
@@ -336,6 +346,7 @@ def _is_smooth(made: SmoothBinary, sensitivity: Callable[[int], int]) -> bool:
     "h^2/(2 (1 - k^-h)) at T = k^h - 1.",
     formula=r"\frac{(k-1)h^2}{2(1-k^{-h})}",
     printed=lambda k, h: (k - 1) * h**2 / (2 * (1 - k ** (-h))),
+    confirms={"of all strings": "from the digits"},
     planted=(
         Plant("from the digits", "k h^2", lambda k, h: k * h**2 / (2 * (1 - k ** (-h)))),
         Plant("of all strings", "k h^2", lambda k, h: k * h**2 / (2 * (1 - k ** (-h)))),
@@ -352,7 +363,8 @@ def gaussian_kary(error: Formula) -> Findings:
             Fraction(case[1] * total_sizes(ORDINARY, *case), case[0] ** case[1] - 1)
             == error(Fraction(case[0]), case[1])
         ),
-        scope="k = 2..11, k^h <= 60000",
+        over="k, h: k = 2..11, k^h <= 60000",
+        cases=67,
         show=show_kw,
     )
 
@@ -390,6 +402,9 @@ def _with_constant(**changes: object) -> GaussianOffset:
     "1)/2; its constant is minimal at k = 7: 0.21751 log(T)^2.",
     formula=r"\frac{(k-1/k)h^2}{4(1-k^{-h})},\quad 0.21751\,\log(T)^2",
     printed=GAUSSIAN_OFFSET,
+    needs=("lem4.7",),
+    named=("best arity",),
+    confirms={"of all strings": "from Lemma 4.7", "the project's constant": "sign of the derivative"},
     planted=(
         Plant("from Lemma 4.7", "k h^2", GAUSSIAN_OFFSET._replace(error=lambda k, h: k * h**2 / (4 * (1 - k ** (-h))))),
         Plant("of all strings", "k h^2", GAUSSIAN_OFFSET._replace(error=lambda k, h: k * h**2 / (4 * (1 - k ** (-h))))),
@@ -417,7 +432,8 @@ def gaussian_offset(claim: GaussianOffset) -> Findings:
             Fraction(2 * case[1] * int(sizes_in_time(OFFSET, *case).sum()), case[0] ** case[1] - 1)
             == claim.error(Fraction(case[0]), case[1])
         ),
-        scope="odd k < 20, k^h <= 60000",
+        over="k, h: odd k < 20, k^h <= 60000",
+        cases=44,
         show=show_kw,
     )
     factor = k * sympy.log(k) * (k**2 - 1) / (k**2 + 1)

@@ -52,6 +52,11 @@ LONG = 2048
         "read for every T >= 2: it is better at T = 2, and for the last time at T = 37", WORSE._replace(first=2)
     ),
     corrected=Reading("it is worse for every T >= 38", WORSE),
+    named=(
+        "short horizons",
+        "at T = 2048",
+    ),
+    needs=("huu.T",),
     planted=(
         Plant("short horizons", "from T = 37 on", WORSE._replace(first=37)),
         Plant("at T = 2048", "T f_T^2 >= 1/20", WORSE._replace(least=Fraction(1, 20))),
@@ -68,7 +73,8 @@ def square_root_laplace(claim: Worse) -> Findings:
         "short horizons",
         range(claim.first, LONG),
         lambda horizon: certainly_below(_binary_error(horizon), _laplace_error(horizon)),
-        scope=f"T = {claim.first}..{LONG - 1}",
+        over="T",
+        cases=LONG - claim.first,
         method=Method.BALLS,
         show=lambda horizon: (
             f"T = {horizon}: {_laplace_error(horizon).nearest():.3f} against {_binary_error(horizon).nearest():.3f}"
@@ -79,7 +85,9 @@ def square_root_laplace(claim: Worse) -> Findings:
         "T f_T^2 increases from 1/4",
         [first],
         lambda value: claim.least <= value,
-        scope="all T >= 1, by the value at T = 1",
+        over="the value at T = 1",
+        argued="for all T >= 1, since T f_T^2 increases",
+        cases=1,
     )
     logarithm = LONG.bit_length() - 1
     yield smaller(
@@ -92,7 +100,8 @@ def square_root_laplace(claim: Worse) -> Findings:
         "T grows faster than the power of log T",
         Real.of(Fraction(claim.power, logarithm + 1)),
         Real(lambda: arb(2).log()),
-        scope="all T >= 2048",
+        scope="T = 2048",
+        argued="for all T >= 2048: the ratio of the logarithmic slopes grows",
     )
 
 
@@ -143,6 +152,10 @@ DENSE = Dense(((64, "4.4094"), (256, "6.3727")), ((1024, "8.735"),))
     "sensitivity 1.",
     formula=r"\min_{LR = A}\ \frac{1}{T}\|L\|_F^2\,\max_j\,\|Re_j\|^2",
     printed=DENSE,
+    named=(
+        "bounds from both sides",
+        "bounds in float64",
+    ),
     planted=(
         Plant("bounds from both sides", "4.4095 at T = 64", DENSE._replace(certified=((64, "4.4095"),))),
         Plant("bounds in float64", "8.737 at T = 1024", DENSE._replace(floats=((1024, "8.737"),))),
@@ -161,7 +174,8 @@ def dense(claim: Dense) -> Findings:
             name,
             values,
             lambda case, bounds=bounds: _rounds(bounds(case[0]), case[1]),  # type: ignore[misc]
-            scope=f"T = {', '.join(str(horizon) for horizon, _ in values)}",
+            over="T, error",
+            cases=len(values),
             method=method,
             show=lambda case, bounds=bounds: (
                 f"T = {case[0]}: between {bounds(case[0]).lower} and {bounds(case[0]).upper}"
@@ -215,7 +229,7 @@ BLTS: tuple[tuple[Numbers, Numbers], ...] = (
     number="base.blt",
     new=True,
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="(efficient factorisations, Dvijotham et al. 2024) The coefficients, the sensitivity, the inverse and the "
     "error of a BLT of degree q are sums of q or q^2 geometric series.",
     formula=r"w_j = \sum_i\,\omega_i z_i^{j-1},\quad b_j = b_0 + \sum_i\,\beta_i \hat{z}_i^{\,j}",
@@ -254,7 +268,9 @@ def blt(claim: Blt) -> Findings:
         start = 1 - sum(beta, Fraction(0))
         return [start + sum((b * x**j for b, x in zip(beta, y, strict=True)), Fraction(0)) for j in range(horizon)]
 
-    yield every("coefficients", cases, lambda c: closed(*c) == series(c[0], c[1], c[2]), scope=scope, show=show)
+    yield every(
+        "coefficients", cases, lambda c: closed(*c) == series(c[0], c[1], c[2]), over=scope, cases=15, show=show
+    )
     yield every(
         "sensitivity",
         cases,
@@ -262,15 +278,17 @@ def blt(claim: Blt) -> Findings:
             claim.squares([residue(c[0], c[1], i) for i in range(len(c[0]))], c[0], c[2])
             == sum(w * w for w in series(*c))
         ),
-        scope=scope,
+        over=scope,
+        cases=15,
         show=show,
     )
-    yield every("rows of L", cases, lambda c: rows(*c) == inverse_sums(*c), scope=scope, show=show)
+    yield every("rows of L", cases, lambda c: rows(*c) == inverse_sums(*c), over=scope, cases=15, show=show)
     yield every(
         "error",
         cases,
         lambda c: sum((c[2] - j) * b * b for j, b in enumerate(rows(*c))) == _squared_norm(*c),
-        scope=scope,
+        over=scope,
+        cases=15,
         show=show,
     )
 
@@ -322,11 +340,12 @@ LOWER = Lower(
     number="base.lower",
     new=True,
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="(no factorisation with Gaussian noise can asymptotically improve) Its error is at least (nuc(A)/T)^2, "
     "nuc(A) = sum_i 1/(2 sin((2i-1) pi/(4T+2))).",
     formula=r"\left(\frac{1}{T}\sum_{i \leq T}\frac{1}{2\sin\frac{(2i-1)\pi}{4T+2}}\right)^2",
     printed=LOWER,
+    confirms={"roots of the characteristic polynomial": "inner rows", "sum of squares": "inner rows"},
     planted=(
         Plant("last row", "2 T", LOWER._replace(angle=lambda i, horizon, pi: (2 * i - 1) * pi / (2 * horizon))),
         Plant("inner rows", "2 sin^2", LOWER._replace(eigenvalue=lambda square: 2 * square)),
@@ -371,7 +390,8 @@ def lower(claim: Lower) -> Findings:
         "sum of squares",
         range(1, 60),
         lambda size: _is_near(lambda: sum((singular(n, size) ** 2 for n in range(1, size + 1)), arb(0)), size),
-        scope="T < 60: |A|_F^2 = T (T+1)/2 to 30 digits",
+        over="T: |A|_F^2 = T (T+1)/2 to 30 digits",
+        cases=59,
         method=Method.BALLS,
         show=lambda size: f"T = {size}",
     )
@@ -379,7 +399,8 @@ def lower(claim: Lower) -> Findings:
         "roots of the characteristic polynomial",
         range(1, 13),
         lambda size: _are_roots(size, singular),
-        scope="T = 1..12: exact polynomial of the inverse of A A^T, at the balls",
+        over="T: exact polynomial of the inverse of A A^T, at the balls",
+        cases=12,
         method=Method.BALLS,
         show=lambda size: f"T = {size}",
     )
@@ -391,7 +412,8 @@ def lower(claim: Lower) -> Findings:
         "below the square root",
         [1, 2, 3, 7, 30, 100],
         lambda size: size == 1 or certainly_below(bound(size), square_root_error(size)),
-        scope="T = 2, 3, 7, 30, 100: `SquareRootToeplitz`",
+        over="T: `SquareRootToeplitz`",
+        cases=6,
         method=Method.BALLS,
         show=lambda size: f"T = {size}",
     )

@@ -47,6 +47,7 @@ SMALL = instances(ORDINARY, range(2, 10), 130)
     text="For unbiased mechanisms the mean squared error equals the average variance.",
     formula=r"\frac{1}{T} E\|M(x) - Ax\|^2 = \frac{1}{T}\sum_t \mathrm{Var}(M(x)_t)",
     printed=(0, lambda horizon: Fraction(1, horizon)),
+    confirms={"average of the variances": "bias adds its square"},
     planted=(
         Plant("bias adds its square", "twice the squared bias", (1, lambda horizon: Fraction(1, horizon))),
         Plant("average of the variances", "1/(T+1)", (0, lambda horizon: Fraction(1, horizon + 1))),
@@ -67,7 +68,8 @@ def mean_squared_error(claim: tuple[int, Callable[[int], Fraction]]) -> Findings
             made.mean_squared_error()
             == weight(made.horizon) * sum(made.variance_at(t) for t in range(1, made.horizon + 1))
         ),
-        scope="4 counters",
+        over="counters",
+        cases=4,
     )
 
 
@@ -104,7 +106,9 @@ def tree(claim: Tree) -> Findings:
     """The intervals of a level tile 1..k^h, and k consecutive ones tile one of the level above."""
     level, j = Symbol("l", integer=True, positive=True), Symbol("j", integer=True, positive=True)
     scope = "all k, h, l, j"
-    yield identity("a level begins at leaf 1", claim.left(k, level, Integer(1)), Integer(1) + 0 * k, scope=scope)
+    yield identity(
+        "a level begins at leaf 1", claim.left(k, level, Integer(1)), Integer(1), scope=scope, dropped=(k, level)
+    )
     yield identity("no gaps", claim.left(k, level, j + 1), claim.right(k, level, j) + 1, scope=scope)
     yield identity("a level ends at leaf k^h", claim.right(k, level, k ** (h - level)), k**h, scope=scope)
     first = claim.first_child(k, j)
@@ -153,7 +157,7 @@ REP = System(ORDINARY, lambda arity, width: 0, lambda arity, width: arity**width
     number="def3.2",
     restored=RESTORED,
     kind=StatementKind.DEFINITION,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Let k, w and t be such that t <= k^w - 1. Then rep_k(t, w) is the unique vector in {0, ..., k-1}^w with "
     "sum_i k^(i-1) t_i = t.",
     formula=r"\sum_{i=1}^{w} k^{i-1} t_i = t",
@@ -170,14 +174,16 @@ def ordinary_digits(claim: System) -> Findings:
         "unique and complete",
         cases,
         lambda case: is_bijection(claim, case),
-        scope="k = 2..11, k^w <= 60000",
+        over="k, w: k = 2..11, k^w <= 60000",
+        cases=67,
         show=show_kw,
     )
     yield every(
         "the project's digits",
         [case for case in cases if case[0] ** case[1] <= 3000],
         lambda case: agrees(claim.span, *case, TreeDigits.ordinary(case[0])),
-        scope="k = 2..11, k^w <= 3000",
+        over="k, w: k = 2..11, k^w <= 3000",
+        cases=47,
         show=show_kw,
     )
 
@@ -236,7 +242,7 @@ def matches_project(instance: Instance, span: Span, lines: Lines) -> bool:
     number="alg1",
     restored=RESTORED,
     kind=StatementKind.ALGORITHM,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Algorithm 1, lines 6-13: out += S[p+1, p + k^(i-1)] and p += k^(i-1), t_i times on every level i, gives the "
     "prefix sum up to t.",
     formula=r"L R = A_T",
@@ -249,10 +255,17 @@ def matches_project(instance: Instance, span: Span, lines: Lines) -> bool:
 )
 def algorithm_1(claim: Lines) -> Findings:
     """The lines as printed; and the matrices L and R of `TreeCounter` with ordinary digits."""
-    scope = f"k = 2..9, T <= 20 and about full T <= 130: {len(SMALL)} instances"
-    yield every("prefix sums", SMALL, lambda case: sums_to_prefix(case, ORDINARY, claim), scope=scope)
-    yield every("vertices of the tree", SMALL, lambda case: all_are_vertices(case, ORDINARY, claim), scope=scope)
-    yield every("the counter of this project", SMALL, lambda case: matches_project(case, ORDINARY, claim), scope=scope)
+    yield every("prefix sums", SMALL, lambda case: sums_to_prefix(case, ORDINARY, claim), over="k, T", cases=196)
+    yield every(
+        "vertices of the tree", SMALL, lambda case: all_are_vertices(case, ORDINARY, claim), over="k, T", cases=196
+    )
+    yield every(
+        "the counter of this project",
+        SMALL,
+        lambda case: matches_project(case, ORDINARY, claim),
+        over="k, T",
+        cases=196,
+    )
 
 
 class Sensitivity(NamedTuple):
@@ -272,10 +285,15 @@ def touched(instance: Instance, span: Span, item: int) -> int:
     number="lem3.3",
     restored=RESTORED,
     kind=StatementKind.LEMMA,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="The output from Algorithm 1 satisfies epsilon-DP: two neighbouring inputs differ at exactly h used vertices.",
     formula=r"\Delta_1(R) = h",
     printed=Sensitivity(lambda height: height, 1),
+    needs=(
+        "lemA.2",
+        "def3.1",
+        "alg1",
+    ),
     planted=(
         Plant("sensitivity of the counter", "h - 1", Sensitivity(lambda height: height - 1, 1)),
         Plant("no item is in more vertices", "h - 1", Sensitivity(lambda height: height - 1, 1)),
@@ -286,12 +304,13 @@ def touched(instance: Instance, span: Span, item: int) -> int:
 )
 def lemma_3_3(claim: Sensitivity) -> Findings:
     """A level tiles the leaves (Definition 3.1), so an item lies in one vertex of each of the h levels used."""
-    scope = f"all k, T by Definition 3.1; k = 2..9: {len(SMALL)} instances"
     yield every(
         "sensitivity of the counter",
         SMALL,
         lambda case: sensitivity(factors(case, ORDINARY)) == claim.of_height(case.height(ORDINARY)),
-        scope=scope,
+        over="k, T",
+        argued="for all k, T by Definition 3.1",
+        cases=196,
     )
     yield every(
         "no item is in more vertices",
@@ -300,17 +319,25 @@ def lemma_3_3(claim: Sensitivity) -> Findings:
             touched(case, ORDINARY, item) <= claim.of_height(case.height(ORDINARY))
             for item in range(1, case.horizon + 1)
         ),
-        scope=scope,
+        over="k, T",
+        argued="for all k, T by Definition 3.1",
+        cases=167,
     )
     yield every(
-        "attained", SMALL, lambda case: touched(case, ORDINARY, claim.item) == case.height(ORDINARY), scope=scope
+        "attained",
+        SMALL,
+        lambda case: touched(case, ORDINARY, claim.item) == case.height(ORDINARY),
+        over="k, T",
+        argued="for all k, T by Definition 3.1",
+        cases=196,
     )
     counters = [TreeCounter(horizon=t, epsilon="1/3", arity=a, digits="ordinary") for a, t in SMALL[::7]]
     yield every(
         "scale of the noise",
         counters,
         lambda made: made.noise.rate * claim.of_height(made.height) == Fraction(1, 3),
-        scope=f"{len(counters)} counters",
+        over="counters",
+        cases=28,
     )
 
 
@@ -332,6 +359,8 @@ def total_sizes(span: Span, arity: int, width: int) -> int:
     text="Algorithm 1 achieves a mean squared error of (k-1) h^3/(epsilon^2 (1 - k^-h)) over T = k^h - 1 outputs.",
     formula=r"\frac{(k-1)h^3}{\varepsilon^2(1 - k^{-h})}",
     printed=_kary_error,
+    needs=("sec2.mse",),
+    confirms={"of the counter": "from the digits", "of all strings": "from the digits"},
     planted=(
         Plant("from the digits", "k for k - 1", lambda k, h, epsilon: k * h**3 / (epsilon**2 * (1 - k ** (-h)))),
         Plant("of the counter", "1 + k^-h", lambda k, h, epsilon: (k - 1) * h**3 / (epsilon**2 * (1 + k ** (-h)))),
@@ -351,7 +380,8 @@ def lemma_3_5(error: Formula) -> Findings:
             unit_mean_squared_error(TreeDigits.ordinary(case[0]), case[0] ** case[1] - 1)
             == error(Fraction(case[0]), case[1], 1)
         ),
-        scope="k < 80, odd h < 30: `TreeCounter`'s closed form",
+        over="k, h: k < 80, odd h < 30: `TreeCounter`'s closed form",
+        cases=1170,
         show=show_kw,
     )
     yield every(
@@ -361,7 +391,8 @@ def lemma_3_5(error: Formula) -> Findings:
             Fraction(2 * case[1] ** 2 * total_sizes(ORDINARY, *case), case[0] ** case[1] - 1)
             == error(Fraction(case[0]), case[1], 1)
         ),
-        scope="k = 2..11, k^h <= 60000: all digit strings",
+        over="k, h: k = 2..11, k^h <= 60000: digit strings",
+        cases=67,
         show=show_kw,
     )
 
@@ -384,6 +415,8 @@ def never_above(span: Span, arity: int, width: int, slack: int) -> bool:
     "with h = ceil(log_k(T+1)).",
     formula=r"\frac{1}{T}\sum_{t \leq T} \|t\|_1 \leq \frac{h(k-1)}{2(1 - k^{-h})}",
     printed=(1, 1),
+    needs=("lem3.5",),
+    confirms={"every horizon": "the logarithm is above its chord"},
     planted=(
         Plant("every horizon", "1 % less", (100, 1)),
         Plant("N ln(N)/(N-1) increases", "N - 1 + ln N", (1, -1)),
@@ -410,6 +443,8 @@ def lemma_3_5_any_horizon(claim: tuple[int, int]) -> Findings:
         "every horizon",
         up_to(range(2, 18), 200_000),
         lambda case: never_above(ORDINARY, *case, slack),
-        scope="proved for all k, T; k = 2..17, every T < k^h <= 200000",
+        over="k, h: T < k^h <= 200000",
+        argued="for all k, T by the two conditions before",
+        cases=99,
         show=show_kw,
     )

@@ -43,7 +43,7 @@ SCOPE = f"k = 2..9, 12, 13, 19, T <= 180: {len(CASES)} instances"
     number="alg3",
     restored=RESTORED,
     kind=StatementKind.ALGORITHM,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Algorithm 3, lines 12 and 15: a positive digit adds S[p+1, p + k^(i-1)], a negative one subtracts S[p - "
     "k^(i-1) + 1, p]; the result is the prefix sum up to t.",
     formula=r"L R = A_T",
@@ -56,14 +56,17 @@ SCOPE = f"k = 2..9, 12, 13, 19, T <= 180: {len(CASES)} instances"
 )
 def algorithm_3(claim: Lines) -> Findings:
     """The lines as printed, on all k^h leaves, the future ones included; and L and R of `TreeCounter`."""
-    yield every("prefix sums", CASES, lambda case: sums_to_prefix(case, OFFSET, claim), scope=SCOPE)
-    yield every("vertices of the tree", CASES, lambda case: all_are_vertices(case, OFFSET, claim), scope=SCOPE)
+    yield every("prefix sums", CASES, lambda case: sums_to_prefix(case, OFFSET, claim), over="k, T", cases=198)
+    yield every(
+        "vertices of the tree", CASES, lambda case: all_are_vertices(case, OFFSET, claim), over="k, T", cases=198
+    )
     small = [case for case in CASES if case.horizon <= 90]
     yield every(
         "the counter of this project",
         small,
         lambda case: matches_project(case, OFFSET, claim),
-        scope=f"k = 2..9, 12, 13, T <= 90: {len(small)} instances",
+        over="k, T",
+        cases=188,
     )
 
 
@@ -87,7 +90,7 @@ PARTIAL = Partial(
     number="prop4.1",
     restored=RESTORED,
     kind=StatementKind.PROPOSITION,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Let out_i and p_i be the value of out and p after the updates of level i in Algorithm 3. Then out_i stores "
     "a noisy prefix sum up to p_i, and 0 <= p_i <= k^h, since the first non-zero digit is positive.",
     formula=r"0 \leq p_i = \sum_{j \geq i} k^{j-1} \hat{t}_j \leq k^h",
@@ -125,16 +128,17 @@ def proposition_4_1(claim: Partial) -> Findings:
             for i in range(1, size + 1)
         )
 
-    yield every("p_i stays in the tree", CASES, inside, scope=SCOPE)
+    yield every("p_i stays in the tree", CASES, inside, over="k, T", cases=198)
     yield every(
         "the first non-zero digit",
         CASES,
         lambda case: all(
             next(digit for digit in reversed(digits) if digit) >= claim.leading for digits in case.digits(OFFSET)
         ),
-        scope=SCOPE,
+        over="k, T",
+        cases=198,
     )
-    yield every("out_i is a prefix sum up to p_i", CASES, lambda case: _prefixes(case, claim), scope=SCOPE)
+    yield every("out_i is a prefix sum up to p_i", CASES, lambda case: _prefixes(case, claim), over="k, T", cases=198)
 
 
 def _prefixes(case: Instance, claim: Partial) -> bool:
@@ -190,7 +194,8 @@ def line_numbers(claim: Numbers) -> Findings:
         "both proofs name the same lines",
         zip(claim.uses, USED_BY_THE_PROOF_OF_4_3, strict=True),
         lambda pair: pair[0] == pair[1],
-        scope="the proofs of Propositions 4.1 and 4.3",
+        over="lines named in the proofs of Propositions 4.1 and 4.3",
+        cases=2,
         method=Method.INSPECTION,
         show=lambda pair: f"line {pair[0]} in the proof of 4.1, line {pair[1]} in that of 4.3",
     )
@@ -198,7 +203,8 @@ def line_numbers(claim: Numbers) -> Findings:
         "p is updated on the next line",
         zip(USED_BY_THE_PROOF_OF_4_3, claim.updates, strict=True),
         lambda pair: pair[1] == pair[0] + 1,
-        scope="the proof of Proposition 4.3",
+        over="lines named in the proof of Proposition 4.3",
+        cases=2,
         method=Method.INSPECTION,
         show=lambda pair: f"a vertex is used on line {pair[0]}, p updated on line {pair[1]}",
     )
@@ -234,11 +240,16 @@ def _merged(q: tuple[int, ...], arity: int) -> tuple[Vertex, int]:
     number="prop4.3",
     restored=RESTORED,
     kind=StatementKind.PROPOSITION,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="The output distributions of Algorithms 2 and 3 are equal: the index q is the value of p after its update, "
     "and a vertex always contributes with the same sign.",
     formula=r"L_3 = L_2\,\mathrm{diag}(\pm 1)",
     printed=_vertex_of,
+    needs=(
+        "alg2",
+        "alg3",
+        "prop4.1",
+    ),
     planted=(
         Plant("q names the vertex", "[v+2, v + 1 + k^(i-1)] for q_i < 0", _one_higher),
         Plant("different q, different vertices", "the lowest digit dropped", _merged),
@@ -253,7 +264,8 @@ def proposition_4_3(placed: Placed) -> Findings:
         "q names the vertex",
         used,
         lambda item: all(placed(q, item[0].arity)[0] == vertex for q, vertex, _ in item[1]),
-        scope=SCOPE,
+        over="trees with their stacks, as in Algorithm 3",
+        cases=198,
         show=lambda item: str(item[0]),
     )
     yield every(
@@ -264,14 +276,16 @@ def proposition_4_3(placed: Placed) -> Findings:
             == len({placed(q, item[0].arity)[0] for q, _, _ in item[1]})
             == len({vertex for _, vertex, _ in item[1]})
         ),
-        scope=SCOPE,
+        over="trees with their stacks, as in Algorithm 3",
+        cases=198,
         show=lambda item: str(item[0]),
     )
     yield every(
         "a vertex has one sign",
         used,
         lambda item: all(placed(q, item[0].arity)[1] == sign for q, _, sign in item[1]),
-        scope=SCOPE,
+        over="trees with their stacks, as in Algorithm 3",
+        cases=198,
         show=lambda item: str(item[0]),
     )
 
@@ -293,10 +307,16 @@ LEMMA_4_5 = Sensitivity(lambda height: height, 1)
     number="lem4.5",
     restored=RESTORED,
     kind=StatementKind.LEMMA,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Algorithm 2 satisfies epsilon-DP: every item is in h intervals, the root excluded, so the sensitivity is h.",
     formula=r"\Delta_1 = h,\quad z_q \sim \mathrm{Lap}(h/\varepsilon)",
     printed=LEMMA_4_5,
+    needs=(
+        "prop4.3",
+        "lemA.2",
+        "def3.1",
+        "alg2",
+    ),
     planted=(
         Plant("sensitivity of the counter", "h - 1", Sensitivity(lambda height: height - 1, 1)),
         Plant("attained", "by item 3", Sensitivity(lambda height: height, 3)),
@@ -312,27 +332,32 @@ def lemma_4_5(claim: Sensitivity) -> Findings:
     At a full horizon L is invertible, so the outputs determine the noisy vertices, and epsilon cannot be lowered.
     """
     small = [case for case in CASES if case.horizon <= 90]
-    scope = f"all k, T by Definition 3.1; k = 2..9, 12, 13: {len(small)} instances"
     yield every(
         "sensitivity of the counter",
         small,
         lambda case: sensitivity(factors(case, OFFSET)) == claim.of_height(case.height(OFFSET)),
-        scope=scope,
+        over="k, T",
+        argued="for all k, T by Definition 3.1",
+        cases=188,
     )
-    yield every("attained", CASES, lambda case: touched(case, OFFSET, claim.item) == case.height(OFFSET), scope=SCOPE)
+    yield every(
+        "attained", CASES, lambda case: touched(case, OFFSET, claim.item) == case.height(OFFSET), over="k, T", cases=198
+    )
     counters = [TreeCounter(horizon=t, epsilon="1/3", arity=a) for a, t in CASES[::7]]
     yield every(
         "scale of the noise",
         counters,
         lambda made: made.noise.rate * claim.of_height(made.height) == Fraction(1, 3),
-        scope=f"{len(counters)} counters",
+        over="counters",
+        cases=29,
     )
     cases = [(height, e) for height in (2, 3, 5) for e in (Fraction(1, 10), Fraction(1), Fraction(10))]
     yield every(
         "epsilon-DP",
         cases,
         lambda case: _loss(claim, *case).certified_delta(case[1]).upper == 0,
-        scope="h = 2, 3, 5; eps = 0.1, 1, 10",
+        over="h, eps",
+        cases=9,
         method=Method.BALLS,
         show=lambda case: f"h = {case[0]}, eps = {case[1]}",
     )
@@ -340,7 +365,8 @@ def lemma_4_5(claim: Sensitivity) -> Findings:
         "no smaller epsilon",
         cases,
         lambda case: _loss(claim, *case).certified_delta(case[1] * (1 - Fraction(1, 2**20))).lower > 0,
-        scope="h = 2, 3, 5; eps (1 - 2^-20)",
+        over="h, eps: at eps (1 - 2^-20)",
+        cases=9,
         method=Method.BALLS,
         show=lambda case: f"h = {case[0]}, eps = {case[1]}",
     )

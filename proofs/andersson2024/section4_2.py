@@ -58,6 +58,11 @@ def offset_error(k: Expr, h: Expr, epsilon: Expr) -> Expr:
     "outputs.",
     formula=r"\frac{k(1-k^{-2})}{2(1-k^{-h})}\cdot\frac{h^3}{\varepsilon^2}",
     printed=offset_error,
+    needs=(
+        "def3.8",
+        "sec2.mse",
+    ),
+    confirms={"of the counter": "from the digits", "of all strings": "from the digits"},
     planted=(
         Plant("from the digits", "h^2", lambda k, h, epsilon: offset_error(k, h, epsilon) / h),
         Plant("of the counter", "without 1 - k^-h", lambda k, h, eps: offset_error(k, h, eps) * (1 - k ** (-h))),
@@ -83,7 +88,8 @@ def lemma_4_7(error: Formula) -> Findings:
             unit_mean_squared_error(TreeDigits.symmetric(case[0]), (case[0] ** case[1] - 1) // 2)
             == error(Fraction(case[0]), case[1], 1)
         ),
-        scope="odd k < 80, h < 30: `TreeCounter`'s closed form",
+        over="k, h: odd k < 80, h < 30: `TreeCounter`'s closed form",
+        cases=1131,
         show=show_kw,
     )
     yield every(
@@ -93,7 +99,8 @@ def lemma_4_7(error: Formula) -> Findings:
             Fraction(4 * case[1] ** 2 * total_sizes(OFFSET, *case), case[0] ** case[1] - 1)
             == error(Fraction(case[0]), case[1], 1)
         ),
-        scope="odd k < 20, k^h <= 60000: all digit strings",
+        over="k, h: odd k < 20, k^h <= 60000: digit strings",
+        cases=44,
         show=show_kw,
     )
 
@@ -107,6 +114,11 @@ def lemma_4_7(error: Formula) -> Findings:
     "of Algorithm 2 is at most that at the full horizon of the same height.",
     formula=r"S(T)/T \leq S(T_h)/T_h",
     printed=1,
+    needs=("lem4.7",),
+    named=(
+        "every horizon, odd k",
+        "every horizon, even k",
+    ),
     planted=(
         Plant("every horizon, odd k", "1 % less", 100),
         Plant("every horizon, even k", "1 % less", 100),
@@ -121,7 +133,8 @@ def lemma_4_7_any_horizon(slack: int) -> Findings:
             name,
             up_to(arities, 200_000),
             lambda case: never_above(OFFSET, *case, slack),
-            scope=f"k = {arities[0]}, {arities[1]}, ..., {arities[-1]}, every T with k^h <= 200000",
+            over="k, h: T with k^h <= 200000",
+            cases=84 if arities[0] % 2 else 91,
             show=show_kw,
         )
 
@@ -145,6 +158,12 @@ ODD_CONSTANT = Constant(
     "which is minimized for k = 19, yielding 0.124 log(T)^3/epsilon^2.",
     formula=r"\frac{k(1-k^{-2})}{2\log(k)^3\varepsilon^2}\,\log(T)^3(1 + o(1))",
     printed=ODD_CONSTANT,
+    needs=("lem4.7",),
+    named=(
+        "best arity",
+        "rising at 23",
+    ),
+    confirms={"the project's constant": "sign of the derivative"},
     planted=(
         Plant(
             "from Lemma 4.7",
@@ -220,6 +239,17 @@ RATIO = Ratio(Fraction(4), Fraction(2), None)
         "and 2.0, respectively",
         Ratio(Fraction(37, 10), Fraction(2), 20),
     ),
+    needs=(
+        "base.honaker",
+        "base.smooth",
+        "cor4.9",
+    ),
+    named=(
+        "Honaker's constant",
+        "the smooth mechanism's constant",
+        "Honaker's error",
+        "the smooth mechanism's error",
+    ),
     planted=(
         Plant("Honaker's constant", "4.05", RATIO._replace(honaker=Fraction(405, 100))),
         Plant("the smooth mechanism's constant", "2.03", RATIO._replace(smooth=Fraction(203, 100))),
@@ -290,11 +320,12 @@ def uses(case: Instance, name: Callable[[Index], Index]) -> dict[Index, list[int
     number="prop4.10",
     restored=RESTORED,
     kind=StatementKind.PROPOSITION,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Each noise term used by Algorithm 2 is only used for outputs in a time interval [t1, t2]; if the lowest "
     "non-zero digit of its index is the highest one, then t2 = T.",
     formula=r"z_q\ \mathrm{is\ used\ at}\ t \Leftrightarrow t_1 \leq t \leq t_2",
     printed=LIFETIME,
+    needs=("alg2",),
     planted=(
         Plant("an interval of time", "the highest digit is dropped", LIFETIME._replace(name=lambda q: q[:-1])),
         Plant(
@@ -314,14 +345,22 @@ def proposition_4_10(claim: Lifetime) -> Findings:
 
     That is a proof for all k and T; the printed Algorithm 2 is run at full horizons.
     """
-    scope = f"all k, T; run at {len(FULL)} full horizons, k = 2..9, 19, k^h <= 7000"
     yield every(
         "an interval of time",
         FULL,
         lambda case: all(t[-1] - t[0] + 1 == len(t) for t in uses(case, claim.name).values()),
-        scope=scope,
+        over="k, T: full horizons",
+        argued="for all k, T by the digits",
+        cases=50,
     )
-    yield every("first and last time", FULL, lambda case: _ends_agree(case, claim), scope=scope)
+    yield every(
+        "first and last time",
+        FULL,
+        lambda case: _ends_agree(case, claim),
+        over="k, T: full horizons",
+        argued="for all k, T by the digits",
+        cases=50,
+    )
     yield every(
         "the highest level lasts",
         FULL,
@@ -330,7 +369,9 @@ def proposition_4_10(claim: Lifetime) -> Findings:
             for q, times in uses(case, LIFETIME.name).items()
             if not any(q[:-1])
         ),
-        scope=scope,
+        over="k, T: full horizons",
+        argued="for all k, T by the digits",
+        cases=50,
     )
 
 
@@ -357,11 +398,15 @@ SPACE = Space(lambda arity, height: height * (arity // 2), 2)
     number="lem4.12",
     restored=RESTORED,
     kind=StatementKind.LEMMA,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Algorithm 2 runs in O(log T) space: at most h (k-1)/2 noise values are needed at any time (h k/2 for even "
     "k).",
     formula=r"\|\hat{t}\|_1 \leq h\lfloor k/2 \rfloor",
     printed=SPACE,
+    needs=(
+        "prop4.10",
+        "heights",
+    ),
     planted=(
         Plant("never more", "one less", SPACE._replace(live=lambda arity, height: height * (arity // 2) - 1)),
         Plant(
@@ -376,7 +421,9 @@ def lemma_4_12(claim: Space) -> Findings:
         "never more",
         up_to(range(2, 20), 60_000),
         lambda case: bool(sizes_in_time(OFFSET, *case).max() <= claim.live(*case)),
-        scope="all k, T; every t < k^h/2, k = 2..19, k^h <= 60000",
+        over="k, h: t < k^h/2, k = 2..19, k^h <= 60000",
+        argued="all k, T",
+        cases=95,
         show=show_kw,
     )
     stack = [Instance(19, 65_160), *FULL[::3]]
@@ -386,13 +433,16 @@ def lemma_4_12(claim: Space) -> Findings:
         lambda case: (
             run_stack(TreeDigits.offset(case.arity), case.horizon).most == claim.live(case.arity, case.height(OFFSET))
         ),
-        scope=f"`TreeStream` at {len(stack)} full horizons, k = 19, T = 65160 among them",
+        over="k, T: `TreeStream` at full horizons",
+        cases=18,
     )
     yield every(
         "h = O(log T)",
         [(arity, horizon) for arity in range(3, 60, 2) for horizon in jumps(arity, 10**30)],
         lambda case: case[0] ** (least_height(OFFSET, *case) - 1) < claim.growth * case[1],
-        scope="all odd k, T, by (k^(h-1) - 1)/2 < T; at every jump of h up to 1e30, odd k < 60",
+        over="k, T: the jumps of h up to 1e30, odd k < 60",
+        argued="for all odd k, T, by (k^(h-1) - 1)/2 < T",
+        cases=2701,
         show=lambda case: f"k = {case[0]}, T = {case[1]}",
     )
 
@@ -421,12 +471,13 @@ TIME = Time(
     number="lem4.14",
     restored=RESTORED,
     kind=StatementKind.LEMMA,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Algorithm 2 can be implemented to run in O(T) time: at T = (k^h - 1)/2 there are exactly T noise variables, "
     "each added once and subtracted at most once; otherwise (k^h - 1)/2 <= k T; and a counter is incremented T times "
     "with O(T) digit flips.",
     formula=r"U(T_h) = T_h,\quad U(T) \leq \frac{2k}{k+1}\,T\ \ (k\ \mathrm{odd})",
     printed=TIME,
+    needs=("def3.8",),
     planted=(
         Plant("noises at the full horizon", "2 T", TIME._replace(full=Fraction(2))),
         Plant(
@@ -455,7 +506,8 @@ def lemma_4_14(claim: Time) -> Findings:
         "noises at the full horizon",
         cases,
         lambda case: _drawn(case)[-1] == claim.full * capacity(OFFSET, *case),
-        scope="k = 2..19, k^h <= 30000",
+        over="k, h: k = 2..19, k^h <= 30000",
+        cases=88,
         show=show_kw,
     )
     for parity, name, ratio in ((1, "odd", claim.odd), (0, "even", claim.even)):
@@ -466,7 +518,8 @@ def lemma_4_14(claim: Time) -> Findings:
                 count * ratio(case[0]).denominator <= ratio(case[0]).numerator * t
                 for t, count in enumerate(_drawn(case), 1)
             ),
-            scope=f"{name} k < 20, every T < k^h/2, k^h <= 30000",
+            over="k, h: T < k^h/2, k^h <= 30000",
+            cases=41 if parity else 47,
             show=show_kw,
         )
     arity, power, more = Symbol("k", positive=True), Symbol("K", positive=True), Symbol("s", nonnegative=True)
@@ -483,14 +536,16 @@ def lemma_4_14(claim: Time) -> Findings:
         lambda case: (
             TreeNodes(TreeDigits.offset(case[0]), capacity(OFFSET, *case)).size == claim.full * _drawn(case)[-1]
         ),
-        scope="k = 2..19, k^h <= 30000",
+        over="k, h: k = 2..19, k^h <= 30000",
+        cases=88,
         show=show_kw,
     )
     yield every(
         "digit flips",
         [case for case in cases if case[1] > 1],
         lambda case: _flips(*case) <= claim.writes * capacity(OFFSET, *case),
-        scope="k = 2..19, k^h <= 30000: digits that change, over T",
+        over="k, h: k = 2..19, k^h <= 30000: digits that change, over T",
+        cases=70,
         show=show_kw,
     )
 

@@ -35,12 +35,13 @@ def lemma_scale(a: Expr, b: Expr, epsilon: Expr, root2: Expr) -> Expr:
     number="lem5.4",
     restored=RESTORED,
     kind=StatementKind.LEMMA,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Let f have l2 sensitivity D2. Then f + Lap(lambda)^d with lambda = D2/(sqrt(2) eps) (sqrt(ln(1/delta)) + "
     "sqrt(ln(1/delta) + eps)) satisfies (eps, delta)-DP.",
     formula=r"\lambda = \frac{\Delta_2}{\sqrt{2}\,\varepsilon}\left(\sqrt{\ln(1/\delta)} + \sqrt{\ln(1/\delta) + "
     r"\varepsilon}\right)",
     printed=lemma_scale,
+    confirms={"the project's scale": "solves the quadratic"},
     planted=(
         Plant("solves the quadratic", "2 for sqrt(2)", lambda a, b, epsilon, root2: (a + b) / (2 * epsilon)),
         Plant("the other form", "b - a for a + b", lambda a, b, epsilon, root2: (b - a) / (root2 * epsilon)),
@@ -73,7 +74,8 @@ def lemma_5_4(scale: Formula) -> Findings:
         "the project's scale",
         list(product(epsilons, DELTAS)),
         lambda case: equal_to_digits(l2_scale_real(case[0], case[1], 1), at(*case)),
-        scope="`l2_scale_real` to 30 digits, eps = 0.1, 1, 5, 7 deltas",
+        over="eps, delta: `l2_scale_real` to 30 digits",
+        cases=21,
         method=Method.BALLS,
         show=str,
     )
@@ -81,7 +83,8 @@ def lemma_5_4(scale: Formula) -> Findings:
         "the exact curve",
         list(product(VECTORS, epsilons, DELTAS)),
         lambda case: keeps(case[0], at(case[1], case[2]), case[1], case[2]),
-        scope=f"{len(VECTORS)} directions of up to 100 coordinates, eps = 0.1, 1, 5, {len(DELTAS)} deltas",
+        over=f"{len(VECTORS)} directions of up to 100 coordinates, eps = 0.1, 1, 5, {len(DELTAS)} deltas",
+        cases=168,
         method=Method.BALLS,
         show=lambda case: f"direction ({', '.join(case[0][:4])}, ...), eps = {case[1]}, delta = {case[2]}",
     )
@@ -110,7 +113,7 @@ THEOREM = Theorem13(lambda d1, scale: d1 / scale, lambda d2, scale, root: d2 / s
     number="thm1.3",
     restored=RESTORED,
     kind=StatementKind.THEOREM,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Let f have lp sensitivities Dp. Then f + Lap(lambda)^d satisfies (eps, delta)-DP with eps = min{D1/lambda, "
     "(D2/lambda)(D2/(2 lambda) + sqrt(2 ln(1/delta)))}.",
     formula=r"\varepsilon = \min\left\{\frac{\Delta_1}{\lambda},\ "
@@ -121,6 +124,10 @@ THEOREM = Theorem13(lambda d1, scale: d1 / scale, lambda d2, scale, root: d2 / s
         "the scale of Lemma 5.4 is 1.10 to 1.67 times that at which the limit of many equal shifts, the Gaussian "
         "curve, keeps (eps, delta), for eps from 0.05 to 4 and delta from 1e-12 to 1e-5",
         THEOREM._replace(loose=("1.10", "1.67")),
+    ),
+    needs=(
+        "lem5.4",
+        "lemA.2",
     ),
     planted=(
         Plant(
@@ -180,7 +187,8 @@ def theorem_1_3(claim: Theorem13) -> Findings:
             laplace_delta(vector, first(vector)).rational is not None
             and LaplaceLoss(list(vector)).certified_delta(first(vector).rational or 0).upper == 0
         ),
-        scope=scope,
+        over=scope,
+        cases=8,
         method=Method.BALLS,
         show=str,
     )
@@ -188,7 +196,8 @@ def theorem_1_3(claim: Theorem13) -> Findings:
         "the exact curve",
         cases,
         lambda case: at_most(laplace_delta(case[0], second(*case)), Real.of(case[1])),
-        scope=scope,
+        over=scope,
+        cases=56,
         method=Method.BALLS,
         show=lambda case: f"shifts ({', '.join(case[0][:4])}, ...), delta = {case[1]}",
     )
@@ -200,7 +209,8 @@ def theorem_1_3(claim: Theorem13) -> Findings:
             first(case[0]),
             second(*case),
         ),
-        scope=f"`theorem_epsilon` to 30 digits: {scope}",
+        over=f"`theorem_epsilon` to 30 digits: {scope}",
+        cases=56,
         method=Method.BALLS,
         show=str,
     )
@@ -210,7 +220,8 @@ def theorem_1_3(claim: Theorem13) -> Findings:
             "how loose",
             list(product(("0.05", "0.2", "1", "4"), ("1e-5", "1e-8", "1e-12"))),
             lambda case: _within(l2_scale_real(*case, 1), analytic_scale(*case, 1), low, high),
-            scope="eps = 0.05, 0.2, 1, 4, delta = 1e-5, 1e-8, 1e-12: the Gaussian curve is the limit of equal shifts",
+            over="eps, delta: the Gaussian curve is the limit of equal shifts",
+            cases=12,
             method=Method.BALLS,
             show=lambda case: f"eps = {case[0]}, delta = {case[1]}: {_quotient(*case):.4f} times what is needed",
         )
@@ -260,6 +271,10 @@ VARIANCE = Variance((1 + sqrt(2)) ** 2 / 2, Integer(2), None)
     corrected=Reading(
         "the limit 2 needs delta -> 0 as well; at fixed delta it is 2 ell/(ell + ln 1.25), which is 1.937 at 1e-3",
         VARIANCE._replace(fixed=lambda ell: 2 * ell / (ell + sympy.log(Rational(5, 4)))),
+    ),
+    needs=(
+        "lem5.4",
+        "lemA.3",
     ),
     planted=(
         Plant("at most 4 (ell + eps/2)", "limit 5", VARIANCE._replace(limit=Rational(5, 2))),

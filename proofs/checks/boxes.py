@@ -130,22 +130,25 @@ def increasing_on_box(
     return positive_on_box(name, slope, {variable: (low, high)})
 
 
-def smaller(name: str, left: Real, right: Real, *, scope: str) -> Finding:
-    """left < right for two numbers, at growing precision; the margin is a lower bound of right - left."""
-    return _ordered(name, left, right, scope, (-1,))
+def smaller(name: str, left: Real, right: Real, *, scope: str, argued: str = "") -> Finding:
+    """left < right for two numbers, at growing precision; the margin is a lower bound of right - left.
+
+    It is one case: ``argued`` says in words, which nothing checks, what it may show for others.
+    """
+    return _ordered(name, left, right, scope, argued, (-1,))
 
 
-def not_larger(name: str, left: Real, right: Real, *, scope: str) -> Finding:
+def not_larger(name: str, left: Real, right: Real, *, scope: str, argued: str = "") -> Finding:
     """left <= right for two numbers, as in `smaller`."""
-    return _ordered(name, left, right, scope, (-1, 0))
+    return _ordered(name, left, right, scope, argued, (-1, 0))
 
 
-def equal(name: str, left: Real, right: Real, *, scope: str) -> Finding:
+def equal(name: str, left: Real, right: Real, *, scope: str, argued: str = "") -> Finding:
     """left = right; only rational numbers can be shown to be equal, for others write an identity."""
-    return _ordered(name, left, right, scope, (0,))
+    return _ordered(name, left, right, scope, argued, (0,))
 
 
-def _ordered(name: str, left: Real, right: Real, scope: str, allowed: tuple[int, ...]) -> Finding:
+def _ordered(name: str, left: Real, right: Real, scope: str, argued: str, allowed: tuple[int, ...]) -> Finding:
     sign = compare(left, right)
     holds = None if sign is None else sign in allowed
     if holds is not None:
@@ -158,6 +161,8 @@ def _ordered(name: str, left: Real, right: Real, scope: str, allowed: tuple[int,
         scope=scope,
         margin=gap if holds else "",
         witness="" if holds else f"{_shown(left)} against {_shown(right)}",
+        cases=1,
+        argued=argued,
     )
 
 
@@ -188,6 +193,8 @@ def rounds_to(name: str, value: Real, printed: str, *, scope: str) -> Finding:
         scope=scope,
         margin=_shown(value) if holds else "",
         witness="" if holds else f"{printed} printed, the value is {_shown(value)}",
+        cases=1,
+        named=True,
     )
 
 

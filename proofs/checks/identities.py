@@ -8,6 +8,7 @@ SymPy cannot bring to 0 is refuted by a point at which the two sides certainly d
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,7 @@ import sympy
 
 from dpverdict.errors import InvalidValue
 from dpverdict.proofs.checks.evidence import Evidence, Expressions, note
-from dpverdict.proofs.checks.outcome import Finding, Method
+from dpverdict.proofs.checks.outcome import Finding, Method, universal
 
 Expr = Any
 """A SymPy expression, matrix or number: SymPy ships no types."""
@@ -31,7 +32,17 @@ _POINTS = (
 _DIGITS = 60
 
 
-def identity(name: str, left: Expr, right: Expr, *, scope: str | None = None, domain: str = "") -> Finding:
+def identity(
+    name: str,
+    left: Expr,
+    right: Expr,
+    *,
+    scope: str | None = None,
+    domain: str = "",
+    cases: int | None = None,
+    argued: str = "",
+    dropped: Sequence[Expr] = (),
+) -> Finding:
     """left = right for all values of the symbols; matrices are compared entry by entry.
 
     Args:
@@ -39,26 +50,53 @@ def identity(name: str, left: Expr, right: Expr, *, scope: str | None = None, do
         left, right: expressions; their symbols carry the assumptions under which the identity is claimed.
         scope: for what it holds; made from the symbols when not given.
         domain: added to the scope, for example "d >= 1".
+        cases: how many instances the sides are written out for, where they are not for all values of every parameter.
+            Two sides without symbols are one case.
+        argued: why it should hold beyond those, in words that nothing checks.
+        dropped: the symbols that a limit, an integral or a simplification has removed from both sides, for all of which
+            it holds.
     """
     pairs = list(zip(_entries(left), _entries(right), strict=True))
     symbols = sorted(set().union(*(side.free_symbols for pair in pairs for side in pair)), key=str)
     words = scope if scope is not None else _scope(symbols, domain)
+    count = cases if cases is not None or symbols or dropped else 1
+    if cases is None and count == 1:
+        words, argued = _of_numbers(words, argued)
+
+    def found(holds: bool | None, *, margin: str = "", witness: str = "") -> Finding:
+        return Finding(
+            name=name,
+            holds=holds,
+            method=Method.SYMBOLIC,
+            scope=words,
+            margin=margin,
+            witness=witness,
+            cases=count,
+            argued=argued,
+        )
+
     for a, b in pairs:
         simplified = _simplified(a - b)
         point = _where_different(a, b, symbols)
         if point is not None:
             note(_apart, a, b, symbols)
-            return Finding(name=name, holds=False, method=Method.SYMBOLIC, scope=words, witness=point)
+            return found(False, witness=point)
         perturbed = b + sympy.Rational(1, 1009) * (1 + sum(symbols, sympy.Integer(0)) ** 2)
         if simplified != 0 or _where_different(a, perturbed, symbols) is None:
-            return Finding(
-                name=name, holds=None, method=Method.SYMBOLIC, scope=words, witness=f"left over: {simplified}"
-            )
+            return found(None, witness=f"left over: {simplified}")
     note(_sides, pairs)
-    return Finding(name=name, holds=True, method=Method.SYMBOLIC, scope=words, margin="0 (identity)")
+    return found(True, margin="0 (identity)")
 
 
-def positive(name: str, expression: Expr, at_least: Mapping[Expr, Any], *, scope: str | None = None) -> Finding:
+def positive(
+    name: str,
+    expression: Expr,
+    at_least: Mapping[Expr, Any],
+    *,
+    scope: str | None = None,
+    cases: int | None = None,
+    argued: str = "",
+) -> Finding:
     """expression > 0 for all symbols at or above their lower ends, by positive coefficients.
 
     Every symbol s is written as its lower end plus t >= 0; if numerator and denominator of the result have no negative
@@ -70,17 +108,41 @@ def positive(name: str, expression: Expr, at_least: Mapping[Expr, Any], *, scope
         expression: a rational function with rational coefficients in the symbols of ``at_least``.
         at_least: the lower end of the range of every symbol, included (Any: a number of any kind).
         scope: for what it holds; made from the ranges when not given.
+        cases, argued: as in `identity`.
 
     >>> r = sympy.Symbol("r")
     >>> positive("r^2 + 1 > r", r**2 + 1 - r, {r: 1}).holds, positive("r > 1", r - 1, {r: 1}).witness
     (True, 'r = 1: 0')
     """
-    return _by_coefficients(name, expression, at_least, scope, lambda constant: bool(constant > 0))
+    found = _by_coefficients(name, expression, at_least, scope, lambda constant: bool(constant > 0))
+    return _reaching(found, cases, bool(at_least), argued)
 
 
-def nonnegative(name: str, expression: Expr, at_least: Mapping[Expr, Any], *, scope: str | None = None) -> Finding:
+def nonnegative(
+    name: str,
+    expression: Expr,
+    at_least: Mapping[Expr, Any],
+    *,
+    scope: str | None = None,
+    cases: int | None = None,
+    argued: str = "",
+) -> Finding:
     """expression >= 0, decided as in `positive`."""
-    return _by_coefficients(name, expression, at_least, scope, lambda constant: bool(constant >= 0))
+    found = _by_coefficients(name, expression, at_least, scope, lambda constant: bool(constant >= 0))
+    return _reaching(found, cases, bool(at_least), argued)
+
+
+def _reaching(found: Finding, cases: int | None, region: bool, argued: str) -> Finding:
+    """An inequality with how far it reaches: without symbols it is one case."""
+    if cases is not None or region:
+        return replace(found, cases=cases, argued=argued)
+    words, argued = _of_numbers(found.scope, argued)
+    return replace(found, cases=1, scope=words, argued=argued)
+
+
+def _of_numbers(scope: str, argued: str) -> tuple[str, str]:
+    """Scope and argument of a condition of numbers alone: what it is said to show for all is an argument in words."""
+    return ("the numbers that are left", argued or scope) if universal(scope) else (scope, argued)
 
 
 def _by_coefficients(

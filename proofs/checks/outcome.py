@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias, final
+
+from dpverdict.errors import InvalidValue
 
 
 @final
@@ -62,7 +65,8 @@ class Finding:
         cases: how many cases ran, where it was decided case by case; None for a proof over a whole region. What is
             exact or sampled is at least one case.
         named: whether the statement speaks of these cases and no others, so that nothing beyond them is left open.
-        confirms: the condition of the same check, proved on a whole region, which these cases only confirm.
+        confirms: the condition of the same check, proved on a whole region, or the statement needed, which these cases
+            only confirm.
         argued: why it should hold beyond the cases, in words that nothing here checks.
         margin: how far the condition is from failing, with its unit or place; "0 (identity)" for an identity.
         witness: arguments at which it fails, in numbers a reader can recompute; empty when it holds.
@@ -79,6 +83,14 @@ class Finding:
     confirms: str = ""
     argued: str = ""
 
+    def __post_init__(self) -> None:
+        if self.cases is None and self.method in (Method.EXACT, Method.SAMPLED):
+            object.__setattr__(self, "cases", 1)
+        if self.cases is not None and (word := universal(self.scope)):
+            raise InvalidValue(
+                "scope", self.scope, f"the cases that ran, without {word!r}", "say in 'argued' why it holds beyond"
+            )
+
     @property
     def on_range(self) -> bool:
         """Whether the statement says more than the cases that ran here."""
@@ -88,9 +100,15 @@ class Finding:
         raise TypeError("read finding.holds, which may also be None")
 
 
-def unconfirmed(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """The conditions said to confirm another, where no condition of that name is proved on a whole region."""
-    proved = {finding.name for finding in findings if finding.cases is None and finding.holds}
+def universal(scope: str) -> str:
+    """The word by which a scope says more than finitely many cases can show; "" if there is none."""
+    found = re.search(r"\b(all|every|any|each)\b", scope, re.IGNORECASE)
+    return "" if found is None else found[0]
+
+
+def unconfirmed(findings: Sequence[Finding], needed: Iterable[str]) -> tuple[str, ...]:
+    """The conditions said to confirm another, where none of that name is proved on a whole region, or needed."""
+    proved = {finding.name for finding in findings if finding.cases is None and finding.holds} | set(needed)
     return tuple(dict.fromkeys(f.name for f in findings if f.holds and f.confirms and f.confirms not in proved))
 
 
@@ -173,7 +191,8 @@ class Outcome:
         corrected_findings: those of the corrected one.
         faults: the planted faults, each run, and whether its own condition broke.
         unguarded: the conditions, in any of the readings, under which no fault is planted.
-        unconfirmed: the conditions said to confirm another that is not proved on a whole region.
+        unconfirmed: the conditions said to confirm another that is not proved on a whole region, and names that are of
+            no condition.
         source_sha256: hash of the source of the check, of everything of this project that it calls, of the values it
             reads, and of the hashes of the statements it needs.
         location: file and line of the check.
@@ -218,7 +237,7 @@ class Outcome:
         return (
             *(f"missed the planted fault {f.text!r} of {f.condition!r}: {f.missed}" for f in self.faults if f.missed),
             *(f"no fault is planted under the condition {name!r}" for name in self.unguarded),
-            *(f"the condition {name!r} confirms none proved on a whole region" for name in self.unconfirmed),
+            *(f"the condition {name!r} confirms nothing proved, or is none" for name in self.unconfirmed),
             *(f"needs {one.label} ({one.paper}), {one.missing}" for one in self.needs if one.missing),
         )
 

@@ -8,27 +8,51 @@ import functools
 import hashlib
 import inspect
 import linecache
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
 from types import FunctionType
+
+import sympy
 
 from dpverdict.numerics.sources import reached
 
 
 def source_sha256(check: object, *claims: object) -> str:
     """SHA-256 of the sources of the functions and classes that a check and its claims reach by name, and of the values
-    they hold. A claim that is a number of a library does not make that library one to follow: it would hash what the
-    library has computed so far.
+    they hold, the constants of their modules among them. A claim that is a number of a library does not make that
+    library one to follow: it would hash what the library has computed so far.
     """
     sources: set[tuple[str, str]] = set()
-    for item in reached(check, claims):
+    for item in reached(check, claims, data=True):
         if isinstance(item, FunctionType | type):
             with contextlib.suppress(OSError, TypeError):  # made at run time, as a data class's own methods are
                 sources.add((f"{item.__module__}.{item.__qualname__}", _source(item)))
         else:
-            sources.add(("value", repr(item)))
+            sources.add(("value", _shape(item)))
     digest = hashlib.sha256()
     for name, source in sorted(sources):
         digest.update(name.encode() + b"\0" + source.encode() + b"\0")
     return digest.hexdigest()
+
+
+def _shape(item: object) -> str:
+    """A value with what it holds, in order, the same in every process."""
+    if isinstance(item, sympy.Basic | sympy.MatrixBase):
+        return "" if item.has(sympy.Dummy) else str(sympy.srepr(item))
+    if isinstance(item, Mapping):
+        return "{" + ", ".join(f"{_shape(key)}: {_shape(value)}" for key, value in item.items()) + "}"
+    if isinstance(item, tuple | list):
+        return f"{type(item).__name__}({', '.join(map(_shape, item))})"
+    if isinstance(item, frozenset | set):
+        return f"{{{', '.join(sorted(map(_shape, item)))}}}"
+    if isinstance(item, FunctionType | type):
+        return f"{item.__module__}.{item.__qualname__}"
+    if isinstance(item, int | str | float | Fraction | None):
+        return repr(item)
+    if is_dataclass(item):
+        return f"{type(item).__name__}({', '.join(_shape(getattr(item, field.name)) for field in fields(item))})"
+    return type(item).__qualname__
 
 
 def _source(item: FunctionType | type) -> str:

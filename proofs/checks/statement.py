@@ -143,6 +143,8 @@ class Statement:
     corrected: Reading | None
     planted: tuple[Plant, ...]
     needs: tuple[Need, ...]
+    named: frozenset[str]
+    confirms: Mapping[str, str]
     assumptions: tuple[str, ...]
     note: str
     restored: str
@@ -196,8 +198,11 @@ class Statement:
             seen.add(need.key)
 
     def findings(self, claim: Claim) -> tuple[Finding, ...]:
-        """The conditions of any claim of this form, decided by the check."""
-        return tuple(self.check(claim))
+        """The conditions of any claim of this form, decided by the check, and how far they reach."""
+        return tuple(
+            replace(found, named=found.named or found.name in self.named, confirms=self.confirms.get(found.name, ""))
+            for found in self.check(claim)
+        )
 
     def verify(self) -> Outcome:
         """Decide the statement as printed, its caveat and its correction, and the statements it needs.
@@ -266,6 +271,7 @@ class Statement:
         good = corrected if standing is Standing.FAILS_AS_PRINTED else printed
         methods = sorted({f.method for f in (*printed, *corrected)}, key=list(Method).index)
         broken = [f for f in (*printed, *excluded) if f.holds is False]
+        below = [need.number for need in self.needs]
         upheld = good if standing is not Standing.HOLDS_WITH_CAVEAT else (*printed, *corrected)
         return _capped(
             Outcome(
@@ -291,7 +297,11 @@ class Statement:
                 corrected_findings=corrected,
                 faults=tuple(self._run(fault) for fault in self.planted),
                 unguarded=tuple(name for name in names if name not in guarded),
-                unconfirmed=(*unconfirmed(printed), *unconfirmed(corrected)),
+                unconfirmed=(
+                    *(name for name in (*self.named, *self.confirms) if names and name not in names),
+                    *unconfirmed(printed, below),
+                    *unconfirmed(corrected, below),
+                ),
                 source_sha256=self.source_sha256,
                 location=self.location,
                 note=reason or self.note,
@@ -356,6 +366,8 @@ def statement(
     caveat: Reading | None = None,
     corrected: Reading | None = None,
     needs: Sequence[str] = (),
+    named: Sequence[str] = (),
+    confirms: Mapping[str, str] | None = None,
     assumptions: Sequence[str] = (),
     note: str = "",
     restored: str = "",
@@ -378,6 +390,10 @@ def statement(
             check must confirm it.
         needs: the statements whose truth this one uses, by number, "paper/number" or "number:corrected" (see `Need`);
             it is no stronger than they are, and its hash changes with theirs.
+        named: the conditions decided for finitely many cases that are all the statement speaks of.
+        confirms: the conditions decided for finitely many cases that only confirm another, and which: one proved on a
+            whole region, or the number of a statement needed. Every other condition decided for finitely many cases
+            leaves the statement at `Standing.HOLDS_ON_RANGE`.
         assumptions: what is taken for granted: theorems quoted, conditions on the data.
         note: why a weaker method than the best was used, where that is so.
         restored: what of the statement is not in the text checked, and where it is taken from.
@@ -408,6 +424,8 @@ def statement(
             corrected=corrected,
             planted=tuple(planted),
             needs=tuple(Need.parse(text, paper) for text in needs),
+            named=frozenset(named),
+            confirms=dict(confirms or {}),
             assumptions=tuple(assumptions),
             note=note,
             restored=restored,

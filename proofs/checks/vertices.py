@@ -6,6 +6,7 @@ It shares no formula with `dpverdict.mechanisms`, so that a closed form can be c
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -106,24 +107,78 @@ def every(
     items: Iterable[T],
     holds: Callable[[T], bool | None],
     *,
-    scope: str,
+    over: str,
+    cases: int,
+    argued: str = "",
     method: Method = Method.EXACT,
     show: Callable[[T], str] = str,
 ) -> Finding:
     """``holds`` is True of every item; the first for which it is False is the witness.
 
-    >>> every("n^2 < 50", range(8), lambda n: n * n < 50, scope="n = 0..7").holds
-    True
+    Args:
+        over: what an item is: the names of its numbers, "d" or "k, h", and after a colon what is looked at in each. The
+            ranges in the scope are those of the items that ran.
+        cases: how many items there are. Where another number of them ran, the finding is undecided: so no enumeration
+            can be cut short unnoticed.
+        argued: why it should hold beyond the items, in words that nothing checks.
+
+    >>> every("n^2 < 50", range(8), lambda n: n * n < 50, over="n", cases=8).scope
+    'n = 0..7 (8 cases)'
     """
-    count = 0
+    ran = list[T]()
+    decided: bool | None = None
+    broken, witness = False, ""
     for item in items:
-        count += 1
+        ran.append(item)
         note(_case, name, item, show)
         decided = holds(item)
         if decided is not True:
-            return Finding(name=name, holds=decided, method=method, scope=scope, witness=show(item))
-    decided = True if count else None  # nothing was looked at
-    return Finding(name=name, holds=decided, method=method, scope=scope, margin=f"{count} cases" if count else "")
+            broken, witness = True, show(item)
+            break
+    if not broken and not (ran and len(ran) == cases):
+        decided, witness = None, f"{len(ran)} of {cases} cases ran"
+    return Finding(
+        name=name,
+        holds=decided,
+        method=method,
+        scope=ranges(over, ran),
+        margin=f"{len(ran)} cases" if decided is True else "",
+        witness=witness,
+        cases=len(ran),
+        argued=argued,
+    )
+
+
+def ranges(over: str, ran: Sequence[object]) -> str:
+    """The scope of an enumeration, from the items that ran: "k = 2..9, T = 1..130 (196 cases): full trees"."""
+    head, _, more = over.partition(":")
+    names = [name.strip() for name in head.split(",")]
+    rows = [item if isinstance(item, tuple) else (item,) for item in ran]
+    columns = list(zip(*rows, strict=True)) if len({len(row) for row in rows}) == 1 else []
+    if len(columns) != len(names) or not all(_is_number(value) for column in columns for value in column):
+        return f"{len(ran)} cases of {over}"
+    parts = ", ".join(f"{name} = {_range(column)}" for name, column in zip(names, columns, strict=True))
+    return f"{parts} ({len(ran)} case{'s'[: len(ran) != 1]})" + (f": {more.strip()}" if more else "")
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, str):
+        return re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", value) is not None
+    return isinstance(value, int | Fraction) and not isinstance(value, bool)
+
+
+def _range(column: Sequence[Any]) -> str:  # Any: whole numbers, Fractions and decimals as text
+    """ "2..9" without a gap, "3, 5, ..., 19" in equal steps, a few numbers in full, "7 values from 1/8 to 4" else."""
+    shown = {Fraction(value): str(value) for value in column}
+    values = sorted(shown)
+    steps = {later - earlier for earlier, later in itertools.pairwise(values)}
+    if len(values) > 2 and steps == {1}:
+        return f"{shown[values[0]]}..{shown[values[-1]]}"
+    if len(values) > 4 and len(steps) == 1:
+        return f"{shown[values[0]]}, {shown[values[1]]}, ..., {shown[values[-1]]}"
+    if len(values) <= 8:
+        return ", ".join(shown[value] for value in values)
+    return f"{len(values)} values from {shown[values[0]]} to {shown[values[-1]]}"
 
 
 def _case(name: str, item: T, show: Callable[[T], str]) -> Evidence:

@@ -109,6 +109,10 @@ def ball_event_lower(claim: Claim, event: Event, cell: Cell) -> float:
         "not (eps, delta)-DP in any dimension M >= 4, on the whole grid; it holds in dimension 3 (claim.M3)",
         Claim(printed_variance, operator.gt),
     ),
+    needs=(
+        "constants",
+        "CR.limit",
+    ),
     planted=(
         Plant(
             "delta(eps) against delta, every M >= 4",
@@ -284,6 +288,13 @@ PRINTED = Example(
     corrected=Reading(
         "delta(1) >= 0.80 by hand, 0.970991 to six digits: not 0.00001", PRINTED._replace(relation=operator.gt)
     ),
+    needs=("constants",),
+    named=(
+        "1. psi^49 = 1e-5 C(98,49)/2^98",
+        "2. 0.75 < psi < 0.752",
+        "5. P(S) - e Q(S) against 1e-5",
+        "the ball |y - f(X)| <= .96",
+    ),
     planted=(
         Plant(
             "1. psi^49 = 1e-5 C(98,49)/2^98",
@@ -341,6 +352,7 @@ def example_in_dimension_100(claim: Example) -> Findings:
         M * claim.along(Integer(1), M),
         Integer(1),
         scope="every M: the M squares of v have equal means and the sum 1",
+        dropped=(M,),
     )
     x = Symbol("x")
     yield nonnegative(
@@ -404,6 +416,9 @@ SMALL: Mapping[str, Formula] = {
     formula=r"\delta(\varepsilon) \geq \frac{c}{\sigma\sqrt{2\pi}},\quad c = (4e^{\varepsilon})^{-1/3},\quad "
     r"\frac{1}{\sigma} = \sqrt{\frac{\varepsilon}{2}}\,(\delta g_M)^{1/(M-2)} \gg \delta",
     printed=SMALL,
+    needs=("constants",),
+    named=("a hit has probability at most c^3",),
+    confirms={"instances": "it is negative from M = 4 on"},
     planted=(
         Plant("P[S] from below", "x - x^3/2", {**SMALL, "erf": lambda x: x - x**3 / 2}),
         Plant("a hit in R^4", "asin(c)", {**SMALL, "hit": lambda c: 2 * asin(c) / pi}),
@@ -435,18 +450,26 @@ def small_delta(claim: Mapping[str, Formula]) -> Findings:
     yield identity("a hit in R^4", slope.subs(c, inside), density.subs(c, inside), scope="0 < c < 1; equal at 0")
     excess = c**3 - claim["hit"](c)
     ends = Matrix([excess.subs(c, 0), excess.subs(c, 1)]) + Matrix([0 * x, 0 * x])
-    yield identity("a hit has probability at most c^3", ends, Matrix([0, 0]), scope="c = 0, 1; the slope/c^2 decreases")
+    yield identity(
+        "a hit has probability at most c^3",
+        ends,
+        Matrix([0, 0]),
+        scope="c = 0, 1",
+        cases=2,
+        argued="the slope/c^2 decreases",
+    )
     left = 1 - 1 / (6 * (1 + u) * (1 + v)) - claim["share"]() - Rational(1, 2)
     yield nonnegative("at least half is left", left, {u: 0, v: 0}, scope="1/c^2 = 1 + u, sigma^2 = 1 + v")
     ratio = sqrt(epsilon * psi(q + 2, delta) / 2) / delta  # 1/(sigma delta)
     wanted = sqrt(epsilon / 2) * mean_power(q + 2) ** (1 / q) * delta ** claim["power"](q)
-    yield identity("power of delta", sympy.powsimp(ratio / wanted), Integer(1) + 0 * q, scope="all q = M - 2 > 0")
+    yield identity("power of delta", sympy.powsimp(ratio / wanted), Integer(1), scope="all q = M - 2 > 0", dropped=(q,))
     yield positive("it is negative from M = 4 on", -claim["power"](q), {q: 2}, scope="all M >= 4")
     yield every(
         "instances",
         product((4, 5, 10, 100), ("1/10", "1", "10")),
         lambda case: _violated(case[0], Fraction(case[1]), claim["bound"](case[0], Fraction(case[1])) / 2),
-        scope="M in {4, 5, 10, 100}, eps in {1/10, 1, 10}, half the delta of the bound",
+        over="M, eps: half the delta of the bound",
+        cases=12,
         method=Method.BALLS,
         show=lambda case: f"M = {case[0]}, eps = {case[1]}",
     )

@@ -167,6 +167,8 @@ def _scaled(factor: Fraction) -> Variance:
     "(2 delta/pi)^2. (For M = 3, on the grid.)",
     formula=r"\sigma = \frac{\pi}{\delta\sqrt{2\varepsilon}}",
     printed=printed_variance,
+    needs=("constants",),
+    named=("delta(eps) <= delta",),
     planted=(Plant("delta(eps) <= delta", "sigma^2/100", _scaled(Fraction(1, 100))),),
     assumptions=(
         "delta(eps) does not decrease with the shift, so |f(X) - f(X')| = Delta decides (not used in claim.M3.all)",
@@ -212,6 +214,13 @@ PROOF: Mapping[str, Formula] = {
     formula=r"\delta(\varepsilon) \leq \sqrt{\frac{2}{\pi}}\,\frac{\sqrt{2} + 0.236}{\sigma\sqrt{\varepsilon}} "
     r"\leq 0.6\,\delta,\quad \sigma = \frac{\pi}{\delta\sqrt{2\varepsilon}}",
     printed=PROOF,
+    needs=(
+        "claim.M3.part1",
+        "claim.M3.part2",
+        "constants",
+    ),
+    named=("the sum is below 0.6 delta",),
+    confirms={"enclosures of the curve": "two parts of the loss"},
     planted=(
         Plant("sigma at M = 3", "exponent 2/(M-1)", {**PROOF, "psi": lambda m, f: psi(m, f) ** ((m - 2) / (m - 1))}),
         Plant("two parts of the loss", "rest (1-a) b", {**PROOF, "rest": lambda a, b: (1 - a) * b}),
@@ -219,7 +228,6 @@ PROOF: Mapping[str, Formula] = {
         Plant("the sum is below 0.6 delta", "0.5 delta", {**PROOF, "share": lambda: Rational(1, 2)}),
         Plant("enclosures of the curve", "0.15 delta", {**PROOF, "share": lambda: Rational(15, 100)}),
     ),
-    assumptions=("claim.M3.part1 and claim.M3.part2, the two bounds",),
 )
 def claim_in_dimension_three_for_all(claim: Mapping[str, Formula]) -> Findings:
     """With k = |f(X) - f(X')|/sigma and u = rho^2 - r^2 the loss is L = k^2 u/2 + log(1 + u/r^2), and 1 - ab <= (1-a) +
@@ -235,14 +243,15 @@ def claim_in_dimension_three_for_all(claim: Mapping[str, Formula]) -> Findings:
     yield nonnegative("the rest is not negative", rest, {s: 0, t: 0}, scope="0 < a, b <= 1")
     whole = sqrt(2 / pi) * (claim["first"]() + claim["second"]()) * sqrt(2) / pi
     always = "all eps > 0, 0 < delta <= 1"
-    yield positive("the sum is below 0.6 delta", claim["share"]() - whole, {}, scope=always)
+    yield positive("the sum is below 0.6 delta", claim["share"]() - whole, {}, scope="the constant", argued=always)
     share = Fraction(str(claim["share"]()))
     levels, failures = ("1e-3", "445/1000", "10", "100"), ("9/10", "1e-2", "1e-12")
     yield every(
         "enclosures of the curve",
         [(Fraction(level), Fraction(failure)) for level, failure in product(levels, failures)],
         lambda cell: Fraction(true_delta(printed_variance, 3, cell).upper) <= share * cell[1],
-        scope=f"eps in {{{', '.join(levels)}}}, delta in {{{', '.join(failures)}}}",
+        over="eps, delta",
+        cases=12,
         method=Method.BALLS,
         show=lambda cell: f"{shown(cell)}: {true_delta(printed_variance, 3, cell).show(6)}",
     )

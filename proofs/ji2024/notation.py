@@ -77,6 +77,8 @@ def has_digits(name: str, value: Enclosure, printed: str, *, scope: str) -> Find
         scope=scope,
         margin=value.show(10) if holds else "",
         witness="" if holds else f"{printed} printed, the value is in {value.show(10)}",
+        cases=1,
+        named=True,
     )
 
 

@@ -24,7 +24,6 @@ from dpverdict.proofs.checks.vertices import every
 from dpverdict.proofs.ji2024.notation import (
     DELTAS,
     GRID,
-    GRID_WORDS,
     PAPER,
     Cell,
     Delta,
@@ -122,7 +121,9 @@ def single_coefficient(claim: tuple[tuple[Matrix, ...], Formula]) -> Findings:
         "other coefficients do not count",
         Matrix(gradients),
         zeros,
-        scope="the basis begins with v/|v|; for M = 3 as for all",
+        scope="M = 3: the basis begins with v/|v|",
+        cases=1,
+        argued="for all M as for 3",
     )
     yield identity(
         "variance of R1SMG along it", M * along(sigma**2, M), sigma**2, scope="every M: sum of M equal shares"
@@ -169,6 +170,8 @@ CR: Mapping[str, Formula] = {
     formula=r"\psi = \delta^{2/p}\,\|\sin\theta\|_p^2,\quad p = M - 2,\quad C_R = \frac{2}{\varepsilon\psi} \downarrow "
     r"\frac{2}{\varepsilon}",
     printed=CR,
+    needs=("constants",),
+    confirms={"each M in balls": "two consecutive factors"},
     planted=(
         Plant("log psi", "exponent 2/(M-1)", {**CR, "psi": lambda m, f: (f * mean_power(m)) ** (2 / (m - 1))}),
         Plant(
@@ -231,7 +234,8 @@ def decreasing_constant(claim: Mapping[str, Formula]) -> Findings:
         "each M in balls",
         product(range(3, 200), DELTAS),
         lambda case: _falls(claim["value"], *case),
-        scope="M = 3..200, delta in {1e-3, 1e-5, 1e-10}, eps = 1",
+        over="M, delta: eps = 1",
+        cases=591,
         method=Method.BALLS,
         show=lambda case: f"M = {case[0]}, delta = {float(case[1]):g}",
     )
@@ -263,6 +267,7 @@ def _inverted(dim: int, cell: Cell) -> Real:
         "(claim.M4)",
         30,
     ),
+    needs=("CR.limit",),
     planted=(Plant("E|n|^2 below the analytic Gaussian's", "from M = 4 on", 4),),
     assumptions=("stability and magnitude are read as the mean squared error at the same (eps, delta)",),
 )
@@ -275,7 +280,9 @@ def smaller_noise(first: int) -> Findings:
         "E|n|^2 below the analytic Gaussian's",
         GRID,
         lambda cell: _certainly_more(_gaussian_delta(first, cell), cell[1]),
-        scope=f"every M >= {first}, {GRID_WORDS}",
+        over="eps, delta: the least M",
+        argued="for every M from there on",
+        cases=15,
         method=Method.BALLS,
         show=lambda cell: (
             f"M = {first}, {shown(cell)}: E|n|^2 = {printed_variance(first, *cell).nearest():.3g} against "

@@ -53,6 +53,7 @@ CONSTANTS: Mapping[str, Formula] = {
     formula=r"\pi\,\kappa_M\,\psi^{(M-2)/2} = \delta,\quad \frac{(r+\rho)^2}{2\sigma_*} \leq "
     r"\frac{2\Delta^2}{\sigma_*\psi} = \varepsilon",
     printed=CONSTANTS,
+    confirms={"psi of the mechanism": "delta spent on small angles"},
     planted=(
         Plant(
             "delta spent on small angles",
@@ -74,7 +75,7 @@ def constants(claim: Mapping[str, Formula]) -> Findings:
     spent = pi * claim["density"](q + 2) * sympy.powdenest(claim["psi"](q + 2, delta) ** (q / 2))
     yield identity("delta spent on small angles", spent, delta, scope="all M > 2, delta > 0")
     mass = claim["density"](M) * pi * mean_power(M)  # pi mean_power is the integral of sin^(M-2): see CR.limit
-    yield identity("density of the angle", sympy.gammasimp(mass), Integer(1) + 0 * M, scope="all M > 1")
+    yield identity("density of the angle", sympy.gammasimp(mass), Integer(1), scope="all M > 1", dropped=(M,))
     value = Symbol("psi", positive=True)
     bound = (2 * Delta / sqrt(value)) ** 2 / (2 * claim["variance"](value))
     yield identity("the rest gives epsilon", bound, epsilon)
@@ -82,7 +83,8 @@ def constants(claim: Mapping[str, Formula]) -> Findings:
         "psi of the mechanism",
         range(4, 101, 4),
         lambda dim: _psi_agrees(dim, claim["central"](dim)),
-        scope="M = 4, 8, .., 100, delta = 1e-5, to 25 digits",
+        over="M: delta = 1e-5, to 25 digits",
+        cases=25,
         method=Method.BALLS,
     )
 
@@ -109,7 +111,7 @@ ERROR_A: Mapping[str, Formula] = {
     paper=PAPER,
     number="proof.errorA",
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="(Why the proof fails, reconstructed.) The angle at y between the two noise lines is not uniform: "
     "P[sin^2 angle_y <= psi] = .583, .551, .534, .513, .586, .726, .903 for M = 3, 4, 5, 10, 30, 100, 1000 (eps = 1, "
     "delta = 1e-5), not <= delta.",
@@ -152,7 +154,8 @@ def first_error(claim: Mapping[str, Formula]) -> Findings:
         "above the delta claimed, every M",
         Real.of(max(DELTAS)),
         Real(lambda: claim["lower"](levels)),
-        scope="every M >= 3, eps <= 10 (erfc decreases), delta <= 1e-3",
+        scope="eps = 10, delta = 1e-3",
+        argued="for every M >= 3, eps <= 10 (erfc decreases) and delta <= 1e-3",
     )
     for dim, digits in claim["values"]().items():
         number = Real(partial(_small_angle, dim))
@@ -180,6 +183,7 @@ def _small_angle(dim: int) -> arb:
     "misses the term (M-1) log(rho/r).",
     formula=r"\log\frac{p}{q} = \frac{\rho^2 - r^2}{2\sigma^2} + (M-1)\log\frac{\rho}{r}",
     printed=(lambda r, rho, dim: (dim - 1) * log(rho / r), lambda dim: dim - 1, Fraction(98, 100)),
+    named=("P[L > 1] at M = 100",),
     planted=(
         Plant(
             "the density integrates to 1",
@@ -208,7 +212,9 @@ def second_error(claim: tuple[Formula, Formula, Fraction]) -> Findings:
         return sqrt(2 / pi) * exp(-(radius**2) / (2 * sigma**2)) / (sigma * area * radius ** power(M))
 
     mass = sympy.integrate(sympy.powsimp(area * r ** (M - 1) * density(r)), (r, 0, oo), conds="none")
-    yield identity("the density integrates to 1", sympy.simplify(mass), Integer(1) + 0 * sigma, scope="every M, sigma")
+    yield identity(
+        "the density integrates to 1", sympy.simplify(mass), Integer(1), scope="every M, sigma", dropped=(M, sigma)
+    )
     ratio = sympy.expand_log(log(density(r) / density(rho)), force=True)
     printed = (rho**2 - r**2) / (2 * sigma**2)
     wanted = sympy.expand_log(printed + term(r, rho, M), force=True)

@@ -75,7 +75,8 @@ def never_on_one_record(name: str, shifts: Sequence[tuple[int, float]], bits: in
         name,
         spacings,
         lambda case: (case[1] * 2**bits).denominator == 1,
-        scope="every float64 in the range, by binades",
+        over="binades: the spacings of float64 in the range",
+        cases=6 * len(shifts),
         show=lambda case: f"d = {case[0]}: spacing 2^{1 - case[1].denominator.bit_length()}",
     )
 

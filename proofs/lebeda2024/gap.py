@@ -100,23 +100,26 @@ def gap_faults(zero: str, optima: str) -> tuple[tuple[str, str, Gap], ...]:
     )
 
 
-def gap_is_zero(name: str, claim: Gap, most: int, scope: str) -> Finding:
+def gap_is_zero(name: str, claim: Gap, most: int) -> Finding:
     """The gap is 0 exactly where it is said to be: where sqrt d is the integer t of d's parity, and no pair is best."""
     return every(
         name,
         range(1, most + 1),
         lambda dim: claim.zero(dim) == (pair_root(dim) is None and (2 * largest_optimal_k(dim) - dim) ** 2 == dim),
-        scope=scope,
+        over="d",
+        argued="t = sqrt d for all squares",
+        cases=most,
     )
 
 
-def gap_of_optima(name: str, claim: Gap, scope: str) -> Finding:
+def gap_of_optima(name: str, claim: Gap) -> Finding:
     """OPT(d, d) with its certificate, d <= 300: Algorithm 1's variance where the gap is 0, else within c/d below it."""
     return every(
         name,
         range(1, 301),
         lambda dim: _within(dim, claim),
-        scope=scope,
+        over="d: optimum with its certificate",
+        cases=300,
         show=lambda dim: (
             f"d = {dim}: OPT = {least_ellipse_variance(dim, dim).nearest():.8f}, "
             f"Algorithm 1 = {algorithm_1_value(dim).nearest():.8f}"
@@ -183,7 +186,9 @@ def gap_of_single_layers(distance: int, own: Formula = algorithm_1) -> Findings:
         "distance to the squares",
         (dim for dim in range(6, 20_001) if pair_root(dim) is None and isqrt(dim) ** 2 != dim),
         lambda dim: _distance(dim) >= distance,
-        scope="by parity for all d; each d <= 20000 looked at",
+        over="d",
+        argued="for all d by parity",
+        cases=19578,
         show=lambda dim: f"d = {dim}: {_distance(dim)} from the square of t",
     )
 

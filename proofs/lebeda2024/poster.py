@@ -90,6 +90,7 @@ def gaussian_pairs(claim: Mapping[str, Formula]) -> Findings:
     text="The supremum of v^T S^-1 v over the box [0,1]^d is attained at a binary vertex.",
     formula=r"\sup_{x \in [0,1]^d} x^T S^{-1} x = \max_{x \in \{0,1\}^d} x^T S^{-1} x",
     printed=(lambda dim: binary_records(dim), lambda t: t * (1 - t)),
+    confirms={"vertices suffice": "chord"},
     planted=(
         Plant("chord", "t in place of t(1-t)", (lambda dim: binary_records(dim), lambda t: t)),
         Plant("vertices suffice", "only x = 1", (lambda dim: [(1,) * dim], lambda t: t * (1 - t))),
@@ -112,14 +113,14 @@ def vertices_suffice(claim: tuple[Callable[[int], Iterable[tuple[int, ...]]], Fo
         return all(form(point) <= best for point in grid_records(dim, 4))
 
     cases = [(2, [[2, 1], [1, 2]]), (2, [[4, -1], [-1, 3]]), (3, [[5, 4, 4], [4, 5, 4], [4, 4, 5]])]
-    yield every("vertices suffice", cases, lambda case: covered(*case), scope="3 covariances, grid of step 1/4")
+    yield every("vertices suffice", cases, lambda case: covered(*case), over="3 covariances, grid of step 1/4", cases=3)
 
 
 @statement(
     paper=PAPER,
     number="poster.problem",
     kind=StatementKind.DEFINITION,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="For neighbouring datasets under add/remove one of these cases holds: |X'| = |X| + 1 and f(X') - f(X) in "
     "[0,1]^d, or |X'| = |X| - 1 and f(X') - f(X) in [-1,0]^d.",
     formula=r"f(X') - f(X) \in [0,1]^d\ \ \mathrm{or}\ \ [-1,0]^d",
@@ -145,10 +146,10 @@ def problem(ranges: Mapping[int, tuple[int | Fraction, int | Fraction]]) -> Find
         return all(low <= value <= high for value in change[1])
 
     scope = "d = 2, records on a grid of step 1/2, up to 3 records"
-    yield every("every difference is in its range", changes, inside, scope=scope)
+    yield every("every difference is in its range", changes, inside, over=scope, cases=990)
     ends = [(sign, end) for sign in (1, -1) for end in ranges[sign]]
     reached = {(sign, value) for sign, change in changes for value in change}
-    yield every("the ranges are not too large", ends, lambda end: end in reached, scope=scope)
+    yield every("the ranges are not too large", ends, lambda end: end in reached, over=scope, cases=4)
 
 
 @statement(
@@ -214,7 +215,13 @@ def poster_lines_2_to_5(claim: Mapping[str, Formula]) -> Findings:
     """F1: mu^2 = (s2 - s1 + d/4)/vz + 1/(4 ve), with s1 - s2 = e >= 0."""
     vz, ve, loading = (claim[name](d, sqrt(d)) for name in ("independent", "shared", "loading"))
     form = released(vz, ve, loading)
-    yield identity("every binary record attains 1", at_vertex(form), Integer(1), scope="all d >= 1, all binary records")
+    yield identity(
+        "every binary record attains 1",
+        at_vertex(form),
+        Integer(1),
+        scope="all d >= 1, all binary records",
+        dropped=(d,),
+    )
     yield no_record_exceeds("no other record exceeds 1", form, Integer(1))
 
 
@@ -227,6 +234,7 @@ def poster_lines_2_to_5(claim: Mapping[str, Formula]) -> Findings:
     "= (3, 1).",
     formula=r"\frac{(\sqrt{d}+1)^2}{4} - \mathrm{OPT}(d,k) \leq \frac{\sqrt{3}}{2}",
     printed=(Fraction(3), 3),
+    named=("attained",),
     planted=(
         Plant("even d", "sqrt(1/2)/2 in place of sqrt(3)/2", (Fraction(1, 2), 3)),
         Plant("odd d from 5 on", "1/2", (Fraction(1), 3)),

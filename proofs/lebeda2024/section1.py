@@ -100,7 +100,9 @@ def theorem_3_1_simplified(claim: Withheld) -> Findings:
             lambda dim: (
                 said(dim) == any((2 * k - dim) ** 2 == dim for k in ((dim + isqrt(dim)) // 2, dim) if 2 * k >= dim)
             ),
-            scope="d <= 10000; for all d: j* is an integer iff d is a square",
+            over="d",
+            argued="for all d: j* is an integer iff d is a square",
+            cases=10000,
             show=lambda dim: f"d = {dim}: sup mu_x^2 = {float(_supremum(dim)):.6f} mu^2",
         )
 
@@ -113,7 +115,7 @@ def _supremum(dim: int) -> Expr:
     paper=PAPER,
     number="sec1.sensitivity",
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="For counting queries the l2 sensitivity is sqrt d under both relations; for vectors of norm at most C it is "
     "C under add/remove and 2C under replacement.",
     formula=r"\Delta = \sqrt{d}\ \ \mathrm{(both)},\qquad \Delta = C\ \ \mathrm{and}\ \ 2C",
@@ -127,12 +129,13 @@ def _supremum(dim: int) -> Expr:
 def sensitivities(claim: tuple[Fraction | int, int, int]) -> Findings:
     """Squared sensitivities in units of d, d and C^2; |x - y|^2 = 2|x|^2 + 2|y|^2 - |x + y|^2, 0 less iff y = -x."""
     once, replaced, clipped = claim
-    scope = "d = 1..6, all vertices; for all d by adding up coordinates"
     yield every(
         "counting queries, add/remove",
         range(1, 7),
         lambda dim: max(sum(record) for record in binary_records(dim)) == once * dim,
-        scope=scope,
+        over="d: vertices",
+        argued="for all d by adding up coordinates",
+        cases=6,
     )
     yield every(
         "counting queries, replacement",
@@ -143,7 +146,9 @@ def sensitivities(claim: tuple[Fraction | int, int, int]) -> Findings:
             )
             == replaced * dim
         ),
-        scope=scope,
+        over="d: vertices",
+        argued="for all d by adding up coordinates",
+        cases=4,
     )
     y = Symbol("y", real=True)
     yield identity("clipped vectors, replacement", (x - y) ** 2, clipped * (x**2 + y**2) / 2 - (x + y) ** 2)
@@ -165,11 +170,12 @@ HALF = Half(lambda d: d / 4, 2, Integer(0), lambda d: d**2)
     paper=PAPER,
     number="sec1.half",
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="In general we cannot hope to add Gaussian noise under add/remove for any query with less than half the "
     "magnitude required under replacement.",
     formula=r"\frac{1}{d}\,\mathrm{tr}\,\Sigma \geq \frac{d}{4\mu^2}",
     printed=HALF,
+    confirms={"below what a mechanism attains": "trace bound"},
     planted=(
         Plant("two steps at most double mu", "three steps", HALF._replace(steps=3)),
         Plant("signs average to the trace", "with the covariance 1/2", HALF._replace(correlation=Rational(1, 2))),
@@ -206,7 +212,12 @@ def half_the_noise(claim: Half) -> Findings:
         means.append(sum(v[i] * v[k] * entries[i, k] for v in signs for i, k in places) / Integer(len(signs)))
         traces.append(sum(entries[i, k] * (1 if i == k else claim.correlation) for i, k in places))
     yield identity(
-        "signs average to the trace", Matrix(means), Matrix(traces), scope="d = 1..4, all M; E v_i v_k = 0 for all d"
+        "signs average to the trace",
+        Matrix(means),
+        Matrix(traces),
+        scope="d = 1..4",
+        cases=4,
+        argued="for all d and M, as E v_i v_k = 0",
     )
     excess, squares = [], []
     for dim in range(2, 5):
@@ -217,7 +228,9 @@ def half_the_noise(claim: Half) -> Findings:
         "tr S tr S^-1 >= d^2",
         Matrix(excess),
         Matrix(squares),
-        scope="d = 2..4, all eigenvalues > 0; by pairs for all d",
+        scope="d = 2..4",
+        cases=3,
+        argued="by pairs of eigenvalues for all d",
     )
     yield identity("trace bound", claim.least(d) / claim.steps**2 / d, claim.bound(d), scope="all d, every Gaussian S")
     yield identity("half of what replacement requires", 4 * claim.bound(d), claim.least(d) / d, scope="all d")
@@ -226,7 +239,8 @@ def half_the_noise(claim: Half) -> Findings:
         "below what a mechanism attains",
         range(1, 101),
         lambda dim: compare(Real.of(Fraction(str(bound(Rational(dim))))), least_ellipse_variance(dim, dim)) != 1,
-        scope="d <= 100",
+        over="d",
+        cases=100,
         show=lambda dim: (
             f"d = {dim}: {bound(Rational(dim))} against OPT = {least_ellipse_variance(dim, dim).nearest():.6f}"
         ),

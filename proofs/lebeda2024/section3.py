@@ -42,7 +42,7 @@ f, n = symbols("f n", real=True)
     paper=PAPER,
     number="fig1",
     kind=StatementKind.FIGURE,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="There are 2^d possible values for f(X') that touch the hypersphere under replacement, but only 2 such "
     "values under add/remove for any d.",
     formula=r"\#\{v : \|v\|^2 = d\} = 2^d\ \ \mathrm{and}\ \ 2",
@@ -62,9 +62,22 @@ def figure_1(claim: tuple[Formula, Formula]) -> Findings:
         steps = {tuple(sign * v for v in record) for record in records for sign in (1, -1)}
         return [sum(1 for v in values if sum(c * c for c in v) == dim) for values in (differences, steps)]
 
-    scope = "d = 1..6; a coordinate of a difference is at most 1, so all must be +-1"
-    yield every("under replacement", range(1, 7), lambda dim: touching(dim)[0] == replaced(dim), scope=scope)
-    yield every("under add/remove", range(1, 7), lambda dim: touching(dim)[1] == once(dim), scope=scope)
+    yield every(
+        "under replacement",
+        range(1, 7),
+        lambda dim: touching(dim)[0] == replaced(dim),
+        over="d",
+        argued="a coordinate of a difference is at most 1, so all must be +-1",
+        cases=6,
+    )
+    yield every(
+        "under add/remove",
+        range(1, 7),
+        lambda dim: touching(dim)[1] == once(dim),
+        over="d",
+        argued="a coordinate of a difference is at most 1, so all must be +-1",
+        cases=6,
+    )
 
 
 @statement(
@@ -119,6 +132,7 @@ def lemma_3_2(square: Formula) -> Findings:
     text="The mechanism that outputs g(X) + Z, Z ~ N(0, (d + C^2)/mu^2 I_(d+1)), satisfies mu-GDP.",
     formula=r"\mu_x^2 = \mu^2\left(1 - \frac{4\sum_i x_i(1-x_i)}{d + C^2}\right)",
     printed=lambda d, C, mu: (d + C**2) / mu**2,
+    needs=("lem2.1",),
     planted=(
         Plant("no record exceeds mu", "d/mu^2", lambda d, C, mu: d / mu**2),
         Plant("every binary record attains mu", "2 d + C^2", lambda d, C, mu: (2 * d + C**2) / mu**2),
@@ -177,7 +191,8 @@ def takes_releases(domain: Formula) -> Finding:
         "h takes what Algorithm 1 releases",
         range(1, 10),
         lambda dim: domain(dim) == released_by(dim),
-        scope="d = 1..9: the numbers in a release of `CorrelatedGaussian`, d queries and the count",
+        over="d: the numbers in a release of `CorrelatedGaussian`, d queries and the count",
+        cases=9,
         show=lambda dim: f"d = {dim}: a release has {released_by(dim)} coordinates, the domain {domain(dim)}",
     )
 
@@ -203,7 +218,9 @@ def bijection(claim: Bijection) -> Findings:
         "determinant",
         Matrix([_determinant(claim.map, k) for k in range(1, 6)]),
         Matrix([claim.determinant(k, C) for k in range(1, 6)]),
-        scope="d = 1..5; triangular for all d",
+        scope="d = 1..5",
+        cases=5,
+        argued="triangular for all d",
     )
     yield takes_releases(claim.domain)
 
@@ -218,6 +235,8 @@ def bijection(claim: Bijection) -> Findings:
     formula=r"h(f, n) = (2f - n\mathbf{1},\ d^{1/4} n),\quad \det h = 2^d d^{1/4}",
     printed=H._replace(domain=lambda d: d),
     corrected=Reading("h: R^(d+1) -> R^(d+1), for every C > 0; in its proof g(X) + 2 z_i reads g(X)_i + 2 z_i", H),
+    confirms={"h takes what Algorithm 1 releases": "h has an inverse"},
+    needs=("lem3.3",),
     planted=(
         Plant("means agree", "2f + n", H._replace(map=lambda f, n, c: (2 * f + n, c * n))),
         Plant("covariances agree", "C^2 n", H._replace(map=lambda f, n, c: (2 * f - n, c * c * n))),
@@ -265,6 +284,14 @@ THEOREM = Algorithm1(
     "1)/(2 mu).",
     formula=r"\mu_x^2 = \mu^2\left(1 - \frac{4\sum_i x_i(1-x_i)}{d + \sqrt{d}}\right)",
     printed=THEOREM,
+    needs=(
+        "fact.gauss",
+        "fact.vertices",
+    ),
+    confirms={
+        "dense algebra agrees": "every binary record attains mu",
+        "dense balls agree": "every binary record attains mu",
+    },
     planted=(
         Plant(
             "every binary record attains mu",
@@ -288,14 +315,16 @@ def theorem_3_1(claim: Algorithm1) -> Findings:
         "dense algebra agrees",
         (1, 4, 9),
         lambda dim: _dense_agrees(claim, dim),
-        scope="d = 1, 4, 9, all binary records, exact rationals",
+        over="d: binary records, exact rationals",
+        cases=3,
         show=lambda dim: f"d = {dim}: some record does not attain 1",
     )
     yield every(
         "dense balls agree",
         (2, 3, 5),
         lambda dim: _balls_agree(claim, dim),
-        scope="d = 2, 3, 5, all binary records, to 30 digits",
+        over="d: binary records, to 30 digits",
+        cases=3,
         method=Method.BALLS,
         show=lambda dim: f"d = {dim}: some record does not attain 1",
     )
@@ -374,6 +403,13 @@ LEAK = Leak(53, 0.1, 0.05)
     printed=LEAK,
     caveat=Reading("read as: the version of Lemma 3.3 does not leak in float64", LEAK._replace(lemma_3_3=0)),
     corrected=Reading("both versions leak in float64; integers with discrete noise do not", LEAK),
+    named=(
+        "no such output on one record, Algorithm 1",
+        "such outputs on no record, Algorithm 1",
+        "no such output on one record, Lemma 3.3",
+        "such outputs on no record, Lemma 3.3",
+    ),
+    needs=("lem3.3",),
     planted=(
         Plant("no such output on one record, Algorithm 1", "multiples of 2^-52", LEAK._replace(bits=52)),
         Plant("no such output on one record, Lemma 3.3", "multiples of 2^-52", LEAK._replace(bits=52)),

@@ -35,6 +35,10 @@ TEXT: Mapping[str, Formula] = {
     "n/2; with a new estimate of n/2 for each query the error would match the standard Gaussian mechanism.",
     formula=r"|x_i - 1/2| \leq 1/2,\quad \sigma_z/\sigma_\eta = C,\quad 2 \cdot \frac{2d}{4\mu^2} = \frac{d}{\mu^2}",
     printed=TEXT,
+    named=(
+        "sensitivity of f_i",
+        "sensitivity of f_i - n/2",
+    ),
     planted=(
         Plant("sensitivity of f_i", "1/2", {**TEXT, "sensitivity of f_i": lambda: Integer(1) / 2}),
         Plant("sensitivity of f_i - n/2", "1", {**TEXT, "sensitivity of f_i - n/2": lambda: Integer(1)}),
@@ -53,7 +57,13 @@ def text_of_section_3_1(claim: Mapping[str, Formula]) -> Findings:
     for name, shift in spans.items():
         stated = Fraction(str(claim[name]()))
         largest = max(abs(value - shift) for value in grid)
-        yield equal(name, Real.of(largest), Real.of(stated), scope="all x in [0,1] (at an end)")
+        yield equal(
+            name,
+            Real.of(largest),
+            Real.of(stated),
+            scope="at the ends of [0,1]",
+            argued="for all x in [0,1], by convexity",
+        )
     vz, ve = family_variances(d, C**2, mu)
     yield identity("ratio of the deviations", vz / ve, claim["ratio of the deviations"](C) ** 2)
     squared_length = (s2 - s1 + d / Integer(4)).subs(s1, s2) + d / Integer(4)
@@ -78,6 +88,7 @@ FAMILY: Mapping[str, Formula] = {
     formula=r"V(C) = \frac{A + B}{4} = \frac{d + C^2 + d/C^2 + 1}{4},\quad V(C) - V(d^{1/4}) = \frac{(C - "
     r"\sqrt{d}/C)^2}{4}",
     printed=FAMILY,
+    needs=("lem3.3",),
     planted=(
         Plant("variance of a query", "d/C for d/C^2", {**FAMILY, "total": lambda d, C: (d + C**2 + d / C + 1) / 4}),
         Plant("variance of n/2", "d/C^2", {**FAMILY, "A": lambda d, C: d / C**2}),
@@ -133,6 +144,11 @@ def minimum(claim: Formula) -> Findings:
     "half of 10000, with A = 2.",
     formula=r"V(10) = 2550.25,\quad V(100) = 5000.5,\quad A(100) = 2",
     printed={"V(10)": "2550.25", "V(100)": "5000.5", "A(100)": "2"},
+    named=(
+        "V(10)",
+        "V(100)",
+        "A(100)",
+    ),
     planted=(
         Plant("V(10)", "2550.5", {"V(10)": "2550.5", "V(100)": "5000.5", "A(100)": "2"}),
         Plant("V(100)", "5000", {"V(10)": "2550.25", "V(100)": "5000", "A(100)": "2"}),
@@ -227,4 +243,6 @@ def lemma_3_6(claim: Estimate) -> Findings:
     u = Symbol("u", nonnegative=True)  # s2 = d - u
     slack = sympy.cancel((1 - form).subs(s1, s2 + e).subs(s2, d - u))
     yield nonnegative("no record exceeds mu", slack, {d: 1, e: 0, u: 0}, scope="all d >= 1, mu > 0, all x in [0,1]^d")
-    yield identity("every binary record attains mu", form.subs(s1, s2), Integer(1), scope="all d >= 1, mu > 0")
+    yield identity(
+        "every binary record attains mu", form.subs(s1, s2), Integer(1), scope="all d >= 1, mu > 0", dropped=(d, mu)
+    )

@@ -44,11 +44,12 @@ LEMMA_4_1: tuple[Formula, Formula] = (lambda d: d, lambda d: 2 * d)
     paper=PAPER,
     number="lem4.1",
     kind=StatementKind.LEMMA,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Adding N(0, d/mu^2) independently to each entry of f(X) satisfies mu-GDP under add/remove; the same under "
     "replacement with N(0, 2d/mu^2).",
     formula=r"\|x\|^2 \leq d,\qquad \|x - x'\|^2 \leq 2d",
     printed=LEMMA_4_1,
+    needs=("lem2.1",),
     planted=(
         Plant("add/remove", "d - 1", (lambda d: d - 1, lambda d: 2 * d)),
         Plant("replacement, two rows or more", "d", (lambda d: d, lambda d: d)),
@@ -69,12 +70,30 @@ def lemma_4_1(variances: tuple[Formula, Formula]) -> Findings:
         return max(sum(record) for record in records), pairs
 
     sizes = list(product((2, 3), (1, 2, 3)))
-    scope = "m = 1..3, d = 1..3, all vertices; at most two rows differ, so also for all m and d"
-    yield every("add/remove", sizes, lambda size: largest(*size)[0] == once(size[1]), scope=scope)
     yield every(
-        "replacement, two rows or more", sizes, lambda size: largest(*size)[1] == replaced(size[1]), scope=scope
+        "add/remove",
+        sizes,
+        lambda size: largest(*size)[0] == once(size[1]),
+        over="m, d: vertices",
+        argued="at most two rows differ, so also for all m and d",
+        cases=6,
     )
-    yield every("replacement, one row", (1, 2, 3), lambda dim: largest(1, dim)[1] <= replaced(dim), scope=scope)
+    yield every(
+        "replacement, two rows or more",
+        sizes,
+        lambda size: largest(*size)[1] == replaced(size[1]),
+        over="m, d: vertices",
+        argued="at most two rows differ, so also for all m and d",
+        cases=6,
+    )
+    yield every(
+        "replacement, one row",
+        (1, 2, 3),
+        lambda dim: largest(1, dim)[1] <= replaced(dim),
+        over="d: one row, vertices",
+        argued="for all d as the sum over coordinates",
+        cases=3,
+    )
 
 
 def grouped_records(rows: int, dim: int) -> list[Row]:
@@ -96,6 +115,7 @@ def grouped_records(rows: int, dim: int) -> list[Row]:
     formula=r"\mu_x^2 = \mu^2\left(\frac{\sqrt{d}}{\sqrt{d}+1} + \frac{1}{\sqrt{d+1}}\right) > \mu^2",
     printed=lambda dim, root: root(dim + 1) / 4,
     corrected=Reading("eta_j ~ N(0, (sqrt d + 1)/(4 mu^2))", lambda dim, root: (root(dim) + 1) / 4),
+    needs=("fact.vertices",),
     planted=(Plant("each row is mu-GDP", "root(d)/4", lambda dim, root: root(dim) / 4),),
     assumptions=("rows have independent noise, and one added record moves one row",),
 )
@@ -137,6 +157,7 @@ def one_row(claim: Replacement) -> tuple[Expr, Expr]:
     corrected=Reading(
         "eta_j ~ N(0, 1/mu^2), tight for one row and for two", Replacement(lambda d: d, lambda d: Integer(1), True)
     ),
+    needs=("fact.vertices",),
     planted=(
         Plant("same row", "z of variance d/2", LINE_2._replace(independent=lambda d: d / 2)),
         Plant("different rows", "1/4", LINE_2._replace(shared=lambda d: Rational(1, 4))),
@@ -153,7 +174,7 @@ def algorithm_2_replacement(claim: Replacement) -> Findings:
     yield nonnegative("one record all zero", 1 - sympy.cancel(alone), {d: 1}, scope="all d >= 1, m >= 1")
     if claim.of_the_proof:
         proof = pulled_back_covariance(squared_sensitivity(d, d, REPLACE_ONE), sqrt(d))["query-query"]
-        yield identity("constant of the proof", claim.shared(d), proof, scope="all d >= 1")
+        yield identity("constant of the proof", claim.shared(d), proof, scope="all d >= 1", dropped=(d,))
 
 
 LINES_3_TO_7: Mapping[str, Formula] = {
@@ -221,6 +242,11 @@ PROVED = Algorithm2(lambda dim, root: (root(dim) + 1) / 4, Replacement(lambda d:
     formula=r"v_\eta = \frac{\sqrt{d}+1}{4\mu^2}\ \ \mathrm{resp.}\ \ \frac{1}{\mu^2}",
     printed=PRINTED,
     corrected=Reading("for eta_j of variance (sqrt d + 1)/(4 mu^2) resp. 1/mu^2, all-zero records included", PROVED),
+    needs=(
+        "lem2.1",
+        "fact.vertices",
+    ),
+    confirms={"dense algebra, add/remove": "add/remove", "dense algebra, replacement": "same row"},
     planted=(
         Plant("add/remove", "root(d)/4", PROVED._replace(shared=lambda dim, root: root(dim) / 4)),
         Plant("dense algebra, add/remove", "1/4", PROVED._replace(shared=lambda dim, root: dim**0 / 4)),
@@ -258,14 +284,16 @@ def lemma_4_2(claim: Algorithm2) -> Findings:
         "dense algebra, add/remove",
         product((1, 2), (1, 4)),
         lambda size: _largest(*size, *_rational(claim, size[1]), replaced=False) <= 1,
-        scope="add/remove: m <= 2, d = 1, 4",
+        over="m, d: add/remove",
+        cases=4,
         show=lambda size: f"m = {size[0]}, d = {size[1]}",
     )
     yield every(
         "dense algebra, replacement",
         [(m, dim) for m in (1, 2, 3) for dim in (1, 2, 3, 4) if m * dim <= 9],
         lambda size: _largest(*size, *_replacement(claim, size[1]), replaced=True) <= 1,
-        scope="replacement: m <= 3, d <= 4",
+        over="m, d: replacement",
+        cases=11,
         show=lambda size: f"m = {size[0]}, d = {size[1]}",
     )
 
@@ -341,6 +369,7 @@ IMPROVED = Improvement(PROVED, LEMMA_4_1, 2, Fraction(31, 10))
         "2, equal at d = 1; with the printed 4/mu^2 replacement improves from d = 5 on",
         IMPROVED,
     ),
+    needs=("lem4.1",),
     planted=(
         Plant(
             "replacement",

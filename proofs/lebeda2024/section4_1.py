@@ -40,6 +40,7 @@ HALF = HalfDense(lambda d: (d + 2 * sqrt(d - 1)) / 4, Fraction(1, 2))
     "query with error N(0, (d + 2 sqrt(d-1))/(4 mu^2)).",
     formula=r"h(d, d/2) = \frac{d + 2\sqrt{d-1}}{4}",
     printed=HALF,
+    needs=("fact.vertices",),
     planted=(
         Plant("variance of a query", "d + sqrt(d-1)", HALF._replace(variance=lambda d: (d + sqrt(d - 1)) / 4)),
         Plant(
@@ -78,6 +79,7 @@ def lemma_4_3(claim: HalfDense) -> Findings:
         "(d + 2 sqrt(d) + 1)/(4 mu^2); noise divided by 4 mu has true parameter sqrt(mu), more than mu for mu < 1",
         lambda d, mu: (d + 2 * sqrt(d) + 1) / (4 * mu**2),
     ),
+    needs=("lem3.1",),
     planted=(
         Plant("variance of Lemma 3.1", "4 mu^3", lambda d, mu: (d + 2 * sqrt(d) + 1) / (4 * mu**3)),
         Plant("noise of this variance is mu-GDP", "4 mu^3", lambda d, mu: (d + 2 * sqrt(d) + 1) / (4 * mu**3)),
@@ -113,6 +115,11 @@ class Distance(NamedTuple):
         "1/4",
         Distance((2 * sqrt(2) - 1) / 4, (2, 1)),
     ),
+    needs=(
+        "lem4.4.proof",
+        "opt.monotone",
+    ),
+    named=("less than 0.87", "attained"),
     planted=(
         Plant("even d", "(2 sqrt(2) - 2)/4", Distance((2 * sqrt(2) - 2) / 4, None)),
         Plant("odd d", "(sqrt(2) - 1)/4", Distance((sqrt(2) - 1) / 4, None)),
@@ -173,6 +180,11 @@ CHAIN = Chain(
     "exact for d = 3, k = 1.",
     formula=r"\mathrm{OPT}(d, k) \geq \mathrm{OPT}(d-1, \min(k, d-1)),\quad \frac{2 + 2\sqrt{d} - 2\sqrt{d-2}}{4}",
     printed=CHAIN,
+    named=(
+        "value at d = 2",
+        "exact at d = 3, k = 1",
+    ),
+    confirms={"a coordinate less costs less": "a coordinate less, the trace"},
     planted=(
         Plant(
             "gap for even d", "2 for 1", CHAIN._replace(even=lambda d, root: (2 + 2 * root(d) - 2 * root(d - 1)) / 4)
@@ -237,7 +249,8 @@ def lemma_4_4_proof(claim: Chain) -> Findings:
         "a coordinate less costs less",
         cases,
         lambda case: no_more(ellipse_optimum(*claim.reduced(*case)), ellipse_optimum(*case)),
-        scope="exact optima compared for d = 2..12, all k, and odd d = 13..99, k = (d+1)/2",
+        over="d, k: exact optima, odd d from 13 on at k = (d+1)/2",
+        cases=121,
         show=lambda case: f"(d, k) = {case}",
     )
 

@@ -36,6 +36,10 @@ WORST = WorstPair(lambda mu: mu**2 / 2, lambda mu: mu**2, lambda mu: 1 / mu**2)
     "distributed as N(mu^2/2, mu^2).",
     formula=r"L \sim N(\mu^2/2,\ \mu^2)",
     printed=WORST,
+    needs=(
+        "fact.gauss",
+        "thm3.1",
+    ),
     planted=(
         Plant("Algorithm 1, any binary record: mean", "mean mu^2", WORST._replace(mean=lambda mu: mu**2)),
         Plant("Algorithm 1, any binary record: variance", "variance mu", WORST._replace(variance=lambda mu: mu)),
@@ -73,6 +77,7 @@ def worst_pairs(claim: WorstPair) -> Findings:
     "identically distributed to Algorithm 1.",
     formula=r"(f,\ n - f) + N(0, I_2)\quad \mathrm{for}\ d = 1",
     printed=lambda f, n: (f, n - f),
+    named=("noise is standard normal",),
     planted=(Plant("noise is standard normal", "(f, n)", lambda f, n: (f, n)),),
     note="the mechanism of [FHSS24] is taken as (f, n - f) + N(0, I); its text was not supplied",
 )

@@ -10,6 +10,7 @@ from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.proofs.checks.drawings import formula_svg
 from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.registry import title
+from dpverdict.proofs.ledger.graph import needs_svg
 from dpverdict.proofs.ledger.ledger import Ledger
 
 CLASSES = {
@@ -39,6 +40,7 @@ def render_html(ledger: Ledger) -> str:
     filters: dict[str, Callable[..., str]] = {
         "formula": lambda text: Markup(formula_svg(text)),
         "drawing": lambda figure: Markup(figure()),
+        "graph": lambda paper: Markup(needs_svg(ledger, paper, CLASSES)),
         "words": lambda text: " ".join(text.split()),
     }
     environment.filters.update(filters)

@@ -64,6 +64,7 @@ RESTORED = "the mechanism, which the text supplied does not print, from its prob
     "Delta_j is the sensitivity of coordinate j, and f(X) - f(X') ranges over the whole box prod [-Delta_j, Delta_j].)",
     formula=r"x_i^{(j)} \in [-\Delta_j/2,\ \Delta_j/2]\ \Rightarrow\ f(X) - f(X') \in \prod_j [-\Delta_j,\ \Delta_j]",
     printed=BOX,
+    confirms={"the corners, by enumeration": "every point of the box is a difference"},
     planted=(
         Plant("no difference leaves the box", "[-Delta_j/2, Delta_j/2]", {**BOX, "reach": lambda bound: bound / 2}),
         Plant("every point of the box is a difference", "x = w/3", {**BOX, "record": lambda w: (w / 3, -w / 3)}),
@@ -89,7 +90,7 @@ def difference_box(claim: Mapping[str, Formula]) -> Findings:
         wanted = set(itertools.product(*[(-b, b) for b in bounds]))
         return wanted <= moves and all(abs(a) <= b for m in moves for a, b in zip(m, bounds, strict=True))
 
-    yield every("the corners, by enumeration", CASES, filled, scope=f"{CASES_WORDS}, all pairs of corners")
+    yield every("the corners, by enumeration", CASES, filled, over="bounds: pairs of corners, d = 1..5", cases=6)
 
 
 PRIVACY: Mapping[str, Formula] = {
@@ -103,13 +104,22 @@ PRIVACY: Mapping[str, Formula] = {
     number="egm.privacy",
     restored=RESTORED,
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="The Elliptical Gaussian Mechanism releases f(X) = sum x_i under (eps, delta)-DP where all x_i^(j) in "
     "[-Delta_j/2, Delta_j/2]. (Restored: sigma_j^2 = s^2 Delta_j sum Delta_i has exactly the curve of the scalar "
     "mechanism, mu = 1/s.)",
     formula=r"\sigma_j^2 = s^2 \Delta_j \sum_i \Delta_i\ \Rightarrow\ "
     r"\sum_j \frac{\Delta_j^2}{\sigma_j^2} = \frac{1}{s^2}",
     printed=PRIVACY,
+    needs=(
+        "lebeda2024/fact.gauss",
+        "def.sens",
+        "egm.worst",
+    ),
+    confirms={
+        "dense algebra at the corners": "share of one coordinate",
+        "scales of the code": "share of one coordinate",
+    },
     planted=(
         *(
             Plant(name, "s^2 Delta_j^2", {**PRIVACY, "variance": lambda s, bound, total: s**2 * bound**2})
@@ -135,21 +145,30 @@ def privacy(claim: Mapping[str, Formula]) -> Findings:
         return sympy.cancel(sum(b**2 / variance(s, b, sum(all_bounds)) for b in all_bounds))
 
     found = Matrix([squared(dim) for dim in range(1, MOST + 1)])
-    yield identity("mu = 1/s", found, Matrix([parameter(s) ** 2] * MOST), scope=f"d = 1..{MOST} in symbols; so every d")
+    yield identity(
+        "mu = 1/s",
+        found,
+        Matrix([parameter(s) ** 2] * MOST),
+        scope=f"d = 1..{MOST}",
+        cases=MOST,
+        argued="every d, by the share of one coordinate",
+    )
 
     def exact(bounds: Numbers) -> bool:
         scale = Fraction(3, 2)
         form = form_of(diagonal([variance(scale, b, sum(bounds)) for b in bounds]))
         return all(form(corner) == parameter(scale) ** 2 for corner in _corners(bounds))
 
-    yield every("dense algebra at the corners", CASES, exact, scope=f"{CASES_WORDS}, s = 3/2")
+    yield every("dense algebra at the corners", CASES, exact, over="bounds: d = 1..5, s = 3/2", cases=6)
 
     def coded(bounds: Numbers) -> bool:
         mechanism = EllipticalGaussian(bounds=[str(b) for b in bounds], mu="1/2")
         square = mechanism.sensitivity.maximise(mechanism.noise).mu_squared
         return square is not None and square.rational is not None and square.rational <= parameter(Fraction(2)) ** 2
 
-    yield every("scales of the code", CASES, coded, scope=f"{CASES_WORDS}, s = 2, the float64 scales as they are")
+    yield every(
+        "scales of the code", CASES, coded, over="bounds: d = 1..5, s = 2, the float64 scales as they are", cases=6
+    )
 
 
 def _spread(dim: int) -> list[list[Fraction]]:
@@ -180,6 +199,12 @@ WORST: Mapping[str, Formula] = {
     "covariance.",
     formula=r"\max_{|w_j| \leq \Delta_j} \sum_j \frac{w_j^2}{\sigma_j^2} = \sum_j \frac{\Delta_j^2}{\sigma_j^2}",
     printed=WORST,
+    needs=("def.sens",),
+    confirms={
+        "all corners are equal": "no point exceeds a corner",
+        "no point of a grid exceeds them": "no point exceeds a corner",
+        "every corner is attained": "no point exceeds a corner",
+    },
     planted=(
         Plant("no point exceeds a corner", "w (3 - w)/sigma^2", {**WORST, "term": lambda w, v: w * (3 - w) / v}),
         Plant("all corners are equal", "correlated noise", {**WORST, "covariance": _linked}),
@@ -207,7 +232,8 @@ def worst_neighbours(claim: Mapping[str, Formula]) -> Findings:
         "all corners are equal",
         growing,
         lambda bounds: len(values(bounds, _corners(bounds))) == 1,
-        scope="d = 1..10, all 2^d corners",
+        over="vectors of bounds, d = 1..10: 2^d corners",
+        cases=10,
         show=lambda bounds: f"d = {len(bounds)}: {len(values(bounds, _corners(bounds)))} different values of mu^2",
     )
 
@@ -215,14 +241,26 @@ def worst_neighbours(claim: Mapping[str, Formula]) -> Findings:
         grid = itertools.product(*[[b * Fraction(i, 3) for i in range(-3, 4)] for b in bounds])
         return max(values(bounds, grid)) <= max(values(bounds, claim["worst"](bounds)))
 
-    yield every("no point of a grid exceeds them", growing[:4], covered, scope="d = 1..4, step Delta_j/3")
+    yield every(
+        "no point of a grid exceeds them",
+        growing[:4],
+        covered,
+        over="vectors of bounds, d = 1..4: grid of step Delta_j/3",
+        cases=4,
+    )
 
     def attained(bounds: Numbers) -> bool:
         records = [[claim["record"](c) for c in corner] for corner in _corners(bounds)]
         inside = all(abs(a) <= b / 2 for record in records for a, b in zip(record, bounds, strict=True))
         return inside and {tuple(a + a for a in record) for record in records} == set(_corners(bounds))
 
-    yield every("every corner is attained", growing[:6], attained, scope="d = 1..6: w/2 replaced by -w/2")
+    yield every(
+        "every corner is attained",
+        growing[:6],
+        attained,
+        over="vectors of bounds, d = 1..6: w/2 replaced by -w/2",
+        cases=6,
+    )
 
 
 OPTIMUM: Mapping[str, Formula] = {
@@ -242,12 +280,14 @@ def _optimum(**changed: Formula) -> Mapping[str, Formula]:
     number="egm.axisopt",
     restored=RESTORED,
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="(Restored.) Among diagonal covariances of the same privacy the minimal total variance is s^2 (sum "
     "Delta_j)^2, attained iff sigma_j^2 is proportional to Delta_j; isotropic noise needs s^2 d sum Delta_j^2.",
     formula=r"\left(\sum_j \sigma_j^2\right)\left(\sum_j \frac{\Delta_j^2}{\sigma_j^2}\right) \geq "
     r"\left(\sum_j \Delta_j\right)^2",
     printed=OPTIMUM,
+    needs=("egm.worst",),
+    confirms={"exact search": "one pair of coordinates"},
     planted=(
         Plant(
             "one pair of coordinates", "(a v - b z)^2", _optimum(rest=lambda a, b, v, z: (a * v - b * z) ** 2 / (v * z))
@@ -277,7 +317,9 @@ def axis_optimum(claim: Mapping[str, Formula]) -> Findings:
         shares = sum(bound**2 / variance for bound, variance in zip(bounds, variances, strict=True))
         lefts.append(sum(variances) * shares - sum(bounds) ** 2)
         rights.append(sum((claim["rest"](bounds[i], bounds[j], variances[i], variances[j]) for i, j in pairs), 0 * x))
-    yield identity("sum over all pairs", Matrix(lefts), Matrix(rights), scope="d = 1..4 in symbols")
+    yield identity(
+        "sum over all pairs", Matrix(lefts), Matrix(rights), scope="d = 1..4", cases=4, argued="every d, by pairs"
+    )
     rest = claim["rest"](1, 1, 1, 1 + u)  # in units of Delta_i, v_i, with the larger of the ratios v/Delta second
     yield nonnegative("the rest is not negative", rest, {u: 0}, scope="a square over a positive number")
     totals = []
@@ -286,7 +328,9 @@ def axis_optimum(claim: Mapping[str, Formula]) -> Findings:
         variances = [claim["variance"](bound, sum(bounds)) for bound in bounds]
         shares = sum(bound**2 / variance for bound, variance in zip(bounds, variances, strict=True))
         totals.append(sympy.cancel(sum(variances) * shares) - claim["least"](sum(bounds)))
-    yield identity("equal for sigma_j^2 ~ Delta_j", Matrix(totals), Matrix([0 * x] * MOST), scope=f"d = 1..{MOST}")
+    yield identity(
+        "equal for sigma_j^2 ~ Delta_j", Matrix(totals), Matrix([0 * x] * MOST), scope=f"d = 1..{MOST}", cases=MOST
+    )
 
     def least(case: tuple[Numbers, Numbers]) -> bool:
         bounds, variances = case
@@ -295,7 +339,7 @@ def axis_optimum(claim: Mapping[str, Formula]) -> Findings:
 
     steps = [Fraction(i, 3) for i in (1, 2, 3, 5, 8)]
     search = [(bounds, trial) for bounds in CASES[:4] for trial in itertools.product(steps, repeat=len(bounds))]
-    yield every("exact search", search, least, scope="d = 1..3, variances out of {1, 2, 3, 5, 8}/3")
+    yield every("exact search", search, least, over="d = 1..3, variances out of {1, 2, 3, 5, 8}/3", cases=180)
     square = symbols("Q", positive=True)  # sum Delta_j^2
     common = s**2 * square  # the v with sum Delta_j^2/v = 1/s^2
     yield identity("isotropic noise", d * common, s**2 * claim["isotropic"](d, square), scope="every d")
@@ -314,11 +358,13 @@ RATIO: Mapping[str, Formula] = {
     number="egm.ratio",
     restored=RESTORED,
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="(Restored.) The total variance over that of isotropic noise is (sum Delta_j)^2/(d sum Delta_j^2), in [1/d, "
     "1]; 1 iff all Delta_j are equal, and it tends to 1/d when one dominates.",
     formula=r"\frac{1}{d} \leq \frac{(\sum_j \Delta_j)^2}{d \sum_j \Delta_j^2} \leq 1",
     printed=RATIO,
+    needs=("egm.axisopt",),
+    confirms={"examples": "1 if all are equal"},
     planted=(
         Plant("at most 1", "(a + b)^2", {**RATIO, "rest": lambda a, b: (a + b) ** 2}),
         Plant("1 if all are equal", "2", {**RATIO, "most": lambda: Integer(2)}),
@@ -341,12 +387,20 @@ def ratio(claim: Mapping[str, Formula]) -> Findings:
         lefts.append(sympy.cancel((claim["most"]() - whole) * dim * squares))
         rights.append(sum((claim["rest"](a, b) for a, b in pairs), 0 * x) + (claim["most"]() - 1) * dim * squares)
         excess.append(sympy.cancel((whole - lows(Integer(dim))) * dim * squares))
-    yield identity("at most 1", Matrix(lefts), Matrix(rights), scope=f"d = 1..{MOST}; by pairs for every d")
-    yield identity("1 if all are equal", value(d * x, d * x**2, d), claim["most"](), scope="every d")
+    yield identity(
+        "at most 1", Matrix(lefts), Matrix(rights), scope=f"d = 1..{MOST}", cases=MOST, argued="by pairs for every d"
+    )
+    yield identity("1 if all are equal", value(d * x, d * x**2, d), claim["most"](), scope="every d", dropped=(d, x))
     yield nonnegative("below 1 otherwise", claim["rest"](1 + u, 1), {u: 0}, scope="each pair, in units of the smaller")
     first, *others = symbolic_bounds(MOST)  # in units of the first
-    words = f"d = {MOST}; 2 Delta_i Delta_j >= 0 for every d"
-    yield nonnegative("at least 1/d", excess[-1].subs(first, 1), dict.fromkeys(others, 0), scope=words)
+    yield nonnegative(
+        "at least 1/d",
+        excess[-1].subs(first, 1),
+        dict.fromkeys(others, 0),
+        scope=f"d = {MOST}",
+        cases=1,
+        argued="2 Delta_i Delta_j >= 0 for every d",
+    )
     end = sympy.limit(value(x + d - 1, x**2 + d - 1, d), x, oo)
     yield identity("1/d in the limit", end, lows(d), scope="every d, Delta = (x, 1, .., 1), x to infinity")
 
@@ -355,4 +409,4 @@ def ratio(claim: Mapping[str, Formula]) -> Findings:
         found = value(sum(bounds), sum(b * b for b in bounds), Fraction(dim))
         return bool(lows(Fraction(dim)) <= found <= 1) and (found == 1) == (len(set(bounds)) == 1)
 
-    yield every("examples", CASES, between, scope=CASES_WORDS)
+    yield every("examples", CASES, between, over="vectors of bounds, d = 1..5", cases=6)

@@ -5,14 +5,18 @@ The test covers the whole registry, so the statements of a new paper are covered
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+import itertools
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 
 from dpverdict.proofs.checks.identities import identity
-from dpverdict.proofs.checks.outcome import Findings, Outcome, Standing, StatementKind
+from dpverdict.proofs.checks.outcome import Finding, Findings, Outcome, Standing, StatementKind
 from dpverdict.proofs.checks.registry import statements
 from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Statement, statement
+from dpverdict.proofs.checks.vertices import every
 from dpverdict.proofs.lebeda2024.notation import d
 
 FOUND = statements()
@@ -37,7 +41,7 @@ def test_the_outcome_is_the_recorded_one(number: int) -> None:
     assert outcome.as_expected, outcome.note
     assert outcome.scope
     assert outcome.method
-    if outcome.standing is not Standing.HOLDS:
+    if outcome.standing not in (Standing.HOLDS, Standing.HOLDS_ON_RANGE):
         assert outcome.witness
         assert outcome.corrected
     if "sampled" in outcome.method:
@@ -125,6 +129,68 @@ def test_no_condition_can_be_dropped_unnoticed(scratch: str, dropped: str) -> No
         return (finding for finding in honest.check(claim) if finding.name != dropped)
 
     assert f"the planted fault '3 d' of {dropped!r}" in only_note(dataclasses.replace(honest, check=shorter))
+
+
+def enumerations_that_hold_when_cut(found: Statement, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str]]:
+    """How many enumerations of several cases a statement has, and those that hold although only the first case ran."""
+    ran: list[Finding] = []
+
+    def cut(name: str, items: Iterable[Any], *more: Any, cases: int, **named: Any) -> Finding:  # Any: as `every`
+        made = every(name, itertools.islice(items, 1), *more, cases=cases, **named)
+        if cases > 1:
+            ran.append(made)
+        return made
+
+    for module in list(sys.modules.values()):
+        if module.__name__.startswith("dpverdict.") and getattr(module, "every", None) is every:
+            monkeypatch.setattr(module, "every", cut)
+    for reading in (found.printed, *([] if found.corrected is None else [found.corrected.claim])):
+        found.findings(reading)
+    return len(ran), [one.name for one in ran if one.holds]
+
+
+CUT = [*range(0, len(FOUND), 30)]
+
+
+@pytest.mark.parametrize("number", [NUMBERS[number] for number in CUT])
+def test_an_enumeration_cut_to_its_first_case_fails(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, held = enumerations_that_hold_when_cut(FOUND[number], monkeypatch)
+    assert held == []
+
+
+@pytest.mark.slow
+def test_every_enumeration_cut_to_its_first_case_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    enumerations = 0
+    for found in FOUND:
+        with monkeypatch.context() as patched:
+            count, held = enumerations_that_hold_when_cut(found, patched)
+        assert held == [], found.number
+        enumerations += count
+    assert enumerations > 200
+
+
+def test_a_statement_of_a_cut_enumeration_is_undecided(scratch: str) -> None:
+    def squares(claim: int, most: int) -> Findings:
+        yield every("squares", range(most), lambda n: n * n < claim, over="n", cases=8)
+
+    def registered_with(most: int) -> Statement:
+        STATEMENTS.pop(scratch, None)
+        return statement(
+            paper=scratch,
+            number="eq2",
+            kind=StatementKind.EQUATION,
+            text="n^2 < 50",
+            expected=Standing.HOLDS_ON_RANGE,
+            printed=50,
+            planted=(Plant("squares", "1", 1),),
+        )(lambda claim: squares(claim, most))
+
+    assert registered_with(8).verify().as_expected
+    assert registered_with(8).verify().scope == "n = 0..7 (8 cases)"
+    cut = registered_with(1).verify()
+    assert cut.standing is Standing.UNDECIDED
+    assert not cut.as_expected
+    assert cut.findings[0].witness == "1 of 8 cases ran"
 
 
 def test_a_changed_outcome_is_noticed(scratch: str) -> None:

@@ -65,7 +65,10 @@ def best_arity(
     slope = sympy.simplify(sympy.diff(sympy.log(symbolic(claim.formula)), k) * multiplier)
     yield identity("sign of the derivative", slope, claim.slope(k, sympy.log(k)), scope=scope)
     beside = [arity for arity in (claim.best - claim.step, claim.best + claim.step) if arity >= 2]
-    checks = [smaller("best arity", at(claim, claim.best), at(claim, arity), scope=scope) for arity in beside]
+    checks = [
+        smaller("best arity", at(claim, claim.best), at(claim, arity), scope=f"k = {claim.best} against k = {arity}")
+        for arity in beside
+    ]
     yield next((found for found in checks if not found.holds), checks[-1])
     yield rounds_to("value", at(claim, claim.best), claim.value, scope=f"k = {claim.best}")
     yield same_constant(claim, project, digits)
@@ -81,7 +84,9 @@ def same_constant(
         return equal_to_digits(ours, theirs)
 
     arities = range(claim.best % claim.step + 2 * claim.step, 60, 2 * claim.step)
-    return every("the project's constant", arities, close, scope="12 or more arities < 60", method=Method.BALLS)
+    return every(
+        "the project's constant", arities, close, over="k", cases=29 if claim.step == 1 else 14, method=Method.BALLS
+    )
 
 
 def equal_to_digits(left: Real, right: Real) -> bool:

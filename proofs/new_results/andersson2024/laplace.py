@@ -20,7 +20,7 @@ from dpverdict.mechanisms.streams.tree import TreeDigits, unit_mean_squared_erro
 from dpverdict.numerics.gaussian import delta_ball, log_delta_ball
 from dpverdict.proofs.checks.boxes import rounds_to
 from dpverdict.proofs.checks.identities import Expr, identity
-from dpverdict.proofs.checks.outcome import Findings, Method
+from dpverdict.proofs.checks.outcome import Findings, Method, Standing
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import every
 
@@ -68,6 +68,7 @@ def _term(claim: Sum, n: int, x: arb) -> arb:
 
 @result(
     number="and.new.profile",
+    expected=Standing.HOLDS_ON_RANGE,
     text="The exact delta of d equal Laplace coordinates is the finite sum 2 e^(eps/2) (e^(-a/2)/2)^d sum_w sum_n "
     "C(d,n) 2^-n K_w(n; d) g_n(((d - 2w) a - eps)_+), K the Krawtchouk numbers.",
     formula=r"\delta = 2e^{\varepsilon/2}\left(\frac{e^{-a/2}}{2}\right)^d \sum_{w,n} \binom{d}{n} 2^{-n} K_w(n; d)\, "
@@ -95,12 +96,13 @@ def laplace_profile(claim: Sum) -> Findings:
         value = 1 - ((ball(case[1]) - ball(case[0])) / 2).exp()
         return bool(abs(finite_sum(claim, 1, *case) - value) < 1e-15)
 
-    yield every("one coordinate", ones, closed, scope="three (a, eps), to 1e-15", method=Method.BALLS)
+    yield every("one coordinate", ones, closed, over="three (a, eps), to 1e-15", cases=3, method=Method.BALLS)
     yield every(
         "two coordinates, quadrature",
         [(Fraction(1), Fraction(1, 2)), (Fraction(2), Fraction(1))],
         lambda case: bool(abs(finite_sum(claim, 2, *case) - _quadrature(*case)) < 1e-9),
-        scope="two (a, eps), rigorous quadrature, to 1e-9",
+        over="two (a, eps), rigorous quadrature, to 1e-9",
+        cases=2,
         method=Method.BALLS,
     )
     cases = [
@@ -112,7 +114,9 @@ def laplace_profile(claim: Sum) -> Findings:
         found = Enclosure.of_ball(finite_sum(claim, *case))
         return abs(exact.lower - found.upper) < 1e-13 and abs(exact.upper - found.lower) < 1e-13
 
-    yield every("the other exact sum", cases, same, scope="d = 2..16, 20 (d, a, eps), to 1e-13", method=Method.BALLS)
+    yield every(
+        "the other exact sum", cases, same, over="d = 2..16, 20 (d, a, eps), to 1e-13", cases=20, method=Method.BALLS
+    )
 
 
 def _quadrature(shift: Fraction, epsilon: Fraction) -> arb:
@@ -154,6 +158,7 @@ LIMITS = Limits(lambda s: s**2 / 2, lambda s: s**2)
     "N(s^2/2, s^2); at s = 1, eps = 1 delta is within 0.015 of it for d = 16 and 0.0085 for d = 48.",
     formula=r"d\,E L \to s^2/2,\quad d\,\mathrm{Var} L \to s^2\qquad (a = s/\sqrt{d})",
     printed=LIMITS,
+    named=("closer",),
     planted=(
         Plant("mean", "s^2", LIMITS._replace(mean=lambda s: s**2)),
         Plant("variance", "2 s^2", LIMITS._replace(variance=lambda s: 2 * s**2)),
@@ -183,7 +188,7 @@ def gaussian_limit(claim: Limits) -> Findings:
         return max(found.upper - target.lower, target.upper - found.lower) < distance
 
     cases = [(16, Fraction(15, 1000)), (48, Fraction(85, 10000))]
-    yield every("closer", cases, near, scope="s = 1, eps = 1, d = 16, 48", method=Method.BALLS)
+    yield every("closer", cases, near, over="d: s = 1, eps = 1", cases=2, method=Method.BALLS)
 
 
 class Worst(NamedTuple):
@@ -209,6 +214,11 @@ GRID = [
     "0.01 eps; delta is not monotone in d: at eps = 0.05 two equal coordinates are worse than one and than four.",
     formula=r"\delta_{\lambda}(\varepsilon; a) \leq \delta_{\mathrm{Gauss}}(\varepsilon; \mu = 1/\lambda)",
     printed=WORST,
+    named=(
+        "equal splits",
+        "random vectors",
+        "not monotone",
+    ),
     planted=(
         Plant("equal splits", "half", WORST._replace(factor=Fraction(1, 2))),
         Plant("random vectors", "a millionth", WORST._replace(factor=Fraction(1, 10**6))),
@@ -234,7 +244,13 @@ def worst_direction(claim: Worst) -> Findings:
         return f"eps = {case[0]}, delta = {case[1]}, {len(case[2])} coordinates from {case[2][0]}"
 
     yield every(
-        "equal splits", splits, below, scope="5 (eps, delta), d = 1..48, norm 1", method=Method.BALLS, show=show
+        "equal splits",
+        splits,
+        below,
+        over="5 (eps, delta), d = 1..48, norm 1",
+        cases=50,
+        method=Method.BALLS,
+        show=show,
     )
     rng = Random(20241121)
     vectors = []
@@ -248,7 +264,8 @@ def worst_direction(claim: Worst) -> Findings:
         "random vectors",
         vectors,
         below,
-        scope="30 vectors of two values, up to 20 coordinates, norm <= 1, seed 20241121",
+        over="30 vectors of two values, up to 20 coordinates, norm <= 1, seed 20241121",
+        cases=30,
         method=Method.SAMPLED,
         show=show,
     )
@@ -262,7 +279,8 @@ def worst_direction(claim: Worst) -> Findings:
         "not monotone",
         [m for m in (1, 2, 4) if m != claim.place],
         lambda m: at(m).certified_delta(level).upper < at(claim.place).certified_delta(level).lower,
-        scope="eps = 0.05, lambda = 15, d = 1, 2, 4",
+        over="d: eps = 0.05, lambda = 15",
+        cases=2,
         method=Method.BALLS,
         show=lambda m: f"d = {claim.place} is no worse than d = {m}",
     )
@@ -289,10 +307,12 @@ CONCENTRATED = Concentrated(
 
 @result(
     number="and.new.zcdp",
+    expected=Standing.HOLDS_ON_RANGE,
     text="Laplace noise has D_alpha(a) <= alpha a^2/2, so Lap(lambda) is Delta_2^2/(2 lambda^2)-zCDP; the tight "
     "conversion gives a lambda within 1.12, 1.11, 1.09, 1.07, 1.05 of the exact Gaussian's at five (eps, delta).",
     formula=r"D_\alpha(a) \leq \alpha a^2/2",
     printed=CONCENTRATED,
+    named=("looseness",),
     planted=(
         Plant("Renyi divergence", "alpha a^2/8", CONCENTRATED._replace(bound=lambda order, a: order * a * a / 8)),
         Plant("KL divergence", "a^2/4", CONCENTRATED._replace(bound=lambda order, a: order * a * a / 4)),
@@ -317,7 +337,9 @@ def concentrated(claim: Concentrated) -> Findings:
         "Renyi divergence",
         grid,
         bounded,
-        scope="49 pairs, 8/7 <= alpha <= 30, 1/9 <= a <= 10; all alpha and a by the theorem",
+        over="alpha, a",
+        argued="for all alpha and a by the theorem",
+        cases=49,
         method=Method.BALLS,
         show=lambda case: f"(alpha, a) = {case}",
     )
@@ -330,7 +352,7 @@ def concentrated(claim: Concentrated) -> Findings:
         ours = Fraction(concentrated_scale(epsilon, delta, 10**6, 1))
         return ours <= Fraction(most) * Fraction(analytic_scale(epsilon, delta, 1))
 
-    yield every("looseness", list(claim.loose.items()), within, scope="five (eps, delta), certified scales")
+    yield every("looseness", list(claim.loose.items()), within, over="five (eps, delta), certified scales", cases=5)
 
 
 class Thresholds(NamedTuple):
@@ -426,6 +448,8 @@ TOEPLITZ = Toeplitz(lambda t, g, f2: t * g + g / 4 - t**2 * f2, lambda t, f: 2 *
     "G_(T-1) times it, f_j = C(2j, j)/4^j, G_n = f_0^2 + ... + f_n^2.",
     formula=r"\frac{1}{T}\sum_{t \leq T} G_{t-1} = G_{T-1}\left(1 + \frac{1}{4T}\right) - T f_T^2",
     printed=TOEPLITZ,
+    named=("T = 1",),
+    confirms={"exact rationals": "induction", "the factorisation's own number": "induction"},
     planted=tuple(
         Plant(name, "1/2 for 1/4", TOEPLITZ._replace(rows=lambda t, g, f2: t * g + g / 2 - t**2 * f2))
         for name in ("induction", "T = 1", "exact rationals", "the factorisation's own number")
@@ -451,7 +475,7 @@ def square_root(claim: Toeplitz) -> Findings:
             value *= Fraction(2 * j + 1, 2 * j + 2)
         return bool(sum(sums) == claim.rows(size, total, value * value))
 
-    yield every("exact rationals", range(1, 61), exact, scope="T <= 60")
+    yield every("exact rationals", range(1, 61), exact, over="T", cases=60)
 
     def own(size: int) -> bool:
         with precision(160):
@@ -459,8 +483,9 @@ def square_root(claim: Toeplitz) -> Findings:
             value = claim.rows(arb(size), total, coefficient(size) ** 2) / size
             return bool(abs(mean_squared_sum(size) - value) < 1e-14)
 
-    scope = "T = 100, 1000, 5000, to 1e-14"
-    yield every("the factorisation's own number", (100, 1000, 5000), own, scope=scope, method=Method.BALLS)
+    yield every(
+        "the factorisation's own number", (100, 1000, 5000), own, over="T: to 1e-14", cases=3, method=Method.BALLS
+    )
 
 
 @result(
@@ -468,6 +493,7 @@ def square_root(claim: Toeplitz) -> Findings:
     text="The l1 sensitivity of the square-root factorisation is f_0 + ... + f_(T-1) = 2 T f_T.",
     formula=r"\sum_{j < T} f_j = 2 T f_T",
     printed=TOEPLITZ,
+    confirms={"exact rationals": "induction"},
     planted=tuple(
         Plant(name, "T f_T", TOEPLITZ._replace(column=lambda t, f: t * f)) for name in ("induction", "exact rationals")
     ),
@@ -482,7 +508,7 @@ def column_sum(claim: Toeplitz) -> Findings:
         values = [Fraction(comb(2 * j, j), 4**j) for j in range(size + 1)]
         return bool(sum(values[:size]) == claim.column(size, values[size]))
 
-    yield every("exact rationals", range(1, 61), exact, scope="T = 1..60, T = 1 starts the induction")
+    yield every("exact rationals", range(1, 61), exact, over="T: T = 1 starts the induction", cases=60)
 
 
 SERIES = (Fraction(11, 192), Fraction(-1541, 122880), Fraction(63433, 8257536))
@@ -495,6 +521,7 @@ SERIES = (Fraction(11, 192), Fraction(-1541, 122880), Fraction(63433, 8257536))
     formula=r"\pi G_n \approx \ln m + \gamma + 4\ln 2 + \frac{11}{192 m^2} - \frac{1541}{122880 m^4} + "
     r"\frac{63433}{8257536 m^6}",
     printed=SERIES,
+    named=("error",),
     planted=(Plant("error", "1542", (SERIES[0], Fraction(-1542, 122880), SERIES[2])),),
     note="an asymptotic series: its error is enclosed at the n named, and not bounded for all n",
 )
@@ -517,7 +544,8 @@ def landau(claim: tuple[Fraction, Fraction, Fraction]) -> Findings:
         "error",
         (100, 200, 500, 1000),
         lambda n: bool(error(n) < arb("3e-18")),
-        scope="n = 100, 200, 500, 1000",
+        over="n",
+        cases=4,
         method=Method.BALLS,
         show=lambda n: f"n = {n}: {Enclosure.of_ball(error(n)).show(3)}",
     )

@@ -13,7 +13,7 @@ from sympy import Symbol
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.mechanisms.streams.tree import TreeDigits, TreeNodes
 from dpverdict.proofs.checks.identities import identity, nonnegative
-from dpverdict.proofs.checks.outcome import Findings, Method
+from dpverdict.proofs.checks.outcome import Findings, Method, Standing
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import every
 
@@ -52,6 +52,7 @@ MIDDLE = Middle(lambda k: (k + 1) // 2, lambda h, middles: h - middles)
 
 @result(
     number="and.new.middle",
+    expected=Standing.HOLDS_ON_RANGE,
     text="Offset tree, odd k: the middle child of every vertex is never used, so item i has the l1 sensitivity h minus "
     "the number of middle children on its path from the root.",
     formula=r"\Delta_1^{(i)} = h - \#\{\mathrm{middle\ children\ on\ the\ path\ of}\ i\}",
@@ -68,7 +69,6 @@ def middle_children(claim: Middle) -> Findings:
     All times of the full horizon are enumerated; the vertices come from the digits alone.
     """
     cases = [case for case in FULL if case[0] ** case[1] < 400]
-    scope = "full trees of arity 3, 5, 7, 9 with fewer than 400 leaves, every vertex and item"
 
     def unused(case: tuple[int, int]) -> bool:
         return all((index - 1) % case[0] + 1 != claim.position(case[0]) for _, index in all_used(*case))
@@ -90,9 +90,30 @@ def middle_children(claim: Middle) -> Findings:
         return all(nodes.paths(item) == counted(case, item) for item in range(1, nodes.horizon + 1))
 
     show = "(k, h) = {0}".format
-    yield every("middle children are unused", cases, unused, scope=scope, show=show)
-    yield every("sensitivity of every item", cases, items, scope=scope, show=show)
-    yield every("the counter's own numbers", cases, own, scope=scope, show=show)
+    yield every(
+        "middle children are unused",
+        cases,
+        unused,
+        over="k, h: full trees, with their vertices and items",
+        cases=10,
+        show=show,
+    )
+    yield every(
+        "sensitivity of every item",
+        cases,
+        items,
+        over="k, h: full trees, with their vertices and items",
+        cases=10,
+        show=show,
+    )
+    yield every(
+        "the counter's own numbers",
+        cases,
+        own,
+        over="k, h: full trees, with their vertices and items",
+        cases=10,
+        show=show,
+    )
 
 
 class Square(NamedTuple):
@@ -116,6 +137,7 @@ def decoder(arity: int, height: int) -> list[list[int]]:
 
 @result(
     number="and.new.detL",
+    expected=Standing.HOLDS_ON_RANGE,
     text="At the full horizon L is T x T with determinant +-1: the outputs determine all noisy vertices, and the exact "
     "profile of Algorithm 2 is that of h Laplace coordinates moved by eps/h: eps is tight.",
     formula=r"\det L = \pm 1,\quad \delta(\varepsilon') = \delta_{equal}(h, \varepsilon/h, \varepsilon')",
@@ -136,7 +158,7 @@ def invertible(claim: Square) -> Findings:
         rows = decoder(*case)
         return len(rows) == len(rows[0]) and abs(int(fmpz_mat(rows).det())) == claim.determinant
 
-    yield every("determinant", trees, determinant, scope="13 full trees, k <= 7, T <= 62, exactly")
+    yield every("determinant", trees, determinant, over="k, T: full trees, exactly", cases=13)
 
     def moves(case: tuple[int, int]) -> bool:
         vertices, (k, h) = all_used(*case), case
@@ -145,22 +167,23 @@ def invertible(claim: Square) -> Findings:
         ]
         return counts[0] == max(counts) == claim.coordinates(h)
 
-    yield every("moves of the first item", trees, moves, scope="the same trees, every item")
+    yield every("moves of the first item", trees, moves, over="full trees, with their items", cases=13)
     levels = [(h, Fraction(a, 2)) for h in (1, 2, 3, 5) for a in (1, 2, 6)]
-    scope = "h = 1, 2, 3, 5, eps = 1/2, 1, 3, in balls"
     near = Fraction(999, 1000)
     yield every(
         "epsilon is tight",
         levels,
         lambda case: _loss(claim, *case).certified_delta(case[1] * near).lower > 0,
-        scope=f"{scope}: delta(0.999 eps) > 0",
+        over="h, eps: delta(0.999 eps) > 0, in balls",
+        cases=12,
         method=Method.BALLS,
     )
     yield every(
         "and enough",
         levels,
         lambda case: _loss(claim, *case).certified_delta(case[1]).upper == 0,
-        scope=f"{scope}: delta(eps) = 0",
+        over="h, eps: delta(eps) = 0, in balls",
+        cases=12,
         method=Method.BALLS,
     )
 
@@ -181,6 +204,7 @@ ONLINE = Online(0, lambda h, epsilon: epsilon)
 
 @result(
     number="and.new.adaptive",
+    expected=Standing.HOLDS_ON_RANGE,
     text="Pure DP of Algorithm 2 survives adaptive inputs: for fixed outputs the noise of two neighbouring strategies "
     "differs by A_T e_j, outputs -> noise is triangular with unit Jacobian, and the density ratio is at most e^eps.",
     formula=r"\frac{\partial n}{\partial o}\ \mathrm{unit\ triangular},\quad n(o) - n'(o) = A_T e_j",
@@ -216,7 +240,12 @@ def adaptive(claim: Online) -> Findings:
 
     jacobians = [jacobian(size) for size in sizes]
     yield identity(
-        "unit Jacobian", sympy.Matrix(jacobians), sympy.Matrix([1] * len(sizes)), scope="T = 1..5; every T: triangular"
+        "unit Jacobian",
+        sympy.Matrix(jacobians),
+        sympy.Matrix([1] * len(sizes)),
+        scope="T = 1..5",
+        cases=5,
+        argued="every T: triangular",
     )
     size = 5
     rows = [
@@ -224,12 +253,16 @@ def adaptive(claim: Online) -> Findings:
         for j in range(1, size + 1)
     ]
     wanted = [[int(t >= j) for t in range(1, size + 1)] for j in range(1, size + 1)]
-    yield identity("the noise differs by A e_j", sympy.Matrix(rows), sympy.Matrix(wanted), scope="T = 5, every j")
+    yield identity(
+        "the noise differs by A e_j", sympy.Matrix(rows), sympy.Matrix(wanted), scope="T = 5, j = 1..5", cases=5
+    )
     yield every(
         "density ratio",
         [(h, Fraction(a, 3)) for h in range(1, 8) for a in (1, 3, 9)],
         lambda case: LaplaceLoss.equal(case[0], case[1] / case[0]).total == claim.total(*case),
-        scope="h = 1..7, three eps, exactly; every h as h (eps/h) = eps",
+        over="h, eps: exactly",
+        argued="for every h as h (eps/h) = eps",
+        cases=21,
     )
 
 
@@ -245,10 +278,12 @@ WRITES = Writes(lambda t, k, i: (t + (k**i - 1) // 2) // k**i, lambda t, k, h: t
 
 @result(
     number="and.new.flips",
+    expected=Standing.HOLDS_ON_RANGE,
     text="Offset digits, odd k: counting to T writes sum_{i<h} floor((T + (k^i - 1)/2)/k^i) digits, at most T k/(k-1) "
     "+ h/2.",
     formula=r"\sum_{i<h} \left\lfloor \frac{T + (k^i-1)/2}{k^i} \right\rfloor \leq \frac{Tk}{k-1} + \frac{h}{2}",
     printed=WRITES,
+    confirms={"the bound": "every T, k and h"},
     planted=(
         Plant("digits written", "without the offset", WRITES._replace(level=lambda t, k, i: t // k**i)),
         Plant("the bound", "T + h/2", WRITES._replace(bound=lambda t, k, h: t + h / 2)),
@@ -273,7 +308,7 @@ def writes(claim: Writes) -> Findings:
         return total == sum(claim.level(horizon, k, i) for i in range(height))
 
     cases = [(k, t) for k in (3, 5, 7, 9, 19) for t in range(1, 400, 7)]
-    yield every("digits written", cases, counted, scope="k = 3, 5, 7, 9, 19, every seventh T < 400, every t")
+    yield every("digits written", cases, counted, over="k, T: steps of 7 in T, with the times up to T", cases=285)
     yield every(
         "the bound",
         [(k, t) for k in (3, 5, 7, 19) for t in range(1, 3000)],
@@ -281,7 +316,8 @@ def writes(claim: Writes) -> Findings:
             sum(WRITES.level(case[1], case[0], i) for i in range(TreeDigits.offset(case[0]).height(case[1])))
             <= claim.bound(Fraction(case[1]), case[0], TreeDigits.offset(case[0]).height(case[1]))
         ),
-        scope="k = 3, 5, 7, 19, all T < 3000, exactly",
+        over="k, T: exactly",
+        cases=11996,
     )
     t, k, h, u = sympy.symbols("t k h u", positive=True)  # y = 1/(1 + u)
     geometric = k / (k - 1) * (1 - 1 / (1 + u))

@@ -24,7 +24,7 @@ from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGau
 from dpverdict.balls import Real, ball, compare, precision
 from dpverdict.mechanisms.core.calibration import analytic_scale, universal_error_bound
 from dpverdict.proofs.checks.identities import identity
-from dpverdict.proofs.checks.outcome import Findings, Method
+from dpverdict.proofs.checks.outcome import Findings, Method, Standing
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import every
 from dpverdict.proofs.new_results.ji2024.r1smg import Cell, published_scale, true_loss
@@ -61,6 +61,10 @@ def _cell(cell: Cell) -> str:
     text="M = 4, eps = 10, delta = 1e-3, the tightest false cell: delta(10) >= 0.00106795 > 0.001.",
     formula=r"\delta(10) \geq 0.00106795 > 0.001",
     printed="0.00106795",
+    named=(
+        "Apollonius ball",
+        "exact curve",
+    ),
     planted=(Plant("Apollonius ball", "0.0010680", "0.0010680"), Plant("exact curve", "0.0010690", "0.0010690")),
 )
 def tightest(printed: str) -> Findings:
@@ -73,13 +77,15 @@ def tightest(printed: str) -> Findings:
             name,
             [value],
             lambda found: found >= Fraction(printed) > Fraction(1, 1000),
-            scope=_cell(cell),
+            over=_cell(cell),
+            cases=1,
             method=Method.BALLS,
         )
 
 
 @result(
     number="r1.new.ball",
+    expected=Standing.HOLDS_ON_RANGE,
     text="Ball event S = {|y - f(X)| <= c}: P[S] = erf(c/(sigma sqrt 2)), Q[S] <= I_{c^2}((M-1)/2, 1/2) min(1, "
     "2c/(sigma sqrt(2 pi))).",
     formula=r"Q[S] \leq I_{c^2}\left(\frac{M-1}{2}, \frac{1}{2}\right)\min\left(1, \frac{2c}{\sigma\sqrt{2\pi}}\right)",
@@ -108,13 +114,16 @@ def ball_bound(power: Fraction) -> Findings:
             return bool(abs(direct - closed) < 1e-20)
 
     cases = [(m, Fraction(c, 10)) for m in (3, 5, 9, 31) for c in (2, 5, 8)]
-    yield every("lines that meet the ball", cases, met, scope="M = 3, 5, 9, 31, three c, to 1e-20", method=Method.BALLS)
+    yield every(
+        "lines that meet the ball", cases, met, over="M = 3, 5, 9, 31, three c, to 1e-20", cases=12, method=Method.BALLS
+    )
     cells: list[Cell] = [(10, "1", "1e-5"), (30, "2", "1e-3"), (100, "1", "1e-5")]
     yield every(
         "below the exact curve",
         cells,
         lambda cell: power == 1 and _event(cell) <= true_loss(cell).certified_delta(Fraction(cell[1])).upper,
-        scope="three published calibrations",
+        over="three published calibrations",
+        cases=3,
         method=Method.BALLS,
         show=_cell,
     )
@@ -126,6 +135,7 @@ def _event(cell: Cell) -> float:
 
 @result(
     number="r1.new.half",
+    expected=Standing.HOLDS_ON_RANGE,
     text="delta(eps) >= 1 - (1 + e^eps) beta_0; M = 100, eps = 1, delta = 1e-5: TV in [0.981333, 0.982271], delta(1) "
     ">= 0.965294; M = 1000: delta(1) >= 0.9999927.",
     formula=r"\delta(\varepsilon) \geq 1 - (1 + e^{\varepsilon})\beta_0",
@@ -144,7 +154,8 @@ def half_space(claim: Mapping[object, str]) -> Findings:
             f"M = {dim}",
             [(event.delta_lower(1), Fraction(claim[dim]))],
             lambda pair: pair[0] >= pair[1],
-            scope=f"M = {dim}, eps = 1, delta = 1e-5",
+            over=f"M = {dim}, eps = 1, delta = 1e-5",
+            cases=1,
             method=Method.BALLS,
         )
     found = _half(100)
@@ -153,7 +164,8 @@ def half_space(claim: Mapping[object, str]) -> Findings:
         "total variation",
         [gap],
         lambda value: bool(ball(Fraction(claim["low"])) < value and value < ball(Fraction(claim["high"]))),
-        scope="M = 100, eps = 1, delta = 1e-5",
+        over="M = 100, eps = 1, delta = 1e-5",
+        cases=1,
         method=Method.BALLS,
         show=lambda value: value.str(8),
     )
@@ -161,6 +173,7 @@ def half_space(claim: Mapping[object, str]) -> Findings:
 
 @result(
     number="r1.new.apollonius",
+    expected=Standing.HOLDS_ON_RANGE,
     text="Apollonius ball, lam = e^(eps/(M-1)): delta(eps) >= sqrt(2/pi) (1/sigma)(K_M(eps) - R H_1/(6 sigma^2 (lam - "
     "1)^2)), and delta sigma tends to sqrt(2/pi) K_M(eps).",
     formula=r"\delta(\varepsilon) \geq \sqrt{\frac{2}{\pi}}\,\frac{1}{\sigma}\left[K_M(\varepsilon) - \frac{R "
@@ -183,7 +196,12 @@ def apollonius(factor: Fraction) -> Findings:
         )
 
     yield every(
-        "below the exact curve", cases, below, scope="M = 3, 4, 10, 30, eps = 1, 3, sigma = 5", method=Method.BALLS
+        "below the exact curve",
+        cases,
+        below,
+        over="M = 3, 4, 10, 30, eps = 1, 3, sigma = 5",
+        cases=8,
+        method=Method.BALLS,
     )
 
     def sharp(case: tuple[int, int]) -> bool:
@@ -195,7 +213,7 @@ def apollonius(factor: Fraction) -> Findings:
             exact.upper
         ) * (1 + Fraction(1, 10**4))
 
-    yield every("sharp", cases, sharp, scope="the same, sigma = 10^4, to 1e-4", method=Method.BALLS)
+    yield every("sharp", cases, sharp, over="the same, sigma = 10^4, to 1e-4", cases=8, method=Method.BALLS)
 
 
 @result(
@@ -204,6 +222,7 @@ def apollonius(factor: Fraction) -> Findings:
     "1e-5: 0.80195.",
     formula=r"\delta(\varepsilon) \geq 1 - \frac{4(1 + e^{\varepsilon})}{\varepsilon\psi M}",
     printed=(2, "0.80195"),
+    named=("M = 100",),
     planted=(Plant("by Chebyshev", "1 for 2", (1, "0.80195")), Plant("M = 100", "0.80196", (2, "0.80196"))),
 )
 def chebyshev(claim: tuple[int, str]) -> Findings:
@@ -219,7 +238,8 @@ def chebyshev(claim: tuple[int, str]) -> Findings:
         "M = 100",
         [lower],
         lambda value: abs(Fraction(value) - Fraction(printed)) <= Fraction(1, 200_000),
-        scope="M = 100, eps = 1, delta = 1e-5",
+        over="M = 100, eps = 1, delta = 1e-5",
+        cases=1,
         method=Method.BALLS,
     )
 
@@ -262,6 +282,7 @@ BOUND = Universal(lambda m, e, d: (1 - d) * m / (2 * (1 + exp(e))), UNIVERSAL)
     "error is less from M = 29 (eps = 1, delta = 1e-3), 35 (1e-5), 47 (1e-10) on, and 15 more.",
     formula=r"E\|n\|^2 \geq \frac{(1-\delta) M \Delta^2}{2(1 + e^{\varepsilon})}",
     printed=BOUND,
+    named=("first dimension",),
     planted=(
         Plant(
             "from the half-space test", "1/4", BOUND._replace(bound=lambda m, e, d: (1 - d) * m / (4 * (1 + exp(e))))
@@ -284,7 +305,12 @@ def universal(claim: Universal) -> Findings:
         return not _less(dim - 1, epsilon, delta) and _less(dim, epsilon, delta)
 
     yield every(
-        "first dimension", list(claim.table.items()), first, scope="18 (eps, delta), in balls", method=Method.BALLS
+        "first dimension",
+        list(claim.table.items()),
+        first,
+        over="18 (eps, delta), in balls",
+        cases=18,
+        method=Method.BALLS,
     )
 
 
@@ -317,6 +343,8 @@ def verdict(cell: Cell) -> bool:
     "true in the 15 of M = 3 and false in the 105 others.",
     formula=r"M = 3:\ \mathrm{true}\quad M \geq 4:\ \mathrm{false}",
     printed=3,
+    named=("cells",),
+    needs=("r1.new.curve",),
     planted=(Plant("cells", "true at M = 4 too", 4),),
     note="the verdicts are certified; the digits of the table are not checked here, but at the cells of r1.new.curve",
 )
@@ -326,7 +354,8 @@ def table(last: int) -> Findings:
         "cells",
         CELLS,
         lambda cell: verdict(cell) == (cell[0] <= last),
-        scope="120 cells",
+        over="M, eps, delta",
+        cases=120,
         method=Method.BALLS,
         show=_cell,
     )
@@ -345,6 +374,11 @@ class Nowhere(NamedTuple):
     "3, where it is private, its error is at least 54303 times as large.",
     formula=r"\sigma_*^2 > 54303\,M\sigma_G^2\quad (M = 3)",
     printed=Nowhere(54303, (4, 10, 100)),
+    needs=("r1.new.table",),
+    named=(
+        "M = 3 costs more",
+        "M >= 4 is false",
+    ),
     planted=(
         Plant("M = 3 costs more", "54304 times", Nowhere(54304, (4, 10, 100))),
         Plant("M >= 4 is false", "M = 3 as well", Nowhere(54303, (3, 4, 10, 100))),
@@ -360,12 +394,14 @@ def nowhere(claim: Nowhere) -> Findings:
         return compare(Real(lambda: scale.ball() ** 2), Real.of(claim.factor * gaussian)) == 1
 
     cells: list[Cell] = [cell for cell in CELLS if cell[0] == 3]
-    yield every("M = 3 costs more", cells, dearer, scope="the 15 cells of M = 3", method=Method.BALLS, show=_cell)
+    yield every("M = 3 costs more", cells, dearer, over="M, eps, delta", cases=15, method=Method.BALLS, show=_cell)
     yield every(
         "M >= 4 is false",
         [cell for cell in CELLS if cell[0] in claim.false],
         lambda cell: not verdict(cell),
-        scope="M = 4, 10, 100, 45 cells; all 105 in r1.new.table",
+        over="M, eps, delta",
+        argued="for the 105 cells of r1.new.table",
+        cases=45,
         method=Method.BALLS,
         show=_cell,
     )
@@ -385,6 +421,10 @@ REGIMES: Mapping[tuple[int, str], tuple[str, str]] = {
     "7.3e-7 and 18; M = 5, 1e-3: 9.9e-6 and 20.2; M = 10, 1e-3: 1.7e-7 and 68.1; it fails 15 % inside of these ends.",
     formula=r"\mathrm{true\ iff}\ \varepsilon \leq \varepsilon_{lo}\ \mathrm{or}\ \varepsilon \geq \varepsilon_{hi}",
     printed=REGIMES,
+    named=(
+        "true at the ends",
+        "false inside",
+    ),
     planted=(
         Plant("true at the ends", "eps = 10", {**REGIMES, (4, "1e-3"): ("1.8e-4", "10")}),
         Plant("false inside", "eps_lo a tenth", {**REGIMES, (4, "1e-3"): ("1.8e-5", "10.3")}),
@@ -398,14 +438,21 @@ def regimes(claim: Mapping[tuple[int, str], tuple[str, str]]) -> Findings:
         return verdict((dim, str(epsilon), delta))
 
     ends = [(m, Fraction(e), d) for (m, d), pair in claim.items() for e in pair]
-    yield every("true at the ends", ends, lambda c: holds(*c), scope="4 (M, delta), both ends", method=Method.BALLS)
+    yield every(
+        "true at the ends", ends, lambda c: holds(*c), over="M, eps, delta: the ends", cases=8, method=Method.BALLS
+    )
     inside = [
         (m, value, d)
         for (m, d), (low, high) in claim.items()
         for value in (Fraction(low) * Fraction(115, 100), Fraction(1), Fraction(high) * Fraction(85, 100))
     ]
     yield every(
-        "false inside", inside, lambda c: not holds(*c), scope="the same, 15 % inside and eps = 1", method=Method.BALLS
+        "false inside",
+        inside,
+        lambda c: not holds(*c),
+        over="M, eps, delta: 15 % inside and eps = 1",
+        cases=12,
+        method=Method.BALLS,
     )
 
 
@@ -415,6 +462,7 @@ def regimes(claim: Mapping[tuple[int, str], tuple[str, str]]) -> Findings:
     "1e-5, M = 3, 5, 10, 30, eps = 1, 2; the limit delta -> 0 is exact.",
     formula=r"\sigma_{honest} \approx \sqrt{\frac{2}{\pi}}\,K_M(\varepsilon)\,\frac{\Delta}{\delta}",
     printed=Fraction(1),
+    named=("relative difference",),
     planted=(Plant("relative difference", "2 for 1", Fraction(2)),),
     note="numerical: the rate of convergence is enclosed at the points named only",
 )
@@ -427,7 +475,7 @@ def honest(factor: Fraction) -> Findings:
         return bool(abs((2 / arb.pi()).sqrt() * ball(middle) / ball(found) - 1) < 1e-5)
 
     cases = [(m, e) for m in (3, 5, 10, 30) for e in (1, 2)]
-    yield every("relative difference", cases, near, scope="delta = 1e-5, 8 (M, eps)", method=Method.BALLS)
+    yield every("relative difference", cases, near, over="M, eps: delta = 1e-5", cases=8, method=Method.BALLS)
 
 
 KINF: Mapping[str, str] = {"0.1": "1.3061", "0.5": "0.78964", "1": "0.60803", "2": "0.45658", "10": "0.21854"}
@@ -435,10 +483,12 @@ KINF: Mapping[str, str] = {"0.1": "1.3061", "0.5": "0.78964", "1": "0.60803", "2
 
 @result(
     number="r1.new.kinf",
+    expected=Standing.HOLDS_ON_RANGE,
     text="K_M(eps)/sqrt M tends to 1.3061, 0.78964, 0.60803, 0.45658, 0.21854 for eps = 0.1, 0.5, 1, 2, 10: within 1 % "
     "at M = 1000.",
     formula=r"K_M(\varepsilon)/\sqrt{M} \to k_\infty(\varepsilon)",
     printed=KINF,
+    named=("M = 1000",),
     planted=(
         Plant("M = 1000", "0.62", {**KINF, "1": "0.62"}),
         Plant("closer at M = 1000", "0.5", {**KINF, "1": "0.5"}),
@@ -453,11 +503,14 @@ def limit_constant(claim: Mapping[str, str]) -> Findings:
         return abs(float((found.lower + found.upper) / 2 / dim**0.5) / float(printed) - 1)
 
     items = list(claim.items())
-    yield every("M = 1000", items, lambda i: distance(*i, 1000) < 0.01, scope="five eps, to 1 %", method=Method.BALLS)
+    yield every(
+        "M = 1000", items, lambda i: distance(*i, 1000) < 0.01, over="eps, limit: to 1 %", cases=5, method=Method.BALLS
+    )
     yield every(
         "closer at M = 1000",
         items,
         lambda i: distance(*i, 1000) < distance(*i, 100),
-        scope="five eps, M = 100 against 1000",
+        over="eps, limit: M = 100 against 1000",
+        cases=5,
         method=Method.BALLS,
     )

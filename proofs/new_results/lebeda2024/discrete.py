@@ -46,6 +46,7 @@ NOISE = Parameters(lambda d, s, mu: (d + s) / mu**2, lambda d, s, mu: (d + s) / 
     "rounding s costs accuracy, never privacy.",
     formula=r"\frac{d}{\sigma_g^2} + \frac{1}{\sigma_n^2} = \mu^2,\quad \rho = \frac{\mu^2}{2}",
     printed=NOISE,
+    confirms={"the mechanism": "the sum"},
     planted=(
         Plant("the sum", "d for d + s", NOISE._replace(query=lambda d, s, mu: d / mu**2)),
         Plant("zCDP", "mu^2", NOISE._replace(rho=lambda mu: mu**2)),
@@ -68,7 +69,8 @@ def concentrated(claim: Parameters) -> Findings:
             )
             == (claim.query(*case), claim.count(*case))
         ),
-        scope="d = 1..8, six (s, mu) each, exactly",
+        over="d, s, mu: exactly",
+        cases=48,
     )
 
 
@@ -121,6 +123,7 @@ def direct_delta(
     formula=r"L = \frac{\mu^2}{2} + \frac{\mu^2(T + sY)}{d + s},\quad \delta(\varepsilon) = E(1 - e^{\varepsilon - "
     r"L})_+",
     printed=LOSS,
+    confirms={"direct sums": "log-ratio"},
     planted=(
         Plant("log-ratio", "s + 1", Loss(lambda d, s, m2, t, y: m2 / 2 + m2 * (t + (s + 1) * y) / (d + s))),
         Plant("direct sums", "mu^2", Loss(lambda d, s, m2, t, y: m2 + m2 * (t + s * y) / (d + s))),
@@ -147,7 +150,8 @@ def profile(claim: Loss) -> Findings:
         "direct sums",
         every_record,
         lambda item: _agree(*item, claim.loss),
-        scope="d = 1, 2, 3, four (s, mu^2, eps), all records of d <= 2; to 1e-15",
+        over="d = 1, 2, 3, four (s, mu^2, eps), records of d <= 2; to 1e-15",
+        cases=11,
         method=Method.BALLS,
         show=lambda item: f"(d, s, mu^2, eps) = {item[0]}, signs {item[1]}",
     )
@@ -166,6 +170,7 @@ def _agree(case: tuple[int, Fraction, Fraction, Fraction], signs: tuple[int, ...
     "profile.",
     formula=r"\delta_{\mathbb{Z}}(2.8) = 0.0030716629 > 0.0027743708 = \delta_{\mathrm{Gauss}}(2.8)",
     printed={"discrete": "0.0030716629", "Gaussian": "0.0027743708", "epsilon": "2.8"},
+    named=("above",),
     planted=(
         Plant("discrete", "last digit", {"discrete": "0.0030716628", "Gaussian": "0.0027743708", "epsilon": "2.8"}),
         Plant("Gaussian", "last digit", {"discrete": "0.0030716629", "Gaussian": "0.0027743709", "epsilon": "2.8"}),
@@ -211,6 +216,7 @@ VARIANCE = Variance(
     formula=r"\mathrm{Var}\,N_{\mathbb{Z}}(0, v) = v - 2v^2\,\frac{\sum 2\pi^2 n^2 e^{-2\pi^2 v n^2}}{\sum "
     r"e^{-2\pi^2 v n^2}} \leq v",
     printed=VARIANCE,
+    confirms={"at most v": "terms decrease"},
     planted=(
         Plant("terms decrease", "growing", VARIANCE._replace(term=lambda v, n: sympy.exp(sympy.pi**2 * v * n**2))),
         Plant("variance of a query", "2 mu^2", VARIANCE._replace(query=lambda d, s, mu: (d + s + d / s + 1) / mu**2)),
@@ -229,7 +235,7 @@ def variance(claim: Variance) -> Findings:
     """
     v, n = Symbol("v", positive=True), Symbol("n", positive=True)
     rate = sympy.diff(claim.term(v, n), v) / sympy.exp(-2 * sympy.pi**2 * v * n**2) / (-2 * sympy.pi**2 * n**2)
-    yield identity("terms decrease", sympy.simplify(rate), v / v, scope="all v > 0, every term")
+    yield identity("terms decrease", sympy.simplify(rate), v / v, scope="all v > 0, every term", dropped=(v,))
     query, count = NOISE.query(d, s, mu), NOISE.count(d, s, mu)
     yield identity("variance of a query", (query + count) / 4, claim.query(d, s, mu), scope="all d, s, mu > 0")
     for text, printed in claim.deficits.items():
@@ -241,7 +247,9 @@ def variance(claim: Variance) -> Findings:
         "at most v",
         grid,
         lambda value: bool(variance_ball(value) <= ball(claim.most * value)),
-        scope="v = 1/8, 2/8, ..., 4, by direct sums in balls; every v by the terms",
+        over="v: direct sums in balls",
+        argued="for every v by the terms",
+        cases=32,
         method=Method.BALLS,
     )
 

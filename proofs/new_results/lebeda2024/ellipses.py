@@ -48,6 +48,7 @@ BOUND = TraceBound(
     formula=r"\mathrm{tr}\,S \geq (\mathrm{tr}\,M^{1/2})^2,\quad F = \left(\sqrt{m_2/d} + \sqrt{(d-1)(m_1 - "
     r"m_2/d)}\right)^2",
     printed=BOUND,
+    confirms={"dense laws": "all-ones line", "no private covariance is below": "Cauchy-Schwarz"},
     planted=(
         Plant("Cauchy-Schwarz", "2 for 1", BOUND._replace(cauchy_schwarz=lambda ab, bb: 2 * ab**2 / bb)),
         Plant("all-ones line", "m1 for m2", BOUND._replace(along=lambda d, m1, m2: m1 / d)),
@@ -85,14 +86,16 @@ def lower_bound(claim: TraceBound) -> Findings:
         "dense laws",
         layers,
         lambda case: _dense_law(*case) == (claim.along(*_law(*case)), claim.across(*_law(*case))),
-        scope="d = 2..6, every layer, by enumeration",
+        over="d, k: layers, by enumeration",
+        cases=20,
         show=lambda case: f"d = {case[0]}, layer {case[1]}",
     )
     yield every(
         "no private covariance is below",
         [(dim, j, seed) for dim in range(2, 5) for j in range(1, dim + 1) for seed in range(5)],
         lambda case: _above(case, claim),
-        scope="d = 2..4, every layer, five random rational covariances each, scaled to be private",
+        over="d, k, seed: random rational covariances, scaled to be private",
+        cases=45,
         show=lambda case: f"d = {case[0]}, layer {case[1]}, draw {case[2]}",
     )
 
@@ -137,6 +140,8 @@ COUNT = CountEllipse(eigenvalues, lambda d, k, root: (k + root((d - 1) * k * (d 
     "(d-k)); it is tight on the records with k ones, and its trace is the lower bound F(k, k^2).",
     formula=r"h(d, k) = \frac{(k + R)^2}{d^2},\quad R = \sqrt{(d-1)\,k\,(d-k)}",
     printed=COUNT,
+    needs=("leb.new.lowerbound",),
+    confirms={"dense matrices": "tight at k ones"},
     planted=(
         Plant(
             "tight at k ones", "swapped", COUNT._replace(eigenvalues=lambda d, k, root: eigenvalues(d, k, root)[::-1])
@@ -170,7 +175,7 @@ def count_ellipse(claim: CountEllipse) -> Findings:
         )
 
     cases = [(dim, m) for dim in range(2, 7) for m in range(1, largest_optimal_k(dim) + 1) if m < dim]
-    yield every("dense matrices", cases, dense, scope="d = 2..6, all k <= khat, all records, in Q(R)")
+    yield every("dense matrices", cases, dense, over="d, k: records, k <= khat, in Q(R)", cases=13)
 
 
 class Votes(NamedTuple):
@@ -194,6 +199,8 @@ VOTES = Votes(
     "no Gaussian mechanism has less; 1, 4.64273, 11.80948, 23.31371 for d = 2..5.",
     formula=r"(d-1)^2\left(\frac{1}{2} + \sqrt{\frac{d+1}{12}}\right)^2",
     printed=VOTES,
+    needs=("leb.new.lowerbound",),
+    confirms={"dense matrices": "every permutation attains 1"},
     planted=(
         Plant(
             "every permutation attains 1",
@@ -229,7 +236,7 @@ def vote_ellipse(claim: Votes) -> Findings:
         form = surd_form(shared_noise_covariance(size, other, (one - other) / size, None))
         return (one, other) == vote_optimum(size) and all(form(x) == 1 for x in permutations(range(size)))
 
-    yield every("dense matrices", range(2, 7), dense, scope="d = 2..6, all permutations, in Q(sqrt(3(d+1)))")
+    yield every("dense matrices", range(2, 7), dense, over="d: permutations, in Q(sqrt(3(d+1)))", cases=5)
 
 
 class Range(NamedTuple):
@@ -253,6 +260,9 @@ def _bracket(c: Expr, square: Expr, t: Expr) -> Expr:
     "nearest (d + sqrt d)/2 (rounded down for d = s^2 + 1 and s^2 - 1).",
     formula=r"g(k-1) \leq 1\ \Leftrightarrow\ 2k - 1 \leq d\ \ \mathrm{or}\ \ (2k-1-d)^2 \leq d - 3",
     printed=RANGE,
+    needs=("leb.new.jy24.count",),
+    named=("parity",),
+    confirms={"khat": "private from there on", "every k": "factorisation"},
     planted=(
         Plant("one layer below", "s + 1 for s", RANGE._replace(least=5)),
         Plant("factorisation", "s + 1 for s", RANGE._replace(least=5)),
@@ -292,19 +302,22 @@ def count_range(claim: Range) -> Findings:
         "parity",
         [(size, m) for size in range(2) for m in range(2)],
         lambda case: (case[0] - (2 * case[1] - 1 - case[0]) ** 2 - claim.least) % 2 == 0,
-        scope="all d, k by their residues",
+        over="residues of (d, k), with symbols for what is left",
+        cases=4,
     )
     yield every(
         "khat",
         range(2, 20_001),
         lambda size: not_beyond(size, claim.last(size)) and not not_beyond(size, claim.last(size) + 1),
-        scope="d = 2..20000, the last private k",
+        over="d: the last private k",
+        cases=19999,
         show=lambda size: f"d = {size}",
     )
     yield every(
         "every k",
         [(size, m) for size in range(2, 201) for m in range(1, size + 1)],
         lambda case: not_beyond(*case) == (case[1] <= claim.last(case[0])),
-        scope="d = 2..200, all k",
+        over="d, k",
+        cases=20099,
         show=lambda case: f"(d, k) = {case}",
     )

@@ -59,6 +59,11 @@ def leak(
         text=text,
         formula=formula,
         printed=claim,
+        named=(
+            "no such output on one record",
+            *(f"such outputs on no record, d = {dim}" for dim in claim.least),
+            *(fault.condition for fault in other),
+        ),
         planted=(
             Plant("no such output on one record", "50 bits", claim._replace(bits=50)),
             *(

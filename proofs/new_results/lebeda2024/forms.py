@@ -91,6 +91,7 @@ def form_of_pair(number: str, text: str, formula: str, release: Release, claim: 
         text=text,
         formula=formula,
         printed=claim,
+        confirms={"dense matrices": "every d"},
         planted=tuple(Plant(name, fault.text, fault.claim) for name in ("every d", "dense matrices")),
     )
     def check(formula_of: Formula) -> Findings:
@@ -102,7 +103,8 @@ def form_of_pair(number: str, text: str, formula: str, release: Release, claim: 
             "dense matrices",
             [(dim, seed) for dim in range(1, 9) for seed in range(3)],
             lambda case: (lambda found: found[0] == formula_of(found[1]))(_dense(case, release)),
-            scope="d = 1..8, three random rational records and parameters each",
+            over="d, seed: random rational records and parameters",
+            cases=24,
             show=lambda case: f"d = {case[0]}, draw {case[1]}",
         )
 

@@ -16,7 +16,7 @@ from sympy import Integer, Matrix, Symbol
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.mechanisms.queries.correlated import squared_sensitivity
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Findings
+from dpverdict.proofs.checks.outcome import Findings, Standing
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import every, form_of
 from dpverdict.proofs.lebeda2024.notation import d
@@ -39,6 +39,7 @@ BEST = Best(lambda d: d, lambda d: d + 1)
     text="Replacement: C = sqrt d minimises vz + ve over all C, the minimum is d + 1.",
     formula=r"\min_C\ \max(4d, 2(d + C^2))\,\frac{1 + 1/C^2}{4} = d + 1",
     printed=BEST,
+    confirms={"small integers": "the sensitivity"},
     planted=(
         Plant("value", "d", BEST._replace(total=lambda d: d)),
         Plant("smaller C", "d + 2", BEST._replace(total=lambda d: d + 2)),
@@ -64,7 +65,8 @@ def best_constant(claim: Best) -> Findings:
         "small integers",
         range(2, 7),
         lambda m: min(grid, key=lambda square: _total(m, square)) == claim.c_squared(m),
-        scope="d = 2..6, C^2 in multiples of 1/8, by the sensitivity of the embedding",
+        over="d: C^2 in multiples of 1/8, by the sensitivity of the embedding",
+        cases=5,
     )
 
 
@@ -125,6 +127,7 @@ def two_rows(m: Expr, j: Expr, k: Expr, claim: Parts) -> Expr:
     "variance d + (m-1)/(m+1) < d + 1 per query.",
     formula=r"S = d\,I + \left(I_m - \frac{2}{m+1}J_m\right) \otimes 11^T,\quad d + \frac{m-1}{m+1} < d + 1",
     printed=PARTS,
+    confirms={"all pairs": "across groups"},
     planted=(
         Plant("eigenvalues", "3 d", PARTS._replace(contrast=lambda m, d: 3 * d)),
         Plant("positive definite", "minus", PARTS._replace(common=lambda m, d: -2 * d / (m + 1))),
@@ -171,7 +174,8 @@ def correlated_groups(claim: Parts) -> Findings:
         "all pairs",
         [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3), (4, 2)],
         largest,
-        scope="(m, d) = (2..4, 1..3), all pairs of binary records, dense matrices, exactly",
+        over="m, d: pairs of binary records, dense matrices, exactly",
+        cases=7,
         show=lambda case: f"(m, d) = {case}",
     )
 
@@ -204,10 +208,15 @@ LAW = Law(_even, _odd, lambda d: 4 * (d + 1))
 
 @result(
     number="leb.new.alg2.sigma.opt",
+    expected=Standing.HOLDS_ON_RANGE,
     text="This S has the least variance of all Gaussian mechanisms under replacement for d = 1 and every even d, all "
     "m; for odd d >= 3 iff (m + 1)^2 <= 4 (d + 1).",
     formula=r"M = E[v v^T] \propto S^2,\qquad d\ \mathrm{odd}:\ (m+1)^2 \leq 4(d+1)",
     printed=LAW,
+    needs=(
+        "leb.new.alg2.sigma",
+        "leb.new.lowerbound",
+    ),
     planted=(
         Plant("even d: M is S^2", "without 1 against 0", LAW._replace(even=lambda m, d: (*_even(m, d)[:2], 0 * m))),
         Plant("even d: a law", "minus", LAW._replace(even=lambda m, d: (*_even(m, d)[:2], -m))),
@@ -247,7 +256,8 @@ def grouped_optimum(claim: Law) -> Findings:
         "odd d: a law",
         inside,
         lambda case: all(part >= 0 for part in claim.odd(Fraction(case[0]), Fraction(case[1]))),
-        scope="odd d = 3..39, m <= 59 with (m+1)^2 <= 4(d+1); the last weight has the sign of 4(d+1) - (m+1)^2",
+        over="m, d: odd d, (m+1)^2 <= 4(d+1); the last weight has the sign of 4(d+1) - (m+1)^2",
+        cases=143,
         show=lambda case: f"(m, d) = {case}",
     )
     yield every(
@@ -256,7 +266,8 @@ def grouped_optimum(claim: Law) -> Findings:
         lambda case: (
             (Fraction(4, (case[0] + 1) ** 2) >= least_ratio(case[1])) == ((case[0] + 1) ** 2 <= claim.bound(case[1]))
         ),
-        scope="odd d = 3..39, m <= 59: the least ratio over all active pairs is 1/(d+1)",
+        over="m, d: odd d; the least ratio over active pairs is 1/(d+1)",
+        cases=1121,
         show=lambda case: f"(m, d) = {case}",
     )
 
@@ -273,7 +284,8 @@ def grouped_optimum(claim: Law) -> Findings:
         "active pairs",
         [(2, 1), (2, 2), (2, 3), (3, 3)],
         active,
-        scope="(m, d) = (2, 1), (2, 2), (2, 3), (3, 3): every pair enumerated, dense matrices, exactly",
+        over="m, d: pairs enumerated, dense matrices, exactly",
+        cases=4,
         show=lambda case: f"(m, d) = {case}",
     )
 

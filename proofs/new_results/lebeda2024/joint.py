@@ -20,7 +20,7 @@ from dpverdict.mechanisms.queries.count_ellipse import (
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.boxes import rounds_to
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Findings
+from dpverdict.proofs.checks.outcome import Findings, Standing
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import binary_records, every, shared_noise_covariance
 from dpverdict.proofs.lebeda2024.notation import C, d, r
@@ -123,12 +123,14 @@ def _double(best: EllipseOptimum) -> Surd:
 
 @result(
     number="leb.new.free-n",
+    expected=Standing.HOLDS_ON_RANGE,
     text="One active layer j = min(k, khat): n - (1^T f)/j + N(0, 1/P) is independent of f + noise and free; 0 < P <= "
     "1, P = 1 for k <= j*, and then Var(n~) = 2 + sqrt((d-1)(d-k)/k); at k = d: 7.883 (d = 6), 4.582 (7), 5.347 (11), "
     "33.248 (1000).",
     formula=r"P = \min_{i \in \{0, j-1, j+1\}} \frac{1 - g(i)}{(1 - i/j)^2},\quad \mathrm{Var}(\tilde{n}) = "
     r"\frac{1}{P} + \frac{d\,a_1^2}{j^2}",
     printed=FREE,
+    needs=("leb.new.opt.k",),
     planted=(
         Plant("all layers", "2 P", FREE._replace(precision=_double)),
         Plant("as large as can be", "P/2", FREE._replace(precision=lambda best: best.free_count_precision / 2)),
@@ -145,24 +147,37 @@ def free_count(claim: Free) -> Findings:
     For i = 0 the condition is P <= 1. Var(n~) = 1/P + d a1^2/j^2; for P = 1, j = k it is 2 + R/k.
     """
     cases = [(m, k) for m in range(2, 15) for k in range(1, m + 1) if pair_root(m) is None or k <= largest_optimal_k(m)]
-    scope = "d = 2..14, all k with one active layer, exactly"
     show: Callable[[tuple[int, int]], str] = lambda case: f"(d, k) = {case}"  # noqa: E731
-    yield every("all layers", cases, lambda case: _largest(case, claim) <= 1, scope=scope, show=show)
     yield every(
-        "as large as can be", cases, lambda case: _largest(case, claim, tight=True) == 1, scope=scope, show=show
+        "all layers",
+        cases,
+        lambda case: _largest(case, claim) <= 1,
+        over="d, k: one active layer, exactly",
+        cases=93,
+        show=show,
+    )
+    yield every(
+        "as large as can be",
+        cases,
+        lambda case: _largest(case, claim, tight=True) == 1,
+        over="d, k: one active layer, exactly",
+        cases=93,
+        show=show,
     )
     yield every(
         "between 0 and 1",
         cases,
         lambda case: 0 < claim.precision(ellipse_optimum(*case)) <= 1,
-        scope=scope,
+        over="d, k: one active layer, exactly",
+        cases=93,
         show=show,
     )
     yield every(
         "P = 1 up to j*",
         [case for case in cases if case[1] <= largest_optimal_k(case[0])],
         lambda case: _below(*case) <= (claim.precision(ellipse_optimum(*case)) == 1),
-        scope="d = 2..14, all k <= (d + sqrt d)/2",
+        over="d, k: k <= (d + sqrt d)/2",
+        cases=67,
         show=show,
     )
     k = Symbol("k", positive=True)
@@ -174,7 +189,7 @@ def free_count(claim: Free) -> Findings:
         value = 1 / claim.precision(best) + m * best.along / (j * j)
         yield rounds_to(f"d = {m}", Surd.of(value).real(), printed, scope=f"d = k = {m}, exactly")
     yield every(
-        "dense matrices", [c for c in cases if c[0] <= 6], lambda c: _dense(c, claim), scope="d = 2..6, all records"
+        "dense matrices", [c for c in cases if c[0] <= 6], lambda c: _dense(c, claim), over="d, k: records", cases=16
     )
 
 
@@ -217,10 +232,16 @@ INFIMUM = Infimum(lambda m: pair_root(m) is None or m == 1, lambda j: Matrix([[j
 
 @result(
     number="leb.new.n.infimum",
+    expected=Standing.HOLDS_ON_RANGE,
     text="With a count of finite variance the infimum of sum Var(f_i) is still d OPT(d, d); it is attained iff d is "
     "not s^2 + 1 or s^2 - 1.",
     formula=r"\inf \sum_i \mathrm{Var}(\tilde{f}_i) = d\,\mathrm{OPT}_\infty(d)",
     printed=INFIMUM,
+    needs=(
+        "leb.new.free-n",
+        "leb.new.opt.pair",
+        "leb.new.opt.single",
+    ),
     planted=(
         Plant("attained for one layer", "always", INFIMUM._replace(attained=lambda m: True)),
         Plant("not attained for two", "one layer", INFIMUM._replace(equations=lambda j: Matrix([[j, 1], [2 * j, 2]]))),
@@ -241,7 +262,8 @@ def infimum(claim: Infimum) -> Findings:
         "attained for one layer",
         [m for m in range(1, 301) if claim.attained(m)],
         lambda m: m == 1 or (len(ellipse_optimum(m, m).active_layers) == 1 and _free(m)),
-        scope="d <= 300, P > 0 exactly",
+        over="d: not s^2 + 1 or s^2 - 1, P > 0 exactly",
+        cases=267,
         show=lambda m: f"d = {m}",
     )
     j = Symbol("j", positive=True)
@@ -251,7 +273,9 @@ def infimum(claim: Infimum) -> Findings:
         "approached",
         [m for m in range(2, 150) if pair_root(m) is not None],
         lambda m: _room(m, claim.excess) > 0,
-        scope="all pairs d < 150, S scaled by 1 + 1/1000, exactly; every t > 0 as g <= 1",
+        over="d: pairs, S scaled by 1 + 1/1000, exactly",
+        argued="for every t > 0 as g <= 1",
+        cases=23,
         show=lambda m: f"d = {m}",
     )
 
@@ -322,7 +346,7 @@ def weighted(claim: Weighted) -> Findings:
     general = family_variances(d, c2, Integer(1))
     slope = sympy.diff(d * (general[0] + general[1]) + 4 * kappa * general[1], c2)
     yield identity(
-        "best of the family", sympy.cancel(slope.subs(c2, square)), Integer(0) * q, scope="all d, kappa >= 0"
+        "best of the family", sympy.cancel(slope.subs(c2, square)), Integer(0), scope="all d, kappa >= 0", dropped=(q,)
     )
     total = d * (vz + ve) + 4 * kappa * ve
     yield identity("value", total, claim.value(d, kappa, q), scope="all d, kappa >= 0")
@@ -345,6 +369,8 @@ def weighted(claim: Weighted) -> Findings:
     text="kappa = 1, the sum of all d + 1 variances: C^2 = sqrt(d + 4) is exactly optimal for every d.",
     formula=r"C^2 = \sqrt{d + 4}",
     printed=(Fraction(1), lambda d: sqrt(d + 4)),
+    needs=("leb.new.kappa",),
+    named=("d = 1",),
     planted=(
         Plant("d >= 2", "kappa = 1/5", (Fraction(1, 5), lambda d: sqrt(d + 4))),
         Plant("d = 1", "sqrt(d + 5)", (Fraction(1), lambda d: sqrt(d + 5))),
@@ -374,11 +400,16 @@ SYMMETRIC = Symmetric(lambda r: r, lambda d, r: d * (r + 1) ** 2 / 2)
 
 @result(
     number="leb.new.complement",
+    expected=Standing.HOLDS_ON_RANGE,
     text="Algorithm 1 minimises sum Var(f_i) + Var(n - f_i) among all Gaussian mechanisms, for every d: d (sqrt d + "
     "1)^2/2.",
     formula=r"\min \sum_i \mathrm{Var}(\tilde{f}_i) + \mathrm{Var}(\tilde{n} - \tilde{f}_i) = "
     r"\frac{d(\sqrt{d}+1)^2}{2}",
     printed=SYMMETRIC,
+    needs=(
+        "leb.new.lowerbound",
+        "lebeda2024/thm3.1",
+    ),
     planted=(
         Plant("value of Algorithm 1", "C^2 = 2 r", SYMMETRIC._replace(c_squared=lambda r: 2 * r)),
         Plant("lower bound", "3 for 2", SYMMETRIC._replace(value=lambda d, r: d * (r + 1) ** 2 / 3)),
@@ -401,7 +432,9 @@ def complement(claim: Symmetric) -> Findings:
         "second moments",
         range(1, 7),
         lambda m: all(_signs(m, i, k, claim.low) == int(i == k) for i in range(m + 1) for k in range(m + 1)),
-        scope="d = 1..6, all sign vectors; every d as signs are independent",
+        over="d: sign vectors",
+        argued="every d as signs are independent",
+        cases=6,
     )
 
 

@@ -116,6 +116,7 @@ def variant_of(
         text=text,
         formula=formula,
         printed=claim,
+        confirms={"all vertices": "attained"},
         planted=(
             Plant("attained", *wrong),
             Plant("all vertices", *wrong),
@@ -139,7 +140,8 @@ def variant_of(
             "all vertices",
             [(dim, size) for dim in variant.dims for size in sizes],
             lambda case: brute_force(case[0], variant, case[1]) == Surd.of(squared(*case, Surd.root)),
-            scope=f"d = {variant.dims[0]}..{variant.dims[-1]}, mu = 1 and 3/7, all vertices, in Q(sqrt d)",
+            over="d, mu: vertices, in Q(sqrt d)",
+            cases=2 * len(variant.dims),
             show=lambda case: f"d = {case[0]}, mu = {case[1]}",
         )
 
@@ -291,6 +293,7 @@ def _first_eta(dim: int) -> list[list[Surd]]:
     text="M1d, a fresh eta_i for every query, the count released as n + 2 eta_1: true mu^2 = 4(r - 1)/(r + 1) + 1/r.",
     formula=r"\mu_{true}^2 = \mu^2\left(\frac{4(r - 1)}{r + 1} + \frac{1}{r}\right)",
     printed=by_name("M1d").squared,
+    confirms={"all vertices": "the all-ones record"},
     planted=(
         Plant("the all-ones record", "2/r", lambda d, mu, root: 4 * (root(d) - 1) / (root(d) + 1) + 2 / root(d)),
         Plant("all vertices", "2/r", lambda d, mu, root: 4 * (root(d) - 1) / (root(d) + 1) + 2 / root(d)),
@@ -317,5 +320,6 @@ def first_eta(squared: Formula) -> Findings:
         "all vertices",
         range(1, 7),
         lambda dim: largest(dim) == squared(dim, Fraction(1), Surd.root),
-        scope="d = 1..6, all vertices, in Q(sqrt d)",
+        over="d: vertices, in Q(sqrt d)",
+        cases=6,
     )

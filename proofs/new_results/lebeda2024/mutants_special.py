@@ -15,7 +15,7 @@ from dpverdict.mechanisms.broken import by_name, queries
 from dpverdict.mechanisms.queries.count_ellipse import eigenvalues, largest_optimal_k
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Findings
+from dpverdict.proofs.checks.outcome import Findings, Standing
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import block_diagonal, every, shared_noise_covariance, squared_parameter
 from dpverdict.proofs.lebeda2024.notation import S_AT_1, Root, d, j, r, s, two_roots
@@ -40,10 +40,12 @@ FRESH = FreshCount(
 
 @result(
     number="leb.new.mut.M1",
+    expected=Standing.HOLDS_ON_RANGE,
     text="M1, the count released with a fresh eta': true mu^2 = max_j [1 - ((j - j*)/j*)^2] + 1/(r + 1), j* = (d + "
     "r)/2, at the integer j nearest j*.",
     formula=r"\mu_{true}^2 = \max_j\left[1 - \left(\frac{j - j^*}{j^*}\right)^2\right] + \frac{1}{r+1}",
     printed=FRESH,
+    confirms={"all vertices": "every layer"},
     planted=(
         Plant(
             "every layer",
@@ -71,7 +73,8 @@ def fresh_count(claim: FreshCount) -> Findings:
             _square_at_most(2 * claim.place(dim) - dim - 1, dim)
             and not _square_at_most(2 * claim.place(dim) - dim + 1, dim)
         ),
-        scope="d = 1..2000: 2j - d - 1 <= sqrt d < 2j - d + 1, in integers",
+        over="d: 2j - d - 1 <= sqrt d < 2j - d + 1, in integers",
+        cases=2000,
     )
     variant = Variant(lambda dim, mu, root: (*correct(dim, mu, root)[:2], 0, (root(dim) + 1) / mu**2))
     yield every(
@@ -82,7 +85,8 @@ def fresh_count(claim: FreshCount) -> Findings:
             == claim.value(dim, Surd.root(dim), claim.place(dim))
             == squared_of(by_name("M1"))(dim, 1, Surd.root)
         ),
-        scope="d = 1..6, all vertices, in Q(sqrt d)",
+        over="d: vertices, in Q(sqrt d)",
+        cases=6,
     )
 
 
@@ -97,6 +101,7 @@ def _square_at_most(value: int, dim: int) -> bool:
     "d.",
     formula=r"\mu_{true}^2 = \mu^2\left(\frac{r}{r+1} + \frac{1}{\sqrt{d+1}}\right) > \mu^2",
     printed=by_name("M3").squared,
+    confirms={"all vertices": "every vertex"},
     planted=(
         Plant("every vertex", "1/sqrt d", lambda d, mu, root: root(d) / (root(d) + 1) + 1 / root(d)),
         Plant("not private", "2/(r + 1)", lambda d, mu, root: (root(d) + 1) / (root(d) + 1)),
@@ -118,7 +123,8 @@ def misprint(squared: Formula) -> Findings:
         "all vertices",
         (1, 3, 4, 8),
         lambda dim: brute_force(dim, variant, Fraction(1)) == squared(dim, 1, Surd.root),
-        scope="d = 1, 3, 4, 8, all vertices, in Q(sqrt d) or Q(sqrt(d + 1))",
+        over="d: vertices, in Q(sqrt d) or Q(sqrt(d + 1))",
+        cases=4,
     )
 
 
@@ -137,6 +143,7 @@ INTEGER = IntegerRoot(lambda d, s: 1 + (d - s**2) / ((d + s) * (s + 1)))
     "than 1 unless d is a square.",
     formula=r"\mu_{true}^2 = \mu^2\left(1 + \frac{d - s^2}{(d + s)(s + 1)}\right)",
     printed=INTEGER,
+    confirms={"all vertices": "every vertex"},
     planted=(
         Plant("every vertex", "d for d - s^2", IntegerRoot(lambda d, s: 1 + d / ((d + s) * (s + 1)))),
         Plant("not private", "minus", IntegerRoot(lambda d, s: 1 - (d - s**2) / ((d + s) * (s + 1)))),
@@ -161,7 +168,8 @@ def integer_root(claim: IntegerRoot) -> Findings:
             == claim.squared(Fraction(dim), isqrt(dim))
             == squared_of(by_name("M16"))(dim, 1, Surd.root)
         ),
-        scope="d = 1..7, all vertices, exactly",
+        over="d: vertices, exactly",
+        cases=7,
     )
 
 
@@ -176,15 +184,16 @@ def _noiseless(claim: Combination, loading: int, rows: int) -> Findings:
     """The combination carries no noise at all, but moves: the two laws are disjoint, delta = 1 for every epsilon."""
     eta, z = sympy.symbols("eta z")
     noise = claim.queries * (d * eta + z) + sum(claim.counts[:rows]) * loading * eta
-    yield identity("no noise", noise, 0 * eta, scope="all d >= 1, every value of the noise")
+    yield identity("no noise", noise, Integer(0), scope="all d >= 1, every value of the noise", dropped=(eta,))
     moved = claim.queries * j + claim.counts[0]
-    yield identity("it moves", moved, Integer(1) + 0 * j, scope="all d >= 1, one record added to row 1")
+    yield identity("it moves", moved, Integer(1), scope="all d >= 1, one record added to row 1", dropped=(j,))
     vz, ve = Fraction(5, 4), Fraction(3, 4)
     yield every(
         "singular covariance",
         range(1, 7),
         lambda dim: _singular(dim, vz, ve, claim, loading, rows),
-        scope="d = 1..6, exactly",
+        over="d: exactly",
+        cases=6,
     )
 
 
@@ -217,6 +226,7 @@ INFINITE = (
     text="M6, n released exactly: true mu is infinite, delta = 1 for every epsilon.",
     formula=r"P_0[\tilde{n} = n] = 1,\quad P_1[\tilde{n} = n] = 0",
     printed=Combination(0, (1, 0)),
+    confirms={"singular covariance": "no noise"},
     planted=INFINITE,
 )
 def exact_count(claim: Combination) -> Findings:
@@ -230,6 +240,7 @@ def exact_count(claim: Combination) -> Findings:
     "infinite.",
     formula=r"(n_1 + 2\eta) - (n_2 + 2\eta) = n_1 - n_2",
     printed=Combination(0, (1, -1)),
+    confirms={"singular covariance": "no noise"},
     planted=INFINITE,
 )
 def one_eta(claim: Combination) -> Findings:
@@ -283,6 +294,7 @@ SHARED = TwoCases(lambda d, root, s: 0 * s + 1, lambda d, root, s: (1 + 1 / s) /
     text="M10, Algorithm 2 under replacement with eta variance s: true mu^2 = max(1, 1/2 + 1/(2s)) for d >= 2.",
     formula=r"\mu_{true}^2 = \mu^2\max\left(1,\ \frac{1}{2} + \frac{1}{2s}\right)",
     printed=SHARED,
+    confirms={"all pairs": "across rows"},
     planted=(
         Plant("within a row", "2", SHARED._replace(within=lambda d, root, s: 2 + 0 * s)),
         Plant("across rows", "1/s", SHARED._replace(across=lambda d, root, s: 1 / s)),
@@ -292,7 +304,9 @@ SHARED = TwoCases(lambda d, root, s: 0 * s + 1, lambda d, root, s: (1 + 1 / s) /
 def shared_variance(claim: TwoCases) -> Findings:
     """Opposite records of a row differ by d in s2; for d = 1 one of them would be all-zero, hence d >= 2."""
     size = Symbol("s", positive=True)
-    yield identity("within a row", _same_row(d, d), claim.within(d, None, size), scope="all d >= 2, all s > 0")
+    yield identity(
+        "within a row", _same_row(d, d), claim.within(d, None, size), scope="all d >= 2, all s > 0", dropped=(d, size)
+    )
     yield identity("across rows", _across_rows(d, size, d, j), claim.across(d, None, size), scope="all d >= 1, s > 0")
     values = [Fraction(1, 4), Fraction(1), Fraction(4)]
     yield every(
@@ -302,7 +316,8 @@ def shared_variance(claim: TwoCases) -> Findings:
             _grouped_worst(case[0], case[1], Surd.of(case[0]), Surd.of(case[2]))
             == max(claim.within(case[0], None, case[2]), claim.across(case[0], None, case[2]))
         ),
-        scope="d = 2, 3, m = 2, 3, s = 1/4, 1, 4, all pairs of binary records, exactly",
+        over="d, m, s: pairs of binary records, exactly",
+        cases=12,
         show=lambda case: f"(d, m, s) = {case}",
     )
 
@@ -316,6 +331,7 @@ REPLACED = TwoCases(lambda d, root, s: 4 * root(d) / (root(d) + 1), lambda d, ro
     "1).",
     formula=r"\mu_{true}^2 = \mu^2\max\left(2,\ \frac{4r}{r+1}\right) = \mu^2\,\frac{4r}{r+1}",
     printed=REPLACED,
+    confirms={"all pairs": "within a row"},
     planted=(
         Plant("within a row", "3r", REPLACED._replace(within=lambda d, root, s: 3 * root(d) / (root(d) + 1))),
         Plant("across rows", "1", REPLACED._replace(across=lambda d, root, s: 1 + 0 * d)),
@@ -340,7 +356,8 @@ def grouped_replaced(claim: TwoCases) -> Findings:
             == claim.within(case[0], Surd.root, None)
             == exact(case[0], 1, Surd.root)
         ),
-        scope="(d, m) = (1, 2), (2, 2), (3, 2), (2, 3), all pairs of binary records, in Q(sqrt d)",
+        over="d, m: pairs of binary records, in Q(sqrt d)",
+        cases=4,
         show=lambda case: f"(d, m) = {case}",
     )
 
@@ -367,6 +384,8 @@ LAYERS = Layers(lambda u, w, d, j: u * j**2 / d + w * (j - j**2 / d), ("1.857", 
     "j^2/d)]; at d = 10, k = 2: 1.857 for k' = 4, 3.571 for k' = 10.",
     formula=r"\mu_{true}^2 = \max_{j \leq k'}\left[u\,\frac{j^2}{d} + w\left(j - \frac{j^2}{d}\right)\right]",
     printed=LAYERS,
+    named=("the two numbers",),
+    confirms={"all vertices": "every layer"},
     planted=(
         Plant("every layer", "j for j^2", LAYERS._replace(value=lambda u, w, d, j: u * j / d + w * (j - j**2 / d))),
         Plant("all vertices", "u for w", LAYERS._replace(value=lambda u, w, d, j: u * j**2 / d + u * (j - j**2 / d))),
@@ -394,12 +413,13 @@ def sparser(claim: Layers) -> Findings:
         return best == claimed
 
     cases = [(dim, k, most) for dim in range(2, 6) for k in range(1, dim) for most in range(k, dim + 1)]
-    yield every("all vertices", cases, agrees, scope="d = 2..5, all k < d, all k' >= k, in Q(sqrt((d-1) k (d-k)))")
+    yield every("all vertices", cases, agrees, over="d, k, k': in Q(sqrt((d-1) k (d-k)))", cases=30)
     yield every(
         "the two numbers",
         list(zip((4, 10), claim.numbers, strict=True)),
         lambda case: _rounds(max((layer(10, 2, i) for i in range(case[0] + 1)), key=_float), case[1]),
-        scope="d = 10, k = 2, to the digits given, exactly",
+        over="k', mu^2: d = 10, k = 2, to the digits given, exactly",
+        cases=2,
         show=lambda case: f"k' = {case[0]}: {case[1]}",
     )
 
@@ -415,10 +435,12 @@ def _rounds(value: Surd, printed: str) -> bool:
 
 @result(
     number="leb.new.mut.M15",
+    expected=Standing.HOLDS_ON_RANGE,
     text="M15, the formula of the Count ellipse at k > khat(d): its value at k - 1 ones exceeds 1, so it is not "
     "private; at k = d it is infinite.",
     formula=r"g(k-1) > 1\ \ \mathrm{iff}\ \ k > \hat{k}(d)",
     printed=largest_optimal_k,
+    needs=("leb.new.jy24.range",),
     planted=(
         Plant("every layer", "khat + 1", lambda dim: largest_optimal_k(dim) + 1),
         Plant("integers", "khat - 1", lambda dim: largest_optimal_k(dim) - 1),
@@ -433,14 +455,16 @@ def beyond_range(last: Callable[[int], int]) -> Findings:
         "every layer",
         [(dim, k) for dim in range(2, 41) for k in range(1, dim)],
         lambda case: (layer(*case, case[1] - 1) > 1) == (case[1] > last(case[0])),
-        scope="d = 2..40, all k < d, in Q(sqrt((d-1) k (d-k)))",
+        over="d, k: in Q(sqrt((d-1) k (d-k)))",
+        cases=780,
         show=lambda case: f"(d, k) = {case}",
     )
     yield every(
         "integers",
         [(dim, k) for dim in range(2, 401) for k in range(1, dim + 1)],
         lambda case: not_beyond(*case) == (case[1] <= last(case[0])),
-        scope="d = 2..400, all k <= d, by integers",
+        over="d, k: by integers",
+        cases=80199,
         show=lambda case: f"(d, k) = {case}",
     )
 

@@ -19,7 +19,7 @@ from dpverdict.mechanisms.queries.count_ellipse import (
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.drawings import optimum_curve_figure
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
-from dpverdict.proofs.checks.outcome import Findings
+from dpverdict.proofs.checks.outcome import Findings, Standing
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import binary_records, every, shared_noise_covariance
 from dpverdict.proofs.lebeda2024.gap import (
@@ -61,6 +61,8 @@ PAIR = Pair(pair_eigenvalues, _weight, lambda s, sign: (s + 1) ** 2 * (s**2 + s 
     "(j+1)), w = T/(j (j+1)) are optimal, layers j and j + 1 active, OPT = (T^2 - 1)(s + 1)/(4 s T).",
     formula=r"\mathrm{OPT} = \frac{(T^2-1)(s+1)}{4 s T} = \frac{(s+1)^2(s^2+s+2c)}{4(s^2+s+c)},\quad d = s^2 + c",
     printed=PAIR,
+    needs=("leb.new.lowerbound",),
+    confirms={"certified optima": "variance of a query, d = s^2 + 1"},
     planted=(
         *(
             Plant(f"{name}, d = s^2 {sign} 1", words, claim)
@@ -90,7 +92,7 @@ def pair(claim: Pair) -> Findings:
         j = (dim + n - 1) / 2
         along, across = claim.eigenvalues(dim, n)
         tight = [(m**2 / along + m * (dim - m) / across) / dim for m in (j, j + 1)]
-        yield identity(f"both layers tight, {words}", Matrix(tight), Matrix([Integer(1) + 0 * n] * 2), scope=scope)
+        yield identity(f"both layers tight, {words}", Matrix(tight), Matrix([1, 1]), scope=scope, dropped=(n,))
         yield nonnegative(f"other layers below, {words}", sympy.cancel(along - across), {n: least}, scope=scope)
         trace = dim * claim.value(n, sign)
         yield identity(f"variance of a query, {words}", along + (dim - 1) * across, trace, scope=scope)
@@ -111,7 +113,8 @@ def pair(claim: Pair) -> Findings:
             ellipse_optimum(case[0] ** 2 + case[1], case[0] ** 2 + case[1]).per_query_variance
             == claim.value(Fraction(case[0]), case[1])
         ),
-        scope="s = 1..59, k = d, each with its certificate in rationals",
+        over="s, sign: k = d, with its certificate in rationals",
+        cases=117,
         show=lambda case: f"d = {case[0]}^2 {case[1]:+}",
     )
 
@@ -128,10 +131,16 @@ SINGLE = Single(lambda dim: 2 * largest_optimal_k(dim) - dim, 3)
 
 @result(
     number="leb.new.opt.single",
+    expected=Standing.HOLDS_ON_RANGE,
     text="Every d that is not s^2 + 1 or s^2 - 1: OPT(d, d) = h(d, (d + t)/2), t the integer of d's parity with |t - "
     "sqrt d| < 1; only the layer (d + t)/2, the integer nearest (d + sqrt d)/2, is active.",
     formula=r"\mathrm{OPT}_\infty(d) = h(d, j) = \frac{[d + t + \sqrt{(d-1)(d^2 - t^2)}]^2}{4d^2},\quad j = (d+t)/2",
     printed=SINGLE,
+    needs=(
+        "leb.new.jy24.range",
+        "leb.new.jy24.count",
+        "leb.new.lowerbound",
+    ),
     planted=(
         Plant("one layer above", "5 for 3", SINGLE._replace(least=5)),
         Plant("factorisation", "5 for 3", SINGLE._replace(least=5)),
@@ -186,13 +195,17 @@ def single(claim: Single) -> Findings:
         "t is next to sqrt d",
         others,
         lambda m: (m - claim.root(m)) % 2 == 0 and (claim.root(m) - 1) ** 2 < m < (claim.root(m) + 1) ** 2,
-        scope="d <= 20000, not a pair; every d as (t-1)^2 < d < (t+1)^2",
+        over="d: not a pair",
+        argued="every d as (t-1)^2 < d < (t+1)^2",
+        cases=19719,
     )
     yield every(
         "both neighbours",
         others,
         lambda m: private_on_all(m, (m + claim.root(m)) // 2),
-        scope="d <= 20000, not a pair, by integers; every d by parity",
+        over="d: not a pair, by integers",
+        argued="every d by parity",
+        cases=19719,
     )
 
 
@@ -233,10 +246,18 @@ OPTIMUM = Optimum(_formula)
 
 @result(
     number="leb.new.opt.k",
+    expected=Standing.HOLDS_ON_RANGE,
     text="OPT(d, k) = h(d, k) for k <= khat(d), and OPT(d, d) beyond, for all d and k, with a law of one layer or two "
     "adjacent ones that proves it.",
     formula=r"\mathrm{OPT}(d, k) = h(d, k)\ \ (k \leq \hat{k}(d)),\qquad \mathrm{OPT}(d, d)\ \ (k > \hat{k}(d))",
     printed=OPTIMUM,
+    needs=(
+        "leb.new.lowerbound",
+        "leb.new.jy24.count",
+        "leb.new.jy24.range",
+        "leb.new.opt.pair",
+        "leb.new.opt.single",
+    ),
     planted=(
         Plant(
             "certified, all k",
@@ -260,29 +281,34 @@ def optimum_of_all(claim: Optimum) -> Findings:
         "one layer is a law",
         [(m, k) for m in range(2, 61) for k in range(1, largest_optimal_k(m) + 1)],
         lambda case: _is_bound(claim.value(*case), *case),
-        scope="d = 2..60, k <= khat: d OPT = F(k, k^2), exactly (for every d: leb.new.jy24.count)",
+        over="d, k: d OPT = F(k, k^2), exactly",
+        argued="for every d by leb.new.jy24.count",
+        cases=1064,
         show=lambda case: f"(d, k) = {case}",
     )
-    for name, cases, words in (
-        ("certified, all k", [(m, k) for m in range(1, 61) for k in range(1, m + 1)], "d = 1..60, all k"),
+    for name, pairs, count in (
+        ("certified, all k", [(m, k) for m in range(1, 61) for k in range(1, m + 1)], 1830),
         (
             "certified, large d",
             [(m, k) for m in range(61, 2001) for k in sorted({m // 2, largest_optimal_k(m), m})],
-            "d = 61..2000, k = d/2, khat, d",
+            5820,
         ),
     ):
         yield every(
             name,
-            cases,
+            pairs,
             lambda case: ellipse_optimum(*case).per_query_variance == claim.value(*case),
-            scope=f"{words}; for every d and k by the results named",
+            over="d, k",
+            argued="for every d and k by the results named",
+            cases=count,
             show=lambda case: f"(d, k) = {case}",
         )
     yield every(
         "all vertices",
         [(m, k) for m in range(1, 7) for k in range(1, m + 1)],
         lambda case: _dense(claim.value(*case), *case),
-        scope="d = 1..6, all k, all records with at most k ones, dense matrices, exactly",
+        over="d, k: records with at most k ones, dense matrices, exactly",
+        cases=21,
         show=lambda case: f"(d, k) = {case}",
     )
 
@@ -319,6 +345,15 @@ LARGEST = Largest(GAP, (6 * sqrt(2) - 7) / 12, 2)
     formula=r"0 \leq \frac{(\sqrt{d}+1)^2}{4} - \mathrm{OPT}_\infty(d) < \frac{1}{4d},\quad \max_d = "
     r"\frac{6\sqrt{2} - 7}{12}",
     printed=LARGEST,
+    needs=(
+        "leb.new.opt.pair",
+        "leb.new.opt.single",
+    ),
+    named=(
+        "above all others",
+        "largest",
+    ),
+    confirms={"small d": "single layers: below the bound"},
     planted=(
         *(
             Plant(name, words, LARGEST._replace(gap=fault))
@@ -336,14 +371,13 @@ def largest_gap(claim: Largest) -> Findings:
     """
     yield from gap_of_pairs(claim.gap.coefficient, claim.gap.own)
     yield from gap_of_single_layers(claim.gap.distance, claim.gap.own)
-    scope = "the gap is 0 iff t = sqrt d: d <= 20000; t = sqrt d for every square"
-    yield gap_is_zero("zero at the squares alone", claim.gap, 20_000, scope)
+    yield gap_is_zero("zero at the squares alone", claim.gap, 20_000)
     value = algorithm_1(Integer(claim.place), sqrt) - Rational(
         least_ellipse_variance(claim.place, claim.place).rational or 0
     )
     yield identity("largest", value, claim.value, scope=f"d = {claim.place}")
     yield positive("above all others", claim.value - Rational(1, 12), {}, scope="all d >= 3 by the bound 1/(4d)")
-    yield gap_of_optima("small d", claim.gap, "d <= 300: optimum with its certificate, in balls")
+    yield gap_of_optima("small d", claim.gap)
 
 
 class Sharp(NamedTuple):
@@ -359,6 +393,7 @@ SHARP = Sharp((2 * sqrt(2) - 1) / 4, sqrt(3) / 2, Rational(1, 4))
 
 @result(
     number="leb.new.lem44",
+    expected=Standing.HOLDS_ON_RANGE,
     text="Lemma 4.4 sharpened: sup over k >= d/2 of Algorithm 1 - OPT is (2 sqrt 2 - 1)/4 = 0.457107, at (2, 1); over "
     "k >= floor(d/2) sqrt(3)/2, at (3, 1); for even d, k = d/2 the gap falls to 1/4, for odd d, k = (d+1)/2 it "
     "rises to 1/4.",

@@ -44,6 +44,15 @@ def _with(dim: int, **changes: object) -> dict[int, Witness]:
     "2.97355: less than Algorithm 1's (sqrt d + 1)^2/4.",
     formula=r"\mathrm{Var}(\tilde{n}) \leq \sqrt{d} + 1:\ \ \min \mathrm{Var}(\tilde{f}_i) < \frac{(\sqrt{d}+1)^2}{4}",
     printed=WITNESSES,
+    named=(
+        "private",
+        "dense matrices",
+        "variance of the count",
+        "attained",
+        "no less",
+        "below Algorithm 1",
+    ),
+    needs=("leb.new.lowerbound",),
     planted=(
         Plant(
             "private", "noise of Algorithm 1's size less", _with(2, mechanism=("0.86", "0.5", "1.8404658", "0.4873565"))
@@ -62,24 +71,24 @@ def pareto(claim: Mapping[int, Witness]) -> Findings:
     F = (sqrt(m2/d + kappa + 2 sqrt(kappa v/d)) + sqrt((d-1)(m1 - m2/d)))^2 of a law on the layers j and j + 1.
     """
     cases = list(claim.items())
-    scope = "d = 2, 3, 5, 6"
 
     def show(case: tuple[int, Witness]) -> str:
         return f"d = {case[0]}: {case[1]}"
 
-    yield every("private", cases, lambda c: _private(*c), scope=f"{scope}, all layers, exactly", show=show)
-    yield every("dense matrices", cases, lambda c: _dense_new(*c), scope=f"{scope}, all records, exactly", show=show)
-    yield every("variance of the count", cases, lambda c: _count(*c), scope=f"{scope}, exactly", show=show)
-    yield every("attained", cases, lambda c: _attained(*c), scope=f"{scope}, to 5 decimals", show=show)
+    yield every("private", cases, lambda c: _private(*c), over="d: layers, exactly", cases=4, show=show)
+    yield every("dense matrices", cases, lambda c: _dense_new(*c), over="d: records, exactly", cases=4, show=show)
+    yield every("variance of the count", cases, lambda c: _count(*c), over="d: exactly", cases=4, show=show)
+    yield every("attained", cases, lambda c: _attained(*c), over="d: to 5 decimals", cases=4, show=show)
     yield every(
         "no less",
         cases,
         lambda c: _dual(*c),
-        scope=f"{scope}, all Gaussian mechanisms, to 5 decimals",
+        over="d: Gaussian mechanisms, to 5 decimals",
+        cases=4,
         show=show,
         method=Method.BALLS,
     )
-    yield every("below Algorithm 1", cases, lambda c: _below_new(*c), scope=scope, show=show, method=Method.BALLS)
+    yield every("below Algorithm 1", cases, lambda c: _below_new(*c), over="d", cases=4, show=show, method=Method.BALLS)
 
 
 def _numbers(witness: Witness) -> tuple[Fraction, Fraction, Fraction, Fraction]:

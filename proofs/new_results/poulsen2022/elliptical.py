@@ -18,7 +18,7 @@ from dpverdict.numerics.gaussian import log_delta_ball
 from dpverdict.proofs.checks.boxes import positive_on_box
 from dpverdict.proofs.checks.drawings import boundary_figure
 from dpverdict.proofs.checks.identities import identity, nonnegative
-from dpverdict.proofs.checks.outcome import Findings, Method
+from dpverdict.proofs.checks.outcome import Findings, Method, Standing
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import every, form_of
 
@@ -35,10 +35,14 @@ FULL = Full(lambda bounds: sum(bounds) ** 2, 1)
 
 @result(
     number="pou.new.fullopt",
+    expected=Standing.HOLDS_ON_RANGE,
     text="The elliptical Gaussian mechanism is optimal among ALL Gaussian covariances, not only diagonal ones: the "
     "least total variance is s^2 (sum Delta_j)^2.",
     formula=r"\min_S \mathrm{tr}\,S = s^2\left(\sum_j \Delta_j\right)^2",
     printed=FULL,
+    needs=("poulsen2022/egm.worst",),
+    named=("attained",),
+    confirms={"random covariances": "Cauchy-Schwarz"},
     planted=(
         Plant("sign flips", "2 for 1", FULL._replace(schur=2)),
         Plant("entries of the inverse", "2 for 1", FULL._replace(schur=2)),
@@ -69,7 +73,9 @@ def full_optimum(claim: Full) -> Findings:
         / 8
     )
     rest = sum(e * x * x for e, x in zip(diagonal, w, strict=True)) * claim.schur
-    yield identity("sign flips", sympy.expand(mean), rest, scope="d = 3; every d: mixed terms cancel in pairs")
+    yield identity(
+        "sign flips", sympy.expand(mean), rest, scope="d = 3", cases=1, argued="every d: mixed terms cancel in pairs"
+    )
     own, cross = sympy.symbols("own cross", positive=True)  # cross = l^T L'^-1 l >= 0, own - cross > 0
     gap = 1 / own - claim.schur / (own + cross)  # L_jj = own + cross, S_jj = 1/own
     yield nonnegative("entries of the inverse", gap, {own: 1, cross: 0}, scope="every d and S > 0, scaled to own >= 1")
@@ -81,7 +87,11 @@ def full_optimum(claim: Full) -> Findings:
     noise = [b * sum(bounds) for b in bounds]
     value = sum(noise) * sum(b * b / v for b, v in zip(bounds, noise, strict=True))
     yield every(
-        "attained", [claim.total(bounds)], lambda least: value == least, scope="Delta = (1, 2, 4, 1/2), exactly"
+        "attained",
+        [claim.total(bounds)],
+        lambda least: value == least,
+        over="vectors: Delta = (1, 2, 4, 1/2), exactly",
+        cases=1,
     )
 
     def above(seed: int) -> bool:
@@ -96,7 +106,13 @@ def full_optimum(claim: Full) -> Findings:
         worst = max(form([s * b for s, b in zip(signs, box, strict=True)]) for signs in product((1, -1), repeat=size))
         return bool(worst * sum(dense[i][i] for i in range(size)) >= claim.total(box))
 
-    yield every("random covariances", range(60), above, scope="60 full rational covariances, d = 2..4, all corners")
+    yield every(
+        "random covariances",
+        range(60),
+        above,
+        over="seed: full rational covariances, d = 2..4, at their corners",
+        cases=60,
+    )
 
 
 class Power(NamedTuple):
@@ -116,6 +132,7 @@ POWER = Power(lambda p: 2 / (p + 2), lambda p: 2 * p / (p + 2), lambda p: (p + 2
     "Delta_j^(2/(p+2)), value s^p (sum Delta_j^(2p/(p+2)))^((p+2)/2).",
     formula=r"\sigma_j \propto \Delta_j^{2/(p+2)},\quad s^p\left(\sum_j \Delta_j^{2p/(p+2)}\right)^{(p+2)/2}",
     printed=POWER,
+    named=("p = 2",),
     planted=(
         Plant("stationary", "2/(p + 1)", POWER._replace(exponent=lambda p: 2 / (p + 1))),
         Plant("value", "p/2", POWER._replace(outer=lambda p: p / 2 + 2)),
@@ -131,7 +148,9 @@ def general_power(claim: Power) -> Findings:
     """
     p, size = Symbol("p", positive=True), Symbol("Delta", positive=True)
     ratio = sympy.powsimp((size ** claim.exponent(p)) ** (p + 2) / size**2, force=True)
-    yield identity("stationary", sympy.simplify(ratio), size / size, scope="all p > 0, all Delta > 0")
+    yield identity(
+        "stationary", sympy.simplify(ratio), size / size, scope="all p > 0, all Delta > 0", dropped=(p, size)
+    )
     both = sympy.Matrix([2 - 2 * claim.exponent(p), p * claim.exponent(p)])
     yield identity("same power", both, sympy.Matrix([claim.inner(p)] * 2), scope="all p > 0")
     yield identity("value", p / 2 + 1, claim.outer(p), scope="k^p T, k = s T^(1/2), T = sum Delta^(2p/(p+2)), all p")
@@ -157,11 +176,13 @@ ALWAYS = Always(Fraction(1), Fraction(1018, 1000))
 
 @result(
     number="pou.new.thm1.le1",
+    expected=Standing.HOLDS_ON_RANGE,
     text="The classic sigma = sqrt(2 ln(1.25/delta))/eps is (eps, delta)-DP for all 0 < eps <= 1 and all 0 < delta < "
     "1, eps = 1 included.",
     formula=r"\delta_{ex} \leq \bar{\Phi}\left(c - \frac{\varepsilon}{2c}\right) \leq \delta,\quad c = "
     r"\sqrt{2\ln(1.25/\delta)}",
     printed=ALWAYS,
+    confirms={"sampled pairs": "small delta"},
     planted=(
         Plant("small delta", "eps <= 3", ALWAYS._replace(epsilon=Fraction(3))),
         Plant("large delta", "eps <= 3", ALWAYS._replace(epsilon=Fraction(3))),
@@ -190,7 +211,9 @@ def classic(claim: Always) -> Findings:
         "large delta",
         [most],
         lambda value: bool(value < least),
-        scope="all 0 < eps <= 1, all delta with c < 1.018",
+        over="numbers, by balls",
+        argued="for 0 < eps <= 1 and delta with c < 1.018, which is monotone",
+        cases=1,
         method=Method.BALLS,
         show=lambda value: f"{value.str(6)} against {least.str(6)}",
     )
@@ -199,7 +222,8 @@ def classic(claim: Always) -> Findings:
         "sampled pairs",
         [(part * claim.epsilon, delta) for part in (Fraction(1, 10), Fraction(1, 2), Fraction(1)) for delta in grid],
         lambda case: excess(*case) == -1,
-        scope="eps = 0.1, 0.5, 1, eight delta, the exact profile",
+        over="eps, delta: the exact profile",
+        cases=24,
         method=Method.BALLS,
         show=lambda case: f"(eps, delta) = {case}",
     )
@@ -234,6 +258,10 @@ HALF = Fraction(1, 2 * 10**6)
     formula=r"\delta_{ex}(\varepsilon^* - \frac{1}{2} 10^{-6}) \leq \delta < \delta_{ex}(\varepsilon^* + "
     r"\frac{1}{2} 10^{-6})",
     printed=BOUNDARY,
+    named=(
+        "valid half a millionth below",
+        "not valid half a millionth above",
+    ),
     planted=(
         Plant("valid half a millionth below", "a millionth more", {**BOUNDARY, "1e-5": "8.419772"}),
         Plant("not valid half a millionth above", "a millionth less", {**BOUNDARY, "1e-5": "8.419770"}),
@@ -244,19 +272,20 @@ HALF = Fraction(1, 2 * 10**6)
 def boundary(claim: Mapping[str, str]) -> Findings:
     """The exact profile at half a unit of the last digit on both sides, in balls."""
     cases = [(Fraction(delta), Fraction(epsilon)) for delta, epsilon in claim.items()]
-    scope = f"{len(cases)} delta from 1e-20 to 0.99"
     yield every(
         "valid half a millionth below",
         cases,
         lambda c: excess(c[1] - HALF, c[0]) == -1,
-        scope=scope,
+        over="delta, eps",
+        cases=17,
         method=Method.BALLS,
     )
     yield every(
         "not valid half a millionth above",
         cases,
         lambda c: excess(c[1] + HALF, c[0]) == 1,
-        scope=scope,
+        over="delta, eps",
+        cases=17,
         method=Method.BALLS,
     )
 
@@ -277,6 +306,10 @@ LEAST = Least(Fraction(378686, 10**5), Fraction(89623, 10**5))
     "= 3.78687 it fails there.",
     formula=r"\min_\delta \varepsilon^*(\delta) = 3.78686\ldots\ \ \mathrm{at}\ \delta = 0.89623",
     printed=LEAST,
+    named=(
+        "valid for every delta tried",
+        "fails above",
+    ),
     planted=(
         Plant("valid for every delta tried", "3.7869", LEAST._replace(epsilon=Fraction(37869, 10**4))),
         Plant("fails above", "at delta = 0.8", LEAST._replace(delta=Fraction(8, 10))),
@@ -291,12 +324,13 @@ def for_every_delta(claim: Least) -> Findings:
         "valid for every delta tried",
         grid,
         lambda delta: excess(claim.epsilon, delta) == -1,
-        scope=f"{len(grid)} delta from 1e-15 to 0.98",
+        over="delta",
+        cases=104,
         method=Method.BALLS,
         show=lambda delta: f"delta = {delta}",
     )
     above = excess(claim.epsilon + Fraction(1, 10**5), claim.delta)
-    yield every("fails above", [above], lambda sign: sign == 1, scope="one delta", method=Method.BALLS)
+    yield every("fails above", [above], lambda sign: sign == 1, over="one delta", cases=1, method=Method.BALLS)
 
 
 FAILURES: Mapping[int, tuple[str, str]] = {
@@ -314,6 +348,7 @@ FAILURES: Mapping[int, tuple[str, str]] = {
 
 @result(
     number="pou.new.fail",
+    expected=Standing.HOLDS_ON_RANGE,
     text="For fixed eps the classic calibration fails on an interval of delta: eps = 4: (.7266, .9704); 5: (.2897, "
     ".9981); 6: (.0623, .9999); 7: from .00507; 8: 9.58e-5; 9: 2.1e-7; 10: 1.93e-11; 12: 1.75e-26; 20: all from 1e-30.",
     formula=r"\varepsilon = 4:\ \delta \in (0.7266, 0.9704)",
@@ -343,7 +378,8 @@ def failures(claim: Mapping[int, tuple[str, str]]) -> Findings:
             name,
             [(*case, sign) for case in cases],
             lambda case: excess(case[0], case[1]) == case[2],
-            scope="eps = 4..10, 12, 20, the ends and points between",
+            over="eps, delta, sign: the ends and points between",
+            cases=36 if sign == 1 else 10,
             method=Method.BALLS,
             show=lambda case: f"(eps, delta) = ({case[0]}, {float(case[1]):.6g})",
         )
@@ -369,6 +405,7 @@ SLACK: Mapping[tuple[str, str], str] = {
     "1e-10) and more of section 3's table.",
     formula=r"\sigma_{classic}/\sigma_{analytic}",
     printed=SLACK,
+    named=("ratio",),
     planted=(Plant("ratio", "1.40", {**SLACK, ("0.5", "1e-5"): "1.40"}),),
     note="of the table of section 3 the cells named are checked",
 )
@@ -385,4 +422,6 @@ def slack(claim: Mapping[tuple[str, str], str]) -> Findings:
         low, high = (Real.of(scale * (Fraction(printed) + side * half)) for side in (-1, 1))
         return compare(low, classic) == -1 and compare(classic, high) == -1
 
-    yield every("ratio", list(claim.items()), bracketed, scope="10 pairs, to the digits given", method=Method.BALLS)
+    yield every(
+        "ratio", list(claim.items()), bracketed, over="10 pairs, to the digits given", cases=10, method=Method.BALLS
+    )

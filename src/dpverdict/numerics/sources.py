@@ -16,7 +16,7 @@ _OWN = "dpverdict"
 _VALUES = (int, str, float, Fraction)
 
 
-def reached(*roots: object, but_not_through: Collection[object] = ()) -> list[object]:
+def reached(*roots: object, but_not_through: Collection[object] = (), data: bool = False) -> list[object]:
     """The functions, classes, and plain values that ``roots`` reach by name, themselves among them.
 
     Followed are the functions, classes and modules that a function's code mentions, the variables it closes over, what
@@ -25,6 +25,10 @@ def reached(*roots: object, but_not_through: Collection[object] = ()) -> list[ob
     an object makes the package of its class one to follow; what a container holds does not. The plain values are those
     that code, containers and data classes hold: what other objects hold may be what they remember of a call, and what
     a cached property remembers is not followed at all, so that what ran before changes nothing.
+
+    With ``data`` the constants of modules that code mentions are followed as well, and containers are among what is
+    given: numbers, texts, tuples, what libraries made, and the lists and mappings whose names are in capitals, since
+    others are what a module remembers.
     """
     own = {_OWN, *(_home(root) for root in roots)}
     found: list[object] = []
@@ -41,11 +45,11 @@ def reached(*roots: object, but_not_through: Collection[object] = ()) -> list[ob
                 continue  # of a library, also the methods that classes here have from it: they differ between Pythons
             if was_told is None:
                 found.append(item)
-        elif told and isinstance(item, _VALUES):
+        elif told and (isinstance(item, _VALUES) or (data and _is_data(item))):
             found.append(item)
         told = told and (not _within(item, own) or isinstance(item, FunctionType | type) or is_dataclass(item))
         if not any(item is one for one in but_not_through):
-            pending.extend((one, told) for one in _next(item, own))
+            pending.extend((one, told) for one in _next(item, own, data))
     return found
 
 
@@ -86,9 +90,19 @@ def _home(root: object) -> str:
     return str(kind.__module__).partition(".")[0] if kind.__module__ != "builtins" else _OWN
 
 
-def _next(item: Any, own: set[str]) -> Iterator[object]:  # Any: whatever a name of the code stands for
+def _is_data(item: object) -> bool:
+    return isinstance(item, tuple | list | dict | frozenset | set) or type(item).__module__.startswith("sympy.")
+
+
+def _is_constant(name: str, found: object) -> bool:
+    """Whether a name of a module stands for data that is no memory of what ran."""
+    kept = isinstance(found, (*_VALUES, functools.partial)) or _is_data(found)
+    return kept and (name.isupper() or not isinstance(found, list | dict | set))
+
+
+def _next(item: Any, own: set[str], data: bool) -> Iterator[object]:  # Any: whatever a name of the code stands for
     if isinstance(item, FunctionType):
-        yield from _mentioned(item, own)
+        yield from _mentioned(item, own, data)
         yield from (cell.cell_contents for cell in item.__closure__ or ())
         yield from item.__defaults__ or ()
         yield from (item.__kwdefaults__ or {}).values()
@@ -122,14 +136,16 @@ def _remembered(item: object, name: str) -> bool:
     return isinstance(getattr(type(item), name, None), functools.cached_property)
 
 
-def _mentioned(function: FunctionType, own: set[str]) -> Iterator[object]:
+def _mentioned(function: FunctionType, own: set[str], data: bool) -> Iterator[object]:
     names = set(_names(function.__code__))
     for name in sorted(names):
         found = function.__globals__.get(name)
         if isinstance(found, ModuleType):
             if found.__name__.partition(".")[0] in own:
                 yield from (getattr(found, attribute, None) for attribute in sorted(names))
-        elif found is not None and (_within(found, own) or hasattr(found, "__wrapped__")):
+        elif found is not None and (
+            _within(found, own) or hasattr(found, "__wrapped__") or (data and _is_constant(name, found))
+        ):
             yield found
 
 

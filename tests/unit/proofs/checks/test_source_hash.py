@@ -7,7 +7,7 @@ import sympy
 
 from dpverdict.numerics.sources import reached
 from dpverdict.proofs.checks.outcome import Standing
-from dpverdict.proofs.checks.registry import statements
+from dpverdict.proofs.checks.registry import matching, statements
 from dpverdict.proofs.checks.source_hash import source_sha256
 
 
@@ -37,7 +37,47 @@ def test_a_claim_of_a_library_does_not_bring_in_the_library() -> None:
     assert Fraction not in reached(uses_helper, (quarter,))
     assert quarter in reached(uses_helper, (quarter,))
     assert source_sha256(uses_helper, quarter) != source_sha256(uses_helper, third)
-    assert source_sha256(uses_helper, sympy.S.Half) == source_sha256(uses_helper)
+    assert source_sha256(uses_helper, sympy.S.Half) != source_sha256(uses_helper, sympy.S.One)
+    assert sympy.Rational not in reached(uses_helper, (sympy.S.Half,), data=True)
+
+
+LEVELS = (Fraction(1, 3), Fraction(1, 5))
+TABLE = {"one": [1, 2], "two": [3]}
+remembered: dict[str, int] = {}
+
+
+def uses_data() -> object:
+    return LEVELS, TABLE, remembered
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("LEVELS", (Fraction(1, 3),)),
+        ("LEVELS", (Fraction(1, 5), Fraction(1, 3))),
+        ("TABLE", {"one": [1], "two": [3]}),
+        ("TABLE", {"one": [2, 1], "two": [3]}),
+    ],
+)
+def test_the_hash_covers_the_constants_of_a_module(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
+    before = source_sha256(uses_data)
+    monkeypatch.setitem(uses_data.__globals__, name, value)
+    assert source_sha256(uses_data) != before
+
+
+def test_what_a_module_remembers_changes_nothing() -> None:
+    before = source_sha256(uses_data)
+    remembered["call"] = 1
+    assert source_sha256(uses_data) == before
+
+
+def test_a_statement_with_one_delta_for_seven_has_another_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpverdict.proofs.andersson2024 import section5_2
+
+    (found,) = matching("andersson2024", "lem5.4")
+    before = found.source_sha256
+    monkeypatch.setattr(section5_2, "DELTAS", section5_2.DELTAS[:1])
+    assert found.source_sha256 != before
 
 
 def test_the_hash_covers_the_formulas_of_the_mechanisms(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Statement, statement
+from dpverdict.proofs.checks.vertices import every
 
 x = Symbol("x")
 FAULT = (Plant("value", "5", 5),)
@@ -73,6 +74,50 @@ def test_registration_refuses_what_makes_no_sense(paper: str, make: Make) -> Non
     make(paper, Standing.HOLDS, 2)
     with pytest.raises(InvalidValue, match="number"):
         make(paper, Standing.HOLDS, 2, check=lambda claim: iter(()))
+
+
+def looked_at(paper: str, **more: object) -> Statement:
+    def four(claim: int) -> Findings:
+        """n + n is 2 n."""
+        yield identity("value", x + x, claim * x)
+        yield every("some", range(1, 4), lambda n: n + n == claim * n, over="n", cases=3, argued="for all n")
+
+    STATEMENTS.pop(paper, None)
+    return statement(
+        paper=paper,
+        number="lem7",
+        kind=StatementKind.LEMMA,
+        text="n + n = 2 n for all n",
+        expected=Standing.HOLDS,
+        printed=2,
+        planted=(*FAULT, Plant("some", "5", 5)),
+        **more,  # type: ignore[arg-type]
+    )(four)
+
+
+def test_what_was_looked_at_case_by_case_holds_on_that_range(paper: str) -> None:
+    outcome = looked_at(paper).verify()
+    assert outcome.standing is Standing.HOLDS_ON_RANGE
+    assert outcome.on_range
+    assert not outcome.as_expected
+    assert outcome.scope == "all x; n = 1..3 (3 cases)"
+    built = built_on(paper, "lem7")
+    STATEMENTS[paper]["lem7"] = dataclasses.replace(STATEMENTS[paper]["lem7"], expected=Standing.HOLDS_ON_RANGE)
+    assert built.verify().standing is Standing.HOLDS_ON_RANGE, "no stronger than what it needs"
+
+
+def test_cases_that_are_all_that_is_said_or_confirm_a_proof_take_nothing_away(paper: str) -> None:
+    assert looked_at(paper, named=("some",)).verify().standing is Standing.HOLDS
+    assert looked_at(paper, confirms={"some": "value"}).verify().standing is Standing.HOLDS
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"named": ("sum",)}, {"confirms": {"some": "other"}}, {"confirms": {"sum": "value"}}]
+)
+def test_to_confirm_nothing_or_to_name_no_condition_is_a_defect(paper: str, wrong: dict[str, object]) -> None:
+    outcome = looked_at(paper, **wrong).verify()
+    assert outcome.standing is Standing.UNDECIDED
+    assert "confirms nothing proved, or is none" in outcome.note
 
 
 def built_on(paper: str, *needs: str, number: str = "lem2") -> Statement:
