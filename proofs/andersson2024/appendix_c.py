@@ -128,7 +128,7 @@ CLAIM_1 = Even(lambda k, h: k**h / 2 * ((k + 2) / 4 + (h - 1) * k / 4), _even_er
     number="claim1",
     restored=RESTORED,
     kind=StatementKind.CLAIM,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="For even k and T = k (k^h - 1)/(2(k-1)), Algorithm 2 achieves a mean squared error of k h^3/(2 eps^2) + "
     "O(h^2); the number of vertices obeys c_h = (k^h/2)((k+2)/4 + (h-1) k/4) + c_(h-1).",
     formula=r"\frac{k h^3}{2\varepsilon^2(1-k^{-h})} + \frac{(k-2)h^2}{2(k-1)\varepsilon^2}",
@@ -219,7 +219,7 @@ def claim_1(claim: Even) -> Findings:
     number="secC.factor",
     restored=RESTORED,
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Ignoring the lower order terms, this is worse by a factor 1/(1 - k^-2) over the odd case.",
     formula=r"\frac{k/2}{k(1-k^{-2})/2} = \frac{1}{1-k^{-2}}",
     printed=lambda k: 1 / (1 - k ** (-2)),
@@ -243,7 +243,7 @@ EVEN_CONSTANT = Constant(lambda k, log, log2: k * log2**3 / (2 * log**3), 20, "0
     number="corC.3",
     restored=RESTORED,
     kind=StatementKind.COROLLARY,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Algorithm 2, modified for even k, achieves a mean squared error that scales as k/(2 log(k)^3 eps^2) "
     "log(T)^3, which is minimized for k = 20, yielding 0.1239 log(T)^3/eps^2.",
     formula=r"\frac{k}{2\log(k)^3\varepsilon^2}\,\log(T)^3",

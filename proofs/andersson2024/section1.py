@@ -40,7 +40,7 @@ m = Symbol("m", integer=True, positive=True)  # k = 2m + 1
     number="abstract.k19",
     restored=RESTORED,
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Using k = 19 we get an asymptotic improvement over the bound of Henzinger, Upadhyay and Upadhyay when delta "
     "= O(T^-0.92).",
     formula=r"\frac{C_1(19)}{C_2} < 0.92",

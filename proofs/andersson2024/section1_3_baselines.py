@@ -397,7 +397,7 @@ def _with_constant(**changes: object) -> GaussianOffset:
     number="base.offset",
     new=True,
     kind=StatementKind.TEXT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="With Gaussian noise of variance h, the offset tree has the error (k - 1/k) h^2/(4 (1 - k^-h)) at T = (k^h - "
     "1)/2; its constant is minimal at k = 7: 0.21751 log(T)^2.",
     formula=r"\frac{(k-1/k)h^2}{4(1-k^{-h})},\quad 0.21751\,\log(T)^2",

@@ -53,7 +53,7 @@ def offset_error(k: Expr, h: Expr, epsilon: Expr) -> Expr:
     number="lem4.7",
     restored=RESTORED,
     kind=StatementKind.LEMMA,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Algorithm 2 achieves a mean squared error of k (1 - k^-2)/(2 (1 - k^-h)) h^3/epsilon^2 over T = (k^h - 1)/2 "
     "outputs.",
     formula=r"\frac{k(1-k^{-2})}{2(1-k^{-h})}\cdot\frac{h^3}{\varepsilon^2}",
@@ -109,7 +109,7 @@ def lemma_4_7(error: Formula) -> Findings:
     paper=PAPER,
     number="lem4.7.anyT",
     kind=StatementKind.RESULT,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="For every k <= 41 and every T of a height h with k^h <= 200000, not only a full one, the mean squared error "
     "of Algorithm 2 is at most that at the full horizon of the same height.",
     formula=r"S(T)/T \leq S(T_h)/T_h",
@@ -153,7 +153,7 @@ ODD_CONSTANT = Constant(
     number="cor4.9",
     restored=RESTORED,
     kind=StatementKind.COROLLARY,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Algorithm 2 achieves a mean squared error that scales as k (1 - k^-2)/(2 log(k)^3 epsilon^2) log(T)^3, "
     "which is minimized for k = 19, yielding 0.124 log(T)^3/epsilon^2.",
     formula=r"\frac{k(1-k^{-2})}{2\log(k)^3\varepsilon^2}\,\log(T)^3(1 + o(1))",
@@ -229,7 +229,7 @@ RATIO = Ratio(Fraction(4), Fraction(2), None)
     number="cor4.9.ratio",
     restored=RESTORED,
     kind=StatementKind.COROLLARY,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="In relation to Honaker Online, this is a constant improvement by more than a factor 4; the smooth binary "
     "mechanism is still more than a factor 2 away.",
     formula=r"\frac{1/2}{0.12359} > 4,\quad \frac{1/4}{0.12359} > 2",

@@ -393,7 +393,7 @@ def improvement(claim: Improvement) -> Findings:
         worse = [k for k in range(claim.first, 50) if standard(Integer(k)) <= ours(Integer(k), sqrt)]
         if worse:
             words = "; ".join(f"d = {k}: {ours(Integer(k), sqrt)} against {standard(Integer(k))}" for k in worse[:4])
-            yield Finding(name=name, holds=False, method=Method.EXACT, scope=f"all d >= {claim.first}", witness=words)
+            yield Finding(name=name, holds=False, method=Method.EXACT, scope=f"d = {claim.first}..49", witness=words)
             continue
         slack = two_roots(lambda dim, root, standard=standard, ours=ours: standard(dim) - ours(dim, root))  # type: ignore[misc]
         yield positive(name, slack, {s: claim.least}, scope=f"all d >= {claim.first}")

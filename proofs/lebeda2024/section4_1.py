@@ -105,7 +105,7 @@ class Distance(NamedTuple):
     paper=PAPER,
     number="lem4.4",
     kind=StatementKind.LEMMA,
-    expected=Standing.HOLDS,
+    expected=Standing.HOLDS_ON_RANGE,
     text="Let OPT denote the minimum variance for any general Gaussian mechanism under mu-GDP for any d and k >= d/2. "
     "Then the variance of Algorithm 1 is at most OPT + 2 sqrt(3)/(4 mu^2) < OPT + 0.87/mu^2.",
     formula=r"\frac{(\sqrt{d}+1)^2}{4} - \mathrm{OPT}(d, k) \leq \frac{2\sqrt{3}}{4}\quad (k \geq d/2)",

@@ -46,7 +46,13 @@ def render_html(ledger: Ledger) -> str:
     environment.filters.update(filters)
     style = _resource("dpverdict.audit.reports", "report.css") + _resource("dpverdict.proofs.ledger", "ledger.css")
     page = environment.from_string(_resource("dpverdict.proofs.ledger", "ledger.html.j2")).render(
-        ledger=ledger, title=title, classes=CLASSES, marks=MARKS, style=Markup(style), filters=_filters(ledger)
+        ledger=ledger,
+        anchors={entry.outcome.anchor for entry in ledger.entries},
+        title=title,
+        classes=CLASSES,
+        marks=MARKS,
+        style=Markup(style),
+        filters=_filters(ledger),
     )
     return page + "\n"
 

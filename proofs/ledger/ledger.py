@@ -145,7 +145,7 @@ def _markdown_row(entry: Entry) -> str:
     cells = [
         f'<a id="{outcome.anchor}"></a>{outcome.label}',
         outcome.text,
-        outcome.words,
+        f'<span class="range">{outcome.words}</span>' if outcome.on_range else outcome.words,
         outcome.scope,
         outcome.method,
         "; ".join(part for part in remarks if part),

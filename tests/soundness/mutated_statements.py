@@ -31,7 +31,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
 from dpverdict.numerics.sources import reached
-from dpverdict.proofs.checks.outcome import FaultFinding, Outcome
+from dpverdict.proofs.checks.outcome import FaultFinding, Outcome, Standing
 from dpverdict.proofs.checks.registry import registered, statements
 from dpverdict.proofs.checks.statement import Plant, Statement
 
@@ -143,6 +143,8 @@ def places(tree: ast.AST) -> Iterator[tuple[tuple[tuple[str, int | None], ...], 
                     continue
                 if isinstance(child, ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Raise | ast.Assert):
                     continue
+                if isinstance(child, ast.If) and all(isinstance(one, ast.Raise) for one in child.body):
+                    continue  # what is refused, which no statement asks for
                 if isinstance(child, ast.AST):
                     yield from walk(child, (*path, (name, index)), decorated)
 
@@ -181,12 +183,17 @@ def parsed(module: str) -> tuple[ast.Module, str]:
 
 @cache
 def users() -> dict[tuple[str, int], list[tuple[str, str]]]:
-    """Which statements reach the function that begins at a line of a module (with its decorators)."""
-    found: dict[tuple[str, int], list[tuple[str, str]]] = {}
+    """Which statements reach the function that begins at a line of a module, those that reach the fewest others first:
+    the less a check uses, the more of it is about the function.
+    """
+    sizes = {}
     for one in statements():
-        for item in reached(one.check, one.printed, one.caveat, one.corrected):
-            if isinstance(item, FunctionType):
-                found.setdefault((item.__module__, item.__code__.co_firstlineno), []).append((one.paper, one.number))
+        functions = [item for item in reached(one.check, one.printed, one.corrected) if isinstance(item, FunctionType)]
+        sizes[one.paper, one.number] = {(item.__module__, item.__code__.co_firstlineno) for item in functions}
+    found: dict[tuple[str, int], list[tuple[str, str]]] = {}
+    for name in sorted(sizes, key=lambda name: len(sizes[name])):
+        for place in sizes[name]:
+            found.setdefault(place, []).append(name)
     return found
 
 
@@ -267,10 +274,17 @@ def verdict(mutant: Mutant, most: int = 4) -> str:
     for how in (unrun, with_faults):
         Statement._run = how  # type: ignore[method-assign]
         for paper, number in names:
-            outcome: Outcome = registered(paper, number).decided_alone()
-            if not outcome.as_expected:
+            outcome = registered(paper, number).decided_alone()
+            if noticed(outcome):
                 return f"{number}: {outcome.standing.value}"
     return ""
+
+
+def noticed(outcome: Outcome) -> bool:
+    """Whether the outcome is not the recorded one; alone, a statement may stand higher than with what it needs."""
+    holding = {Standing.HOLDS, Standing.HOLDS_ON_RANGE}
+    same = outcome.standing is outcome.expected or {outcome.standing, outcome.expected} == holding
+    return bool(outcome.defects) or not same
 
 
 def run(mutant: Mutant, seconds: int = 20) -> str:

@@ -339,6 +339,7 @@ def verdict(cell: Cell) -> bool:
 
 @result(
     number="r1.new.table",
+    expected=Standing.HOLDS_ON_RANGE,
     text="Of the 120 cells of section 5 (M = 3, 4, 5, 10, 30, 100, 1000, 10000; five eps; three delta) the claim is "
     "true in the 15 of M = 3 and false in the 105 others.",
     formula=r"M = 3:\ \mathrm{true}\quad M \geq 4:\ \mathrm{false}",
@@ -370,6 +371,7 @@ class Nowhere(NamedTuple):
 
 @result(
     number="r1.new.nowhere",
+    expected=Standing.HOLDS_ON_RANGE,
     text="Nowhere on the grid of 120 cells is R1SMG both private and more accurate than the analytic Gaussian: at M = "
     "3, where it is private, its error is at least 54303 times as large.",
     formula=r"\sigma_*^2 > 54303\,M\sigma_G^2\quad (M = 3)",

@@ -340,6 +340,7 @@ LARGEST = Largest(GAP, (6 * sqrt(2) - 7) / 12, 2)
 
 @result(
     number="leb.new.gap",
+    expected=Standing.HOLDS_ON_RANGE,
     text="0 <= (sqrt d + 1)^2/4 - OPT(d, d) < 1/(4d) for every d, 0 iff d is a square: there, and only there, the "
     "queries of Algorithm 1 are exactly optimal; the largest gap is (6 sqrt 2 - 7)/12 = 0.12377, at d = 2.",
     formula=r"0 \leq \frac{(\sqrt{d}+1)^2}{4} - \mathrm{OPT}_\infty(d) < \frac{1}{4d},\quad \max_d = "

@@ -61,7 +61,7 @@ def test_every_means_of_proof_keeps_what_it_found() -> None:
         smaller("s", Real.of(1), Real.of(2).sqrt(), scope="")
         equal("e", Real.of(1), Real.of(2), scope="")
         rounds_to("r", Real.of(2).sqrt(), "1.414", scope="")
-        every("v", [(1, 1), (1, 0)], lambda v: form_of([[2, 1], [1, 2]])(v) == Fraction(2, 3), scope="")
+        every("v", [(1, 1), (1, 0)], lambda v: form_of([[2, 1], [1, 2]])(v) == Fraction(2, 3), over="v", cases=2)
     pieces = kept.pieces
     assert [piece["kind"] for piece in pieces] == [
         *("identity", "difference", "inequality", "failure", "boxes", "box failure"),
@@ -76,7 +76,7 @@ def test_every_means_of_proof_keeps_what_it_found() -> None:
 
 def test_what_has_no_room_is_counted() -> None:
     with recorded(3) as kept:
-        every("v", range(10), lambda v: v < 20, scope="")
+        every("v", range(10), lambda v: v < 20, over="v", cases=10)
         smaller("s", Real.of(1), Real.of(2), scope="")
     assert [piece["kind"] for piece in kept.pieces] == ["case", "case", "case"]
     assert kept.left_out == 8

@@ -47,7 +47,7 @@ from dpverdict.proofs import Kind, Plant, Standing, equal, statement
 from dpverdict.balls import Real
 
 @statement(paper="bun2016", number="{number}", kind=Kind.PROPOSITION, expected=Standing.HOLDS, text="one is one",
-           printed=1, planted=(Plant("one", "two", 2),))
+           printed=1, planted=(Plant("one", "two", 2),), named=("one",))
 def check(claim):
     """It is."""
     yield equal("one", Real.of(claim), Real.of(1), scope="one number")
