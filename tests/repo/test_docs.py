@@ -167,7 +167,7 @@ def test_stale_console_and_file_blocks_are_noticed() -> None:
     assert (ROOT / "examples/plan.toml").read_text(encoding="utf-8") in renewed(file)
 
 
-UNPUBLISHED = re.compile(r"pip install\b[^\n#]*[\s\"']dpverdict(?![\w/])")
+UNPUBLISHED = re.compile(r"pip install\b[^\n#]*[ \"']dpverdict(?![\w/])")
 """An installation by name, from an index that does not have the package."""
 
 
