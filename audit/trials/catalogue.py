@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpverdict.mechanisms
-from dpverdict.audit.trials.measurements import MeasuredRelease, is_measurement
+from dpverdict.audit.trials.library_claims import stating
 from dpverdict.audit.trials.words import load_callable, names_a_callable
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
@@ -41,7 +41,7 @@ RESERVED: Final = frozenset(
     (
         *("mechanism", "claim", "data", "record", "neighbours", "samples", "error_probability", "seed", "score"),
         *("test_delta", "numbers", "search", "no_test", "exact_only", "jobs", "dask", "json", "witness", "report"),
-        *("quiet", "help", "points", "csv", "png", "svg", "name", "expect", CALIBRATION),
+        *("quiet", "help", "points", "csv", "png", "svg", "name", "expect", "observe", CALIBRATION),
     )
 )
 """Names that audits, curves and plans take themselves: no parameter of a mechanism can have them."""
@@ -167,7 +167,8 @@ def find_mechanism(name: str, words: Mapping[str, str], shape: tuple[int, ...] |
     if names_a_callable(name):
         found = load_callable(name, name="mechanism")
         _take_only(name, words, ())
-        return Named(mechanism=MeasuredRelease(found) if is_measurement(found) else found)
+        states = stating(found)
+        return Named(mechanism=found if states is None else states())
     classes = mechanism_classes()
     if name not in classes:
         raise _unknown("mechanism", name, list(classes), "dpverdict list shows them all")

@@ -1,13 +1,14 @@
 """An OpenDP measurement as it is: its map gives the claim, its metric the relation, its domain a pair of neighbours.
 
 The two inputs are at the distance that the claim is read at. Under a metric of datasets one record is added or
-replaced, from one end of the bounds of the domain to the other; under a metric of numbers or vectors one entry moves by
-1, which is the distance under every norm. OpenDP draws from the operating system, which no seed governs.
+replaced: from one end of the bounds of the domain to the other, or one text by another. Under a metric of numbers or
+vectors one entry moves by 1, which is the distance under every norm. OpenDP draws from the operating system, which no
+seed governs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Final, final
 
@@ -15,7 +16,13 @@ import numpy as np
 
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
-from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
+from dpverdict.mechanisms.core.neighbours import (
+    ADD_OR_REMOVE_ONE,
+    REPLACE_ONE,
+    AnyPair,
+    NeighbourPair,
+    ObjectPair,
+)
 from dpverdict.numerics.arrays import Array
 
 RECORDS: Final = 10
@@ -23,7 +30,16 @@ RECORDS: Final = 10
 
 _ADDED: Final = ("SymmetricDistance", "InsertDeleteDistance")
 _REPLACED: Final = ("ChangeOneDistance", "HammingDistance")
-_KINDS: Final[dict[str, Callable[[float], Any]]] = {"bool": bool, "f64": float, "f32": float, "i": int, "u": int}
+_KINDS: Final[dict[str, Callable[[Any], Any]]] = {
+    "bool": bool,
+    "f64": float,
+    "f32": float,
+    "i": int,
+    "u": int,
+    "String": str,
+}
+CATEGORIES: Final = ("a", "b")
+"""Records of a domain of texts: of most records, and of the one that differs."""
 
 
 def is_measurement(thing: object) -> bool:
@@ -55,15 +71,16 @@ class MeasuredRelease:
         self._cast = next((cast for kind, cast in _KINDS.items() if f"T={kind}" in self._domain), None)
         if self._cast is None or not self._domain.startswith(("AtomDomain", "VectorDomain")):
             remedy = "give the claim and a pair of inputs with a function of your own"
-            raise InvalidValue("input domain", self._domain, "numbers, truth values or vectors of them", remedy)
+            raise InvalidValue("input domain", self._domain, "numbers, truth values, texts or vectors of them", remedy)
         self._metric = str(measurement.input_metric)
         self.distance, self.pair = self._neighbours()
         self.claim = _claim(measurement.map(self.distance), str(measurement.output_measure))
 
-    def __call__(self, dataset: Array, rng: np.random.Generator) -> Any:
+    def __call__(self, dataset: Array | Sequence[str], rng: np.random.Generator) -> Any:
         """One release; the generator is not used."""
         assert self._cast is not None  # see __init__
-        values = [self._cast(value) for value in np.asarray(dataset)[:, 0].tolist()]
+        held = dataset[:, 0].tolist() if isinstance(dataset, np.ndarray) else dataset
+        values = [self._cast(value) for value in held]
         return self._measurement(values if self._is_vector else values[0])
 
     def read_claim(self, other: str | None) -> Guarantee:
@@ -92,8 +109,10 @@ class MeasuredRelease:
     def _is_vector(self) -> bool:
         return self._domain.startswith("VectorDomain")
 
-    def _neighbours(self) -> tuple[int, NeighbourPair]:
+    def _neighbours(self) -> tuple[int, AnyPair]:
         added = self._metric.startswith(_ADDED)
+        if self._cast is str:
+            return self._texts(added=added)
         low, high = self._values(of_records=added or self._metric.startswith(_REPLACED))
         if not self._is_vector:
             pair = NeighbourPair(dataset=np.array([[high]]), neighbour=np.array([[low]]), adjacency=REPLACE_ONE)
@@ -107,6 +126,17 @@ class MeasuredRelease:
         changed = np.vstack([dataset[:-1], [[low]]])
         # in a metric that counts records added and removed, a replacement is two steps
         return 2 if added else 1, NeighbourPair(dataset=dataset, neighbour=changed, adjacency=REPLACE_ONE)
+
+    def _texts(self, *, added: bool) -> tuple[int, ObjectPair]:
+        most, other = CATEGORIES
+        if not self._is_vector:
+            return 1, ObjectPair(dataset=[most], neighbour=[other], adjacency=REPLACE_ONE)
+        size = self._measurement.input_domain.size if "size=" in self._domain else None
+        dataset = [most] * ((RECORDS if size is None else size) - 1) + [other]
+        if added and size is None:
+            return 1, ObjectPair(dataset=dataset, neighbour=dataset[:-1], adjacency=ADD_OR_REMOVE_ONE)
+        changed = [most] * len(dataset)
+        return 2 if added else 1, ObjectPair(dataset=dataset, neighbour=changed, adjacency=REPLACE_ONE)
 
     def _values(self, *, of_records: bool) -> tuple[float, float]:
         """Two values of an entry: the ends of the bounds for records, otherwise two that are 1 apart."""

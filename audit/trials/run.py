@@ -335,12 +335,11 @@ class Sampler:
         assert callable(self.mechanism)
         given = self._input()
         try:
-            released = self.mechanism(given, rng)
-        except MemoryError:
+            return self._formed(self.mechanism(given, rng))  # to read an iterator runs its code
+        except (MemoryError, MechanismFailure):
             raise
         except Exception as error:
             return outcome_of_error(error)
-        return self._formed(released)
 
     def _formed(self, released: object) -> Array | Outcome:
         plain = plain_numbers(released)

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from dpverdict.audit.isolation.imports import as_written, asked_by_name, refuse_shared_names, search_beside
+from dpverdict.audit.trials.library_claims import stating
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
@@ -48,7 +49,7 @@ def load_callable(text: str, *, name: str) -> Callable[..., object]:
         close = get_close_matches(attribute, vars(module), n=3)
         remedy = f"did you mean {' or '.join(close)}?" if close else f"define {attribute} in {where}"
         raise InvalidValue(name, text, f"the name of a function in {where}", remedy)
-    if not callable(found) and not callable(getattr(found, "release_many", None)):
+    if not callable(found) and not callable(getattr(found, "release_many", None)) and stating(found) is None:
         requirement = f"a function, not {type(found).__name__}"
         raise InvalidValue(name, text, requirement, f"give a function of that module instead of {attribute}")
     function: Callable[..., object] = found

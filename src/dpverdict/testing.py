@@ -65,8 +65,9 @@ def assert_private(
     """Audit a mechanism, and raise unless it keeps its claim.
 
     Args:
-        mechanism: one of known structure, a callable as `dpverdict.audit.distinguish` takes it, or an OpenDP
-            measurement, which states its claim and its neighbours itself.
+        mechanism: one of known structure, a callable as `dpverdict.audit.distinguish` takes it, an OpenDP measurement
+            or a mechanism of diffprivlib, which state their claim and their neighbours themselves, or a model of
+            diffprivlib, which states its claim.
         claim: what it promises, also as text ("eps=1, delta=1e-6"); may be left out for a mechanism that has one.
         error_probability: that a test refutes a true claim; 0 is not possible, 1e-6 is a good choice.
         seed: of every random number.
@@ -88,15 +89,16 @@ def assert_private(
 
     from dpverdict.audit.exact.verdict import Status
     from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism, audit_sequentially
-    from dpverdict.audit.trials.measurements import MeasuredRelease, is_measurement
+    from dpverdict.audit.trials.library_claims import stating
     from dpverdict.audit.trials.run import mechanism_name
     from dpverdict.mechanisms.core.guarantees import as_guarantee
     from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
     from dpverdict.mechanisms.core.neighbours import NeighbourPair, array_pair, as_pair
 
     guarantee = as_guarantee(claim)
-    if is_measurement(mechanism):
-        mechanism = measured = MeasuredRelease(mechanism)
+    make = stating(mechanism)
+    if make is not None:
+        mechanism = measured = make()
         guarantee = guarantee or measured.read_claim(None if neighbours is None else "neighbours")
         neighbours = measured.pair if neighbours is None else neighbours
     sampling = Sampling(

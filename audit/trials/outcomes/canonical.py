@@ -15,15 +15,19 @@ message of an exception: messages carry addresses and the noise itself, and woul
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime
 import enum
+import io
+import itertools
 import math
 import numbers
 import os
 import traceback
+import types
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PurePath
@@ -253,20 +257,36 @@ class _Parts:
                 parts = [f"{key}: {self.walk(part, f'{path}[{key}]', depth + 1)}" for key, part in items]
                 return "{" + ", ".join(parts) + "}"
             case set() | frozenset():
-                held = sorted(map(repr, value))
+                held = sorted(map(_member, value))
                 self.add_numbers(f"{path}.size", np.array([float(len(held))]))
                 for one in held:
                     self.add_symbol(f"{path}{{{one}}}", "in")
                 return "set"
             case tuple() if (fields := getattr(value, "_fields", None)) is not None:
                 return self._fields(_name(value), zip(fields, value, strict=True), path, depth)
-            case list() | tuple():
+            case list() | tuple() | collections.deque() | KeysView() | ValuesView() | ItemsView():
                 return self._sequence(value, path, depth)
+            case io.IOBase():
+                raise _refused(path, f"a {_name(value)}", "return what is in the file")
+            case Iterator():
+                return f"iterator {self.walk(self._drawn(value, path), path, depth + 1)}"
+            case type():
+                self.add_symbol(path, f"{value.__module__}.{value.__qualname__}")
+                return "class"
+            case BaseException():
+                return f"{_name(value)}({self.walk(value.args, path, depth + 1)})"
             case numbers.Number():  # of a library, such as mpmath
                 self.add_symbol(path, str(value))
                 return _name(value)
             case _:
                 return self._object(value, path, depth)
+
+    def _drawn(self, value: Iterator[Any], path: str) -> list[Any]:
+        """Everything that an iterator gives, as its caller would draw it."""
+        held = list(itertools.islice(value, MOST_PARTS + 1))
+        if len(held) > MOST_PARTS:
+            raise _refused(path, f"an iterator of more than {MOST_PARTS} parts", "return what a caller draws from it")
+        return held
 
     def _bytes(self, value: bytes, path: str) -> str:
         self.add_symbol(path, value.hex())
@@ -333,12 +353,35 @@ class _Parts:
             return self._fields(_name(value), [(name, getattr(value, name)) for name in kind.model_fields], path, depth)
         if hasattr(value, "__array__"):
             return self.walk(np.asarray(value), path, depth + 1)
+        seen = _attributes(value)
+        if seen and kind.__name__ != "Queryable":
+            return self._fields(_name(value), seen, path, depth)
         remedy = (
             "return what a caller reads from it: numbers, texts, arrays, frames, lists, dictionaries or dataclasses"
         )
         if kind.__name__ == "Queryable":
             remedy = "return the answers to your queries: a Queryable is a mechanism, not an outcome"
         raise _refused(path, f"a {_name(value)}", remedy)
+
+
+def _member(value: object) -> str:
+    """A member of a set as text; sets within it in one order."""
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(map(_member, value)))}}}"
+    return f"({', '.join(map(_member, value))})" if isinstance(value, tuple) else repr(value)
+
+
+def _attributes(value: Any) -> list[tuple[str, Any]]:
+    """The public attributes that an instance of a class of Python holds: what its caller reads without a call."""
+    if isinstance(value, types.FunctionType | types.ModuleType | types.MethodType):
+        return []
+    held = dict(getattr(value, "__dict__", {}))
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(value, name):
+                held.setdefault(name, getattr(value, name))
+    return [(name, held[name]) for name in sorted(held) if not name.startswith("_")]
 
 
 def _of_pandas(value: Any) -> tuple[str, list[tuple[str, Any]] | None]:

@@ -27,6 +27,7 @@ RATED = dp.vector_domain(dp.atom_domain(bounds=(0, 5)))
 SIZED = dp.vector_domain(dp.atom_domain(bounds=(0.0, 1.0), nan=False), size=10)
 HERE, THERE = dp.absolute_distance(T=float), dp.absolute_distance(T=int)
 RECORDS = dp.symmetric_distance()
+TEXTS = dp.vector_domain(dp.atom_domain(T=str))
 
 MADE: dict[str, tuple[Callable[[], Any], Guarantee | None, Any]] = {
     "laplace": (lambda: dp.m.make_laplace(REAL, HERE, scale=1.0), PureDP(1), REPLACE_ONE),
@@ -71,6 +72,26 @@ MADE: dict[str, tuple[Callable[[], Any], Guarantee | None, Any]] = {
         ADD_OR_REMOVE_ONE,
     ),
     "mean": (lambda: (SIZED, RECORDS) >> dp.t.then_mean() >> dp.m.then_laplace(1.0), None, REPLACE_ONE),
+    "response of texts": (
+        lambda: dp.m.make_randomized_response(["a", "b", "c"], prob=0.75),
+        None,
+        REPLACE_ONE,
+    ),
+    "counts of categories": (
+        lambda: (TEXTS, RECORDS) >> dp.t.then_count_by_categories(["a", "b"]) >> dp.m.then_laplace(1.0),
+        PureDP(1),
+        ADD_OR_REMOVE_ONE,
+    ),
+    "counts by key": (
+        lambda: (TEXTS, RECORDS) >> dp.t.then_count_by(TV=int) >> dp.m.then_laplace_threshold(2.0, 20),
+        None,
+        ADD_OR_REMOVE_ONE,
+    ),
+    "distinct texts": (
+        lambda: (TEXTS, RECORDS) >> dp.t.then_count_distinct() >> dp.m.then_laplace(1.0),
+        PureDP(1),
+        ADD_OR_REMOVE_ONE,
+    ),
     "fixed delta": (
         lambda: dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(REAL, HERE, scale=1.0)), 1e-6),
         None,
@@ -96,7 +117,8 @@ def test_the_claim_the_relation_and_the_neighbours_are_read(name: str) -> None:
     assert found.pair.adjacency is relation
     rng = np.random.default_rng(SEED)
     for data in (found.pair.dataset, found.pair.neighbour):
-        assert np.isfinite(np.asarray(found(data, rng), dtype=np.float64)).all()
+        released = found(data, rng)
+        assert isinstance(released, str | dict) or np.isfinite(np.asarray(released, dtype=np.float64)).all()
     assert set(found.says()) == {"claim read", "input domain", "input metric"}
 
 
@@ -138,11 +160,11 @@ def test_a_measurement_is_audited_on_the_command_line(tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: dp.m.make_randomized_response(["a", "b", "c"], 0.6),
+        lambda: dp.m.make_randomized_response_bitvec(dp.bitvector_domain(max_weight=2), dp.discrete_distance(), f=0.5),
         lambda: dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(REAL, HERE, scale=1.0)),
         lambda: 3,
     ],
-    ids=["categories", "a profile", "no measurement"],
+    ids=["bits", "a profile", "no measurement"],
 )
 def test_what_states_no_pair_or_claim_is_refused(make: Callable[[], Any]) -> None:
     with warnings.catch_warnings():
@@ -150,3 +172,20 @@ def test_what_states_no_pair_or_claim_is_refused(make: Callable[[], Any]) -> Non
         made = make()
     with pytest.raises(InvalidValue):
         MeasuredRelease(made)
+
+
+def test_counts_by_key_are_private_and_without_their_threshold_are_not() -> None:
+    right = MADE["counts by key"][0]()
+    report = assert_private(right, error_probability=ERROR, seed=SEED, samples=400)
+    assert isinstance(report.claim, ApproximateDP)
+    low = (TEXTS, RECORDS) >> dp.t.then_count_by(TV=int) >> dp.m.then_laplace_threshold(2.0, 1)
+    wrong = dp.m.make_user_measurement(
+        TEXTS,
+        RECORDS,
+        dp.approximate(dp.max_divergence()),
+        lambda x: low(x),
+        lambda d: right.map(d),
+        TO="ExtrinsicObject",
+    )
+    with pytest.raises(PrivacyViolation):
+        assert_private(wrong, error_probability=ERROR, seed=SEED, samples=1500)
