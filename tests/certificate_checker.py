@@ -453,7 +453,7 @@ def at_points(left: str, right: str, variables: Mapping[str, str]) -> bool:
         at |= {name: iv.mpf(2 + start + i) for i, name in enumerate(variables) if "integer" in variables[name]}
         try:
             gap = value_at(f"({left}) - ({right})", at)
-        except (Beyond, ValueError, ZeroDivisionError, OverflowError, mpmath.ComplexResult):
+        except (Beyond, ValueError, ZeroDivisionError, OverflowError, mpmath.libmp.ComplexResult):
             continue
         if not gap.a <= 0 <= gap.b:
             raise Refused(f"{left} is not {right}")
