@@ -1,8 +1,8 @@
 """Certificates as SMT-LIB 2: every block must be answered ``unsat``, by any solver of nonlinear real arithmetic.
 
 A block denies one piece of evidence. A root is a variable with its power given; a function of another kind (exp, ln) is
-a variable of its own, so that what is shown holds whatever its value is; and a quotient is taken where its denominator
-is not 0. What cannot be said so, balls of transcendental functions, is left to the JSON file.
+a variable of its own in an identity with no other one, which then holds whatever its value is; and a quotient is taken
+where its denominator is not 0. What cannot be said so, balls of transcendental functions, is left to the JSON file.
 """
 
 from __future__ import annotations
@@ -42,6 +42,11 @@ class _Block:
         for text in texts:
             for name, degree in _roots_of_variables(ast.parse(text, mode="eval")):
                 self._degrees[name] = math.lcm(self._degrees.get(name, 1), degree)
+
+    @property
+    def opaque(self) -> int:
+        """How many variables stand for functions and constants that the solver does not know."""
+        return len(self._other)
 
     def term(self, text: str) -> Term:
         """An expression as SMT-LIB terms."""
@@ -167,11 +172,12 @@ def _blocks(piece: Mapping[str, Any]) -> Iterator[str]:
     match piece["kind"]:
         case "identity":
             for sides in piece["sides"]:
-                yield from _block(piece["variables"], sides, _same)
+                yield from _block(piece["variables"], sides, _same, others=1)
         case "inequality":
             yield from _inequality(piece)
         case "comparison" if piece["holds"]:
-            yield from _asserted([_pair(piece["left"], sign, piece["right"]) for sign in piece["signs"]], "or")
+            pairs = [_pair(piece["left"], sign, piece["right"]) for sign in piece["signs"]]
+            yield from _asserted([one for one in pairs if one is not None], "or")
         case "rounding" if piece["holds"]:
             unit = Fraction(1, 2 * 10 ** len(piece["printed"].partition(".")[2]))
             low, high = (_number(Fraction(piece["printed"]) + shift) for shift in (-unit, unit))
@@ -189,13 +195,15 @@ def _block(
     texts: Sequence[str],
     denied: Callable[..., str],
     moved: Mapping[str, str] | None = None,
+    others: int = 0,
 ) -> Iterator[str]:
     try:
         block = _Block(variables, texts, moved)
         formula = denied(*(block.term(text) for text in texts))
     except NotInSmt:
         return
-    yield from block.lines(formula)
+    if block.opaque <= others:  # two functions may be related in ways that the solver is not told
+        yield from block.lines(formula)
 
 
 def _same(left: Term, right: Term) -> str:
@@ -233,18 +241,16 @@ def _asserted(formulas: list[str], joined: str) -> Iterator[str]:
 
 def _one(left: object, sign: str, right: object, holds: bool) -> str | None:
     formula = _pair(left, sign, right)
-    return formula if holds or not formula else f"(not {formula})" if _exact(left) and _exact(right) else None
+    if formula is None or holds:
+        return formula
+    return f"(not {formula})" if isinstance(left, str) and isinstance(right, str) else None
 
 
-def _exact(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _pair(left: object, sign: str, right: object) -> str:
-    """A comparison of numbers; of balls, by the ends that decide it; "true" for what is no number."""
+def _pair(left: object, sign: str, right: object) -> str | None:
+    """A comparison of numbers; of balls, by the ends that decide it; None for what is no number."""
     a, b = _ends(left), _ends(right)
     if a is None or b is None or sign not in _SIGNS:
-        return "true"
+        return None
     if sign == "=":
         return f"(and (<= {a[0]} {b[1]}) (<= {b[0]} {a[1]}))" if a[0] != a[1] or b[0] != b[1] else f"(= {a[0]} {b[0]})"
     if sign == "!=":

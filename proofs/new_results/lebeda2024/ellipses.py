@@ -249,7 +249,7 @@ class Range(NamedTuple):
 RANGE = Range(3, largest_optimal_k)
 
 
-def _bracket(c: Expr, square: Expr, t: Expr) -> Expr:
+def lower_bracket(c: Expr, square: Expr, t: Expr) -> Expr:
     """c (c-1) - (2-c) t (t+1), the square of t given on its own."""
     return c * (c - 1) - (2 - c) * (square + t)
 
@@ -289,12 +289,12 @@ def count_range(claim: Range) -> Findings:
     dim = t**2 + c
     layer = (dim + t + 1) / 2
     sides = (dim - layer) * (2 * layer - 1) ** 2 - (dim - 1) * layer * t**2
-    bracket = _bracket(c, t**2, t)
+    bracket = lower_bracket(c, t**2, t)
     yield identity("factorisation", sides, dim / 2 * bracket + shift, scope="all d, k with 2k - 1 > d")
     yield positive("private from there on", bracket, {c: claim.least, t: 1}, scope="all d, k with s >= 1, d - s^2 >= 3")
     a, b = sympy.symbols("a b", nonnegative=True)
     last = claim.least - 2  # the odd number before it
-    negative = -_bracket(last - a, a + b - last + 1, t)
+    negative = -lower_bracket(last - a, a + b - last + 1, t)
     yield positive(
         "not private before", sympy.expand(negative), {a: 0, b: 0, t: 1}, scope="all d, k with s >= 1, d - s^2 <= 1"
     )
