@@ -210,6 +210,9 @@ class Algebra:
             return self.exponential(self.canonical(base), exponent, base)
         if rational.denominator > 1:
             return self.root(base, rational)
+        base_value = fraction_of(base)
+        if base_value and abs(rational) <= 10**5:
+            return constant(base_value ** int(rational)), constant(1)
         if abs(rational) > 64:
             raise Beyond("a high power")
         made = tuple(power_of(part, abs(int(rational))) for part in self.node(base))

@@ -92,6 +92,10 @@ def audit(
         option("--witness", "FILE", "Write what refutes the claim, if anything does, for replay.", "Output"),
     ] = None,
     report: HtmlReport = None,
+    certificate: Annotated[
+        Path | None,
+        option("--certificate", "FILE", "Write what the exact verdict rests on, for dpverdict check.", "Output"),
+    ] = None,
     quiet: Quiet = False,
 ) -> Ended:
     """Audit a mechanism: does it keep the promise it makes?
@@ -138,9 +142,12 @@ def audit(
         for name, value in {"jobs": jobs, "dask": dask, "timeout": timeout, "memory": memory}.items():
             if value is not None:
                 raise InvalidValue(name, value, "left out for an event", "nothing is run")
+        if certificate is not None:
+            raise InvalidValue("certificate", str(certificate), "left out for an event", "name the mechanism instead")
         return _audit_event(request, Outputs(json=json, report=report, witness=witness), quiet=quiet)
-    with Outputs(json=json, report=report, witness=witness) as outputs:
+    with Outputs(json=json, report=report, witness=witness, certificate=certificate) as outputs:
         outputs.keep_apart_from(request.inputs)
+        exact = _exact_certificate(request) if "certificate" in outputs else None
         wanted = Wanted(
             page="report" in outputs, witness="witness" in outputs, console=None if quiet else console_facts()
         )
@@ -151,11 +158,35 @@ def audit(
             made = audit_as_asked(request, wanted, limits, bar)
         if made.grounds is not None:  # what the code of the user's read
             outputs.keep_apart_from({f"the file {path} that was used": path for path in made.grounds.files})
-        outputs.write(json=lambda: made.json, report=lambda: made.page, witness=lambda: render_witness(made.witness))
+        outputs.write(
+            json=lambda: made.json,
+            report=lambda: made.page,
+            witness=lambda: render_witness(made.witness),
+            certificate=lambda: exact,
+        )
     if not quiet:
         with printing():
             sys.stdout.write(made.text)
     return Ended(code=made.exit_code)
+
+
+def _exact_certificate(request: Request) -> str:
+    """The certificate of the exact verdict on a mechanism of this library.
+
+    Raises:
+        InvalidValue: code of others, of which the releases are tested, or a claim that is not decided.
+    """
+    from dpverdict.audit.trials.catalogue import find_white_box, names_foreign_code
+    from dpverdict.errors import InvalidValue
+    from dpverdict.mechanisms.core.guarantees import as_guarantee
+    from dpverdict.proofs.ledger.certificates import sealed
+    from dpverdict.proofs.ledger.verdict_certificate import verdict_certificate
+
+    if names_foreign_code(request.mechanism):
+        remedy = "choose one of: dpverdict list"
+        raise InvalidValue("certificate", request.mechanism, "of a mechanism of this library", remedy)
+    mechanism, _ = find_white_box(request.mechanism, request.options)
+    return sealed(verdict_certificate(mechanism, as_guarantee(request.claim) or mechanism.claim))
 
 
 def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> Ended:
