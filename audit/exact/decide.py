@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
+import numpy as np
+
 from dpverdict.audit.exact.comparison import Comparison, comparison_by_concentration, comparison_of
 from dpverdict.audit.exact.declaration import ROUNDING, SEED, declared_here, decoding_keeps_all, sampler_tried, tried
 from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
@@ -134,6 +136,9 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
         reason = f"{found.quantity} does not decide the claim: {found.sides()}{found.undecided}"
         if not worst.exact:
             reason += f"; what is attained is a bound: {worst.justification}"
+        if worst.bracketed is not None and isinstance(claim, ApproximateDP | PureDP):
+            low, high = worst.bracketed.delta_bounds(np.array([float(claim.epsilon)]))
+            reason += f"; on a lattice, in float64, it is in [{low[0]:.10g}, {high[0]:.10g}], which certifies nothing"
         if worst.event is not None and isinstance(claim, ApproximateDP | PureDP):
             lower = worst.event(claim.epsilon).delta_lower(claim.epsilon)
             reason += f"; the event that is known shows delta({float(claim.epsilon):g}) >= {lower:.6g}"
@@ -170,6 +175,9 @@ def _refutation(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase
         pair = worst.attained
         if pair is None:
             return None
+        attained = loss_of(pair)
+        if isinstance(attained, TwoOrders) and isinstance(pair, SampledGaussianPair):
+            return _in_one_order(mechanism, claim, worst, attained, pair)
         found = comparison_of(claim, loss_of(pair))
     return witness_of(mechanism, claim, worst, pair, found) if found.broken else None
 

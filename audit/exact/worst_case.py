@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import final
@@ -39,7 +39,7 @@ from dpverdict.mechanisms.core.dominating_pairs import (
 )
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, adjacency_name
-from dpverdict.mechanisms.core.sensitivity import Cube, Near, PairSpace, StepSpace
+from dpverdict.mechanisms.core.sensitivity import Cube, Maximum, Near, PairSpace, StepSpace
 from dpverdict.mechanisms.training.dp_sgd import DPSGD
 
 
@@ -81,6 +81,7 @@ class WorstCase:
         attained: beside a bound, the laws of ``pair`` in exact numbers, if they are known.
         at_level: beside a bound that no single pair attains, the pair that comes near it at an epsilon, by epsilon.
         event: beside a bound, an event of ``pair`` whose probabilities are bounded, by epsilon.
+        bracketed: beside a bound, the loss that ``pair`` attains where it is known between float64 numbers only.
     """
 
     pair: NeighbourPair
@@ -93,6 +94,7 @@ class WorstCase:
     attained: DominatingPair | None = None
     at_level: Callable[[Fraction], WorstCase] | None = None
     event: Callable[[Fraction], EventBound] | None = None
+    bracketed: PrivacyLoss | None = None
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -126,9 +128,12 @@ def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
         adjacency=mechanism.adjacency,
         records_per_user=copies,
     )
+    loss = gaussian_loss(maximum.mu_squared) if maximum.dominating_pair is None else loss_of(maximum.dominating_pair)
+    if isinstance(maximum.dominating_pair, SampledGaussianPair) and not loss.is_certified:
+        return _without_amplification(maximum, maximum.dominating_pair, pair, loss)
     return WorstCase(
         pair=pair,
-        loss=gaussian_loss(maximum.mu_squared) if maximum.dominating_pair is None else loss_of(maximum.dominating_pair),
+        loss=loss,
         description=maximum.description,
         justification=maximum.justification,
         dominating_pair=maximum.dominating_pair,
@@ -137,6 +142,22 @@ def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
         attained=maximum.attained,
         at_level=None if maximum.at_level is None else partial(_near, mechanism, maximum.at_level),
         event=_event_of(mechanism),
+    )
+
+
+def _without_amplification(
+    maximum: Maximum, laws: SampledGaussianPair, pair: NeighbourPair, loss: PrivacyLoss
+) -> WorstCase:
+    """The bound that needs no sampling, where few steps with little noise have no certified curve."""
+    return WorstCase(
+        pair=pair,
+        loss=GaussianLoss.from_squared(laws.steps / laws.noise_multiplier**2),
+        description=maximum.description,
+        justification="the same without sampling, which tells no less by joint convexity; of these few steps with "
+        "little noise no certified curve is known",
+        exact=False,
+        attained=replace(laws, steps=2),
+        bracketed=loss,
     )
 
 

@@ -24,6 +24,7 @@ from flint import acb, arb, ctx
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
 from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.contour.integral import Contour
 from dpverdict.audit.losses.contour.moments import Kind, Plan
 from dpverdict.audit.losses.curves import (
@@ -37,6 +38,7 @@ from dpverdict.audit.losses.domains import LossTails
 from dpverdict.audit.losses.finite.pld import Direction
 from dpverdict.audit.sampling.moments import StepMoments
 from dpverdict.audit.sampling.step import SampledStep
+from dpverdict.audit.sampling.two_steps import two_steps_profile
 from dpverdict.balls import Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -130,9 +132,9 @@ class SampledSteps(BallLoss):
 
     @property
     def is_cheap(self) -> bool:
-        """Whether the contour of epsilon = 0 takes at most `MOST_TERMS`."""
-        plan = self._plan(0.0, ACCURACY + _GUARD)
-        return plan is not None
+        """Whether the contour of epsilon = 0 takes at most `MOST_TERMS`, or there is another way."""
+        two = self.steps == 2 and isinstance(self.step.pair, GaussianLoss)
+        return two or self._plan(0.0, ACCURACY + _GUARD) is not None
 
     def reversed(self) -> SampledSteps:
         """The loss in the other order."""
@@ -159,6 +161,9 @@ class SampledSteps(BallLoss):
         if epsilon > _FAR:
             with precision(bits + 20):
                 return arb(0).union((self._order.at(arb(1)) * (-ball(epsilon)).exp()).upper())
+        if self.steps == 2 and isinstance(self.step.pair, GaussianLoss):
+            mu, rate = self.step.pair.mu_real, self.step.sampling_probability
+            return two_steps_profile(mu, rate, self.step.order, epsilon, bits)
         for contour in reversed(self._laid):
             value = contour.value(Kind.PROFILE, epsilon)
             if value.rel_accuracy_bits() >= bits:

@@ -267,6 +267,7 @@ class SampledGaussianPair(DominatingPair):
         """In terms of the noisy sums along the canary's gradient."""
         q, s, sign = short_text(self.rate), short_text(self.noise_multiplier), "-" if self.order == "add" else ""
         return (
-            f"{sign}(sum over steps of log(1 - {q} + {q} exp((2 y_t - 1)/(2 s^2)))) > {level!r}, s = {s}, y_t the "
-            "noisy sum along the canary's gradient in units of the clipping norm: the privacy loss exceeds it"
+            f"{sign}(sum over steps 1 to {self.steps} of log(1 - {q} + {q} exp((2 y_t - 1)/(2 s^2)))) > {level!r}, "
+            f"s = {s}, y_t the noisy sum along the canary's gradient in units of the clipping norm: the privacy loss "
+            "exceeds it"
         )
