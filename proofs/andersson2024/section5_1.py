@@ -58,6 +58,7 @@ PUBLISHED = Published(Rational(4, 9), Rational(1), Rational(4))
     formula=r"C_{\varepsilon,\delta} = \frac{2}{\varepsilon}"
     r"\sqrt{\frac{4}{9} + \ln\left(\frac{1}{\delta}\sqrt{2/\pi}\right)}",
     printed=PUBLISHED,
+    needs=("lemA.3",),
     planted=(
         Plant("delta in terms of c", "2/eps^2", PUBLISHED._replace(share=Rational(2))),
         Plant("bound of the tail", "a = -4/9", PUBLISHED._replace(a=Rational(-4, 9))),

@@ -416,7 +416,10 @@ SMALL: Mapping[str, Formula] = {
     formula=r"\delta(\varepsilon) \geq \frac{c}{\sigma\sqrt{2\pi}},\quad c = (4e^{\varepsilon})^{-1/3},\quad "
     r"\frac{1}{\sigma} = \sqrt{\frac{\varepsilon}{2}}\,(\delta g_M)^{1/(M-2)} \gg \delta",
     printed=SMALL,
-    needs=("constants",),
+    needs=(
+        "claim.M4",
+        "constants",
+    ),
     named=("a hit has probability at most c^3",),
     confirms={"instances": "it is negative from M = 4 on"},
     planted=(

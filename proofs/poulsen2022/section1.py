@@ -130,7 +130,7 @@ def sensitivity(domain: Callable[[int], list[Record]]) -> Findings:
     yield every(
         "the maximum exists",
         [(10, 100), (100, 1000)],
-        lambda sizes: of(sizes[0]) == of(sizes[1]),
+        lambda sizes: of(sizes[0]) == of(sizes[1]) and of(sizes[0])[0] == list(BOUNDS),
         over="d = 3, windows [-R, R]^3",
         cases=2,
         show=lambda sizes: (
@@ -229,6 +229,7 @@ u, v, w = symbols("u v w", nonnegative=True)
     text="Algorithm 1, the Gaussian mechanism: eta ~ N(0, sigma^2 I), return g(X) + eta.",
     formula=r"\mu(w)^2 = w^T(\sigma^2 I)^{-1}w = \|w\|^2/\sigma^2 \leq \|\Delta\|^2/\sigma^2",
     printed=lambda square, variance: square / variance,
+    needs=("lebeda2024/fact.gauss",),
     planted=(
         Plant(
             "each coordinate adds w_j^2/sigma^2",

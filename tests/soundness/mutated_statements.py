@@ -25,7 +25,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -48,6 +48,9 @@ FORMULAS = (
     "dpverdict.mechanisms.streams.digits",
 )
 """Modules of formulas, written once for the mechanisms and the checks; those that are there."""
+
+MOST = 4
+"""How many of the statements that reach a change are checked."""
 
 OTHER: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub,
@@ -141,6 +144,8 @@ def places(tree: ast.AST) -> Iterator[tuple[tuple[tuple[str, int | None], ...], 
             for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
                 if isinstance(child, ast.keyword) and child.arg in WORDS:
                     continue
+                if isinstance(child, ast.Call) and isinstance(child.func, ast.Name) and child.func.id == "Plant":
+                    continue
                 if isinstance(child, ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Raise | ast.Assert):
                     continue
                 if isinstance(child, ast.If) and all(isinstance(one, ast.Raise) for one in child.body):
@@ -188,7 +193,7 @@ def users() -> dict[tuple[str, int], list[tuple[str, str]]]:
     """
     sizes = {}
     for one in statements():
-        functions = [item for item in reached(one.check, one.printed, one.corrected) if isinstance(item, FunctionType)]
+        functions = [item for item in reached(one.check, one.printed, data=True) if isinstance(item, FunctionType)]
         sizes[one.paper, one.number] = {(item.__module__, item.__code__.co_firstlineno) for item in functions}
     found: dict[tuple[str, int], list[tuple[str, str]]] = {}
     for name in sorted(sizes, key=lambda name: len(sizes[name])):
@@ -210,11 +215,39 @@ def mutants(module: str) -> list[Mutant]:
             own = registered_here.get(first)
             concerned = [own] if own is not None else users().get((module, first), []) if outer is not None else []
             if outer is None and module.startswith("dpverdict.proofs"):
-                concerned = list(registered_here.values())
+                concerned = [registered_here[line] for line in _mentioning(tree, path) if line in registered_here]
             if concerned:
                 shown = " ".join(ast.unparse(node).split())[:70]
                 found.append(Mutant(module, line, path, operator, shown, tuple(dict.fromkeys(concerned))))
     return found
+
+
+def _mentioning(tree: ast.Module, path: Sequence[tuple[str, int | None]]) -> list[int]:
+    """The first lines of the functions that mention what is defined there, themselves or through other definitions."""
+    index = path[0][1] if path else None
+    if index is None:
+        return []
+    names = {
+        one.id for one in ast.walk(tree.body[index]) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    }
+    found: dict[int, None] = {}
+    for _ in range(len(tree.body)):
+        before = len(names), len(found)
+        for one in tree.body:
+            if not any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(one)):
+                continue
+            if isinstance(one, ast.FunctionDef):
+                names.add(one.name)
+                found[min([one.lineno, *(decorator.lineno for decorator in one.decorator_list)])] = None
+            elif isinstance(one, ast.ClassDef):
+                names.add(one.name)
+            elif isinstance(one, ast.Assign | ast.AnnAssign):
+                names |= {
+                    part.id for part in ast.walk(one) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+                }
+        if before == (len(names), len(found)):
+            break
+    return list(found)
 
 
 def _first(check: Callable[..., object]) -> int:
@@ -262,7 +295,7 @@ def _functions(module: ModuleType) -> Iterator[FunctionType]:
                 yield item
 
 
-def verdict(mutant: Mutant, most: int = 4) -> str:
+def verdict(mutant: Mutant, most: int = MOST) -> str:
     """Why the mutant is killed, or "" if it survives: its statements are checked, the quickest means first."""
     install(mutant)
     names = mutant.concerned[:most]
@@ -328,16 +361,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--skip", nargs="*", default=(), help="numbers of statements that take too long")
     asked = parser.parse_args(arguments)
     everything = [
-        replace(mutant, concerned=kept)
+        mutant
         for module in (modules() if asked.only is None else asked.only)
         for mutant in mutants(module)
-        if (kept := tuple(name for name in mutant.concerned if name[1] not in asked.skip))
+        if not any(number in asked.skip for _, number in mutant.concerned[:MOST])
     ]
     chosen = random.Random(asked.seed).sample(everything, min(asked.sample, len(everything)))
     print(f"{len(everything)} mutants, {len(chosen)} of them run, seed {asked.seed}", flush=True)
     operators_of, survivors = Counter[tuple[str, bool]](), []
-    for mutant in chosen:
+    for done, mutant in enumerate(chosen):
         said = run(mutant)
+        if done % 20 == 19:
+            print(f"{done + 1} run, {done + 1 - len(survivors) - (not said)} killed", flush=True)
         operators_of[mutant.operator, bool(said)] += 1
         if not said:
             survivors.append(mutant)

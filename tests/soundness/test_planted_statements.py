@@ -6,6 +6,7 @@ The test covers the whole registry, so the statements of a new paper are covered
 import dataclasses
 import functools
 import itertools
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -46,6 +47,18 @@ def test_the_outcome_is_the_recorded_one(number: int) -> None:
         assert outcome.corrected
     if "sampled" in outcome.method:
         assert outcome.note, "a sampled finding needs a reason"
+
+
+def test_a_statement_that_is_assumed_is_named_as_needed() -> None:
+    numbers = {found.number for found in FOUND if re.search(r"\d", found.number)}
+    for found in FOUND:
+        words = " ".join(found.assumptions)
+        said = {name for name in numbers if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w])(?!\.\w)", words)}
+        assert said <= {found.number, *(need.number for need in found.needs), *NOT_NEEDED}, found.number
+
+
+NOT_NEEDED = {"claim.M3.all"}
+"""Named in an assumption as what does without it."""
 
 
 @pytest.fixture

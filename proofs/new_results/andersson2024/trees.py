@@ -165,7 +165,7 @@ def invertible(claim: Square) -> Findings:
         counts = [
             sum((i, (item - 1) // k**i + 1) in vertices for i in range(h)) for item in range(1, len(vertices) + 1)
         ]
-        return counts[0] == max(counts) == claim.coordinates(h)
+        return len(counts) == len(vertices) and counts[0] == max(counts) == claim.coordinates(h)
 
     yield every("moves of the first item", trees, moves, over="full trees, with their items", cases=13)
     levels = [(h, Fraction(a, 2)) for h in (1, 2, 3, 5) for a in (1, 2, 6)]

@@ -123,6 +123,8 @@ def _next(item: Any, own: set[str], data: bool) -> Iterator[object]:  # Any: wha
         yield from item.values()
     elif isinstance(item, tuple | list | frozenset | set):
         yield from item
+        if data and _within(item, own):  # a tuple with names, whose methods code may call
+            yield type(item)
     elif _within(item, own):
         yield type(item)
         yield from (value for name, value in getattr(item, "__dict__", {}).items() if not _remembered(item, name))

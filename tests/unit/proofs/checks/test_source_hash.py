@@ -1,6 +1,7 @@
 """The hash of an outcome covers all code that its check reaches, and no other."""
 
 from fractions import Fraction
+from typing import NamedTuple
 
 import pytest
 import sympy
@@ -63,6 +64,27 @@ def test_the_hash_covers_the_constants_of_a_module(monkeypatch: pytest.MonkeyPat
     before = source_sha256(uses_data)
     monkeypatch.setitem(uses_data.__globals__, name, value)
     assert source_sha256(uses_data) != before
+
+
+class Named(NamedTuple):
+    size: int
+
+    def half(self) -> int:
+        return self.size // 2
+
+
+NAMED = (Named(4),)
+
+
+def uses_named() -> int:
+    return NAMED[0].half()
+
+
+def test_the_hash_covers_the_methods_of_tuples_with_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Named.half in reached(uses_named, data=True)
+    before = source_sha256(uses_named)
+    monkeypatch.setattr(Named, "half", uses_nothing)
+    assert source_sha256(uses_named) != before
 
 
 def test_what_a_module_remembers_changes_nothing() -> None:
