@@ -155,6 +155,7 @@ def _by_coefficients(
     lower = {s: sympy.nsimplify(low) for s, low in at_least.items()}
     steps = {s: sympy.Symbol(f"t_{s}", nonnegative=True) for s in at_least}
     moved = whole.subs({s: lower[s] + steps[s] for s in at_least}, simultaneous=True)
+    parts: tuple[Expr, ...] = ()
     try:
         parts = sympy.fraction(sympy.cancel(sympy.together(moved)))
         (top_signs, top), (bottom_signs, bottom) = (_coefficients(part, list(steps.values())) for part in parts)

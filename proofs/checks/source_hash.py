@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from types import FunctionType
+from typing import Any
 
 import sympy
 
@@ -36,7 +37,7 @@ def source_sha256(check: object, *claims: object) -> str:
     return digest.hexdigest()
 
 
-def _shape(item: object) -> str:
+def _shape(item: Any) -> str:  # Any: whatever code holds; SymPy ships no types
     """A value with what it holds, in order, the same in every process."""
     if isinstance(item, sympy.Basic | sympy.MatrixBase):
         return "" if item.has(sympy.Dummy) else str(sympy.srepr(item))
