@@ -324,3 +324,22 @@ def test_a_relation_between_objects_nobody_compares_is_stated() -> None:
     assert not audit(release, pair).refuted
     assert seen == {Opaque}
     assert "as stated" in pair.describe()
+
+
+def test_frames_of_polars_and_tables_of_arrow_reach_the_function_as_they_are() -> None:
+    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    columns = {"kind": ["a", "a", "b"], "value": [1.0, None, 2.0]}
+    frame, table = polars.DataFrame(columns), arrow.table(columns)
+    assert audit(lambda d, rng: d.group_by("kind").len().sort("kind"), (frame, frame[:2]), 250).refuted
+    counts = lambda d, rng: polars.DataFrame({"n": [d.height + rng.laplace()]})  # noqa: E731
+    assert not audit(counts, (frame, frame[:2]), 250).refuted
+    assert audit(lambda d, rng: d["kind"].unique(), (table, table.slice(0, 2)), 250).refuted
+    assert not audit(lambda d, rng: {"n": d.num_rows + rng.laplace()}, (table, table.slice(0, 2)), 250).refuted
+
+
+def test_tensors_reach_the_function_as_they_are() -> None:
+    torch = pytest.importorskip("torch")
+    rows = torch.tensor([[1.0], [float("nan")], [3.0]])
+    pair = rows, torch.cat([rows[:1], rows[2:]])
+    assert audit(lambda d, rng: d.mean(), pair, 250).refuted
+    assert not audit(lambda d, rng: torch.tensor(d.shape[0] + rng.laplace()), pair, 250).refuted
