@@ -245,6 +245,7 @@ class EventTest:
         share: of the error probability.
         epsilon: of the line, for a bound on mu.
         delta: of the line, for a bound on epsilon.
+        bounds: whether a bound is wanted too.
     """
 
     name: str
@@ -253,6 +254,7 @@ class EventTest:
     share: float
     epsilon: float | None = None
     delta: float | None = None
+    bounds: bool = True
 
     def shows_most_of(
         self, mu: Fraction, dataset_scores: Array, neighbour_scores: Array, trials: int, share: float
@@ -283,14 +285,17 @@ class EventTest:
         if self.share < SMALLEST_ASYMPTOTIC and EXACT_UP_TO < counts.first_trials <= EXACT_IF_RARE_UP_TO:
             method = Method.EXACT
         at: float | None
+        bound: float | None = None
         if self.epsilon is not None:
             spent = max(self.share, beyond)
             bounding = method if spent == self.share else default_method(counts)
-            bound = mu_lower(counts, epsilon=self.epsilon, level=spent, method=bounding)
+            if self.bounds:
+                bound = mu_lower(counts, epsilon=self.epsilon, level=spent, method=bounding)
             at, allowed, what = self.epsilon, float(claim.delta_upper(self.epsilon)), "mu_lower"
         else:
             assert self.delta is not None
-            bound = epsilon_lower(counts, delta=self.delta, level=self.share, method=method)
+            if self.bounds:
+                bound = epsilon_lower(counts, delta=self.delta, level=self.share, method=method)
             at, allowed, what = (
                 claimed_epsilon(claim, self.delta),
                 self.delta,

@@ -8,26 +8,37 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
 
 from dpverdict.audit.distinguishing.kept_state import first_kinds
+from dpverdict.audit.scores.candidates import (
+    Candidate,
+    ChosenEvent,
+    choose_event,
+    kinds_of_outputs,
+    known_candidate,
+    named,
+    not_looked_for,
+)
 from dpverdict.audit.scores.learned import MOST_COORDINATES, scaled
 from dpverdict.audit.scores.portfolio import (
     Stacked,
+    better_summaries,
     better_trees,
     bounding_scale,
     learn_scores,
+    lines_of_claim,
     payoff_of_claim,
     ranked,
     tuned,
 )
-from dpverdict.audit.scores.score import Score, fit_linear_score
-from dpverdict.audit.scores.trees import TREES, fit_tree_score
+from dpverdict.audit.scores.score import LinearScore, Score, fit_linear_score
 from dpverdict.audit.statistics.columns import Numbers
+from dpverdict.audit.statistics.error_budget import TrialRange
 from dpverdict.audit.statistics.payoffs import CurvePayoff, SymmetricPayoff
 from dpverdict.audit.trials.outcomes.batches import (
     Batch,
@@ -62,8 +73,22 @@ MOST_BESIDE_KNOWN: Final = 25_000
 """With a score that is known beforehand, which the others only watch over."""
 MOST_REFITTED: Final = 20_000
 """Exploring trials beyond which a fifth more of them does not improve a score."""
+GROWN: Final = 0.45
+"""Of the samples: explored where an event leads that is predicted to be in doubt."""
+MOST_GROWN: Final = 40_000
+LEADS: Final = 0.5
+"""Of the error that event and payoff divide."""
+ENOUGH: Final = 3.0
+"""The z of an event that needs no more exploration."""
+MOST_KEPT: Final = 2**24
+"""Numbers of each side that are kept where outcomes have more than `MOST_COORDINATES` of them."""
 MOST_HELD: Final = 2**28
 """Numbers of explored outcomes that are held in memory at once."""
+
+
+def grown_trials(explored: int, total: int) -> int:
+    """How many trials are explored where the first ones find an event and not enough of it."""
+    return max(explored, min(math.ceil(GROWN * total), MOST_GROWN))
 
 
 def explored_trials(outputs: int, claim: Guarantee, total: int, *, known: bool = False) -> int:
@@ -84,6 +109,9 @@ class Exploration:
         order: the names, the best first; the user's own score is not among them, but its calibration is.
         fitting: the scores of the first part, of the score known beforehand only.
         held_out: the scores of the second part.
+        tried: the streams that were explored.
+        event: that stands beside the leading payoff; None where no score tells anything apart.
+        kind: what the explored outputs are, and what is not looked for in them, in words.
         seen: what the outcomes were, in words; empty where all are numbers of one length.
         first: the kinds of the first outcomes of both sides, see `kept_state`.
     """
@@ -92,8 +120,16 @@ class Exploration:
     order: list[str]
     fitting: Sides
     held_out: Sides
+    tried: tuple[TrialRange, ...]
+    event: ChosenEvent | None = None
+    kind: str = ""
     seen: str = ""
     first: tuple[list[str], list[str]] = ([], [])
+
+    @property
+    def explored(self) -> int:
+        """Trials per side."""
+        return sum(one.stop - one.first for one in self.tried)
 
 
 def explore(
@@ -102,22 +138,24 @@ def explore(
     claim: Guarantee,
     trials: int,
     *,
+    total: int,
+    error: float,
     known: Score | None,
     given: Score | None,
-    fresh: int = 0,
-    progress: tuple[Progress, Progress, Progress, Progress],
+    progress: Callable[[int], Progress],
 ) -> Exploration:
-    """Draw the exploring trials of both sides.
+    """Draw the exploring trials of both sides; more of them where an event leads and its prediction is in doubt.
 
     Args:
         p: the mechanism on the dataset.
         q: on the neighbour.
         claim: that will be tested: it decides how scores are scaled, and which is preferred.
-        trials: per side.
+        trials: per side, to begin with.
+        total: trials per side of the whole audit: those that are not explored will decide.
+        error: the error probability.
         known: a score that is known beforehand.
         given: a user's score.
-        fresh: trials per side that will decide.
-        progress: of the streams, both sides of the first part before both of the second one.
+        progress: of a stream, from the trials that were run before it.
 
     Where an outcome is no array of numbers, or the two sides have other lengths, scores are learned of the columns of a
     `Layout`.
@@ -126,33 +164,114 @@ def explore(
         MechanismFailure: every trial on both sides ends in one and the same exception.
         InvalidValue: a user's score, for outcomes that are no arrays of one length.
     """
-    parts = math.ceil(FITTED * trials), trials - math.ceil(FITTED * trials)
+    first = math.ceil(FITTED * trials)
+    streams = [("fit", first), ("explore", trials - first)]
     sides = ((p, "dataset"), (q, "neighbour"))
     if p.size > MOST_COORDINATES and given is None and p.size == q.size:
         with contextlib.suppress(_OtherOutcomes):
-            return _in_passes(sides, parts, known, progress)
+            return _in_passes(sides, streams, claim, total, error, known, progress)
     if max(p.size, q.size) * trials > MOST_HELD:
         requirement = f"at most {MOST_HELD} numbers in all explored outcomes, not {max(p.size, q.size) * trials}"
         raise InvalidValue("samples", trials, requirement, "take fewer samples, or audit a summary of the outcome")
-    batches = [
-        together(list(side.batches(f"{stage} {name}", own, progress=told)), p.size)
-        for (stage, own, (side, name)), told in zip(
-            ((stage, own, side) for stage, own in zip(("fit", "explore"), parts, strict=True) for side in sides),
-            progress,
-            strict=True,
-        )
-    ]
+
+    batches: list[Batch] = []
+    done = 0
+
+    def draw(stage: str, own: int) -> None:
+        nonlocal done
+        for side, name in sides:
+            run = side.batches(f"{stage} {name}", own, progress=progress(done))
+            batches.append(together(list(run), side.size))
+            done += own
+
+    for stage, own in streams:
+        draw(stage, own)
+    found = _of_batches(batches, p, claim, total - trials, error, known, given)
+    more = grown_trials(trials, total) - trials
+    if more > 0 and found.event is not None and found.event.share >= LEADS and found.event.z < ENOUGH:
+        streams.append(("more", more))
+        draw(*streams[-1])
+        found = _of_batches(batches, p, claim, total - trials - more, error, known, given)
+    tried = tuple(TrialRange(stream=stage, first=0, stop=own) for stage, own in streams)
+    return replace(found, tried=tried, first=(first_kinds(batches[0]), first_kinds(batches[1])))
+
+
+def _of_batches(
+    batches: Sequence[Batch],
+    p: Sampler,
+    claim: Guarantee,
+    fresh: int,
+    error: float,
+    known: Score | None,
+    given: Score | None,
+) -> Exploration:
+    """What the batches give: both sides of the first part, of the second one, and of more if there are."""
     layout, seen = laid_out(batches, p, given)
     assert layout is None or known is None  # where a score is known, other outcomes are failures
     outputs = [batch for batch in batches if not isinstance(batch, Outcomes)]
     if layout is not None:
         outputs = [layout.table(batch) for batch in batches]
-    fit, held = (outputs[0], outputs[1]), (outputs[2], outputs[3])
+    held = outputs[2], outputs[3]
+    fit = np.concatenate([outputs[0], *outputs[4::2]]), np.concatenate([outputs[1], *outputs[5::2]])
     scores, order = choose_scores(fit, held, claim, known=known, given=given, fresh=fresh)
+    everything = np.concatenate([fit[0], held[0]]), np.concatenate([fit[1], held[1]])
+    scores, event = with_event(scores, order, everything, claim, known=known, given=given, fresh=fresh, error=error)
     fitting: Sides = ({}, {}) if known is None else ({known.name: known(fit[0])}, {known.name: known(fit[1])})
     held_out = _apply(scores, held[0]), _apply(scores, held[1])
-    scores, first = replace(scores, layout=layout), (first_kinds(batches[0]), first_kinds(batches[1]))
-    return Exploration(scores=scores, order=order, fitting=fitting, held_out=held_out, seen=seen, first=first)
+    return Exploration(
+        scores=replace(scores, layout=layout),
+        order=order,
+        fitting=fitting,
+        held_out=held_out,
+        tried=(),
+        event=event,
+        kind=_kind(*everything),
+        seen=seen,
+    )
+
+
+def with_event(
+    scores: Stacked,
+    order: list[str],
+    outputs: tuple[Array, Array],
+    claim: Guarantee,
+    *,
+    known: Score | None,
+    given: Score | None,
+    fresh: int,
+    error: float,
+) -> tuple[Stacked, ChosenEvent | None]:
+    """The scores with the one of the event that will stand beside the leading payoff, and that event.
+
+    Args:
+        scores: of `choose_scores`.
+        order: their names, the best first.
+        outputs: everything explored, of both sides, shape (n, m) each.
+        claim: that will be tested.
+        known: a score that is known beforehand: it leads.
+        given: a user's score.
+        fresh: trials per side that will decide.
+        error: the error probability.
+    """
+    payoff = payoff_of_claim(claim)
+
+    def leading(p: Array, q: Array) -> Score:
+        (score,) = learn_scores(p, q, given, only=order[0])
+        return tuned(score, payoff, p, q)
+
+    own = Candidate(name=order[0], fit=leading, slow=True) if known is None else known_candidate(known)
+    paid = fresh if known is None else fresh + len(outputs[0])
+    event = choose_event(outputs, lines_of_claim(claim), own, payoff, fresh=fresh, paid=paid, error=error)
+    if event is None or event.score is known:
+        return scores, event
+    if any(one.name == event.score.name for one in scores.scores):
+        event = replace(event, score=named(event.score, f"{event.score.name}, for an event"))
+    return replace(scores, scores=(*scores.scores, event.score)), event
+
+
+def _kind(p: Array, q: Array) -> str:
+    unseen = not_looked_for(p.shape[1])
+    return kinds_of_outputs(p, q) + (f"; not looked for: {unseen}" if unseen else "")
 
 
 class _OtherOutcomes(Exception):
@@ -194,8 +313,8 @@ def choose_scores(
     given: Score | None = None,
     fresh: int = 0,
 ) -> tuple[Stacked, list[str]]:
-    """Learn, rank, learn the best again, and scale. Boosted trees join where nothing is known beforehand and the
-    held-out trials show that they are better: see `better_trees`.
+    """Learn, rank, learn the best again, and scale. Boosted trees and summaries join where nothing is known beforehand
+    and the held-out trials show that they are better: see `better_trees`.
 
     Args:
         fit: outputs on both sides that fit the scores, shape (n, m) each.
@@ -214,15 +333,16 @@ def choose_scores(
     learned = learn_scores(*fit, given)
     first = Stacked((*beforehand, *learned))
     order = ranked([one.name for one in first.scores], (_apply(first, held_out[0]), _apply(first, held_out[1])), claim)
-    trees = better_trees(fit, held_out, first, order[0]) if known is None else None
-    if trees is not None:
-        learned, order = [*learned, trees], [trees.name, *order]
+    if known is None:
+        for better in (better_trees, better_summaries):
+            found = better(fit, held_out, Stacked((*beforehand, *learned)), order[0])
+            if found is not None:
+                learned, order = [*learned, found], [found.name, *order]
     everything = fit
     if len(fit[0]) + len(held_out[0]) <= MOST_REFITTED:
         everything = np.concatenate([fit[0], held_out[0]]), np.concatenate([fit[1], held_out[1]])
         best = next(name for name in order if known is None or name != known.name)
-        refitted = [fit_tree_score(*everything)] if best == TREES else learn_scores(*everything, given, only=best)
-        again = {one.name: one for one in refitted}
+        again = {one.name: one for one in learn_scores(*everything, given, only=best)}
         learned = [again.get(one.name, one) for one in learned]
     payoff = payoff_of_claim(claim)
     learned = [tuned(score, payoff, *everything) for score in learned]
@@ -245,27 +365,85 @@ def _an_array(batch: Batch) -> Array:
 
 def _in_passes(
     sides: tuple[tuple[Sampler, str], tuple[Sampler, str]],
-    parts: tuple[int, int],
+    streams: list[tuple[str, int]],
+    claim: Guarantee,
+    total: int,
+    error: float,
     known: Score | None,
-    progress: tuple[Progress, Progress, Progress, Progress],
+    progress: Callable[[int], Progress],
 ) -> Exploration:
-    """Of outputs with many coordinates, without keeping them: the score known beforehand alone, or a linear one."""
-    fitting: Sides = ({}, {})
+    """Of outputs with many coordinates, without keeping them all: the score known beforehand alone, or a linear one.
+
+    As many of the first outputs of each stream are kept as `MOST_KEPT` allows. Summaries and events are learned from
+    those, where a score is not known.
+    """
+    size, parts = sides[0][0].size, [own for _, own in streams]
+    tried = tuple(TrialRange(stream=stage, first=0, stop=own) for stage, own in streams)
+    fresh, starts = total - sum(parts), iter((0, parts[0], 2 * parts[0], 2 * parts[0] + parts[1]))
     if known is not None:
-        scores = Stacked((known,))
-        of_p, of_q = (
-            scores.unstack(side.scores(f"fit {name}", parts[0], scores, progress=told))
-            for (side, name), told in zip(sides, progress[:2], strict=True)
+        stacked = Stacked((known,))
+        passes: list[dict[str, Array]] = []
+        for stage, own in streams:
+            for side, name in sides:
+                told = progress(next(starts))
+                passes.append(stacked.unstack(side.scores(f"{stage} {name}", own, stacked, progress=told)))
+        fitting, held_out = (passes[0], passes[1]), (passes[2], passes[3])
+        values = tuple(np.concatenate([fitting[i][known.name], held_out[i][known.name]])[:, np.newaxis] for i in (0, 1))
+        alone = LinearScore(name=known.name, weights=np.ones(1), offset=0.0)
+        event = choose_event(
+            (values[0], values[1]),
+            lines_of_claim(claim),
+            known_candidate(alone),
+            payoff_of_claim(claim),
+            fresh=fresh,
+            paid=total,
+            error=error,
+            others=False,
         )
-        fitting = of_p, of_q
-    else:
-        chunks = (
-            map(_an_array, side.batches(f"fit {name}", parts[0], progress=told))
-            for (side, name), told in zip(sides, progress[:2], strict=True)
+        return Exploration(
+            scores=stacked,
+            order=[known.name],
+            fitting=fitting,
+            held_out=held_out,
+            tried=tried,
+            event=None if event is None else replace(event, score=known),
+            kind=f"{size} numbers; not looked for: anything but the score that is known",
         )
-        scores = Stacked((fit_linear_score(*chunks),))
-    of_p, of_q = (
-        scores.unstack(side.scores(f"explore {name}", parts[1], scores, progress=told))
-        for (side, name), told in zip(sides, progress[2:], strict=True)
+    kept: list[list[Array]] = [[], [], [], []]
+
+    def outputs(i: int) -> Iterator[Array]:
+        (stage, own), (side, name) = streams[i // 2], sides[i % 2]
+        for batch in side.batches(f"{stage} {name}", own, progress=progress(next(starts))):
+            array = _an_array(batch)
+            room = math.ceil(MOST_KEPT / size * own / sum(parts)) - sum(map(len, kept[i]))
+            if room > 0:
+                kept[i].append(array[:room])
+            yield array
+
+    linear = fit_linear_score(outputs(0), outputs(1))
+    values_held = [np.concatenate([linear(array) for array in outputs(i)]) for i in (2, 3)]
+    fit, held = ((np.concatenate(kept[i]), np.concatenate(kept[i + 1])) for i in (0, 2))
+    scores, order = Stacked((linear,)), [linear.name]
+    held_out = {linear.name: values_held[0]}, {linear.name: values_held[1]}
+    few = len(fit[0]) < FEWEST_EXPLORED or len(held[0]) < 2
+    if few:
+        kind = f"{size} numbers; not looked for: anything but a shift, since fewer than {FEWEST_EXPLORED} were kept"
+        return Exploration(
+            scores=scores, order=order, fitting=({}, {}), held_out=held_out, tried=tried, event=None, kind=kind
+        )
+    summaries = better_summaries(fit, held, scores, linear.name)
+    everything = np.concatenate([fit[0], held[0]]), np.concatenate([fit[1], held[1]])
+    if summaries is not None:
+        again = tuned(learn_scores(*everything, None, only=summaries.name)[0], payoff_of_claim(claim), *everything)
+        scores, order = Stacked((again, linear)), [again.name, linear.name]
+    scores, event = with_event(scores, order, everything, claim, known=None, given=None, fresh=fresh, error=error)
+    of_kept = _apply(scores, held[0]), _apply(scores, held[1])
+    return Exploration(
+        scores=scores,
+        order=order,
+        fitting=({}, {}),
+        held_out=(of_kept[0] | held_out[0], of_kept[1] | held_out[1]),
+        tried=tried,
+        event=event,
+        kind=_kind(*everything),
     )
-    return Exploration(scores=scores, order=[scores.scores[0].name], fitting=fitting, held_out=(of_p, of_q))

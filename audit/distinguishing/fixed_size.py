@@ -12,7 +12,6 @@ others guard against what the leading one cannot see: another score, and events 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
@@ -20,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from dpverdict.audit.distinguishing.exploration import FITTED, explore, explored_trials
+from dpverdict.audit.distinguishing.exploration import explore, explored_trials
 from dpverdict.audit.distinguishing.kept_state import check_kept_state, check_time_outs
 from dpverdict.audit.distinguishing.result import DistinguishingTest, LedgerRow, StatisticalWitness
 from dpverdict.audit.distinguishing.rows import SMALLEST_ERROR, conclude, decide_rows, inequality, plan_rows
@@ -88,18 +87,19 @@ def distinguish(
     claimed = claimed_score(mechanism, neighbours) if given is None else None
 
     explored = explored_trials(p.size, claim, total, known=claimed is not None)
-    fitted = math.ceil(FITTED * explored)
-    told = [_part(progress, before, total) for before in (0, fitted, 2 * fitted, explored + fitted)]
     found = explore(
         p,
         q,
         claim,
         explored,
+        total=total,
+        error=error,
         known=claimed,
         given=given,
-        fresh=total - explored,
-        progress=(told[0], told[1], told[2], told[3]),
+        progress=lambda before: _part(progress, before, total),
     )
+    explored = found.explored
+    fresh = total - explored
     plan = plan_rows(
         claim,
         found.held_out,
@@ -107,16 +107,13 @@ def distinguish(
         level=level,
         order=found.order,
         known=None if claimed is None else claimed.name,
-        trials=total - explored,
-        tried=(
-            TrialRange(stream="fit", first=0, stop=fitted),
-            TrialRange(stream="explore", first=0, stop=explored - fitted),
-        ),
-        confirmed=TrialRange(stream="confirm", first=0, stop=total - explored),
+        chosen=found.event,
+        trials=fresh,
+        tried=found.tried,
+        confirmed=TrialRange(stream="confirm", first=0, stop=fresh),
     )
 
     # Everything is fixed from here on, and what was explored is used again only by the score known beforehand.
-    fresh = total - explored
     after = (_part(progress, before, total) for before in (2 * explored, 2 * explored + fresh))
     shown = given.name if given is not None else plan.leading
     used = found.scores.only({shown, *plan.scores})
@@ -156,6 +153,7 @@ def distinguish(
         grid=p.grid,
         one_stream=p.one_stream,
         outcomes=found.seen,
+        kind_of_outputs=found.kind,
     )
 
 

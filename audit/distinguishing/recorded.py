@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpverdict.audit.distinguishing.exploration import FITTED, Sides, choose_scores, explored_trials
+from dpverdict.audit.distinguishing.exploration import FITTED, Sides, choose_scores, explored_trials, with_event
 from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS, checked_delta, checked_error
 from dpverdict.audit.distinguishing.result import (
     DistinguishingTest,
@@ -80,6 +80,16 @@ def distinguish_scores(
 
     fit, held_out = ((sides[0][part], sides[1][part]) for part in (slice(fitted), slice(fitted, explored)))
     stacked, order = choose_scores(fit, held_out, claim)
+    stacked, event = with_event(
+        stacked,
+        order,
+        (sides[0][:explored], sides[1][:explored]),
+        claim,
+        known=None,
+        given=None,
+        fresh=total - explored,
+        error=error,
+    )
 
     def scores(first: int, stop: int | None) -> Sides:
         p, q = (stacked.unstack(stacked(side[first:stop])) for side in sides)
@@ -93,6 +103,7 @@ def distinguish_scores(
         level=level,
         order=order,
         known=None,
+        chosen=event,
         trials=total - explored,
         tried=(TrialRange(stream="scores", first=0, stop=explored),),
         confirmed=TrialRange(stream="scores", first=explored, stop=max(lengths)),

@@ -207,6 +207,8 @@ class DistinguishingTest:
         one_stream: whether all trials ran one after the other in one process, whatever the engine, because the
             mechanism has randomness or a state of its own that copies in workers would repeat.
         outcomes: what the explored outcomes were on each side, in words; empty where all were numbers of one length.
+        kind_of_outputs: what the explored outputs were taken for (labels, atoms, integers, continuous), and what was
+            not looked for in them, in words; empty for recorded scores.
     """
 
     refuted: bool
@@ -227,6 +229,7 @@ class DistinguishingTest:
     grid: float | None = 0.0
     one_stream: bool = False
     outcomes: str = ""
+    kind_of_outputs: str = ""
 
     def __post_init__(self) -> None:
         if self.refuted != (self.witness is not None):

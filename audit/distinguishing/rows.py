@@ -23,10 +23,12 @@ from dpverdict.audit.distinguishing.result import (
     COMPATIBLE,
     CONTRADICTS,
     DistinguishingTest,
+    Event,
     LedgerRow,
     Role,
     StatisticalWitness,
 )
+from dpverdict.audit.scores.candidates import ChosenEvent
 from dpverdict.audit.scores.portfolio import payoff_of_claim
 from dpverdict.audit.statistics.columns import Numbers, joined, shortened
 from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
@@ -47,6 +49,8 @@ LEADING_WEIGHT: Final = 0.93
 SECOND_WEIGHT: Final = 0.03
 EVENT_WEIGHT: Final = 0.02
 """Of the error probability; whatever of these is not needed goes to the leading test."""
+CHOSEN: Final = "event"
+"""The name of the row of the event beside the leading payoff; the two divide the leading weight."""
 
 
 @final
@@ -157,11 +161,12 @@ def plan_rows(
     level: float | None,
     order: list[str],
     known: str | None,
+    chosen: ChosenEvent | None = None,
     trials: int,
     tried: tuple[TrialRange, ...],
     confirmed: TrialRange,
 ) -> RowPlan:
-    """Divide the error among the leading payoff, a second score, and events for the bounds on mu and epsilon.
+    """Divide the error among the leading payoff, an event beside it, a second score, and events for bounds.
 
     A claim about moments has a payoff of its own, which gets as much as the leading one.
 
@@ -172,6 +177,7 @@ def plan_rows(
         level: the delta at which epsilon is bounded, None for no bound.
         order: the names of the scores, the best first.
         known: the name of the score that was known beforehand, if there is one: it leads.
+        chosen: an event that divides the share of the leading payoff with it; None for the payoff alone.
         trials: fresh ones per dataset.
         tried: the trials that were explored.
         confirmed: the fresh ones.
@@ -187,6 +193,8 @@ def plan_rows(
     divergence = divergence_upper(claim)
     if divergence is not None:
         weights["divergence"] = LEADING_WEIGHT
+    if chosen is not None:
+        weights |= {"leading": LEADING_WEIGHT * (1 - chosen.share), CHOSEN: LEADING_WEIGHT * chosen.share}
     shares = divide(error, weights)
     explored = exploring[0][best], exploring[1][best]
     of_mu = plan_mu(*explored, trials=trials, share=shares["mu"], score=best)
@@ -210,6 +218,21 @@ def plan_rows(
         events.append(plan_epsilon(*explored, trials=trials, share=shares["epsilon"], score=best, delta=level))
     if isinstance(claim, PureDP | ApproximateDP):
         events.reverse()  # the quantity that the claim is about comes first
+    if chosen is not None:
+        # where the claim is about epsilon at the delta that was asked for, the event bounds it; elsewhere mu
+        about_epsilon = level is not None and isinstance(payoff, SymmetricPayoff) and level == payoff.allowed
+        beside = EventTest(
+            name=CHOSEN,
+            event=Event(order=chosen.order, threshold=chosen.threshold),
+            score=chosen.score.name,
+            share=shares[CHOSEN],
+            epsilon=None if about_epsilon else chosen.line[0],
+            delta=level if about_epsilon else None,
+            bounds=chosen.share > 0.5,
+        )
+        events.insert(0, beside)
+        if chosen.share > 0.5 and known is None:
+            leading = chosen.score.name
     budget = ErrorBudget(error)
     planned: list[PayoffRow | EventTest] = [*payoffs, *events]
     for row in planned:
@@ -279,6 +302,7 @@ def conclude(
     grid: float | None,
     one_stream: bool = False,
     outcomes: str = "",
+    kind_of_outputs: str = "",
 ) -> DistinguishingTest:
     """The result of an audit whose rows are decided.
 
@@ -296,6 +320,7 @@ def conclude(
         grid: to which outputs were rounded, see `DistinguishingTest`.
         one_stream: see `DistinguishingTest`.
         outcomes: see `DistinguishingTest`.
+        kind_of_outputs: see `DistinguishingTest`.
     """
     broken = [row for row in rows if row.is_contradiction]
     # An event is easier to check than a mean, so it is shown if one suffices.
@@ -325,6 +350,7 @@ def conclude(
         grid=grid,
         one_stream=one_stream,
         outcomes=outcomes,
+        kind_of_outputs=kind_of_outputs,
     )
 
 

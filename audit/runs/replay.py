@@ -35,10 +35,12 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.runs.audits import check_pair
 from dpverdict.audit.runs.request import MOST_SAMPLES, with_observed
+from dpverdict.audit.scores.labels import BinScore, LabelScore
 from dpverdict.audit.scores.laid_out import KIND as OF_OUTCOMES
 from dpverdict.audit.scores.laid_out import OutcomeScore
 from dpverdict.audit.scores.learned import ChainedScore, SplineScore
 from dpverdict.audit.scores.score import CallableScore, LinearScore, Score
+from dpverdict.audit.scores.summaries import Summary, SummaryScore
 from dpverdict.audit.scores.trees import TreeScore
 from dpverdict.audit.statistics.betting import bettor
 from dpverdict.audit.statistics.joint_test import Counts, Order, joint_p
@@ -142,7 +144,8 @@ def score_from_data(data: Mapping[str, Any], named: Named) -> Score:
     """The score that ``data`` describes.
 
     Args:
-        data: of `Score.describe`: kinds "linear", "additive spline", "boosted trees", "chained" and "callable".
+        data: of `Score.describe`: kinds "linear", "additive spline", "boosted trees", "labels", "bins",
+            "summaries", "chained" and "callable".
         named: gives the function of a score of kind "callable", of which the data hold the name only.
 
     Raises:
@@ -168,19 +171,31 @@ def score_from_data(data: Mapping[str, Any], named: Named) -> Score:
                 raise ValueError("knots and values are not finite")
             return SplineScore(name=str(data["name"]), offset=_number(data, "offset"), knots=knots, values=values)
         case "chained":
-            outer = score_from_data(data["outer"], named)
-            if not isinstance(outer, SplineScore):
-                raise ValueError("the outer score is not a spline")
-            return ChainedScore(name=str(data["name"]), inner=score_from_data(data["inner"], named), outer=outer)
+            inner, outer = score_from_data(data["inner"], named), _spline(data["outer"], named)
+            return ChainedScore(name=str(data["name"]), inner=inner, outer=outer)
         case "boosted trees":
             return TreeScore.from_data(data)
+        case "bins":
+            return BinScore.from_data(data)
+        case "labels":
+            return LabelScore.from_data(data, None if data["rest"] is None else _spline(data["rest"], named))
+        case "summaries":
+            summary, outer = Summary.from_data(data["summary"]), _spline(data["outer"], named)
+            return SummaryScore(name=str(data["name"]), summary=summary, outer=outer)
         case kind if kind == OF_OUTCOMES:
             return OutcomeScore(layout=Layout.from_data(data["layout"]), inner=score_from_data(data["score"], named))
         case "callable":
             return CallableScore(function=named(str(data["name"])), name=str(data["name"]))
         case kind:
-            remedy = "linear, spline, tree and named scores can be replayed"
+            remedy = "linear, spline, tree, label, bin, summary and named scores can be replayed"
             raise InvalidValue("score", kind, "a kind of score that is kept as data", remedy)
+
+
+def _spline(data: Mapping[str, Any], named: Named) -> SplineScore:
+    score = score_from_data(data, named)
+    if not isinstance(score, SplineScore):
+        raise ValueError("the outer score is not a spline")
+    return score
 
 
 def set_from_data(data: Mapping[str, Any]) -> Finite:

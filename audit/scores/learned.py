@@ -16,14 +16,15 @@ of the p-values of the folds is (Rueschendorf 1982; Vovk and Wang 2020, Table 1)
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, final
 
 import numpy as np
 from scipy import sparse, special
 
-from dpverdict.audit.scores.score import LinearScore, Score
-from dpverdict.audit.scores.trees import TreeScore, thinned
+from dpverdict.audit.scores.score import Score
+from dpverdict.audit.scores.trees import thinned
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 
@@ -67,6 +68,10 @@ class SplineScore:
             total += np.interp(outputs[:, i], knots, values)
         return total
 
+    def times(self, factor: float) -> SplineScore:
+        """A multiple of the score."""
+        return replace(self, offset=self.offset * factor, values=tuple(own * factor for own in self.values))
+
     def describe(self) -> dict[str, object]:
         """Kind, offset, knots and values."""
         return {
@@ -90,6 +95,10 @@ class ChainedScore:
     def __call__(self, outputs: Array) -> Array:
         """The scores of outputs of shape (trials, m)."""
         return self.outer(self.inner(outputs)[:, np.newaxis])
+
+    def times(self, factor: float) -> ChainedScore:
+        """A multiple of the score."""
+        return replace(self, outer=self.outer.times(factor))
 
     def describe(self) -> dict[str, object]:
         """Both scores."""
@@ -133,18 +142,9 @@ def fit_chained_score(score: Score, dataset_outputs: Array, neighbour_outputs: A
 
 
 def scaled(score: Score, factor: float) -> Score:
-    """A multiple of a linear score, of trees, or of a spline, calibrated or not; any other score as it is."""
-    if isinstance(score, TreeScore):
-        return score.times(factor)
-    if isinstance(score, LinearScore):
-        return replace(score, weights=score.weights * factor, offset=score.offset * factor)
-    if isinstance(score, SplineScore):
-        values = tuple(own * factor for own in score.values)
-        return replace(score, offset=score.offset * factor, values=values)
-    if isinstance(score, ChainedScore):
-        values = tuple(own * factor for own in score.outer.values)
-        return replace(score, outer=replace(score.outer, offset=score.outer.offset * factor, values=values))
-    return score
+    """A multiple of a score that was learned; any other score as it is."""
+    times: Callable[[float], Score] | None = getattr(score, "times", None)
+    return score if times is None else times(factor)
 
 
 def fit_logistic(design: Design, labels: Array, *, penalty: float = PENALTY) -> tuple[float, Array]:

@@ -31,8 +31,10 @@ from dpverdict.audit.scores.learned import (
     scaled,
 )
 from dpverdict.audit.scores.score import LINEAR, Score, fit_linear_score, likelihood_ratio
-from dpverdict.audit.scores.trees import TreeScore, fit_tree_score, trees_apply
+from dpverdict.audit.scores.summaries import SUMMARY, SummaryScore, fit_summary_score, summaries_apply
+from dpverdict.audit.scores.trees import TREES, TreeScore, fit_tree_score, trees_apply
 from dpverdict.audit.statistics.payoffs import CELLS, TAU_PER_MU, CurvePayoff, Payoff, SymmetricPayoff
+from dpverdict.audit.statistics.predicted_power import Line
 from dpverdict.audit.trials.outcomes.batches import Batch, Layout
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 from dpverdict.mechanisms.core.mechanism import HasLikelihoodRatio, HasLikelihoodScore
@@ -48,6 +50,8 @@ SCALES: Final = (0.25, 0.4, 0.6, 0.8, 1.0)
 WIDER: Final = 0.95
 """Of epsilon: the threshold for delta > 0. A lower one refutes gross violations with fewer trials, and bounds worse."""
 
+ALONG_THE_CURVE: Final = (0.0, 0.25, 0.6, 1.0, 1.5, 2.2, 3.2, 4.5)
+"""Epsilons at which the event beside the payoff of a curve may be tested, in units of mu of a curve like it."""
 FEWER_CELLS: Final = 512
 """Of the grid on a curve that is slow to compute: they allow 2e-6 too much, a thousandth of a million trials' error."""
 CLEARLY: Final = 2.0
@@ -112,6 +116,8 @@ def learn_scores(
 ) -> list[Score]:
     """The learned scores of a portfolio: the user's, calibrated, if there is one; a linear one; an additive spline.
 
+    Trees and summaries are learned where they are named only.
+
     Args:
         dataset_outputs: shape (n, m), exploring trials that nothing else will use.
         neighbour_outputs: the same of the neighbour.
@@ -119,6 +125,10 @@ def learn_scores(
         only: the name of the one that is wanted; None for all.
     """
     learned: list[Score] = []
+    if only == TREES:
+        return [fit_tree_score(dataset_outputs, neighbour_outputs)]
+    if only == SUMMARY:
+        return [fit_summary_score(dataset_outputs, neighbour_outputs)]
     if given is not None and only in (None, calibrated_name(given)):
         learned.append(fit_chained_score(given, dataset_outputs, neighbour_outputs))
     if only in (None, LINEAR):
@@ -136,6 +146,20 @@ def payoff_of_claim(claim: Guarantee) -> Payoff:
         threshold = max(epsilon * (WIDER if delta > 0 else SATURATED), 1e-9)
         return SymmetricPayoff(epsilon, min(delta, 1.0), threshold)
     return CurvePayoff.of_claim(claim, cells=CELLS if isinstance(claim, GaussianDP) else FEWER_CELLS)
+
+
+def lines_of_claim(claim: Guarantee) -> tuple[Line, ...]:
+    """Points (epsilon, delta) of the claimed curve on which an event is tested: one, or a few along a whole curve.
+
+    A rare event of which the other side has none is told at a large epsilon, where the curve allows little.
+    """
+    payoff = payoff_of_claim(claim)
+    if isinstance(payoff, SymmetricPayoff):
+        return ((payoff.epsilon, payoff.allowed),)
+    assert isinstance(payoff, CurvePayoff)
+    epsilons = np.array(ALONG_THE_CURVE) * payoff.tau / TAU_PER_MU
+    deltas = np.asarray(claim.delta_upper(epsilons), dtype=np.float64)
+    return tuple((float(e), float(d)) for e, d in zip(epsilons, deltas, strict=True) if e <= 600 and d < 1)
 
 
 def tuned(score: Score, payoff: Payoff, dataset_outputs: Array, neighbour_outputs: Array) -> Score:
@@ -192,8 +216,8 @@ def better_trees(
 ) -> TreeScore | None:
     """Trees grown on ``fit``, if they predict the side of ``held_out`` clearly better than the best of the others.
 
-    By the logarithmic loss of `best_losses`. None without scikit-learn, with a single coordinate, and with too few
-    trials; linear and spline scores are tried by every audit.
+    None without scikit-learn, with a single coordinate, and with too few trials; linear and spline scores are tried by
+    every audit.
 
     Args:
         fit: outputs on both sides, shape (n, m) each.
@@ -205,12 +229,29 @@ def better_trees(
         return None
     few = fit[0][:MOST_SCREENED], fit[1][:MOST_SCREENED]
     trees = fit_tree_score(*few)
-    against: Callable[[Array], Array] = next(one for one in others.scores if one.name == best)
-    gain = best_losses(*(against(side) for side in held_out)) - best_losses(*(trees(side) for side in held_out))
-    error = float(gain.std()) / math.sqrt(len(gain))
-    if float(gain.mean()) <= CLEARLY * error:
+    if not clearly_better(trees, others, best, held_out):
         return None
     return trees if len(few[0]) == len(fit[0]) else fit_tree_score(*fit)
+
+
+def better_summaries(
+    fit: tuple[Array, Array], held_out: tuple[Array, Array], others: Stacked, best: str
+) -> SummaryScore | None:
+    """The same of a spline of summaries, see `summaries`."""
+    if not summaries_apply(fit[0]):
+        return None
+    few = fit[0][:MOST_SCREENED], fit[1][:MOST_SCREENED]
+    found = fit_summary_score(*few)
+    if not clearly_better(found, others, best, held_out):
+        return None
+    return found if len(few[0]) == len(fit[0]) else fit_summary_score(*fit)
+
+
+def clearly_better(score: Score, others: Stacked, best: str, held_out: tuple[Array, Array]) -> bool:
+    """Whether a score predicts the side of held-out outputs better than the best of the others, by `best_losses`."""
+    against: Callable[[Array], Array] = next(one for one in others.scores if one.name == best)
+    gain = best_losses(*(against(side) for side in held_out)) - best_losses(*(score(side) for side in held_out))
+    return float(gain.mean()) > CLEARLY * float(gain.std()) / math.sqrt(len(gain))
 
 
 def bounding_scale(payoff: SymmetricPayoff, dataset_scores: Array, neighbour_scores: Array, fresh: int) -> float:

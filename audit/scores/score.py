@@ -6,7 +6,7 @@ Any score gives a valid test, because it is fixed before the trials that count a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final, Protocol, final, runtime_checkable
 
@@ -72,6 +72,10 @@ class LinearScore:
             raise InvalidValue("outputs", f"shape {outputs.shape}", f"of shape (trials, {len(self.weights)})", remedy)
         # Not a matrix product: its rounding may depend on the position of a row, and equal outputs need equal scores.
         return _without_nan(np.add.reduce(outputs * self.weights, axis=1) - self.offset, self.name)
+
+    def times(self, factor: float) -> LinearScore:
+        """A multiple of the score."""
+        return replace(self, weights=self.weights * factor, offset=self.offset * factor)
 
     def describe(self) -> dict[str, object]:
         """Kind, weights and offset."""

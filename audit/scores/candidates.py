@@ -1,0 +1,280 @@
+"""The event beside the leading payoff: on which score it is, and how much of the error it should have.
+
+A payoff sees what is spread over all outputs. What sits in a few of them (a label, an atom, a region that the other
+side never enters, a tail on one side) is told by an event in one order of the pair, if it is on a score that can stand
+out there. Candidates by what the explored outputs are:
+
+* the numbers themselves, both ways round: a tail on one side; nothing is learned, so nothing is fitted wrongly;
+* labels, where a value is met twice: of whole rows, and of single columns; with a spline for what repeats nothing;
+* bins of a continuous number, coarse and fine: they bend anywhere;
+* the learned scores, and with several numbers the summaries.
+
+Of more than `MOST_COLUMNS` columns those are tried by themselves in which the sides differ most. Every explored output
+needs a score from a model that has not seen it, or a rare event that a model was fitted to would look common: folds
+(`out_of_sample`). They choose; they never decide. The chosen score is learned again from everything explored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, final
+
+import numpy as np
+
+from dpverdict.audit.scores.labels import (
+    ALL_LABELS,
+    fit_bin_score,
+    fit_label_score,
+    keys_of,
+    repeated_share,
+)
+from dpverdict.audit.scores.learned import MOST_COORDINATES, SPLINE, fit_spline_score
+from dpverdict.audit.scores.score import LinearScore, Score
+from dpverdict.audit.scores.summaries import SUMMARY, fit_summary_score, summaries_apply
+from dpverdict.audit.scores.trees import thinned
+from dpverdict.audit.statistics.joint_test import Order
+from dpverdict.audit.statistics.payoffs import Payoff
+from dpverdict.audit.statistics.predicted_power import (
+    Line,
+    carried_over,
+    promised_by_payoff,
+    promised_event,
+    share_of_event,
+)
+from dpverdict.numerics.arrays import Array
+
+Outputs = tuple[Array, Array]
+"""Of the dataset and of the neighbour, shape (n, m) each."""
+Fit = Callable[[Array, Array], Score]
+
+MOST_COLUMNS: Final = 12
+"""Tried by themselves, as numbers, labels and bins."""
+FINE: Final = 64
+COARSE: Final = 16
+FEW: Final = 12
+"""Bins; the last where fewer than `FEW_OUTPUTS` per side are explored."""
+FEW_OUTPUTS: Final = 200
+MOST_CHOOSING: Final = 30_000
+MOST_TOGETHER: Final = 8_000
+MOST_FITTED: Final = 4_000
+"""Outputs per side on which candidates are compared: of one number, of more, and by scores that are slow to learn."""
+FOLDS: Final = 4
+FOLDS_OF_FEW: Final = 5
+FEW_OUTPUTS_FOR_FOLDS: Final = 40
+FOLDS_TOGETHER: Final = 2
+MANY_TOGETHER: Final = 600
+"""With more than one number and more outputs than this, two folds."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A score that is known, or one that can be learned.
+
+    Attributes:
+        name: of the score.
+        fit: gives the score; from no outputs, if it is known.
+        known: nothing is learned from outputs.
+        slow: it takes long to learn, so that fewer outputs choose.
+    """
+
+    name: str
+    fit: Fit
+    known: bool = False
+    slow: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChosenEvent:
+    """An event that will stand beside the leading payoff, fixed on explored outputs.
+
+    Attributes:
+        score: learned from everything explored.
+        order: of the pair.
+        threshold: {score >= threshold}, or {score <= threshold} where the neighbour comes first.
+        line: the point of the claimed curve on which it is tested.
+        share: of the error that event and payoff have together.
+        z: what the event promises.
+        of_payoff: what the payoff promises.
+    """
+
+    score: Score
+    order: Order
+    threshold: float
+    line: Line
+    share: float
+    z: float
+    of_payoff: float
+
+
+def choose_event(
+    outputs: Outputs,
+    lines: Sequence[Line],
+    leading: Candidate,
+    payoff: Payoff,
+    *,
+    fresh: int,
+    paid: int,
+    error: float,
+    others: bool = True,
+) -> ChosenEvent | None:
+    """The candidate event that promises most, and its share beside the payoff; None if no score tells anything apart.
+
+    Args:
+        outputs: explored, of both sides.
+        lines: points of the claimed curve.
+        leading: the score of the leading payoff.
+        payoff: of the claim.
+        fresh: trials per side that will decide the event.
+        paid: those that will decide the payoff, more than ``fresh`` if its score was known beforehand.
+        error: that both have together.
+        others: whether events on other scores are tried too.
+    """
+    most = MOST_CHOOSING if outputs[0].shape[1] == 1 else MOST_TOGETHER
+    p, q = (thinned(side, most) for side in outputs)
+    own = out_of_sample(leading, p, q)
+    of_payoff = promised_by_payoff(payoff, *own, paid)
+    best = None
+    tried = [one for one in candidates(p, q) if one.name != leading.name] if others else []
+    for candidate in (leading, *tried):
+        scores = own if candidate is leading else out_of_sample(candidate, p, q)
+        found = promised_event(*scores, lines, fresh)
+        if found is not None and (best is None or found.z > best[1].z):
+            best = candidate, found
+    if best is None:
+        return None
+    candidate, found = best
+    score, threshold = candidate.fit(*outputs), found.threshold
+    if not candidate.known:
+        threshold = carried_over(found, score(p), score(q))
+    return ChosenEvent(
+        score=score,
+        order=found.order,
+        threshold=threshold,
+        line=found.line,
+        share=share_of_event(of_payoff, found.z, explored=min(map(len, own)), fresh=fresh, error=error),
+        z=found.z,
+        of_payoff=of_payoff,
+    )
+
+
+def candidates(p: Array, q: Array) -> list[Candidate]:
+    """Those beside the leading score, by the kind of the explored outputs, shape (n, m) each."""
+    m, both = p.shape[1], np.concatenate([p, q])
+    found: list[Candidate] = []
+
+    def labels(columns: tuple[int, ...], of: str) -> None:
+        name = f"learned labels of {of}"
+        found.append(Candidate(name=name, fit=partial(fit_label_score, columns=columns, name=name)))
+
+    if m > 1:
+        rows = tuple(range(m))
+        if repeated_share(both, rows) > 0:
+            labels(rows, "whole outputs")
+        if summaries_apply(p):
+            found.append(Candidate(name=SUMMARY, fit=fit_summary_score, slow=True))
+    if m <= MOST_COORDINATES:
+        found.append(Candidate(name=SPLINE, fit=fit_spline_score, slow=True))
+    for column in _columns(p, q):
+        said = f"output {column}" if m > 1 else "the output"
+        values = both[:, column]
+        if values.min() == values.max():
+            continue
+        for sign, how in ((1.0, "as it is"), (-1.0, "turned round")):
+            weights = np.zeros(m)
+            weights[column] = sign
+            found.append(known_candidate(LinearScore(name=f"{said} {how}", weights=weights, offset=0.0)))
+        repeated = repeated_share(both, (column,))
+        if repeated > 0:
+            labels((column,), said)
+        if repeated <= ALL_LABELS:
+            for bins in (FEW,) if len(p) < FEW_OUTPUTS else (COARSE, FINE) if m == 1 else (COARSE,):
+                name = f"learned bins of {said}, {bins}"
+                fit = partial(fit_bin_score, bins=bins, name=name, column=column)
+                found.append(Candidate(name=name, fit=fit))
+    return found
+
+
+def known_candidate(score: Score) -> Candidate:
+    """Of a score that is not learned."""
+    return Candidate(name=score.name, fit=lambda p, q: score, known=True)
+
+
+def out_of_sample(candidate: Candidate, p: Array, q: Array) -> Outputs:
+    """The score of every output by a model that was learned from the other folds."""
+    if candidate.known:
+        score = candidate.fit(p[:0], q[:0])
+        return score(p), score(q)
+    if candidate.slow:
+        p, q = thinned(p, MOST_FITTED), thinned(q, MOST_FITTED)
+    few = min(len(p), len(q))
+    folds = FOLDS_OF_FEW if few < FEW_OUTPUTS_FOR_FOLDS else FOLDS
+    if p.shape[1] > 1 and few > MANY_TOGETHER:
+        folds = FOLDS_TOGETHER
+    scores = np.zeros(len(p)), np.zeros(len(q))
+    for fold in range(folds):
+        held = [np.arange(len(side)) % folds == fold for side in (p, q)]
+        score = candidate.fit(p[~held[0]], q[~held[1]])
+        for side, mask, into in zip((p, q), held, scores, strict=True):
+            into[mask] = score(side[mask])
+    return scores
+
+
+def kinds_of_outputs(p: Array, q: Array) -> str:
+    """What the explored outputs are, in words: labels, atoms, integers, continuous."""
+    both = np.concatenate([p, q])
+    m = both.shape[1]
+    rows = repeated_share(both, tuple(range(m)))
+    whole = bool((both == np.rint(both)).all())
+    if rows > ALL_LABELS:
+        distinct = len(np.unique(keys_of(both, tuple(range(m)))))
+        said = f"labels: {distinct} different ones"
+    elif rows > 0:
+        said = f"values that repeat ({rows:.1%} of the outputs) beside others"
+    else:
+        said = "no output twice"
+    numbers = "one number" if m == 1 else f"{m} numbers"
+    return f"{numbers}{', integers' if whole else ''}; {said}"
+
+
+def not_looked_for(m: int) -> str:
+    """What no score of ``m`` numbers can see, in words; empty where every kind is looked for."""
+    said = []
+    if m > MOST_COLUMNS:
+        said.append(f"atoms and tails of single numbers but for the {MOST_COLUMNS} that differ most")
+    if m > MOST_COORDINATES:
+        said.append("interactions but for correlations, sums of squares and extremes")
+    return "; ".join(said)
+
+
+def named(score: Score, name: str) -> Score:
+    """The same score under another name."""
+    return replace(score, name=name)  # type: ignore[type-var]  # every learned score is a dataclass with a name
+
+
+def _columns(p: Array, q: Array) -> list[int]:
+    """The columns that are tried by themselves: all, or those whose means or variances differ most."""
+    m = p.shape[1]
+    if m <= MOST_COLUMNS:
+        return list(range(m))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        spread = np.sqrt((p.var(axis=0) + q.var(axis=0)) / 2)
+        of_means = np.abs(p.mean(axis=0) - q.mean(axis=0)) / spread
+        of_spreads = np.abs(np.log(p.std(axis=0) / q.std(axis=0))) * math.sqrt(2)
+        # beyond what the other side ever shows: rare outputs that no mean tells of
+        beyond = np.maximum(
+            np.mean((p > q.max(axis=0)) | (p < q.min(axis=0)), axis=0),
+            np.mean((q > p.max(axis=0)) | (q < p.min(axis=0)), axis=0),
+        )
+    apart = [np.nan_to_num(part, nan=0.0, posinf=1e300) for part in (of_means, of_spreads, beyond)]
+    order = [np.argsort(-part, kind="stable") for part in apart]
+    chosen: list[int] = []
+    for ranks in zip(*order, strict=True):
+        chosen += [int(i) for i in ranks if int(i) not in chosen]
+        if len(chosen) >= MOST_COLUMNS:
+            break
+    return sorted(chosen[:MOST_COLUMNS])
