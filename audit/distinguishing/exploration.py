@@ -78,8 +78,9 @@ GROWN: Final = 0.45
 MOST_GROWN: Final = 40_000
 LEADS: Final = 0.5
 """Of the error that event and payoff divide."""
+DOUBTFUL: Final = 0.5
 ENOUGH: Final = 3.0
-"""The z of an event that needs no more exploration."""
+"""Predictions between these are worth more exploration: below them there is nothing to be found, or nothing new."""
 MOST_KEPT: Final = 2**24
 """Numbers of each side that are kept where outcomes have more than `MOST_COORDINATES` of them."""
 MOST_HELD: Final = 2**28
@@ -181,14 +182,14 @@ def explore(
         nonlocal done
         for side, name in sides:
             run = side.batches(f"{stage} {name}", own, progress=progress(done))
-            batches.append(together(list(run), side.size))
+            batches.append(together(list(run), p.size))
             done += own
 
     for stage, own in streams:
         draw(stage, own)
     found = _of_batches(batches, p, claim, total - trials, error, known, given)
     more = grown_trials(trials, total) - trials
-    if more > 0 and found.event is not None and found.event.share >= LEADS and found.event.z < ENOUGH:
+    if more > 0 and found.event is not None and found.event.share >= LEADS and DOUBTFUL < found.event.z < ENOUGH:
         streams.append(("more", more))
         draw(*streams[-1])
         found = _of_batches(batches, p, claim, total - trials - more, error, known, given)

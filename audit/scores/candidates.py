@@ -39,9 +39,11 @@ from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.audit.statistics.payoffs import Payoff
 from dpverdict.audit.statistics.predicted_power import (
     Line,
+    Promised,
+    best_event,
     carried_over,
+    honest_promise,
     promised_by_payoff,
-    promised_event,
     share_of_event,
 )
 from dpverdict.numerics.arrays import Array
@@ -61,6 +63,8 @@ MOST_CHOOSING: Final = 30_000
 MOST_TOGETHER: Final = 8_000
 MOST_FITTED: Final = 4_000
 """Outputs per side on which candidates are compared: of one number, of more, and by scores that are slow to learn."""
+BESIDE_KNOWN: Final = 0.12
+"""Of the error that payoff and event divide: what the event gets beside a score that was known beforehand."""
 FOLDS: Final = 4
 FOLDS_OF_FEW: Final = 5
 FEW_OUTPUTS_FOR_FOLDS: Final = 40
@@ -138,26 +142,33 @@ def choose_event(
     p, q = (thinned(side, most) for side in outputs)
     own = out_of_sample(leading, p, q)
     of_payoff = promised_by_payoff(payoff, *own, paid)
-    best = None
-    tried = [one for one in candidates(p, q) if one.name != leading.name] if others else []
-    for candidate in (leading, *tried):
-        scores = own if candidate is leading else out_of_sample(candidate, p, q)
-        found = promised_event(*scores, lines, fresh)
-        if found is not None and (best is None or found.z > best[1].z):
-            best = candidate, found
+    tried = [leading]
+    tried += [one for one in candidates(p, q) if one.name != leading.name] if others else []
+    scores_of = [own, *(out_of_sample(candidate, p, q) for candidate in tried[1:])]
+    best: tuple[Candidate, Promised] | None = None
+    for candidate, scores in zip(tried, scores_of, strict=True):
+        event = best_event(scores, lines, fresh)
+        if event is not None and (best is None or event.z > best[1].z):
+            best = candidate, event
     if best is None:
         return None
+    z = honest_promise(scores_of, lines, fresh)
     candidate, found = best
     score, threshold = candidate.fit(*outputs), found.threshold
     if not candidate.known:
         threshold = carried_over(found, score(p), score(q))
+    # A payoff whose score was known beforehand is decided on the explored outputs too, so nothing that was explored may
+    # choose the level of its test.
+    share = BESIDE_KNOWN
+    if not leading.known:
+        share = share_of_event(of_payoff, z, explored=min(map(len, own)), fresh=fresh, error=error)
     return ChosenEvent(
         score=score,
         order=found.order,
         threshold=threshold,
         line=found.line,
-        share=share_of_event(of_payoff, found.z, explored=min(map(len, own)), fresh=fresh, error=error),
-        z=found.z,
+        share=share,
+        z=z,
         of_payoff=of_payoff,
     )
 

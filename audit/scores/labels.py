@@ -38,7 +38,7 @@ def keys_of(outputs: Array, columns: tuple[int, ...]) -> Keys:
     Of one column its bits; of more a mixture of theirs by the finaliser of SplitMix64. Two rows that differ have the
     same key with probability of about 2^-64; they are one label then, which is a function of the output as any other.
     """
-    bits = np.ascontiguousarray(outputs[:, list(columns)]).view(np.uint64)
+    bits = np.ascontiguousarray(outputs[:, list(columns)], dtype=np.float64).view(np.uint64)
     if len(columns) == 1:
         alone: Keys = bits[:, 0]
         return alone

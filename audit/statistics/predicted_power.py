@@ -3,9 +3,10 @@
 Symbols: n_e explored scores per side, f fresh ones; (epsilon, delta) a point of the claimed curve; z a standard score.
 
 An event is chosen by the z that it promises at the confirming size. The frequencies of an event that was searched for
-among hundreds are too good, in the explored scores and nowhere else. So they are moved to the bad side before they are
-trusted, and half of the prediction is honest: the event is chosen on one half of the explored scores and counted on the
-other one, both ways round. Without that the best of a thousand events promises more than a payoff on noise alone.
+among thousands are too good, in the explored scores and nowhere else: they are moved to the bad side before they are
+compared. How much is promised is told by folds (`honest_promise`): the whole search, over scores and thresholds, on all
+folds but one, and the excess of what it found on the one that was left out. Without that the best of a thousand events
+promises more than a payoff on noise alone.
 
 All of this is a function of explored scores, so no choice in it can refute a claim that holds.
 """
@@ -30,11 +31,11 @@ TOWARDS_THE_TAIL: Final = 100
 IN_THE_TAIL: Final = 40
 """Thresholds that are tried: spread over all scores, spaced geometrically towards the tail, and the outermost ones."""
 CAUTION: Final = 0.75
-"""Standard errors by which the frequencies of an event are moved where it was searched for on them."""
-HONEST_CAUTION: Final = 0.35
-"""The same where it was searched for on other scores."""
-PAYOFF_CAUTION: Final = 0.5
-"""Standard errors by which the mean of a payoff is moved."""
+"""Standard errors by which the frequencies of an event are moved before it is compared with others."""
+FOLDS: Final = 4
+FOLDS_OF_MANY: Final = 2
+MANY: Final = 5_000
+"""Explored scores per side from which on two folds are enough."""
 FEWEST_PAIRS: Final = 100
 FEWEST_RARE: Final = 30
 """Below these a payoff is decided by betting, see `means`."""
@@ -47,23 +48,30 @@ SHARES: Final = (LEAST_SHARE, 0.2, 0.35, 0.5, 0.65, 0.8, 1 - LEAST_SHARE)
 """Of the event."""
 UNKNOWN: Final = 0.5
 """Standard deviation of a prediction, in units of sqrt(f/n_e)."""
+HANDICAP: Final = 0.4
+"""What an event has to promise more than a payoff to be its equal, in these units: most faults are smooth."""
 _NODES: Final = 7
 
 Line = tuple[float, float]
 """A point (epsilon, delta) of the claimed curve: p <= delta + e^epsilon q for every event."""
 
 
+Scores = tuple[Array, Array]
+"""Of explored outputs on the dataset and on the neighbour, from a score that was not learned from the same outputs."""
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promised:
-    """An event on one score, the line on which it would be tested, and the z that it promises.
+    """An event on one score, and the line on which it would be tested.
 
     Attributes:
         order: {score >= threshold} of the dataset against the neighbour, or {score <= threshold} the other way round.
         threshold: of the score.
         share: of the explored scores of both sides together, as many of each, that are in the event.
         line: the point of the claimed curve.
-        z: at the confirming size.
+        z: at the confirming size, the frequencies moved to the bad side.
+        spread: standard deviation of the excess p - e^epsilon q - delta in one pair of trials.
     """
 
     order: Order
@@ -71,45 +79,46 @@ class Promised:
     share: float
     line: Line
     z: float
+    spread: float
 
 
-def promised_event(
-    dataset_scores: Array, neighbour_scores: Array, lines: Sequence[Line], fresh: int
-) -> Promised | None:
-    """The event and the line that promise the largest z from ``fresh`` trials per side; None if the scores are all one.
+def best_event(scores: Scores, lines: Sequence[Line], fresh: int) -> Promised | None:
+    """The event and the line with the largest z from ``fresh`` trials per side; None if the scores are all one."""
+    a, b = (np.sort(side) for side in scores)
+    pooled = np.unique(np.concatenate([a, b]))
+    if len(pooled) < 2:
+        return None
+    found = [
+        _best(a, b, pooled, lines, fresh, Order.DATASET_FIRST),
+        _best(-b[::-1], -a[::-1], -pooled[::-1], lines, fresh, Order.NEIGHBOUR_FIRST),
+    ]
+    return max(found, key=lambda event: event.z)
+
+
+def honest_promise(candidates: Sequence[Scores], lines: Sequence[Line], fresh: int) -> float:
+    """The z of the event that a search over these scores finds, counted on scores that it did not see.
 
     Args:
-        dataset_scores: shape (n,), of explored outputs, from a score that was not learned from the same outputs.
-        neighbour_scores: shape (m,).
+        candidates: explored scores of every candidate.
         lines: of the claim.
         fresh: trials per side that will decide.
     """
-    sides = dataset_scores, neighbour_scores
-    halves = [tuple(side[start::2] for side in sides) for start in (0, 1)]
-    best: Promised | None = None
-    for order in Order:
-        found = _best(*_turned(sides, order), lines, fresh, CAUTION)
-        if found is None:
-            continue
-        threshold, i, z = found
-        honest = []
-        for chosen, counted in (halves, halves[::-1]):
-            other = _best(*_turned((chosen[0], chosen[1]), order), lines, fresh, CAUTION)
-            if other is None:
-                honest.append(0.0)
-                continue
-            first, second = _turned((counted[0], counted[1]), order)
-            shares = [np.array([np.count_nonzero(side >= other[0]) / len(side)]) for side in (first, second)]
-            honest.append(
-                float(_z(shares[0], len(first), shares[1], len(second), [lines[other[1]]], fresh, HONEST_CAUTION)[0, 0])
-            )
-        z = (z + sum(honest) / 2) / 2
-        if best is None or z > best.z:
-            first, second = _turned(sides, order)
-            share = float(np.mean(first >= threshold) + np.mean(second >= threshold)) / 2
-            turned = threshold if order is Order.DATASET_FIRST else -threshold
-            best = Promised(order=order, threshold=turned, share=share, line=lines[i], z=z)
-    return best
+    most = max(min(map(len, scores)) for scores in candidates)
+    folds = FOLDS if most < MANY else FOLDS_OF_MANY
+    found = []
+    for fold in range(folds):
+        best: tuple[float, float] | None = None
+        for scores in candidates:
+            kept, left = ([side[_fold(side, fold, folds, own)] for side in scores] for own in (False, True))
+            event = best_event((kept[0], kept[1]), lines, fresh)
+            if event is not None and min(map(len, left)) > 0 and (best is None or event.z > best[0]):
+                first, second = _turned((left[0], left[1]), event.order)
+                at = event.threshold if event.order is Order.DATASET_FIRST else -event.threshold
+                epsilon, delta = event.line
+                excess = float(np.mean(first >= at)) - math.exp(epsilon) * float(np.mean(second >= at)) - delta
+                best = event.z, excess / event.spread
+        found.append(0.0 if best is None else best[1])
+    return math.sqrt(fresh) * sum(found) / folds
 
 
 def carried_over(event: Promised, dataset_scores: Array, neighbour_scores: Array) -> float:
@@ -130,10 +139,9 @@ def promised_by_payoff(payoff: Payoff, dataset_scores: Array, neighbour_scores: 
     """The z that a payoff promises from ``fresh`` pairs."""
     x, y = payoff.of_dataset(dataset_scores), payoff.of_neighbour(neighbour_scores)
     spread = math.sqrt(float(x.var() + y.var()))
-    if spread == 0:
+    if spread < 1e-9:
         return 0.0
-    # a symmetric payoff has delta in what it allows
-    z = ((float(x.mean() - y.mean()) - payoff.allowed) / spread - PAYOFF_CAUTION / math.sqrt(len(x))) * math.sqrt(fresh)
+    z = (float(x.mean() - y.mean()) - payoff.allowed) / spread * math.sqrt(fresh)
     rare = math.inf
     if isinstance(payoff, SymmetricPayoff):
         wrong = np.mean(dataset_scores <= -payoff.threshold) + np.mean(neighbour_scores >= payoff.threshold)
@@ -148,10 +156,18 @@ def share_of_event(payoff: float, event: float, *, explored: int, fresh: int, er
 
     The one under which a refutation is likeliest, if each prediction is wrong by a normal deviation of
     `UNKNOWN` sqrt(fresh/explored) and the two tests succeed or fail together. Ties go to the payoff.
+
+    Args:
+        payoff: its z.
+        event: its z, see `honest_promise`.
+        explored: scores per side that predicted.
+        fresh: trials per side that will decide.
+        error: that both have together.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     weights = weights / weights.sum()
-    spread = UNKNOWN * math.sqrt(fresh / explored)
+    unit = math.sqrt(fresh / explored)
+    spread, event = UNKNOWN * unit, event - HANDICAP * unit
     best, chosen = -1.0, SHARES[0]
     for share in SHARES:
         of_payoff = special.ndtr(payoff + spread * nodes + special.ndtri((1 - share) * error))
@@ -167,20 +183,28 @@ def _turned(sides: tuple[Array, Array], order: Order) -> tuple[Array, Array]:
     return sides if order is Order.DATASET_FIRST else (-sides[1], -sides[0])
 
 
-def _best(
-    first: Array, second: Array, lines: Sequence[Line], fresh: int, caution: float
-) -> tuple[float, int, float] | None:
-    """The best threshold, which line, and z."""
-    a, b = np.sort(first), np.sort(second)
-    pooled = np.unique(np.concatenate([a, b]))
-    if len(pooled) < 2:
-        return None
+def _fold(side: Array, fold: int, folds: int, own: bool) -> NDArray[np.bool_]:
+    """Which scores are in a fold, or which are not."""
+    inside: NDArray[np.bool_] = (np.arange(len(side)) % folds == fold) == own
+    return inside
+
+
+def _best(a: Array, b: Array, pooled: Array, lines: Sequence[Line], fresh: int, order: Order) -> Promised:
+    """The best {score >= t} of sorted scores, turned so that the first law is that under which it is likely."""
     cuts = _cuts(a, b, pooled)
     thresholds = _between(pooled[cuts], pooled[cuts + 1])
     p, q = (1 - np.searchsorted(side, thresholds, "left") / len(side) for side in (a, b))
-    z = _z(p, len(a), q, len(b), lines, fresh, caution)
+    z, spread = _promise(p, len(a), q, len(b), lines, fresh)
     line, i = np.unravel_index(int(np.argmax(z)), z.shape)
-    return float(thresholds[i]), int(line), float(z[line, i])
+    threshold = float(thresholds[i])
+    return Promised(
+        order=order,
+        threshold=threshold if order is Order.DATASET_FIRST else -threshold,
+        share=float(p[i] + q[i]) / 2,
+        line=lines[int(line)],
+        z=float(z[line, i]),
+        spread=float(spread[line, i]),
+    )
 
 
 def _between(lower: Array, upper: Array) -> Array:
@@ -204,20 +228,21 @@ def _cuts(a: Array, b: Array, pooled: Array) -> NDArray[np.int64]:
     return cuts
 
 
-def _z(p: Array, of_p: int, q: Array, of_q: int, lines: Sequence[Line], fresh: int, caution: float) -> Array:
-    """The z of the excess p - e^epsilon q - delta in ``fresh`` trials, shape (lines, thresholds).
+def _promise(p: Array, of_p: int, q: Array, of_q: int, lines: Sequence[Line], fresh: int) -> tuple[Array, Array]:
+    """The z of the excess p - e^epsilon q - delta in ``fresh`` trials and its spread in one: shape (lines, thresholds).
 
     With the mean of its variance at p and q and of that on the line, which is near the likelihood root also for rare
     events.
     """
-    p, q = _moved(p, of_p, -caution), _moved(q, of_q, caution)
+    p, q = _moved(p, of_p, -CAUTION), _moved(q, of_q, CAUTION)
     epsilon, delta = (np.array(part)[:, np.newaxis] for part in zip(*lines, strict=True))
     e = np.exp(epsilon)
     middle = np.clip((p - delta + q) / (1 + e), 0, 1)
     on_line = np.clip(delta + e * middle, 0, 1)
     variance = p * (1 - p) + e**2 * q * (1 - q) + on_line * (1 - on_line) + e**2 * middle * (1 - middle)
-    z: Array = (p - e * q - delta) * np.sqrt(2 * fresh / np.maximum(variance, 1e-300))
-    return z
+    spread = np.sqrt(np.maximum(variance / 2, 1e-300))
+    z: Array = (p - e * q - delta) / spread * math.sqrt(fresh)
+    return z, spread
 
 
 def _moved(frequency: Array, trials: int, z: float) -> Array:

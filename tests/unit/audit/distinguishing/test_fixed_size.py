@@ -190,22 +190,35 @@ def test_the_ledger_spends_the_error_probability_and_no_more(claim: Guarantee, d
 
 
 def test_a_known_score_decides_on_all_trials_and_a_learned_one_on_fresh_ones() -> None:
-    known, learned = run(WhiteBox(1)).ledger[0], run(gaussian(1)).ledger[0]
+    tests = run(WhiteBox(1)), run(gaussian(1))
+    known, learned = (test.ledger[0] for test in tests)
+    fresh = [test.samples - test.explored for test in tests]
     assert known.score == "likelihood ratio"
     assert known.explored == "none"
-    assert known.confirmed == "fit 0..159, explore 0..39, confirm 0..1799"
-    assert learned.explored == "fit 0..159, explore 0..39"
-    assert learned.confirmed == "confirm 0..1799"
+    assert known.confirmed.startswith("fit 0..159, explore 0..39, ")
+    assert known.confirmed.endswith(f", confirm 0..{fresh[0] - 1}")
+    assert learned.explored.startswith("fit 0..159, explore 0..39")
+    assert learned.confirmed == f"confirm 0..{fresh[1] - 1}"
     assert known.payoff is not None
     assert learned.payoff is not None
-    assert (known.payoff["trials"], learned.payoff["trials"]) == (2000, 1800)
+    assert (known.payoff["trials"], learned.payoff["trials"]) == (2000, fresh[1])
 
 
-def test_every_test_has_two_scores_and_bounds_from_events() -> None:
+def test_nothing_that_was_explored_chooses_the_level_of_a_test_that_decides_on_it() -> None:
+    """A score known beforehand is paid on all trials, so its share is fixed; that of a learned one may follow."""
+    tests = [run(WhiteBox(scale), seed=seed, samples=300) for scale in (0.5, 1) for seed in range(4)]
+    assert len({test.ledger[0].error_share for test in tests}) == 1
+    assert {test.ledger[0].explored for test in tests} == {"none"}
+    learned = [run(gaussian(scale), seed=seed, samples=300) for scale in (0.5, 1) for seed in range(6)]
+    assert len({test.ledger[0].error_share for test in learned}) > 1
+    assert all(test.ledger[0].confirmed.startswith("confirm 0..") for test in learned)
+
+
+def test_every_test_has_two_scores_a_chosen_event_and_bounds_from_events() -> None:
     test = run(WhiteBox(0.8), GaussianDP(1), delta="1e-3")
     rows = [row for row in test.ledger if row.role is Role.TEST]
     assert len({row.score for row in rows}) >= 2
-    assert sum(row.event is not None for row in rows) == 2
+    assert sum(row.event is not None for row in rows) == 3
     assert test.mu_lower == max(row.bound or 0.0 for row in rows if row.what == "mu_lower")
     assert test.p_value == pytest.approx(
         min((row.p_value or 1.0) * test.error_probability / row.error_share for row in rows)
