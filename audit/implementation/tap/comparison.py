@@ -26,6 +26,7 @@ from dpverdict.audit.trials.outcomes.canonical import Outcome
 _OWN: Final = 1 << 40
 """From here on numbers of draws stand for those within library calls."""
 SHOWN: Final = 12
+_TOLERANCE: Final = 1e-7
 
 
 @final
@@ -140,6 +141,7 @@ class _Comparison:
         self._unused = ""
         self._conditioned: set[int] = set()
         self._stopped = False
+        self._coins: dict[tuple[int, ...], list[tuple[Choice, Choice]]] = {}
         found = [event.structural for event in one.tape.draws()]
         self._found.drawless = not one.tape.events
         pairs = zip(one.tape.events, other.tape.events, strict=False)
@@ -182,6 +184,8 @@ class _Comparison:
                     pass
             if found.open and isinstance(here, Choice | NoisyValue) and self._stopped:
                 break  # what comes after is no longer the same step of both runs
+        for coins in self._coins.values():  # several answers about one noisy value: at least what one of them tells
+            self._choice(*max(coins, key=lambda pair: _ratio(*pair)))
         found.loss.add_rows(Rows.joined(whole), self._law_of)
         self._reused()
         found.shown.add_rows(Rows.joined(shown), self._law_of)
@@ -200,9 +204,11 @@ class _Comparison:
     def _reused(self) -> None:
         """Values to which data met fewer independent draws than there are values: differences have no noise."""
         tape = self._one.tape
-        met = [event for event in tape.noisy_values() if event.fresh and event.hidden not in ("compared", "selected")]
+        kept = [event for event in tape.noisy_values() if event.hidden not in ("compared", "selected")]
+        met = [event for event in kept if event.fresh]
         rows = Rows.joined([Rows.of(e.query, e.query + 1.0, e.ids, e.gains) for e in met if len(e.value)])
-        for block in rows.blocks():
+        last = Rows.joined([Rows.of(e.query, e.query + 1.0, e.ids, e.gains).some(~e.carried) for e in kept])
+        for block, fresh in [(one, True) for one in rows.blocks()] + [(one, False) for one in last.blocks()]:
             used = block.ids >= 0
             numbers, places = np.unique(block.ids[used], return_inverse=True)
             if (
@@ -214,8 +220,13 @@ class _Comparison:
             matrix = np.zeros((len(block.here), len(numbers)))
             np.add.at(matrix, (np.nonzero(used)[0], places), block.gains[used])
             rank = int(np.linalg.matrix_rank(matrix))
-            if rank < len(matrix):
-                where = next(e.where for e in met if np.isin(e.ids, numbers).any())
+            made = not fresh and rank == int(
+                np.linalg.matrix_rank(
+                    np.column_stack([matrix, block.here]), tol=_TOLERANCE * max(1.0, float(np.abs(block.here).max()))
+                )
+            )
+            if rank < len(matrix) and not made:  # what is made of noisy values has a query that is made of theirs
+                where = next(e.where for e in kept if np.isin(e.ids, numbers).any())
                 self._finding("noise is reused", where, f"a draw for each of {len(matrix)} values",
                               f"{rank} independent: a difference of them has no noise")  # fmt: skip
 
@@ -309,11 +320,12 @@ class _Comparison:
                 p, q = (np.asarray(side)[None] for side in sides)
                 picked = [Choice("the largest noisy score", law_p, here.selection, here.where) for law_p in (p, q)]
                 return self._choice(picked[0], picked[1])
-        if here.hidden == "compared" and law is not None and law.kind in _TAILS:
+        if here.hidden == "compared" and law is not None and law.kind in _TAILS and np.all(rows.ids.max(axis=1) >= 0):
             gains = np.where(rows.ids >= 0, np.abs(rows.gains), 0.0).sum(axis=1)
             above = [_TAILS[law.kind](side / gains) for side in (rows.here, rows.there)]
             picked = [Choice("a comparison", np.stack([p, 1 - p], axis=1), None, here.where) for p in above]
-            return self._choice(picked[0], picked[1])
+            self._coins.setdefault(here.of or (id(here),), []).append((picked[0], picked[1]))
+            return False
         said = "compared" if here.hidden == "compared" else "picked by"
         self._open(f"noisy values are {said} at {here.where}, and what that tells is not known in closed form")
         return False
@@ -341,8 +353,9 @@ class _Comparison:
                 continue
             if np.isin(event.ids[self._visible[at]], numbers).any():
                 return None
-        shared = [event for event in self._one.tape.noisy_values() if event.hidden in ("compared", "selected")]
-        if sum(int(np.isin(event.ids, numbers).any()) for event in shared) > 1:
+        hidden = [event for event in self._one.tape.noisy_values() if event.hidden in ("compared", "selected")]
+        sharing = [event for event in hidden if np.isin(event.ids, numbers).any()]
+        if len(sharing) > 1 and not (sharing[0].of and len({event.of for event in sharing}) == 1):
             return None
         laws = {self._law_of(int(number)) for number in numbers}
         return laws.pop() if len(laws) == 1 else None
@@ -361,7 +374,7 @@ class _Comparison:
             if not same:
                 self._open(f"{here.what} at {here.where} is given other shapes, or a function")
                 return False
-            found.loss.unknown.append(f"the law of {here.what}, which is given a function")
+            found.loss.unknown.append(f"the law of {here.what}, which is given no numbers")
             found.rows.append(
                 TapRow(call=here.what, where=here.where, promised=promised, measured="not seen: a function")
             )
@@ -461,10 +474,7 @@ class _Comparison:
         self._found.loss.add_choice(here, there)
         if len(here.p) == 1 or here.what in ("a comparison", "ResponseNoise"):
             self._found.shown.add_choice(here, there)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.abs(np.log(here.p) - np.log(there.p))
-        ratio = ratio[np.isfinite(ratio) | np.isinf(ratio)]
-        cost = f"log ratio up to {float(ratio.max(initial=0.0)):.4g}"
+        cost = f"log ratio up to {_ratio(here, there):.4g}"
         row = TapRow(call=here.what, where=here.where, promised="probabilities alike", measured=cost)
         self._found.rows.append(row)
         return False
@@ -562,6 +572,13 @@ _UNSEEN: Final = ("Bingham", "Wishart", "Vector")
 
 def _alike(here: Choice, there: Choice) -> bool:
     return here.p.shape == there.p.shape and bool(np.allclose(here.p, there.p, rtol=ROUNDING, atol=0.0))
+
+
+def _ratio(here: Choice, there: Choice) -> float:
+    """The largest log ratio of two probabilities of one outcome."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.abs(np.log(here.p) - np.log(there.p))
+    return float(ratio[~np.isnan(ratio)].max(initial=0.0))
 
 
 def _laplace_above(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -120,9 +120,9 @@ _UNKNOWN: Final = (
 def _methods(base: type, own: Callable[[str], Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """Tapped methods of a generator; ``own`` gives the original function of a name, called with the generator."""
 
-    def normal(self: Any, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+    def normal(self: Any, loc: Any = None, scale: Any = 1.0, size: Any = None) -> Any:
         if current() is None:
-            return own("normal")(self, loc, scale, size)
+            return own("normal")(self, 0.0 if loc is None else loc, scale, size)
         return additive("normal", GAUSSIAN, lambda shape: own("standard_normal")(self, size=shape), loc, scale, size)
 
     def standard_normal(self: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -131,14 +131,14 @@ def _methods(base: type, own: Callable[[str], Callable[..., Any]]) -> dict[str, 
         unit = lambda shape: own("standard_normal")(self, size=shape)  # noqa: E731
         return additive("standard_normal", GAUSSIAN, unit, None, None, size)
 
-    def laplace(self: Any, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+    def laplace(self: Any, loc: Any = None, scale: Any = 1.0, size: Any = None) -> Any:
         if current() is None:
-            return own("laplace")(self, loc, scale, size)
+            return own("laplace")(self, 0.0 if loc is None else loc, scale, size)
         return additive("laplace", LAPLACE, lambda shape: own("laplace")(self, size=shape), loc, scale, size)
 
-    def gumbel(self: Any, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+    def gumbel(self: Any, loc: Any = None, scale: Any = 1.0, size: Any = None) -> Any:
         if current() is None:
-            return own("gumbel")(self, loc, scale, size)
+            return own("gumbel")(self, 0.0 if loc is None else loc, scale, size)
         return additive("gumbel", GUMBEL, lambda shape: own("gumbel")(self, size=shape), loc, scale, size)
 
     def exponential(self: Any, scale: Any = 1.0, size: Any = None) -> Any:
@@ -157,7 +157,8 @@ def _methods(base: type, own: Callable[[str], Callable[..., Any]]) -> dict[str, 
         if current() is None:
             return own("uniform")(self, low, high, size)
         width = np.subtract(bare(high), bare(low))
-        return additive("uniform", UNIFORM, lambda shape: own("uniform")(self, size=shape), low, width, size)
+        where = low if np.any(bare(low)) else None  # from 0 on, it may be a coin
+        return additive("uniform", UNIFORM, lambda shape: own("uniform")(self, size=shape), where, width, size)
 
     def uniform_of(name: str) -> Callable[..., Any]:
         def method(self: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -338,7 +339,7 @@ def _random_methods(base: type, name: str) -> dict[str, Any]:
     def uniform(self: Any, a: Any, b: Any) -> Any:
         if current() is None:
             return base.uniform(self, a, b)  # type: ignore[attr-defined]
-        return additive(f"{name}.uniform", UNIFORM, lambda shape: base.random(self), a, b - a, None)  # type: ignore[attr-defined]
+        return additive(f"{name}.uniform", UNIFORM, lambda shape: base.random(self), a or None, b - a, None)  # type: ignore[attr-defined]
 
     def expovariate(self: Any, lambd: Any = 1.0) -> Any:
         if current() is None:
@@ -452,7 +453,7 @@ def _scipy() -> list[Replaced]:
             return values.astype(np.int64) - first if whole else values
 
         wide = None if size == () or size is None else size
-        where = np.add(bare(loc), first) if whole else loc
+        where = np.add(bare(loc), first) if whole else loc if np.any(bare(loc)) else None
         return additive(what, law, unit, where, None if whole else scale, wide)
 
     return [(distributions.rv_generic, "rvs", rvs)]

@@ -422,7 +422,7 @@ def tagged(draw: Draw, *, loc: Any = None, scale: Any = None) -> Any:
     one = drawn(draw.values, draw.first)
     if scale is not None and not (np.ndim(scale) == 0 and np.all(np.equal(bare(scale), 1.0))):
         one = scaled(one, bare(scale), np.multiply, tape)
-    if loc is not None and (np.ndim(loc) or np.any(bare(loc)) or linear(loc).drawn):
+    if loc is not None:  # also where it is 0: on the neighbour it may be another number
         one = added(linear(loc), one, 1, np.add, tape)
     return wrapped(one)
 
