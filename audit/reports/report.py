@@ -22,6 +22,7 @@ from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
 from dpverdict.audit.implementation.embedding import EmbeddingCheck
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.implementation.sequence import FLAGGED
+from dpverdict.audit.implementation.tap.verdict import TapStatus, TapVerdict
 from dpverdict.audit.implementation.timing import NAME as TIMES
 from dpverdict.audit.reports.summary import Summary, summary_of
 from dpverdict.cards import card
@@ -50,6 +51,7 @@ class Report:
         sequential: the same from pairs drawn one after another; None if there is none.
         membership: the membership-inference game of one record of a real table, in words; None if there is no table.
         implementation: what a few runs with known random numbers show of the code; empty if nothing was run.
+        tap: what the noise tap saw of the pair that was tested; None if it was not asked.
         leak: the search through the low bits of the outputs; None if the claim is not audited as one about float64.
         covariance: the distinct entries of the covariance of the noise, exactly; None for a black box.
         assumptions: what is taken for granted.
@@ -72,6 +74,7 @@ class Report:
     sequential: SequentialTest | None = None
     membership: Mapping[str, str] | None = None
     implementation: tuple[GreyBoxFinding, ...] = ()
+    tap: TapVerdict | None = None
     leak: FloatLeak | None = None
     covariance: Mapping[str, Fraction] | None = None
     assumptions: tuple[str, ...] = ()
@@ -96,6 +99,8 @@ class Report:
     def disagreement(self) -> str | None:
         """The sentence to read first when two kinds of evidence contradict each other; None when they do not."""
         status = None if self.verdict is None else self.verdict.status
+        if self.tap is not None and self._tap_refutes and not self._refuted_otherwise:
+            return f"The noise tap refutes {self.claim.describe()}: {self.tap.reason}."
         if status is not Status.REFUTED and self.embedding is not None and not self.embedding.holds:
             failed = ", ".join(self.embedding.failures)
             found = "Nothing exact refutes" if status is None else f"The exact audit says {status.name} of"
@@ -157,12 +162,21 @@ class Report:
     def status(self) -> Status:
         """The exact verdict, unless the releases or the code contradict it; a test alone can refute, never certify."""
         found = Status.INCONCLUSIVE if self.verdict is None else self.verdict.status
-        if any(one is not None and one.refuted for one in (self.test, self.sequential, self.leak)):
+        if any(one is not None and one.refuted for one in (self.test, self.sequential, self.leak)) or self._tap_refutes:
             return Status.REFUTED
         another_law = self._exceeds_exact_mu or (self.embedding is not None and not self.embedding.holds)
         if found is Status.CERTIFIED and (another_law or self._broken):
             return Status.INCONCLUSIVE  # the certificate may speak of another law than that of the releases
         return found
+
+    @property
+    def _tap_refutes(self) -> bool:
+        return self.tap is not None and self.tap.status is TapStatus.REFUTED
+
+    @property
+    def _refuted_otherwise(self) -> bool:
+        tested = any(one is not None and one.refuted for one in (self.test, self.sequential, self.leak))
+        return tested or (self.verdict is not None and self.verdict.status is Status.REFUTED)
 
     @property
     def exit_code(self) -> int:

@@ -207,6 +207,25 @@ def _implementation(report: Report) -> Iterator[Section]:
     )
 
 
+def _tap(report: Report) -> Iterator[Section]:
+    """What the noise tap saw, one row for each place where noise was added."""
+    tap = report.tap
+    if tap is None:
+        return
+    text = [f"{tap.status.name.replace('_', ' ')}: {tap.reason}. Of this pair, along the recorded draws."]
+    text += [f"Open: {one}." for one in tap.open] + [f"Not covered: {one}." for one in tap.uncovered]
+    named = {"loss of this pair": tap.loss + (", exact" if tap.exact else ""), "runs": str(tap.runs)}
+    header = ("", "call", "line", "promised", "measured")
+    yield Section(
+        anchor="tap",
+        title="Noise tap",
+        evidence=Evidence.EXACT if tap.exact else Evidence.NONE,
+        text=tuple(text),
+        tables=(*((Table(header=header, rows=tuple(tap.table())),) if tap.table() else ()), facts(named)),
+        values=tap.to_dict(),
+    )
+
+
 def _membership(report: Report) -> Iterator[Section]:
     if report.membership:
         yield Section(
@@ -272,6 +291,7 @@ SECTIONS: Final[tuple[Callable[[Report], Iterator[Section]], ...]] = (
     _subject,
     *_EVIDENCE,
     _implementation,
+    _tap,
     _membership,
     _assumptions,
     _reproduction,

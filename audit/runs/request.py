@@ -26,7 +26,9 @@ from dpverdict.audit.distinguishing.witness_document import (
     source_hash,
     strict_json,
 )
+from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.membership import membership_game
+from dpverdict.audit.implementation.tap.tapped_runs import tap
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.to_json import report_fields
 from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit_mechanism, default_samples
@@ -121,6 +123,7 @@ class Request:
         numbers: what the claim is about: "real", "double", or the releases as they are if not given.
         search: the domain of the records, as in "binary:20": the pair of datasets is searched for.
         observe: what else of a call is part of its outcome, see `parse_observed`.
+        tap: "yes" to record the noise on the one dataset and replay it on the other as well, see `implementation.tap`.
         exact_only: whether nothing is sampled.
         command: the command line, without the seed if it was not given.
     """
@@ -139,6 +142,7 @@ class Request:
     numbers: str | None = None
     search: str | None = None
     observe: str | None = None
+    tap: str | None = None
     exact_only: bool = False
     command: str | None = None
 
@@ -163,6 +167,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         DpverdictError: a part that cannot be used, with its name, value, requirement and remedy.
     """
     _check_combination(request)
+    tapped = yes_or_no(request.tap)
     seed = secrets.randbits(63) if request.seed is None else whole_number(request.seed, "seed", at_least=0)
     error = probability(request.error_probability or DEFAULT_ERROR_PROBABILITY, "error_probability")
     samples = (
@@ -243,7 +248,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         assert sampling is not None
         if request.neighbours is not None:
             parameters["pair of datasets"] = request.neighbours
-        return audit_callable(
+        report = audit_callable(
             mechanism,
             claim,
             neighbours=pair,
@@ -252,6 +257,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
             parameters=parameters,
             command=command,
         )
+        return replace(report, tap=tap(mechanism, pair, claim, seed=seed)) if tapped else report
     game = None
     if table is not None:
         parameters["table"] = str(request.data)
@@ -259,7 +265,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         game = membership_game(mechanism, table, record=record, progress=told)
     if pair is not None:
         parameters["pair of datasets"] = f"{request.neighbours}; the lengths say {adjacency_name(pair.adjacency)}"
-    return audit_mechanism(
+    report = audit_mechanism(
         mechanism,
         claim,
         sampling=sampling,
@@ -269,6 +275,10 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         notes=named.notes,
         command=command,
     )
+    if not tapped:
+        return report
+    tested = arrays or (worst_case(mechanism).pair if game is None else game.pair)
+    return replace(report, tap=tap(mechanism, tested, report.claim, seed=seed))
 
 
 def with_observed(mechanism: AdditiveMechanism | AnyMechanism, text: str) -> observed:
@@ -282,6 +292,13 @@ def with_observed(mechanism: AdditiveMechanism | AnyMechanism, text: str) -> obs
         remedy = "drop --observe: it is for functions that are called once for each release"
         raise InvalidValue("observe", text, f"left out for {mechanism_name(mechanism)}", remedy)
     return observed(mechanism, **words)
+
+
+def yes_or_no(text: str | None) -> bool:
+    """Whether the noise tap is asked for."""
+    if text not in (None, "yes", "no", "true", "false", "True", "False"):
+        raise InvalidValue("tap", text, "yes or no", "write yes to record and replay the noise as well")
+    return text in ("yes", "true", "True")
 
 
 def numbers_of(text: str | None) -> Numbers:
@@ -311,7 +328,7 @@ def _check_combination(request: Request) -> None:
         _leave_out(request, "with --search", "neighbours", "data")
     if request.exact_only:
         tests = ("neighbours", "samples", "error_probability", "seed", "score", "test_delta", "numbers", "search")
-        _leave_out(request, "with --no-test", *tests, "observe")
+        _leave_out(request, "with --no-test", *tests, "observe", "tap")
 
 
 def _leave_out(request: Request, why: str, *names: str) -> None:

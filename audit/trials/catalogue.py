@@ -41,7 +41,7 @@ RESERVED: Final = frozenset(
     (
         *("mechanism", "claim", "data", "record", "neighbours", "samples", "error_probability", "seed", "score"),
         *("test_delta", "numbers", "search", "no_test", "exact_only", "jobs", "dask", "json", "witness", "report"),
-        *("quiet", "help", "points", "csv", "png", "svg", "name", "expect", "observe", CALIBRATION),
+        *("quiet", "help", "points", "csv", "png", "svg", "name", "expect", "observe", "tap", CALIBRATION),
     )
 )
 """Names that audits, curves and plans take themselves: no parameter of a mechanism can have them."""

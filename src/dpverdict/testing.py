@@ -13,6 +13,7 @@ be refuted. Under pytest the fixture ``privacy_audit`` gives the seed and the er
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from dpverdict.errors import InvalidValue
@@ -33,7 +34,7 @@ Setting = TypeVar("Setting")
 DEFAULT_SAMPLES: Final = 20_000
 """Releases per dataset of a callable, at most: enough for a gross error, seconds for most mechanisms."""
 
-SHOWN: Final = ("subject", "worst", "witness", "reason", "statistics", "sequential")
+SHOWN: Final = ("subject", "worst", "witness", "reason", "statistics", "sequential", "tap")
 """The sections of a report that a failure shows."""
 
 
@@ -61,6 +62,7 @@ def assert_private(
     score: Callable[[NDArray[np.float64]], object] | None = None,
     delta: Exact | None = None,
     sequential: bool = True,
+    tap: bool = False,
 ) -> Report:
     """Audit a mechanism, and raise unless it keeps its claim.
 
@@ -77,17 +79,22 @@ def assert_private(
         delta: at which epsilon is bounded from below.
         sequential: whether a callable is run pair by pair at first, and no further once its claim falls; otherwise it
             is run ``samples`` times in any case, with sharper bounds. See `dpverdict.audit.runs.audits`.
+        tap: whether its noise is recorded on the one dataset and replayed on the other, too, see ``dpverdict tap``.
+            What the tap finds fails the assertion as well; where it cannot follow the function, it says nothing.
 
     Returns:
         The report, if the claim is certified, or, for a callable, not refuted.
 
     Raises:
-        PrivacyViolation: otherwise.
+        PrivacyViolation: otherwise, or with ``tap`` for what it finds; it is a refutation only if the report says so.
         DpverdictError: an argument that cannot be used, or a mechanism that fails.
     """
     __tracebackhide__ = True  # pytest shows the line of the caller, and the report
 
     from dpverdict.audit.exact.verdict import Status
+    from dpverdict.audit.exact.worst_case import worst_case
+    from dpverdict.audit.implementation.tap.tapped_runs import tap as tap_of
+    from dpverdict.audit.implementation.tap.verdict import TapStatus
     from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism, audit_sequentially
     from dpverdict.audit.trials.library_claims import stating
     from dpverdict.audit.trials.run import mechanism_name
@@ -111,6 +118,7 @@ def assert_private(
     if isinstance(mechanism, AdditiveMechanism):
         arrays = neighbours if neighbours is None or isinstance(neighbours, NeighbourPair) else array_pair(neighbours)
         report = audit_mechanism(mechanism, guarantee, sampling=sampling, neighbours=arrays)
+        neighbours = arrays or (worst_case(mechanism).pair if tap else None)
         kept = report.status is Status.CERTIFIED
     else:
         if guarantee is None:
@@ -122,6 +130,11 @@ def assert_private(
         audit = audit_sequentially if sequential else audit_callable
         report = audit(mechanism, guarantee, neighbours=as_pair(neighbours), sampling=sampling, name=name)
         kept = report.status is not Status.REFUTED
+    if tap:
+        assert neighbours is not None  # given, or the worst pair
+        found = tap_of(mechanism, neighbours, report.claim, seed=seed)
+        report = replace(report, tap=found)
+        kept = kept and found.status not in (TapStatus.REFUTED, TapStatus.FINDING)
     if not kept:
         raise PrivacyViolation(report)
     return report

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,3 +91,31 @@ def test_a_mistake_that_one_setting_hides_shows_at_another() -> None:
     for wrong in ([1], [1, 1.0]):
         with pytest.raises(InvalidValue, match="at least two"):
             assert_private_at(wrong, lambda eps: (noisy(1 / eps), f"eps={eps}"), **common)
+
+
+def forgetful(x: Any, rng: np.random.Generator) -> Any:
+    return x.sum(axis=0) + rng.laplace(scale=1, size=3)
+
+
+def right_noise(x: Any, rng: np.random.Generator) -> Any:
+    return x.sum(axis=0) + rng.laplace(scale=3, size=3)
+
+
+def test_with_the_tap_a_slip_fails_that_few_releases_do_not_show() -> None:
+    pair = (np.ones((10, 3)), np.ones((9, 3)))
+    few = {"neighbours": pair, "samples": 60, "error_probability": 1e-6, "seed": 1}
+    assert assert_private(forgetful, "eps=1", **few).tap is None  # 60 releases show nothing
+    with pytest.raises(PrivacyViolation, match="eps 3") as failed:
+        assert_private(forgetful, "eps=1", tap=True, **few)
+    assert failed.value.report.status.name == "REFUTED"
+    assert "release" not in str(failed.value.report.disagreement)
+    report = assert_private(right_noise, "eps=1", tap=True, **few)
+    assert report.tap is not None
+    assert report.tap.status.name == "QUIET"
+    assert report.status.name == "INCONCLUSIVE"
+
+
+def test_with_the_tap_a_mechanism_of_known_structure_is_tapped_on_its_worst_pair() -> None:
+    report = assert_private(CorrelatedGaussian(dim=3, mu=1), samples=200, error_probability=1e-6, seed=1, tap=True)
+    assert report.tap is not None
+    assert report.tap.mu == pytest.approx(1)

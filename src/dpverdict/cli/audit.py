@@ -79,6 +79,10 @@ def audit(
         str | None,
         option("--observe", "WHAT", 'Of each call of a function: "timeout=0.5, warnings, bits, time".', "Tests"),
     ] = None,
+    tap: Annotated[
+        bool,
+        typer.Option("--tap", help="Record and replay the noise, too: see dpverdict tap.", rich_help_panel="Tests"),
+    ] = False,
     no_test: Annotated[
         bool, typer.Option("--no-test", help="Exact evidence only: sample nothing.", rich_help_panel="Tests")
     ] = False,
@@ -135,6 +139,7 @@ def audit(
         numbers=numbers,
         search=search,
         observe=observe,
+        tap="yes" if tap else None,
         exact_only=no_test,
         command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
     )

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 
 from dpverdict.audit.distinguishing.witness_document import read_witness_schema
@@ -89,3 +90,28 @@ def test_a_time_out_that_refutes_is_asked_for_written_down_and_replayed(
 def test_what_is_called_many_times_at_once_is_not_observed() -> None:
     with pytest.raises(InvalidValue, match="drop --observe"):
         audit_request(Request(mechanism="correlated-gaussian", options={"dim": "3", "mu": "1"}, observe="warnings"))
+
+
+def test_the_noise_tap_joins_a_report_where_it_is_asked_for(tmp_path: Path) -> None:
+    import json
+
+    from dpverdict.audit.reports.terminal import report_text
+    from dpverdict.audit.reports.to_json import read_schema, render_json
+
+    (tmp_path / "release.py").write_text(
+        "def release(x, rng):\n    return x.sum(axis=0) + rng.laplace(scale=1, size=3)\n"
+    )
+    np.savez(tmp_path / "pair.npz", dataset=np.ones((4, 3)), neighbour=np.ones((3, 3)))
+    asked = {"mechanism": f"{tmp_path}/release.py:release", "neighbours": str(tmp_path / "pair.npz"), "claim": "eps=1"}
+    report = audit_request(Request(**asked, samples="60", seed="1", tap="yes"))
+    assert report.tap is not None
+    assert (report.tap.epsilon, report.status.name, report.exit_code) == (3.0, "REFUTED", 1)
+    assert "The noise tap refutes eps=1" in report.answer
+    text = report_text(report, anchors=("tap",), width=120)
+    assert "release.py:2" in text
+    fields = json.loads(render_json(report))
+    assert fields["tap"]["status"] == "REFUTED"
+    jsonschema.validate(fields, read_schema())
+    assert audit_request(Request(**asked, samples="60", seed="1")).tap is None
+    with pytest.raises(InvalidValue, match="tap"):
+        audit_request(Request(**asked, tap="perhaps"))
