@@ -19,6 +19,7 @@ import numpy as np
 from dpverdict.audit.implementation.tap.samplers import Replaced, replacing
 from dpverdict.audit.implementation.tap.tagged import bare, tagged
 from dpverdict.audit.implementation.tap.tape import Call, Choice, Law, current, place
+from dpverdict.audit.implementation.tap.torch_noise import torch_replaced
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise, LaplaceNoise
 from dpverdict.mechanisms.finite.permute_and_flip import PermuteAndFlip
 from dpverdict.mechanisms.finite.randomized_response import ResponseNoise
@@ -287,5 +288,5 @@ def _own() -> list[Replaced]:
 @contextmanager
 def tapped_libraries() -> Generator[None]:
     """Replace the primitives of the libraries that are loaded, and put them back."""
-    with replacing([*_own(), *_diffprivlib(), *_opendp()]):
+    with replacing([*_own(), *_diffprivlib(), *_opendp(), *torch_replaced()]):
         yield

@@ -20,6 +20,7 @@ from dpverdict.audit.implementation.tap.libraries import tapped_libraries
 from dpverdict.audit.implementation.tap.linear import Linear
 from dpverdict.audit.implementation.tap.samplers import tapped_samplers
 from dpverdict.audit.implementation.tap.tape import Parted, Tape, running
+from dpverdict.audit.implementation.tap.torch_noise import reseed
 from dpverdict.audit.implementation.tap.verdict import TapVerdict, decided
 from dpverdict.audit.isolation.child import ChildFailed, in_a_child
 from dpverdict.audit.trials.outcomes.canonical import Outcome, outcome_of, outcome_of_error
@@ -99,6 +100,7 @@ def _run(function: Callable[..., Any], data: Any, former: Tape | None, seed: lis
         given = np.array(given)
     np.random.seed(abs(hash(tuple(seed))) % 2**32)  # noqa: NPY002  # of what a library draws from it untapped
     random.seed(abs(hash(tuple(seed))))
+    reseed(abs(hash(tuple(seed))))
     shown: list[Linear] = []
     with tapped_samplers(abs(hash(tuple(seed))) % 2**63) as rng, tapped_libraries(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
