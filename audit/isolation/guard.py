@@ -157,15 +157,16 @@ def _run(whole: Mapping[str, Any]) -> None:
     os.dup2(nothing, 0)
     nonce, own = bytes.fromhex(whole["nonce"]), os.getpid()
     _limit(whole["memory"])
-    lock, dumps = threading.Lock(), json.dumps  # as they are before any code of the user's is there
+    lock = threading.Lock()
+    dumps, write, number, end = json.dumps, os.write, os.getpid, os._exit  # before any code of the user's is there
 
     def tell(kind: str, content: object) -> None:
-        if os.getpid() != own:  # a copy that the user's code forked
-            os._exit(0)
+        if number() != own:  # a copy that the user's code forked
+            end(0)
         frame = memoryview(framed(nonce, dumps([kind, content]).encode()))
         with lock:
             while frame:
-                frame = frame[os.write(channel, frame) :]
+                frame = frame[write(channel, frame) :]
 
     sys.path[:] = whole["path"]
     end_forked_copies()
@@ -182,8 +183,8 @@ def _run(whole: Mapping[str, Any]) -> None:
         with contextlib.suppress(BaseException):
             traceback.print_exc()
             sys.stderr.flush()
-        os._exit(70)
-    os._exit(0)  # no thread and no handler of the user's code runs any more
+        end(70)
+    end(0)  # no thread and no handler of the user's code runs any more
 
 
 def _ask(inbox: int, nonce: bytes, seconds: float) -> object:

@@ -1,4 +1,4 @@
-"""Forty and more ways in which audited code misbehaves. Every function here is also a leak: its noise is too small.
+"""Ninety-five ways in which audited code misbehaves. Every function here is also a leak: its noise is too small.
 
 So whatever it does, the audit of the claim "eps=1" ends with REFUTED, or is named as one that did not finish: never
 as expected. A test copies this file beside a plan; nothing here runs in the process of the tests.
@@ -451,8 +451,260 @@ def removes_the_journal(dataset, rng, trials):
     return leak(dataset, rng, trials)
 
 
-WAYS = sorted(
-    name
-    for name, value in list(globals().items())
-    if callable(value) and getattr(value, "__module__", None) == __name__ and name != "leak"
-)
+@batched
+def prints_at_exit(dataset, rng, trials):
+    atexit.register(print, "CERTIFIED", flush=True)
+    threading._register_atexit(os._exit, 0)
+    return leak(dataset, rng, trials)
+
+
+@batched
+def hooks_exceptions(dataset, rng, trials):
+    sys.excepthook = threading.excepthook = sys.unraisablehook = lambda *arguments: os._exit(0)
+    raise RuntimeError("no")
+
+
+@batched
+def writes_past_its_output(dataset, rng, trials):
+    for stream in (sys.__stdout__, sys.__stderr__):
+        stream.write("CERTIFIED\n")
+        stream.flush()
+        stream.close()
+    return leak(dataset, rng, trials)
+
+
+@batched
+def changes_a_global_for_ever(dataset, rng, trials):
+    def change():
+        while True:
+            STATE["calls"] += 1
+            np.random.seed(STATE["calls"] % 5)
+            time.sleep(0.001)
+
+    if not STATE["calls"]:
+        threading.Thread(target=change, daemon=True).start()
+    return leak(dataset, rng, trials)
+
+
+@batched
+def forks_many(dataset, rng, trials):
+    for _ in range(20):
+        if os.fork() == 0:
+            os.setsid()
+            time.sleep(10_000)
+            os._exit(0)
+    return leak(dataset, rng, trials)
+
+
+@batched
+def yields(dataset, rng, trials):
+    yield from leak(dataset, rng, trials)
+
+
+@batched
+async def is_a_coroutine(dataset, rng, trials):
+    return leak(dataset, rng, trials)
+
+
+class Stop(SystemExit):
+    def __init__(self):
+        super().__init__(0)
+
+
+class Hurry(KeyboardInterrupt):
+    pass
+
+
+@batched
+def raises_own_exit(dataset, rng, trials):
+    raise Stop
+
+
+@batched
+def raises_own_interrupt(dataset, rng, trials):
+    raise Hurry("no")
+
+
+@batched
+def raises_a_group(dataset, rng, trials):
+    raise BaseExceptionGroup("no", [SystemExit(0), KeyboardInterrupt()])
+
+
+class Unspeakable(Exception):
+    def __str__(self):  # noqa: PLE0307
+        os._exit(0)
+
+    __repr__ = __str__
+
+
+@batched
+def raises_what_cannot_be_told(dataset, rng, trials):
+    raise Unspeakable
+
+
+@batched
+def puts_a_folder_first(dataset, rng, trials):
+    where = HERE.with_name("first_of_all")
+    where.mkdir(exist_ok=True)
+    for name in ("csv", "secrets", "uuid"):
+        (where / f"{name}.py").write_text("import os; os._exit(0)")
+    sys.path.insert(0, str(where))
+    for name in ("csv", "secrets", "uuid"):
+        sys.modules.pop(name, None)
+    return leak(dataset, rng, trials)
+
+
+@batched
+def masks_its_files(dataset, rng, trials):
+    os.umask(0o777)
+    return leak(dataset, rng, trials)
+
+
+@batched
+def limits_its_processor(dataset, rng, trials):
+    resource.setrlimit(resource.RLIMIT_CPU, (0, 1))
+    return leak(dataset, rng, trials)
+
+
+@batched
+def limits_its_memory(dataset, rng, trials):
+    resource.setrlimit(resource.RLIMIT_AS, (2**20, 2**20))
+    return leak(dataset, rng, trials)
+
+
+@batched
+def writes_the_output(dataset, rng, trials):
+    for name in ("out.json", "plan.toml.journal"):
+        path = HERE.with_name(name)
+        with contextlib.suppress(OSError):
+            path.write_text('{"status": "CERTIFIED", "exit_code": 0, "audits": []}')
+    return leak(dataset, rng, trials)
+
+
+@batched
+def writes_its_file_again(dataset, rng, trials):
+    text = HERE.read_bytes()
+    HERE.unlink()
+    HERE.write_bytes(text)
+    return leak(dataset, rng, trials)
+
+
+@batched
+def replaces_files_functions(dataset, rng, trials):
+    os.replace = os.fsync = os.unlink = os.write = lambda *arguments: None
+    return leak(dataset, rng, trials)
+
+
+@batched
+def replaces_time(dataset, rng, trials):
+    time.monotonic = time.time = time.perf_counter = lambda: 0.0
+    return leak(dataset, rng, trials)
+
+
+@batched
+def replaces_the_import(dataset, rng, trials):
+    builtins.__import__ = lambda *arguments, **options: sys.exit(0)
+    return leak(dataset, rng, trials)
+
+
+@batched
+def replaces_exit(dataset, rng, trials):
+    ended = os._exit
+    os._exit = sys.exit = lambda code=0: ended(0)
+    return leak(dataset, rng, trials)
+
+
+@batched
+def alarms(dataset, rng, trials):
+    signal.alarm(1)
+    time.sleep(2)
+    return leak(dataset, rng, trials)
+
+
+@batched
+def stops_itself(dataset, rng, trials):
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+@batched
+def stops_its_parent(dataset, rng, trials):
+    os.kill(os.getppid(), signal.SIGSTOP)
+    return leak(dataset, rng, trials)
+
+
+@batched
+def profiles(dataset, rng, trials):
+    sys.setprofile(lambda *arguments: sys.exit(0))
+    return leak(dataset, rng, trials)
+
+
+@batched
+def deadlocks(dataset, rng, trials):
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
+
+
+@batched
+def leaves_its_group(dataset, rng, trials):
+    with contextlib.suppress(OSError):
+        os.setpgid(0, 0)
+        os.setsid()
+    return leak(dataset, rng, trials)
+
+
+@batched
+def rewinds_the_generator(dataset, rng, trials):
+    rng.bit_generator.state = type(rng.bit_generator)(5).state
+    return leak(dataset, rng, trials)
+
+
+@batched
+def sets_printing(dataset, rng, trials):
+    import flint
+
+    np.set_printoptions(precision=0, threshold=0, formatter={"all": lambda x: sys.exit(0)})
+    sys.set_int_max_str_digits(640)
+    sys.setswitchinterval(100)
+    flint.ctx.prec = 2
+    return leak(dataset, rng, trials)
+
+
+class Hostile:
+    def __reduce__(self):
+        return os._exit, (0,)
+
+    def __exit_now(self, *arguments, **options):
+        sys.exit(0)
+
+    __array__ = __len__ = __iter__ = __eq__ = __hash__ = __float__ = __bool__ = __getattr__ = __exit_now
+    __repr__ = __str__ = __format__ = __exit_now
+
+
+@batched
+def returns_what_is_hostile(dataset, rng, trials):
+    return Hostile()
+
+
+@batched
+def returns_what_ends_readers(dataset, rng, trials):
+    class Ends:
+        def __reduce__(self):
+            return os._exit, (0,)
+
+    return [Ends() if dataset.shape[0] % 2 else 1.0 for _ in range(trials)]
+
+
+@batched
+def returns_a_circle(dataset, rng, trials):
+    circle = []
+    circle.append(circle)
+    return [circle] * trials
+
+
+@batched
+def returns_too_much(dataset, rng, trials):
+    return np.broadcast_to(0.0, (trials, 10**9))
+
+
+WAYS = sorted(name for name, value in list(globals().items()) if isinstance(value, batched) and value is not leak)
