@@ -12,7 +12,7 @@ from dpverdict.cli.options import (
     option,
     parameters,
 )
-from dpverdict.cli.session import Ended, Outputs, ends, printing
+from dpverdict.cli.session import Ended, Outputs, ends, printing, say
 
 MOST_POINTS: Final = 10_000
 """Of a curve: each is certified, and written in a table."""
@@ -37,11 +37,16 @@ def curve(
     For example: dpverdict curve correlated-gaussian --dim 100 --mu 1 --points 5
     """
     from dpverdict.audit.comparisons.request import curve_faces
+    from dpverdict.audit.runs.costs import announced_curve
     from dpverdict.numerics.text import whole_number
 
     with Outputs(csv=csv, json=json, png=png, svg=svg) as outputs:
         count = whole_number(points, "points", at_least=2, at_most=MOST_POINTS)
-        faces = curve_faces(mechanism, parameters(context), points=count)
+        options = parameters(context)
+        cost = announced_curve(mechanism, options, count)
+        if cost is not None:
+            say(f"note: {cost}")
+        faces = curve_faces(mechanism, options, points=count)
         outputs.write(**faces.written)
     with printing():
         faces.show()

@@ -43,6 +43,7 @@ def run(
     Exit codes: 0 all as expected, 1 one was refuted, or was not though it had to be, 3 inconclusive, 2 usage error.
     """
     from dpverdict.audit.isolation.process import parse_limits
+    from dpverdict.audit.runs.costs import announced_plan
     from dpverdict.audit.runs.plan import open_journal, read_plan, run_plan
     from dpverdict.audit.runs.plan_faces import print_plan, render_junit, render_plan_html, render_plan_json
 
@@ -51,6 +52,9 @@ def run(
         outputs.keep_apart_from({"the plan": plan})
         read = read_plan(plan)
         outputs.keep_apart_from(read.inputs)
+        cost = announced_plan([(one.name, one.request) for one in read.audits])
+        if cost is not None:
+            say(f"note: {cost}")
         with open_journal(plan, journal, fresh=fresh) as kept, engine_of_options(jobs, dask), progress_bar() as bar:
             result = run_plan(read, kept, bar, limits)
         outputs.keep_apart_from(result.files)

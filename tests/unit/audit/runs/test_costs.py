@@ -1,10 +1,13 @@
 """What takes long is said before it begins, on standard error, and what is short is not."""
 
+from pathlib import Path
+
 import pytest
 
 from dpverdict.audit.runs import costs
-from dpverdict.audit.runs.costs import announced
+from dpverdict.audit.runs.costs import announced, announced_curve, announced_plan
 from dpverdict.audit.runs.request import Request
+from dpverdict.audit.runs.scores import ScoresRequest
 from dpverdict.cli.application import main
 
 
@@ -37,6 +40,39 @@ def test_the_command_says_it_first(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     monkeypatch.setattr(costs, "WORTH_SAYING", 1e-5)
     assert main(["audit", "laplace", "--dim", "2", "--epsilon", "1", "--no-test", "--quiet"]) == 0
     assert capsys.readouterr().err.startswith("note: this takes about 0.0004 seconds of processor time")
+
+
+def test_a_plan_names_what_takes_longest() -> None:
+    long, longer, short = (
+        Request(mechanism="standard-gaussian", options={"dim": dim, "mu": "1"}) for dim in ("1e6", "1e7", "3")
+    )
+    scores = ScoresRequest(claim="eps=1", delta=None)
+    told = announced_plan([("long", long), ("short", short), ("longer", longer), ("scores", scores)])
+    assert told is not None
+    assert "this plan takes about" in told
+    assert told.index("longer") < told.index("long 4")
+    assert announced_plan([("short", short), ("scores", scores)]) is None
+
+
+def test_a_curve_is_announced_by_its_points() -> None:
+    options = {"dim": "1e5", "epsilon": "1"}
+    told = announced_curve("laplace", options, 100)
+    assert told is not None
+    assert "about 2e+02 seconds of processor time (100 points of the certified curves of 100000 coordinates)" in told
+    assert announced_curve("laplace", options, 2) is None
+    assert announced_curve("counters", {}, 10_000) is None
+
+
+def test_plans_and_curves_say_it_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(costs, "WORTH_SAYING", 1e-5)
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[audit]]\nname = "one"\nmechanism = "laplace"\ndim = 2\nepsilon = 1\nexact_only = true\n')
+    assert main(["run", str(plan), "--quiet"]) == 0
+    assert capsys.readouterr().err.startswith("note: this plan takes about 0.0004 seconds of processor time")
+    assert main(["curve", "laplace", "--dim", "2", "--epsilon", "1", "--points", "3"]) == 0
+    assert capsys.readouterr().err.startswith("note: this takes about 0.00012 seconds of processor time (3 points")
 
 
 def test_a_size_that_is_refused_says_why_and_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
