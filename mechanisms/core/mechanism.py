@@ -18,8 +18,7 @@ from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact
-from dpverdict.checks import check_ball, check_dim, check_positive
-from dpverdict.errors import InvalidValue
+from dpverdict.checks import check_ball, check_dim, check_moderate
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair, check_adjacency
 from dpverdict.mechanisms.core.noise import GaussianNoise, Noise, SharedNoise
@@ -205,7 +204,7 @@ class GaussianMechanism(SumOfRecords):
         dim: int = 1,
         adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE,
     ) -> None:
-        deviation, distance = _moderate(sigma, "sigma"), _moderate(sensitivity, "sensitivity")
+        deviation, distance = check_moderate(sigma, "sigma"), check_moderate(sensitivity, "sensitivity")
         replaced = check_adjacency(adjacency) is REPLACE_ONE
         radius = distance / 2 if replaced else distance
         self.dim, self.adjacency = check_dim(dim), adjacency
@@ -237,14 +236,6 @@ class GaussianMechanism(SumOfRecords):
         mean_p, mean_q = self.decode(np.stack([self.embed(pair.dataset), self.embed(pair.neighbour)]))
         weights = self.noise.solve(mean_p - mean_q)
         return weights, float(weights @ (mean_p + mean_q)) / 2
-
-
-def _moderate(value: Exact, name: str) -> Fraction:
-    """A positive number that float64 can hold, with room for its square."""
-    exact = check_positive(value, name)
-    if not Fraction(1, 1 << 400) <= exact <= 1 << 400:
-        raise InvalidValue(name, value, "between 2^-400 and 2^400", "choose units of moderate size")
-    return exact
 
 
 def sampled_above(stated: Fraction, scale: float) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, exactly
-from dpverdict.checks import check_array, check_dim, check_positive
+from dpverdict.checks import check_array, check_dim, check_moderate
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import REAL_ARITHMETIC, FinitePair, LaplacePair
 from dpverdict.mechanisms.core.guarantees import PureDP
@@ -41,6 +41,7 @@ from dpverdict.numerics.text import exact_text
 MOST_QUERIES: Final = 1 << 12
 _NODES: Final = 12
 _FAR: Final = 40.0
+_MOST_NUMBERS: Final = 1 << 22  # of the datasets that are shown
 _LEADS: Final = (-8.0, -3.0, -1.0, 0.0, 1.0, 4.0)  # of queries, in scales, that are tried
 
 
@@ -185,6 +186,10 @@ class QuerySpace:
                 best = shown, rest
         assert best is not None
         rows = max(1, math.ceil(float(best[1].max()) / self.reach))
+        if rows * self.queries > _MOST_NUMBERS:
+            remedy = "give threshold and scales in units of the sensitivity, or a threshold near 0"
+            found = f"{rows} records to come near the threshold"
+            raise InvalidValue("worst datasets", found, f"of at most {_MOST_NUMBERS} numbers", remedy)
         others = np.clip(best[1] - self.reach * np.arange(rows)[:, None], 0.0, self.reach)
         dataset = np.concatenate([record[None], others])
         neighbour = np.concatenate([other[None], others]) if self.replaced else others
@@ -308,27 +313,32 @@ class AboveThreshold(AdditiveMechanism):
             raise InvalidValue("queries", queries, f"at most {MOST_QUERIES}", "ask fewer")
         if check_dim(positives, "positives") > self.dim:
             raise InvalidValue("positives", positives, f"at most queries={self.dim}", "not more are asked")
-        budget = check_positive(epsilon, "epsilon")
-        reach = float_above(check_positive(sensitivity, "sensitivity"))
+        budget = check_moderate(epsilon, "epsilon")
+        reach = float_above(check_moderate(sensitivity, "sensitivity"))
         self.adjacency = check_adjacency(adjacency)
         replaced = self.adjacency is not ADD_OR_REMOVE_ONE
         self.claim = PureDP(budget)
         first = (
             2 * Fraction(reach) / budget
             if threshold_scale is None
-            else check_positive(threshold_scale, "threshold_scale")
+            else check_moderate(threshold_scale, "threshold_scale")
         )
+        compared = exactly(threshold, name="threshold")
+        if abs(compared) > 1 << 400:
+            raise InvalidValue("threshold", threshold, "between -2^400 and 2^400", "choose units of moderate size")
         each = (4 if replaced else 2) * positives * Fraction(reach) / budget
         if query_scale is not None:
             each = exactly(query_scale, name="query_scale")
             if each < 0:
                 raise InvalidValue("query_scale", query_scale, ">= 0", "give the scale of the noise")
+            if each:
+                check_moderate(each, "query_scale")
         self.noise = ThresholdNoise(
             queries=self.dim, query_scale=float_above(each) if each else 0.0, threshold_scale=float_above(first)
         )
         self.sensitivity = QuerySpace(
             queries=self.dim,
-            threshold=float_above(exactly(threshold, name="threshold")),
+            threshold=float_above(compared),
             positives=positives,
             reach=reach,
             replaced=replaced,

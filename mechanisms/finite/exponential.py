@@ -7,7 +7,7 @@ from typing import final
 from dp_accounting import NeighboringRelation
 
 from dpverdict.balls import Exact
-from dpverdict.checks import check_positive
+from dpverdict.checks import check_moderate
 from dpverdict.mechanisms.finite.selection import GumbelNoise, Selection
 
 
@@ -53,4 +53,4 @@ class ExponentialMechanism(Selection):
         rate: Exact | None = None,
     ) -> None:
         claimed = self._set(options, epsilon, adjacency, sensitivity)
-        self.noise = GumbelNoise(size=self.dim, rate=claimed if rate is None else check_positive(rate, "rate"))
+        self.noise = GumbelNoise(size=self.dim, rate=claimed if rate is None else check_moderate(rate, "rate"))

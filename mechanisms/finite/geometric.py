@@ -13,7 +13,7 @@ from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact
-from dpverdict.checks import check_array, check_dim, check_positive, check_whole
+from dpverdict.checks import check_array, check_dim, check_moderate, check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import RANDOM_BITS, BoundedRangePair, DominatingPair, FinitePair
 from dpverdict.mechanisms.core.guarantees import PureDP
@@ -232,10 +232,10 @@ class GeometricMechanism(AdditiveMechanism):
         if outputs not in OUTPUTS:
             raise InvalidValue("outputs", outputs, f"one of {', '.join(OUTPUTS)}", "unbounded is the usual one")
         ends = _range(outputs, low, high)
-        budget = check_positive(epsilon, "epsilon")
+        budget = check_moderate(epsilon, "epsilon")
         claimed = budget / reach / (2 if outputs == "bounded" else 1)
         self.claim = PureDP(budget)
-        self.noise = DiscreteLaplaceNoise(size=1, rate=claimed if rate is None else check_positive(rate, "rate"))
+        self.noise = DiscreteLaplaceNoise(size=1, rate=claimed if rate is None else check_moderate(rate, "rate"))
         self.noise.law()  # refuses a rate out of range
         self.sensitivity = CountSpace(
             reach=reach, replaced=self.adjacency is not ADD_OR_REMOVE_ONE, outputs=outputs, low=ends[0], high=ends[1]

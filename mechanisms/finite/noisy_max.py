@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias, final
 from dp_accounting import NeighboringRelation
 
 from dpverdict.balls import Exact
-from dpverdict.checks import check_positive
+from dpverdict.checks import check_moderate
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.parameters import Parameter
 from dpverdict.mechanisms.finite.selection import (
@@ -78,7 +78,7 @@ class ReportNoisyMax(Selection):
         rate = self._set(options, epsilon, adjacency, sensitivity)
         if noise not in NOISES:
             raise InvalidValue("noise", noise, f"one of {', '.join(NOISES)}", "laplace is the usual one")
-        exact = 1 / rate if scale is None else check_positive(scale, "scale")
+        exact = 1 / rate if scale is None else check_moderate(scale, "scale")
         self.noise_name, self.scale = noise, float_above(exact)
         self.noise = NOISES[noise](size=self.dim, rate=1 / Fraction(self.scale))
 

@@ -9,7 +9,7 @@ from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact
-from dpverdict.checks import check_dim, check_positive
+from dpverdict.checks import check_dim, check_moderate
 from dpverdict.mechanisms.finite.selection import ExponentialScores, Selection
 from dpverdict.numerics.arrays import Array
 
@@ -54,7 +54,7 @@ class PermuteAndFlip(Selection):
         rate: Exact | None = None,
     ) -> None:
         claimed = self._set(options, epsilon, adjacency, sensitivity)
-        self.noise = ExponentialScores(size=self.dim, rate=claimed if rate is None else check_positive(rate, "rate"))
+        self.noise = ExponentialScores(size=self.dim, rate=claimed if rate is None else check_moderate(rate, "rate"))
 
     def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
         """``trials`` independent releases, by the algorithm as it is printed: shape (trials, 1)."""

@@ -36,7 +36,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_expit
 
 from dpverdict.balls import Exact
-from dpverdict.checks import check_array, check_dim, check_positive
+from dpverdict.checks import check_array, check_dim, check_moderate
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import (
     REAL_ARITHMETIC,
@@ -367,10 +367,10 @@ class Selection(AdditiveMechanism):
         self.dim = check_dim(options, "options")
         if not 2 <= self.dim <= MOST_OPTIONS:
             raise InvalidValue("options", options, f"from 2 to {MOST_OPTIONS}", "one option is no selection")
-        budget = check_positive(epsilon, "epsilon")
+        budget = check_moderate(epsilon, "epsilon")
         self.claim = PureDP(budget)
         self.adjacency = check_adjacency(adjacency)
-        reach = float_above(check_positive(sensitivity, "sensitivity"))
+        reach = float_above(check_moderate(sensitivity, "sensitivity"))
         replaced = self.adjacency is not ADD_OR_REMOVE_ONE
         self.sensitivity = ScoreSpace(options=self.dim, reach=reach, replaced=replaced, level=budget)
         self.assumptions = (f"every score of a record lies in [0, {exact_text(Fraction(reach))}]",)

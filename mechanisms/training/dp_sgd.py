@@ -18,7 +18,7 @@ from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, Real, exactly
-from dpverdict.checks import check_array, check_dim, check_positive, check_whole
+from dpverdict.checks import check_array, check_dim, check_moderate, check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import SampledGaussianPair
 from dpverdict.mechanisms.core.guarantees import ZeroConcentratedDP
@@ -289,13 +289,13 @@ class DPSGD(AdditiveMechanism):
         dim: int = 1,
         adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE,
     ) -> None:
-        self.noise_multiplier = check_positive(noise_multiplier, "noise_multiplier")
-        self.clipping_norm = check_positive(clipping_norm, "clipping_norm")
+        self.noise_multiplier = check_moderate(noise_multiplier, "noise_multiplier")
+        self.clipping_norm = check_moderate(clipping_norm, "clipping_norm")
         self.rate, self.adjacency = exactly(rate, name="rate"), check_adjacency(adjacency)
         self.steps = check_whole(steps, "steps", least=1, remedy="say how often the model is updated")
         self.dim = check_dim(dim)
-        if not 0 < self.rate <= 1:
-            raise InvalidValue("rate", rate, "in (0, 1]", "give the expected part of the records in a batch")
+        if not Fraction(1, 1 << 400) <= self.rate <= 1:
+            raise InvalidValue("rate", rate, "in [2^-400, 1]", "give the expected part of the records in a batch")
         self.sampling = read_sampling(sampling)
         shuffled, replaced = sampling != "poisson", self.adjacency is REPLACE_ONE
         if replaced and not shuffled:

@@ -100,6 +100,18 @@ def check_positive(value: Exact, name: str, remedy: str = _POSITIVE) -> Fraction
     return exact
 
 
+def check_moderate(value: Exact, name: str, remedy: str = "choose units of moderate size") -> Fraction:
+    """An exact number > 0 that float64 holds, with room for its square and for quotients.
+
+    Raises:
+        InvalidValue: not a number, or not between 2^-400 and 2^400.
+    """
+    exact = check_positive(value, name)
+    if not Fraction(1, 1 << 400) <= exact <= 1 << 400:
+        raise InvalidValue(name, value, "between 2^-400 and 2^400", remedy)
+    return exact
+
+
 def check_not_negative(value: Exact, name: str, remedy: str = "give a number that is not negative") -> Fraction:
     """An exact number >= 0.
 
