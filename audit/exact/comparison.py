@@ -171,7 +171,7 @@ def _of_curves(claim: Guarantee, loss: PrivacyLoss) -> Comparison:
 
 def _profile(epsilon: Fraction, delta: Fraction, loss: PrivacyLoss) -> Comparison:
     """delta(epsilon) against a bound on it, in balls of growing precision until they tell the two apart."""
-    found = enclosed(f"delta({float(epsilon):g})", loss.certified_delta(epsilon), delta, epsilon)
+    found = enclosed(f"delta({short_text(epsilon)})", loss.certified_delta(epsilon), delta, epsilon)
     if found.sign is not None:
         return found
     for bits in doublings(_FIRST_BITS, _MAX_BITS):
@@ -212,7 +212,7 @@ def comparison_by_concentration(claim: Guarantee, rho: Fraction) -> Comparison |
             return enclosed(quantity, claim.order * rho, claim.epsilon, Fraction(0))
         case ApproximateDP() if claim.epsilon > 0 and rho < claim.epsilon + _VACUOUS:
             bound = Enclosure.of_ball(concentrated_delta_upper(rho, claim.epsilon))
-            quantity = f"delta({float(claim.epsilon):g}), at most, by the l2 norm,"
+            quantity = f"delta({short_text(claim.epsilon)}), at most, by the l2 norm,"
             return enclosed(quantity, bound, claim.delta, claim.epsilon)
         case _:
             return None

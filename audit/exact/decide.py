@@ -19,6 +19,7 @@ from dpverdict.mechanisms.core.dominating_pairs import SampledGaussianPair
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.numerics.sources import modules_sha256
+from dpverdict.numerics.text import short_text
 
 
 def certify(mechanism: AdditiveMechanism, claim: Guarantee | str | None = None) -> Verdict:
@@ -141,7 +142,7 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
             reason += f"; on a lattice, in float64, it is in [{low[0]:.10g}, {high[0]:.10g}], which certifies nothing"
         if worst.event is not None and isinstance(claim, ApproximateDP | PureDP):
             lower = worst.event(claim.epsilon).delta_lower(claim.epsilon)
-            reason += f"; the event that is known shows delta({float(claim.epsilon):g}) >= {lower:.6g}"
+            reason += f"; the event that is known shows delta({short_text(claim.epsilon)}) >= {lower:.6g}"
         return verdict(status=Status.INCONCLUSIVE, reason=reason)
     certificate = Certificate(
         method=found.method,

@@ -36,6 +36,7 @@ from dpverdict.mechanisms.core.guarantees import (
     as_guarantee,
 )
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.numerics.text import short_text
 
 _ORDERS: Final = tuple(1 + Fraction(2) ** k for k in range(-6, 8))
 """At which a divergence bounds rho from below."""
@@ -124,7 +125,8 @@ def _comparison(claim: Guarantee, loss: PrivacyLoss) -> Comparison:
         case GaussianDP():
             return enclosed("mu", gdp_mu(loss), claim.mu, Fraction(0))
         case ApproximateDP():
-            return enclosed(f"delta({float(claim.epsilon):g})", _delta(loss, claim.epsilon), claim.delta, claim.epsilon)
+            name = f"delta({short_text(claim.epsilon)})"
+            return enclosed(name, _delta(loss, claim.epsilon), claim.delta, claim.epsilon)
         case PureDP():
             return enclosed("epsilon at delta = 0", _epsilon(loss, Fraction(0)), claim.epsilon, claim.epsilon)
         case RenyiDP():

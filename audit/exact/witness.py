@@ -118,7 +118,7 @@ def _simple(
         neighbour_probability=q,
         value=Enclosure.hull(arb(lower), arb(1)),
         bound=Enclosure.of(Real.of(allowed)),
-        statement=f"delta({float(level):g}) exceeds what {claim.describe()} allows: P(event) in "
+        statement=f"delta({short_text(level)}) exceeds what {claim.describe()} allows: P(event) in "
         f"{p.show(DIGITS)}, Q(event) <= {q.upper:.6g}, so delta >= {lower:.10g}",
     )
 

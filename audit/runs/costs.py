@@ -86,9 +86,9 @@ def announced_plan(audits: Sequence[tuple[str, object]]) -> str | None:
     )
 
 
-def announced_curve(mechanism: str, options: Mapping[str, str], points: int) -> str | None:
+def announced_curve(mechanism: str, options: Mapping[str, str | None], points: int) -> str | None:
     """About how long the certified curves of a mechanism take at so many points each; None if that is short."""
-    cost = _cost(Request(mechanism=mechanism, options=dict(options), exact_only=True))
+    cost = _cost(Request(mechanism=mechanism, options=options, exact_only=True))
     if cost is None or cost.exact * points / POINTS < WORTH_SAYING:
         return None
     seconds = cost.exact * points / POINTS
