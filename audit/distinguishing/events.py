@@ -266,7 +266,7 @@ class EventTest:
             return False
         quantiles = special.ndtri(np.array([above, below]))
         spread = np.array([above * (1 - above), below * (1 - below)]) * 2 * math.pi * np.exp(quantiles**2)
-        excess = float(quantiles[0] - quantiles[1]) - float(mu)
+        excess = float(quantiles[0] - quantiles[1]) - float(min(mu, Fraction(1 << 64)))  # the quantiles are within 40
         return bool(excess + special.ndtri(share) * math.sqrt(spread.sum() / trials) >= MOST * excess > 0)
 
     def decide(

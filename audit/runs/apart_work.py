@@ -36,8 +36,8 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
     os.environ.pop(KEY_VARIABLE, None)
     here = Path.cwd()
     recorder, intact = Recorder(network="dask" in request["engine"], own=request["trials"]), Snapshot()
+    asked = (ScoresRequest if request["scores"] else Request)(**request["audit"])
     try:
-        asked = (ScoresRequest if request["scores"] else Request)(**request["audit"])
         with chosen_engine(**request["engine"], audit=_of(request)), _trials(request, recorder) as rest:
             with recorder.recording():
                 report = _audit(asked, _bar(tell) if request["progress"] else None)
@@ -55,8 +55,10 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
                 "witness": done.witness,
                 "grounds": rest().to_json(),
             }
-    except (DpverdictError, OSError) as error:
+    except DpverdictError as error:
         return {"error": _one_line(str(error) or type(error).__name__)}
+    except OSError as error:  # of this program, where the user's code took its files, folder or memory away
+        return {"error": _one_line(f"{error}, in the audit of {_name(asked)}")}
     except MemoryError as error:
         return {"error": _one_line(f"the audit does not fit in the memory it may take: {error}")}
     except BaseException as error:  # the user's code may raise anything: SystemExit is no verdict

@@ -14,6 +14,7 @@ import os
 import random
 import sys
 import sysconfig
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -22,6 +23,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from multiprocessing.connection import wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -49,6 +51,9 @@ R = TypeVar("R")
 
 ATTEMPTS: Final = 3
 """How often a task is started before its worker's death is held against the task."""
+
+GRACE: Final = 10.0
+"""Seconds that workers have to end by themselves when the work is done."""
 
 IN_FLIGHT: Final = 4
 """Tasks handed out per worker and not yet taken back: enough to keep it busy, few enough to bound the memory."""
@@ -192,9 +197,16 @@ class Processes(_Remote):
             self._pool = None
 
     def close(self) -> None:
-        """End the worker processes."""
+        """End the worker processes; those that the code under audit keeps from ending are killed."""
         if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+            workers = self._pool._processes or {}  # pyright: ignore[reportPrivateUsage]  # nothing else names them
+            left, deadline = {worker.sentinel: worker for worker in workers.values()}, time.monotonic() + GRACE
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            while left and (seconds := deadline - time.monotonic()) > 0:
+                for ended in wait(list(left), seconds):
+                    del left[ended]  # type: ignore[arg-type]  # what was waited for
+            for worker in left.values():
+                worker.kill()
             self._pool = None
 
 

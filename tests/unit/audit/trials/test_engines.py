@@ -265,3 +265,17 @@ def test_a_script_needs_no_guard_to_run_on_processes(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout == "False (10000, 1)\n"
     assert done.stderr == ""
+
+
+def hangs_at_exit(task: int) -> int:
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    return task
+
+
+def test_a_worker_that_cannot_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpverdict.audit.trials.engines.GRACE", 0.2)
+    engine = Processes(1)
+    assert list(engine.map(hangs_at_exit, [1])) == [1]
+    began = time.monotonic()
+    engine.close()
+    assert time.monotonic() - began < 60
