@@ -50,7 +50,8 @@ def timing_check(
     order = np.random.default_rng(seed).permutation(2 * CALLS)
     found: tuple[list[float], list[float]] = ([], [])
     try:
-        seconds(0, 2 * CALLS), seconds(1, 2 * CALLS)  # the first call loads what later ones have
+        for side in (0, 1):  # the first call loads what later ones have
+            seconds(side, 2 * CALLS)
         for index in order.tolist():
             found[index % 2].append(seconds(index % 2, index))
     except MechanismFailure as failure:

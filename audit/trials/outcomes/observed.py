@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Final, final
@@ -190,7 +190,7 @@ def _seconds(text: str) -> float | None:
 
 
 @contextlib.contextmanager
-def warnings_not_raised() -> Iterator[None]:
+def warnings_not_raised() -> Generator[None]:
     """Warnings of audited code are shown, and not raised as errors where the caller's filters say so: whether a call
     raises depends on the call alone, and not on the test suite around it."""
     if not any(one[0] == "error" for one in warnings.filters):
