@@ -20,7 +20,7 @@ from dpverdict.mechanisms.queries.correlated import (
     pulled_back_covariance,
     to_embedding,
 )
-from dpverdict.proofs.checks.identities import Expr, identity, nonnegative
+from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
 from dpverdict.proofs.checks.outcome import Finding, Findings, Method, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, Reading, statement
 from dpverdict.proofs.checks.vertices import binary_records, every, form_of, shared_noise_covariance
@@ -378,6 +378,120 @@ def corollary_3_1(entries: Mapping[str, Formula]) -> Findings:
     pulled = pulled_back_covariance(d + sqrt(d), sqrt(sqrt(d)))
     for name, formula in entries.items():
         yield identity(name, pulled[name], formula(d))
+
+
+class FourValues(NamedTuple):
+    """The entries of the covariance by their position, and a factor that is 0 where two are equal, by sqrt d."""
+
+    entries: Mapping[str, Formula]
+    equal: Formula
+
+
+FOUR = FourValues(ENTRIES, lambda root: root - 3)
+
+
+@statement(
+    paper=PAPER,
+    number="sec3.four",
+    kind=StatementKind.TEXT,
+    expected=Standing.HOLDS_WITH_CAVEAT,
+    text="The entries of the covariance matrix contain one of 4 distinct values depending on (1) whether or not it is "
+    "on the diagonal and (2) whether or not it is in the final row or column.",
+    formula=r"\mathrm{Var}(\tilde{n}) - \mathrm{Var}(\tilde{x}_i) = (\sqrt{d}+1)(3 - \sqrt{d})/4",
+    printed=FOUR,
+    caveat=Reading(
+        "read as: four different numbers for every d; at d = 9 the count and a query have the same variance, 4/mu^2",
+        FOUR._replace(equal=lambda root: root**0),
+    ),
+    corrected=Reading("four values by position; four different numbers for every d but 1 and 9", FOUR),
+    planted=(
+        *(
+            Plant("one value for each position", f"{name} plus 1/4", FOUR._replace(entries={**ENTRIES, name: entry}))
+            for name, entry in (("count", lambda d: sqrt(d) + Rational(5, 4)),)
+        ),
+        Plant(
+            "the count against a query",
+            "the query's own",
+            FOUR._replace(entries={**ENTRIES, "count": ENTRIES["query"]}),
+        ),
+        Plant("the others differ", "count/2", FOUR._replace(entries={**ENTRIES, "count": lambda d: (sqrt(d) + 1) / 2})),
+    ),
+)
+def four_values(claim: FourValues) -> Findings:
+    """The pattern is that of h^-1 of N(0, (d + C^2) I). In r = sqrt d the count minus a query is (r + 1)(3 - r)/4.
+
+    A query minus its covariance with the count is (r + 1)(r - 1)/4, and the others are 1, 2 and 4 times (r + 1)/4.
+    """
+    pulled = pulled_back_covariance(d + sqrt(d), sqrt(sqrt(d)))
+    names = list(ENTRIES)
+    ours = Matrix([pulled[name] for name in names])
+    stated = Matrix([claim.entries[name](d) for name in names])
+    yield identity("one value for each position", ours, stated, scope="all d, mu = 1")
+    query, pair, cross, count = (entry(r**2) for entry in claim.entries.values())
+    apart = sympy.cancel(((count - query) / claim.equal(r)) ** 2)
+    yield positive("the count against a query", apart, {r: 2}, scope="all d >= 4 but 9, in sqrt d")
+    others = Matrix([4 * (query - cross), cross / pair, count / cross])
+    wanted = Matrix([(r + 1) * (r - 1), Integer(2), Integer(2)])
+    yield identity("the others differ", others, wanted, scope="all d: by (d - 1)/4, and by factors of 2")
+
+
+class Lines(NamedTuple):
+    """Variance of eta (line 1) and of z_i (line 3), and the outputs by f, n, eta and z (lines 4 and 5)."""
+
+    shared: Formula
+    independent: Formula
+    query: Formula
+    count: Formula
+
+
+LINES = Lines(
+    lambda d, mu: (sqrt(d) + 1) / (4 * mu**2),
+    lambda d, mu: (d + sqrt(d)) / (4 * mu**2),
+    lambda f, eta, z: f + eta + z,
+    lambda n, eta: n + 2 * eta,
+)
+
+
+@statement(
+    paper=PAPER,
+    number="alg1",
+    kind=StatementKind.ALGORITHM,
+    expected=Standing.HOLDS,
+    text="Algorithm 1: sample eta ~ N(0, (sqrt d + 1)/(4 mu^2)); for each i sample z_i ~ N(0, (d + sqrt d)/(4 mu^2)), "
+    "let x~_i = f(X)_i + eta + z_i; return x~, n + 2 eta. Output: mu-GDP estimates of f(X) and n under add/remove.",
+    formula=r"\tilde{x}_i = f(X)_i + \eta + z_i,\quad \tilde{n} = n + 2\eta",
+    printed=LINES,
+    needs=("thm3.1",),
+    planted=(
+        Plant("lines 1, 3, 4, 5: covariances", "n + eta", LINES._replace(count=lambda n, eta: n + eta)),
+        Plant("the estimates are unbiased", "n - 1 + 2 eta", LINES._replace(count=lambda n, eta: n - 1 + 2 * eta)),
+        Plant(
+            "no record exceeds mu",
+            "eta of half the variance",
+            LINES._replace(shared=lambda d, mu: LINES.shared(d, mu) / 2),
+        ),
+        Plant(
+            "every binary record attains mu",
+            "z of variance d/4",
+            LINES._replace(independent=lambda d, mu: d / (4 * mu**2)),
+        ),
+    ),
+)
+def algorithm_1_lines(claim: Lines) -> Findings:
+    """The outputs are linear in eta and z: their means, and the covariances of two queries and the count."""
+    f, g, n, eta, z, y = symbols("f g n eta z y", real=True)
+    outputs = Matrix([claim.query(f, eta, z), claim.query(g, eta, y), claim.count(n, eta)])
+    means = outputs.subs({eta: 0, z: 0, y: 0})
+    yield identity("the estimates are unbiased", means, Matrix([f, g, n]), scope="all f(X), n")
+    jacobian = outputs.jacobian([eta, z, y])
+    own = claim.independent(d, mu)
+    covariance = jacobian * sympy.diag(claim.shared(d, mu), own, own) * jacobian.T
+    query, pair, cross, count = (entry(d) / mu**2 for entry in ENTRIES.values())
+    wanted = Matrix([[query, pair, cross], [pair, query, cross], [cross, cross, count]])
+    yield identity("lines 1, 3, 4, 5: covariances", covariance, wanted, scope="all d, mu > 0, any two queries")
+    form = released(own, claim.shared(d, mu), sympy.diff(claim.count(n, eta), eta))
+    yield no_record_exceeds("no record exceeds mu", form, mu**2)
+    yield identity("every binary record attains mu", at_vertex(form), mu**2, scope="all d, mu > 0, all binary records")
 
 
 class Leak(NamedTuple):

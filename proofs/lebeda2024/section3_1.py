@@ -70,6 +70,82 @@ def text_of_section_3_1(claim: Mapping[str, Formula]) -> Findings:
     yield identity("variance with fresh n/2", 2 * squared_length / mu**2, claim["variance with fresh n/2"](d, mu))
 
 
+class Halves(NamedTuple):
+    """The loading of eta in the count, and what is subtracted from the outputs and from the count."""
+
+    loading: int
+    part: Formula
+
+
+HALVES = Halves(2, lambda count: count / 2)
+
+
+@statement(
+    paper=PAPER,
+    number="sec3.1.halves",
+    kind=StatementKind.TEXT,
+    expected=Standing.HOLDS,
+    text="If we subtract n~/2 from all outputs, x~_i - n~/2 = f(X)_i - n/2 + z_i estimates the difference between "
+    "f(X)_i and n/2, and n~ - n~/2 = n/2 + eta is our estimate of n/2.",
+    formula=r"\tilde{x}_i - \tilde{n}/2 = f(X)_i - n/2 + z_i,\quad \tilde{n} - \tilde{n}/2 = n/2 + \eta",
+    printed=HALVES,
+    planted=(
+        Plant("the difference has z alone", "n + eta", HALVES._replace(loading=1)),
+        Plant("half of the count has eta alone", "n~/3", HALVES._replace(part=lambda count: count / 3)),
+    ),
+)
+def halves(claim: Halves) -> Findings:
+    """Lines 4 and 5 of Algorithm 1: x~_i = f_i + eta + z_i and n~ = n + 2 eta."""
+    f, n, eta, z = sympy.symbols("f n eta z", real=True)
+    query, count = f + eta + z, n + claim.loading * eta
+    scope = "all f, n, eta, z"
+    yield identity("the difference has z alone", query - claim.part(count), f - n / 2 + z, scope=scope)
+    yield identity("half of the count has eta alone", count - claim.part(count), n / 2 + eta, scope=scope)
+
+
+class LargeC(NamedTuple):
+    """The C from which on nothing is wanted, by c = d^(1/4); the most that A can still fall; the price of one of A."""
+
+    start: Formula
+    gain: int
+    price: Formula
+
+
+LARGE = LargeC(lambda c: c**2, 1, lambda d: d)
+
+
+@statement(
+    paper=PAPER,
+    number="sec3.1.largeC",
+    kind=StatementKind.TEXT,
+    expected=Standing.HOLDS,
+    text="Due to diminishing returns we likely never want to use a value of C larger than sqrt d. By setting C = "
+    "sqrt d we already get an estimate of the dataset size that is independent of d.",
+    formula=r"A(\sqrt{d}) = 2,\quad C > \sqrt{d}:\ A(\sqrt{d}) - A(C) < 1,\ B(C) - B(\sqrt{d}) \geq d\,(A(\sqrt{d}) - "
+    r"A(C))",
+    printed=LARGE,
+    planted=(
+        Plant("independent of d", "C = d^(1/4)", LARGE._replace(start=lambda c: c)),
+        Plant("less than 1 to gain", "0", LARGE._replace(gain=0)),
+        Plant("a unit of A costs d of B", "2 d", LARGE._replace(price=lambda d: 2 * d)),
+    ),
+    note="what is wanted is the author's judgement; the returns that diminish are numbers",
+)
+def large_constants(claim: LargeC) -> Findings:
+    """A = d/C^2 + 1 is the variance of n~, (A + B)/4 that of a query. At C = sqrt d, A = 2; A > 1 for every C.
+
+    With C^2 = d + u: B grows by u and A falls by u/(d + u), so a unit of A costs at least d of B, a query d/4.
+    """
+    c, u = Symbol("c", positive=True), Symbol("u", positive=True)
+    dim, start = c**4, claim.start(c) ** 2
+    (b0, a0), (b1, a1) = ([4 * part for part in family_variances(dim, at, Integer(1))] for at in (start, start + u))
+    yield identity("independent of d", a0 * c, 2 * c, scope="all d, C = sqrt d")
+    least = sympy.cancel(claim.gain - (a0 - a1))
+    yield positive("less than 1 to gain", least, {c: 1, u: 0}, scope="all d, all C > sqrt d")
+    cost = sympy.cancel((b1 - b0) - claim.price(dim) * (a0 - a1))
+    yield nonnegative("a unit of A costs d of B", cost, {c: 1, u: 0}, scope="all d, all C > sqrt d")
+
+
 FAMILY: Mapping[str, Formula] = {
     "total": lambda d, C: (d + C**2 + d / C**2 + 1) / 4,
     "A": lambda d, C: d / C**2 + 1,

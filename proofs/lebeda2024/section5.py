@@ -90,6 +90,52 @@ def one_query(image: Formula) -> Findings:
     yield identity("noise is standard normal", matrix * covariance * matrix.T, eye(2), scope="d = 1, mu = 1")
 
 
+class Domains(NamedTuple):
+    """The map of a value from one domain to the other, and what an all-zero record adds to the translated sum."""
+
+    image: Formula
+    moved: int
+
+
+DOMAINS = Domains(lambda x: 2 * x - 1, -1)
+
+
+@statement(
+    paper=PAPER,
+    number="sec5.domains",
+    kind=StatementKind.TEXT,
+    expected=Standing.HOLDS,
+    text="Under replacement the counting query problem is equivalent for {-1, 1}^d and {0, 1}^d, and it is easy to "
+    "translate any estimate by post-processing; under add/remove we cannot, since the size of datasets is not fixed.",
+    formula=r"\sum_i (2x_i - 1) = 2 f(X) - n",
+    printed=DOMAINS,
+    named=("0 and 1 become -1 and 1",),
+    planted=(
+        Plant("0 and 1 become -1 and 1", "x - 1", DOMAINS._replace(image=lambda x: x - 1)),
+        Plant("a sum is translated by n", "x^2", DOMAINS._replace(image=lambda x: 2 * x**2 - 1)),
+        Plant("it is translated back", "x^2", DOMAINS._replace(image=lambda x: 2 * x**2 - 1)),
+        Plant("a replacement keeps n", "3 x - 1", DOMAINS._replace(image=lambda x: 3 * x - 1)),
+        Plant("an all-zero record moves it, and not f", "0", DOMAINS._replace(moved=0)),
+    ),
+    note="'any estimate' is one of the sum: with n known, the two sums are images of each other",
+)
+def translated_domains(claim: Domains) -> Findings:
+    """The image is linear, so that the sum over n records with sum f is 2 f - n: a bijection of f where n is fixed.
+
+    Without n it is none of f alone: an all-zero record leaves f as it is and takes 1 off the other sum.
+    """
+    a, b, f, n = sympy.symbols("a b f n", real=True)
+    ends = Matrix([claim.image(Integer(0)), claim.image(Integer(1))])
+    yield identity("0 and 1 become -1 and 1", ends, Matrix([-1, 1]), scope="both values")
+    pair = claim.image(a) + claim.image(b)
+    yield identity("a sum is translated by n", pair, 2 * (a + b) - 2, scope="two records; n by adding one at a time")
+    total = n * claim.image(f / n)  # of n equal records with sum f
+    yield identity("it is translated back", (total + n) / 2, f, scope="all f, n")
+    yield identity("a replacement keeps n", claim.image(a) - claim.image(b), 2 * (a - b), scope="all a, b")
+    before, after = 2 * f - n, 2 * (f + 0) - (n + 1)
+    yield identity("an all-zero record moves it, and not f", after, before + claim.moved, scope="all f, n")
+
+
 class Laplace(NamedTuple):
     """C at the minimum and sqrt(variance ratio to the standard mechanism) in c = d^(1/3); the smallest c with a
     gain."""

@@ -163,6 +163,27 @@ def _squares(claim: EveryDimension) -> Findings:
     yield nonnegative("s^2 - d >= 3 is enough above", enough, {a: 0, b: 0, t: 2}, scope="all d, all k with s >= 2")
 
 
+@result(
+    number="leb.new.opt.k1",
+    text="k = 1, every d: the Count ellipse is the sphere of variance 1, the standard Gaussian mechanism, and optimal.",
+    formula=r"\mathrm{OPT}(d, 1) = h(d, 1) = 1",
+    printed=eigenvalues,
+    planted=(
+        Plant("both eigenvalues are 1", "twice along", lambda d, k, root: (2 * eigenvalues(d, k, root)[0], Integer(1))),
+        Plant("equal to the bound", "twice along", lambda d, k, root: (2 * eigenvalues(d, k, root)[0], Integer(1))),
+    ),
+    assumptions=("leb.new.lowerbound: the trace bound",),
+)
+def one_query_at_a_time(formula: Formula) -> Findings:
+    """R = sqrt((d-1)(d-1)) = d - 1: both eigenvalues are 1. The bound for m1 = m2 = 1 is (1 + (d - 1))^2/d = d."""
+    d = Symbol("d", positive=True)
+    size = 1 + d  # every dimension above 1; at d = 1 there is one query
+    values = formula(size, Integer(1), lambda _: size - 1)
+    yield identity("both eigenvalues are 1", Matrix(values) * size, Matrix([size, size]), scope="all d >= 2")
+    trace = values[0] + (size - 1) * values[1]
+    yield identity("equal to the bound", trace, (1 + (size - 1)) ** 2 / size, scope="all d >= 2")
+
+
 class Step(NamedTuple):
     """The derivative of arcsin, what 1 - cos x is at most, and q by y."""
 
