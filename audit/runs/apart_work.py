@@ -41,9 +41,8 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
         with chosen_engine(**request["engine"], audit=_of(request)), _trials(request, recorder) as rest:
             with recorder.recording():
                 report = _audit(asked, _bar(tell) if request["progress"] else None)
-            changed = intact.describe()
-            if changed is not None:
-                return {"error": f"mechanism {_name(asked)} {changed}: do not replace what is not yours"}
+            if (changed := _changed(asked, intact)) is not None:
+                return changed
             refuse_shared_names()  # what was imported later
             os.chdir(here)
             done = audited(report, asked, _wanted(request))
@@ -55,8 +54,8 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
                 "witness": done.witness,
                 "grounds": rest().to_json(),
             }
-    except DpverdictError as error:
-        return {"error": _one_line(str(error) or type(error).__name__)}
+    except DpverdictError as error:  # of numbers that what was replaced has made impossible, perhaps
+        return _changed(asked, intact) or {"error": _one_line(str(error) or type(error).__name__)}
     except OSError as error:  # of this program, where the user's code took its files, folder or memory away
         return {"error": _one_line(f"{error}, in the audit of {_name(asked)}")}
     except MemoryError as error:
@@ -64,6 +63,14 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
     except BaseException as error:  # the user's code may raise anything: SystemExit is no verdict
         problem = f"mechanism {request['audit'].get('mechanism')} ended the audit with {_words(error)}"
         return {"error": _one_line(f"{problem}: call it yourself on its dataset; no verdict is its to give")}
+
+
+def _changed(asked: Request | ScoresRequest, intact: Snapshot) -> dict[str, object] | None:
+    """The message that the user's code replaced what the verdict rests on; None if it did not."""
+    changed = intact.describe()
+    if changed is None:
+        return None
+    return {"error": f"mechanism {_name(asked)} {changed}: do not replace what is not yours"}
 
 
 def _of(request: Mapping[str, Any]) -> Audit:

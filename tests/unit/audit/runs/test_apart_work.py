@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,12 @@ from dpverdict.audit import batched
 @batched
 def leaky(dataset, rng, trials):
     return dataset.sum(axis=0) + rng.laplace(scale={scale}, size=(trials, 1))
+
+@batched
+def replaces(dataset, rng, trials):
+    import math
+    math.exp = lambda x: 0.0
+    raise ValueError("no")
 
 @batched
 def exits(dataset, rng, trials):
@@ -61,6 +68,14 @@ def test_an_exit_is_no_verdict_and_an_error_is_one_line(folder: Path, name: str,
     assert set(done) == {"error"}
     assert words in str(done["error"])
     assert "\n" not in str(done["error"])
+
+
+def test_what_was_replaced_is_named_before_the_error_that_follows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(math, "exp", math.exp)
+    done = work(request("replaces"), lambda content: None)
+    assert "mechanism work_of_a_user.py:replaces replaced math.exp" in str(done["error"])
 
 
 def test_trials_of_another_mechanism_are_not_mixed_in(folder: Path) -> None:
