@@ -24,6 +24,10 @@ from dpverdict.numerics.arrays import Array
 
 PAIR = (np.array([[0.0], [1.0]]), np.array([[0.0]]))
 RELEASES = """
+from dpverdict.audit import batched
+
+
+@batched
 def noisy(dataset, rng, trials):
     return dataset.sum() + 0.6 * rng.normal(size=(trials, 2))
 
