@@ -96,6 +96,7 @@ class Compared:
     gaps: list[tuple[float, ...]] = field(default_factory=list)
     drawless: bool = False
     sampled: bool = False
+    answered: bool = False
 
 
 @final
@@ -308,8 +309,12 @@ class _Comparison:
         if here.of and all(source in self._visible and self._visible[source].all() for source in here.of):
             there_of = self._other.tape.events
             if all(self._same_move(here, there, source, there_of[source]) for source in here.of):
+                self._found.answered = True
                 return True  # made of what is released anyway
         self._found.hidden = True
+        if self._drawn_again(here):
+            self._open(f"noise is drawn again until a condition holds at {here.where}: its law is not seen")
+            return False
         if not moved.any():
             self._conditioned.update(int(i) for i in np.unique(here.ids) if i >= 0)
             return True
@@ -329,6 +334,19 @@ class _Comparison:
             return False
         said = "compared" if here.hidden == "compared" else "picked by"
         self._open(f"noisy values are {said} at {here.where}, and what that tells is not known in closed form")
+        return False
+
+    def _drawn_again(self, here: NoisyValue) -> bool:
+        """Whether what was compared was thrown away, and noise added at the same line once more."""
+        events = self._one.tape.events
+        for source in here.of:
+            event = events[source]
+            if isinstance(event, NoisyValue) and source not in self._visible:
+                later = (
+                    one for one in events[source + 1 :] if isinstance(one, NoisyValue) and one.hidden != "compared"
+                )
+                if any(one.where == event.where and np.array_equal(one.query, event.query) for one in later):
+                    return True
         return False
 
     def _same_move(self, here: NoisyValue, there: NoisyValue, source: int, other: object) -> bool:
@@ -623,7 +641,7 @@ class Released:
     def plain(self, value: Any, depth: int = 8) -> Any:
         """A returned value as plain numbers."""
         if isinstance(value, TaggedArray | TaggedFloat | TaggedInt) or isinstance(
-            getattr(value, "_linear", None), Linear
+            getattr(value, "tap_linear", None), Linear
         ):
             one = linear(value)
             if not one.drawn:
@@ -650,7 +668,7 @@ def visible(run: Run) -> dict[int, NDArray[np.bool_]]:
 
     def mark(at: int, entries: Any) -> None:
         event = events[at]
-        size = len(event.value) if isinstance(event, NoisyValue) and event.value is not None else 0
+        size = len(event.value) if isinstance(event, NoisyValue) else 0
         found.setdefault(at, np.zeros(size, dtype=np.bool_))[entries] = True
 
     for one in run.shown:

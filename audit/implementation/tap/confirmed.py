@@ -102,7 +102,8 @@ class Tapped:
         given = fields["fresh_releases"]
         if given is not None:
             lower = given["epsilon_lower"]
-            given = Confirmation(**{**given, "epsilon_lower": float("inf") if lower == "inf" else lower})
+            words: dict[str, Any] = {**given, "epsilon_lower": float("inf") if lower == "inf" else lower}
+            given = Confirmation(**words)
         return Tapped(verdict=TapVerdict.from_dict(fields["tap"]), confirmation=given)
 
 

@@ -216,7 +216,7 @@ def _by_its_map(measurement: Any, metric: str, here: Array, there: Array) -> flo
 
 def _own() -> list[Replaced]:
     laplace, discrete = LaplaceNoise.sample, DiscreteLaplaceNoise.sample
-    lattice, response, direction = LatticeNoise._sample, ResponseNoise.add, RandomDirectionNoise.add
+    lattice, response, direction = LatticeNoise._sample, ResponseNoise.add, RandomDirectionNoise.add  # pyright: ignore[reportPrivateUsage]
     flip = PermuteAndFlip.release_many
 
     def sample_laplace(self: Any, words: Any, size: int) -> Any:

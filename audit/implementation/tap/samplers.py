@@ -312,7 +312,7 @@ def _arrays() -> list[Replaced]:
                     return joined(a)
                 if isinstance(a, TaggedArray):
                     return a.copy() if original is np_array and kwargs.get("copy", True) else a
-                if hasattr(a, "_linear"):
+                if hasattr(a, "tap_linear"):
                     one = linear(a)
                     return wrapped(one.gather(np.zeros(1, dtype=np.int64))).reshape(())
             return original(a, *args, **kwargs)

@@ -97,14 +97,14 @@ class Cells:
 class TaggedArray(np.ndarray[Any, np.dtype[Any]]):
     """An array with a memory of draws, or without one if it came from a step that is not followed."""
 
-    _cells: Cells | None
+    tap_cells: Cells | None
 
     def __array_finalize__(self, obj: Any) -> None:
-        cells = getattr(obj, "_cells", None)
-        self._cells = cells if cells is not None and cells.holds(self) else None
+        cells = getattr(obj, "tap_cells", None)
+        self.tap_cells = cells if cells is not None and cells.holds(self) else None
         if (
             cells is not None
-            and self._cells is None
+            and self.tap_cells is None
             and (tape := current()) is not None
             and isinstance(obj, TaggedArray)
         ):
@@ -117,20 +117,20 @@ class TaggedArray(np.ndarray[Any, np.dtype[Any]]):
         return _function(func, args, kwargs)
 
     def __getitem__(self, key: Any) -> Any:
-        if self._cells is None or current() is None:
+        if self.tap_cells is None or current() is None:
             return bare(self)[_bare_key(key)]
         where = _bare_key(key)
         found = bare(self)[where]
-        if isinstance(found, np.ndarray) and found.base is not None and self._cells.holds(found):
+        if isinstance(found, np.ndarray) and found.base is not None and self.tap_cells.holds(found):
             view = super().__getitem__(where)
-            return view if isinstance(view, TaggedArray) else wrapped(self._cells.read(found))
+            return view if isinstance(view, TaggedArray) else wrapped(self.tap_cells.read(found))
         places = np.arange(self.size).reshape(self.shape)[where]
         return wrapped(linear(self).gather(np.asarray(places)))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         where, given = _bare_key(key), linear(value)
         tape = current()
-        if self._cells is None or tape is None:
+        if self.tap_cells is None or tape is None:
             if tape is not None:
                 escaped(given, "stored", tape)
             np.ndarray.__setitem__(bare(self), where, bare(value))
@@ -141,7 +141,7 @@ class TaggedArray(np.ndarray[Any, np.dtype[Any]]):
         target = np.asarray(places)
         given = given.spread(np.broadcast_shapes(target.shape, given.shape)) if given.shape != target.shape else given
         given = given.gather(np.arange(given.query.size).reshape(target.shape))
-        self._cells.write(self, _patched(whole, target, given))
+        self.tap_cells.write(self, _patched(whole, target, given))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -172,14 +172,14 @@ class TaggedArray(np.ndarray[Any, np.dtype[Any]]):
         """Repeated entries."""
         return self._same("repeat", repeats, axis=axis)
 
-    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Some entries."""
         return self._same("take", indices, axis=axis)
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
         """The same numbers as floats; other types forget the draws."""
         to, tape = np.dtype(dtype), current()
-        if self._cells is None or (to.kind == "f" and to.itemsize >= self.dtype.itemsize):
+        if self.tap_cells is None or to.kind == "f":
             one = linear(self)
             one.value = np.asarray(one.value).astype(to)
             return wrapped(one) if one.drawn else bare(self).astype(dtype, *args, **kwargs)
@@ -204,11 +204,11 @@ class TaggedArray(np.ndarray[Any, np.dtype[Any]]):
         """The product of matrices."""
         return np.matmul(self, other)
 
-    def argmax(self, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    def argmax(self, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Where the largest entry is: a selection."""
         return _selected(linear(self), axis, 1, keepdims)
 
-    def argmin(self, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    def argmin(self, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Where the smallest entry is: a selection."""
         return _selected(linear(self), axis, -1, keepdims)
 
@@ -239,11 +239,11 @@ for _name in ("argsort", "searchsorted", "nonzero", "tobytes", "prod", "std", "v
 def _sorted_in_place(self: Any, *args: Any, **kwargs: Any) -> None:
     if (tape := current()) is not None:
         escaped(linear(self), "transformed", tape)
-    held, self._cells = self._cells, None
+    held, self.tap_cells = self.tap_cells, None
     np.ndarray.sort(bare(self), *args, **kwargs)
     if held is not None:
         held.write(self, plain(bare(self)))
-        self._cells = held
+        self.tap_cells = held
 
 
 TaggedArray.sort = _sorted_in_place  # type: ignore[method-assign]
@@ -254,7 +254,7 @@ def _arithmetic(ufunc: Any, *, swapped: bool) -> Callable[[Any, Any], Any]:
         if isinstance(other, list | tuple | str | bytes | dict | None.__class__):
             return NotImplemented
         kind = getattr(type(other), "__array_ufunc__", None)
-        if kind is not None and not isinstance(other, np.ndarray | np.generic) and not hasattr(other, "_linear"):
+        if kind is not None and not isinstance(other, np.ndarray | np.generic) and not hasattr(other, "tap_linear"):
             return NotImplemented
         if not hasattr(other, "__array_interface__") and not isinstance(other, int | float | np.generic | np.ndarray):
             other = _number(other)
@@ -284,7 +284,7 @@ _OPERATORS: Final = {
 class TaggedFloat(np.float64):
     """A number that remembers its draws."""
 
-    _linear: Linear
+    tap_linear: Linear
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         return _ufunc(ufunc, method, inputs, out, kwargs)
@@ -294,16 +294,16 @@ class TaggedFloat(np.float64):
 
     def _forget(self) -> float:
         if (tape := current()) is not None:
-            escaped(self._linear, "transformed", tape)
+            escaped(self.tap_linear, "transformed", tape)
         return self._plain()
 
     def _plain(self) -> float:
-        return float(self._linear.value)
+        return float(self.tap_linear.value)
 
     def __float__(self) -> float:
         tape = current()
-        if tape is not None and not self._linear.mixed:
-            escaped(self._linear, "converted", tape)
+        if tape is not None and not self.tap_linear.mixed:
+            escaped(self.tap_linear, "converted", tape)
         return self._plain()
 
     def __int__(self) -> int:
@@ -335,7 +335,7 @@ class TaggedFloat(np.float64):
 class TaggedInt(np.int64):
     """A whole number that remembers its draws."""
 
-    _linear: Linear
+    tap_linear: Linear
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         return _ufunc(ufunc, method, inputs, out, kwargs)
@@ -344,10 +344,10 @@ class TaggedInt(np.int64):
         return _function(func, args, kwargs)
 
     def __hash__(self) -> int:
-        return hash(int(self._linear.value))
+        return hash(int(self.tap_linear.value))
 
     def __reduce__(self) -> Any:
-        return int, (int(self._linear.value),)
+        return int, (int(self.tap_linear.value),)
 
 
 for _name, _of in _OPERATORS.items():
@@ -370,9 +370,9 @@ def bare(value: Any) -> Any:
     if isinstance(value, TaggedArray):
         return value.view(np.ndarray)
     if isinstance(value, TaggedFloat):
-        return np.float64(value._linear.value)
+        return np.float64(value.tap_linear.value)
     if isinstance(value, TaggedInt):
-        return int(value._linear.value)
+        return int(value.tap_linear.value)
     return value
 
 
@@ -385,8 +385,8 @@ def _bare_key(key: Any) -> Any:
 def linear(value: Any) -> Linear:
     """A number or array as data and draws."""
     if isinstance(value, TaggedArray):
-        return plain(bare(value)) if value._cells is None else value._cells.read(bare(value))
-    found: Linear | None = getattr(value, "_linear", None)
+        return plain(bare(value)) if value.tap_cells is None else value.tap_cells.read(bare(value))
+    found: Linear | None = getattr(value, "tap_linear", None)
     if found is not None:
         return found
     if isinstance(value, list | tuple) and has_tags(value):
@@ -401,17 +401,17 @@ def wrapped(one: Linear) -> Any:
         return array[()]
     if array.ndim == 0:
         number: Any = TaggedInt(int(array)) if array.dtype.kind in "iu" else TaggedFloat(float(array))
-        number._linear = one
+        number.tap_linear = one
         return number
     found = array.view(TaggedArray)
-    found._cells = Cells(array, one)
+    found.tap_cells = Cells(array, one)
     return found
 
 
 def capable(array: NDArray[Any]) -> Any:
     """A plain array that will remember what is written to it."""
     found = array.view(TaggedArray)
-    found._cells = Cells(array, None)
+    found.tap_cells = Cells(array, None)
     return found
 
 
@@ -480,9 +480,8 @@ def _patched(whole: Linear, places: NDArray[np.int64], part: Linear) -> Linear:
     ids, gains = widened(whole)
     part_ids, part_gains = widened(part)
     at = places.reshape(-1)
-    value, query, source, entry = (
-        np.array(array).reshape(-1) for array in (whole.value, whole.query, whole.source, whole.entry)
-    )
+    value, query = np.array(whole.value).reshape(-1), whole.query.reshape(-1).copy()
+    source, entry = whole.source.reshape(-1).copy(), whole.entry.reshape(-1).copy()
     ids[at], gains[at] = part_ids, part_gains
     for array, given in ((value, part.value), (query, part.query), (source, part.source), (entry, part.entry)):
         array[at] = np.asarray(given).reshape(-1)
@@ -525,8 +524,8 @@ def _stored(found: Linear, out: Any, tape: Tape) -> Any:
         return wrapped(found)
     target = out[0]
     np.copyto(bare(target), found.value, casting="unsafe")
-    if isinstance(target, TaggedArray) and target._cells is not None:
-        target._cells.write(bare(target), found)
+    if isinstance(target, TaggedArray) and target.tap_cells is not None:
+        target.tap_cells.write(bare(target), found)
     else:
         escaped(found, "stored", tape)  # only draws alone are lost by it: numbers with data in them are as recorded
     return target
@@ -642,8 +641,8 @@ def _forget(ufunc: Any, method: str, inputs: Any, out: Any, kwargs: Any, tape: T
     given = {} if out is None else {"out": tuple(bare(one) for one in out)}
     found = getattr(ufunc, method)(*(bare(one) for one in inputs), **given, **kwargs)
     for target in out or ():
-        if isinstance(target, TaggedArray) and target._cells is not None:
-            target._cells.write(bare(target), plain(bare(target)))
+        if isinstance(target, TaggedArray) and target.tap_cells is not None:
+            target.tap_cells.write(bare(target), plain(bare(target)))
     return out[0] if out is not None and len(out) == 1 else found
 
 
@@ -665,7 +664,9 @@ def _function(func: Any, args: Any, kwargs: Any) -> Any:
             return _structural(lambda x, y: np.where(bare(args[0]), x, y), args[1:], kwargs, moved=2)
         if func in (np.sum,) and kwargs.get("out") is None:
             rest = {
-                key: kwargs[key] for key in ("axis", "keepdims") if key in kwargs and kwargs[key] is not np._NoValue
+                key: kwargs[key]
+                for key in ("axis", "keepdims")
+                if key in kwargs and kwargs[key] is not np._NoValue  # pyright: ignore[reportPrivateUsage]
             }
             axis = args[1] if len(args) > 1 else rest.pop("axis", None)
             return np.add.reduce(args[0], axis=axis, **rest)

@@ -31,6 +31,8 @@ from dpverdict.mechanisms.core.neighbours import Neighbours
 
 SEEDS: Final = 2
 """Recorded runs: the loss of an adaptive function is that of one transcript."""
+MOST_SEEDS: Final = 4
+"""Of a function that compares a noisy value which it returns: it may draw again where the answer is another."""
 REPEATS: Final = 8
 """More runs on the same data of a function of which no draw is seen."""
 
@@ -53,7 +55,9 @@ def tap_runs(
     function = _function(mechanism)
     compared: list[Compared] = []
     runs, unlike = 0, None
-    for index in range(seeds):
+    for index in range(MOST_SEEDS):
+        if index >= seeds and not any(one.answered for one in compared):
+            break
         first = _run(function, pair[0], None, [seed, index])
         again = _run(function, pair[0], first.tape, [seed, index]) if index == 0 else None
         runs += 1 + (again is not None)
@@ -67,7 +71,7 @@ def tap_runs(
             unlike = _drifts(function, pair, first, other, [seed, index])
             runs += 2 * REPEATS
             break
-        if len(first.tape.noisy_values()) <= 1 and not _several(first.tape):
+        if len(first.tape.noisy_values()) <= 1 and not _several(first.tape) and not compared[-1].answered:
             break  # nothing can depend on an earlier noisy value
     seconds = time.perf_counter() - start
     return decided(mechanism_name(mechanism), guarantee, compared, unlike=unlike, runs=runs, seconds=seconds, seed=seed)

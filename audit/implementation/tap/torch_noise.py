@@ -53,21 +53,21 @@ def _tensor_class(torch: Any) -> Any:
 
 def _wrapped(torch: Any, one: Linear) -> Any:
     found = torch.from_numpy(np.array(one.value, copy=True)).as_subclass(_tensor_class(torch))
-    found._linear = one
+    found.tap_linear = one
     return found
 
 
 def _bare(torch: Any, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_bare(torch, one) for one in value)
-    if isinstance(value, torch.Tensor) and hasattr(value, "_linear"):
+    if isinstance(value, torch.Tensor) and hasattr(value, "tap_linear"):
         with torch._C.DisableTorchFunctionSubclass():
             return value.as_subclass(torch.Tensor)
     return value
 
 
 def _linear(torch: Any, value: Any) -> Linear:
-    found: Linear | None = getattr(value, "_linear", None)
+    found: Linear | None = getattr(value, "tap_linear", None)
     if found is not None:
         return found
     return plain(value.detach().numpy() if isinstance(value, torch.Tensor) else value)
@@ -88,20 +88,20 @@ def _step(torch: Any, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
             target = _bare(torch, args[0])
             with torch.no_grad():
                 target.copy_(torch.from_numpy(np.array(made.value, copy=True)))
-            if hasattr(args[0], "_linear"):
-                args[0]._linear = made
+            if hasattr(args[0], "tap_linear"):
+                args[0].tap_linear = made
             elif not made.mixed:
                 escaped(made, "stored", tape)
             return args[0]
         if made is not None:
             return _wrapped(torch, made)
     for one in args:
-        if hasattr(one, "_linear"):
+        if hasattr(one, "tap_linear"):
             if name in ("clone", "detach", "cpu", "contiguous", "float", "double") and len(args) == 1:
-                kept = one._linear
+                kept = one.tap_linear
                 value = func(*given, **named).numpy()
                 return _wrapped(torch, Linear(value, kept.query, kept.ids, kept.gains, kept.source, kept.entry))
-            escaped(one._linear, "transformed", tape)
+            escaped(one.tap_linear, "transformed", tape)
     return func(*given, **named)
 
 

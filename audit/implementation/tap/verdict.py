@@ -16,11 +16,12 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, final
 
-from dpverdict.audit.exact.comparison import comparison_by_concentration
+from dpverdict.audit.exact.comparison import comparison_by_concentration, comparison_of
 from dpverdict.audit.exact.spending import held_to
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.implementation.tap.comparison import SHOWN, Compared, TapFinding, TapRow
 from dpverdict.audit.implementation.tap.pair_loss import ROUNDING, PairLoss
+from dpverdict.audit.losses.base import ExactLoss
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
@@ -272,7 +273,10 @@ def _held(loss: PairLoss, claim: Guarantee) -> bool | None:
             return None if loss.unknown else False
         return True if loss.epsilon + loss.approached > float(claim.epsilon) or not loss.unknown else None
     try:
-        account = held_to(loss.whole, claim)
+        whole = loss.whole
+        if isinstance(claim, GaussianDP) and isinstance(whole, ExactLoss) and comparison_of(claim, whole).broken:
+            return True  # one epsilon decides, which is found sooner than mu
+        account = held_to(whole, claim)
     except DpverdictError:
         return None
     if account.status is Status.REFUTED:

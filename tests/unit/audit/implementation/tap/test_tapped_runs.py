@@ -308,6 +308,13 @@ def rejected(x, rng):
     return total(x) + z
 
 
+def drawn_again(x, rng):
+    while True:
+        value = x[:, 0].sum() + rng.laplace()
+        if 0 <= value <= 20:
+            return value
+
+
 def forgotten(x, rng):
     return total(x) + float(rng.laplace())
 
@@ -344,7 +351,7 @@ def lasting(x, rng):
 
 @pytest.mark.parametrize(
     "function",
-    [own_generator, in_a_thread, of_bits, of_the_system, by_inversion, rejected, forgotten, sparse_vector,
+    [own_generator, in_a_thread, of_bits, of_the_system, by_inversion, rejected, drawn_again, forgotten, sparse_vector,
      coin_then_answer, raises, other_number_of_draws],
     ids=lambda function: function.__name__,
 )  # fmt: skip
