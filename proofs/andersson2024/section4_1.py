@@ -144,7 +144,8 @@ def proposition_4_1(claim: Partial) -> Findings:
 def _prefixes(case: Instance, claim: Partial) -> bool:
     """After every level the signed intervals so far add up to [1, p_i]."""
     for digits in case.digits(OFFSET):
-        for i in range(len(digits), 0, -1):
+        for done in range(len(digits)):
+            i = len(digits) - done
             p = claim.position(digits, i, case.arity)
             ends: dict[int, int] = {}
             for use in vertices_of((0,) * (i - 1) + digits[i - 1 :], case.arity):

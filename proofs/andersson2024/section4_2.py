@@ -376,11 +376,10 @@ def proposition_4_10(claim: Lifetime) -> Findings:
 
 
 def _ends_agree(case: Instance, claim: Lifetime) -> bool:
-    for q, times in uses(case, LIFETIME.name).items():
-        first, last = claim.ends(q, case.arity)
-        if (max(first, 1), min(last, case.horizon)) != (times[0], times[-1]):
-            return False
-    return True
+    found = uses(case, LIFETIME.name)
+    ends = {q: claim.ends(q, case.arity) for q in found}
+    said = {q: (max(first, 1), min(last, case.horizon)) for q, (first, last) in ends.items()}
+    return said == {q: (times[0], times[-1]) for q, times in found.items()}
 
 
 class Space(NamedTuple):

@@ -301,6 +301,7 @@ PRINTED = Example(
             "C(100,50)/2^100",
             PRINTED._replace(factor=lambda dim: Rational(comb(dim, dim // 2), 2**dim)),
         ),
+        Plant("2. 0.75 < psi < 0.752", "psi < 0.7509", PRINTED._replace(above=Fraction("0.7509"))),
         Plant(
             "2. 0.75 < psi < 0.752", "0.752 < psi < 0.76", PRINTED._replace(below=PRINTED.above, above=Fraction("0.76"))
         ),
