@@ -107,7 +107,7 @@ def positive(
         name: the condition in a few words.
         expression: a rational function with rational coefficients in the symbols of ``at_least``.
         at_least: the lower end of the range of every symbol, included (Any: a number of any kind).
-        scope: for what it holds; made from the ranges when not given.
+        scope: what the ranges mean, which are added to it.
         cases, argued: as in `identity`.
 
     >>> r = sympy.Symbol("r")
@@ -149,7 +149,9 @@ def _by_coefficients(
     name: str, expression: Expr, at_least: Mapping[Expr, Any], scope: str | None, enough: Callable[[Expr], bool]
 ) -> Finding:
     whole, method = sympy.sympify(expression), Method.CERTIFICATE
-    words = scope if scope is not None else ", ".join(f"{s} >= {low}" for s, low in at_least.items())
+    words = ", ".join(f"{s} >= {low}" for s, low in at_least.items())
+    if scope is not None:  # the region is the one that was decided, whatever the words are
+        words = f"{scope} ({words})" if words and words != scope else scope
     if whole.free_symbols - set(at_least):
         raise InvalidValue("expression", expression, f"in {set(at_least)}", "give the range of every symbol")
     lower = {s: sympy.nsimplify(low) for s, low in at_least.items()}
