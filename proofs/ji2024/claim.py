@@ -190,6 +190,8 @@ def _every_dimension(claim: Claim, scope: str) -> Finding:
             if lower <= 1:
                 return _by_quadrature(claim, name, event[0], cell, scope)
             shows.append((lower, event, cell))
+    if {cell for _, _, cell in shows} != set(GRID):
+        return Finding(name=name, holds=None, method=Method.CERTIFICATE, scope=scope, witness="a cell was left out")
     least, event, cell = min(shows)
     words = (
         f"every M >= 4 in 15 of 15 cells, by {len(shows)} balls and one of Apollonius; the least violation by a ball: "
