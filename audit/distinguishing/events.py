@@ -7,7 +7,7 @@ fresh trials. The trade-off region counts at thresholds of its own, and is never
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -38,6 +38,7 @@ from dpverdict.audit.statistics.joint_test import (
     touching_epsilon,
 )
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
+from dpverdict.audit.statistics.small_delta import TwoEvents, choose_two_events
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.numerics.arrays import Array, Integers
 from dpverdict.numerics.roots import bisected, doubled
@@ -51,6 +52,8 @@ REGION_POINTS: Final = 9
 SMALLEST_ASYMPTOTIC: Final = 0.01
 """Shares below this are decided exactly, up to a million trials, where the exact p-value takes about a second."""
 EXACT_IF_RARE_UP_TO: Final = 1_000_000
+MORE: Final = 0.15
+"""In epsilon: by how much a score that was fitted to the explored trials must promise more than an earlier one."""
 MOST: Final = 0.7
 CLEARLY: Final = 1.15
 """Times what the event of the total variation promises: less than this may be the luck of a few exploring trials."""
@@ -367,6 +370,77 @@ def below_claim(epsilon_lower: float, claim: Guarantee, delta: float) -> float:
     """A bound on epsilon at delta, lowered to what is claimed: beside a claim that was not refuted it is no more."""
     allowed = claimed_epsilon(claim, delta)
     return epsilon_lower if allowed is None else min(epsilon_lower, allowed)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundPlan:
+    """Two events on one score that bound epsilon at one delta, with an error probability of their own.
+
+    Attributes:
+        events: fixed before the trials that are counted.
+        score: the name of the score.
+        share: the error probability of the bound.
+        delta: at which epsilon is bounded.
+    """
+
+    events: TwoEvents
+    score: str
+    share: float
+    delta: float
+
+    def decide(
+        self, dataset_scores: Numbers, neighbour_scores: Numbers, claim: Guarantee, *, refuted: bool
+    ) -> LedgerRow:
+        """The row after its trials, shape (n,) each; no bound is above a claim that was not refuted."""
+        counts = self.events.count(dataset_scores, neighbour_scores)
+        bound = counts.epsilon_lower(self.delta, self.share)
+        if not refuted:
+            bound = below_claim(bound, claim, self.delta)
+        above, below = self.events.above, self.events.below
+        if above is not None:
+            event = Event(order=Order.DATASET_FIRST, threshold=above)
+            shown = Counts(counts.a_on_p, counts.of_p, counts.a_on_q, counts.of_q, event.order)
+        else:
+            assert below is not None
+            event = Event(order=Order.NEIGHBOUR_FIRST, threshold=below)
+            shown = Counts(counts.b_on_q, counts.of_q, counts.b_on_p, counts.of_p, event.order)
+        said = ""
+        if above is not None and below is not None:
+            said = f", both orders at once: score <= {below!r} {counts.b_on_q} times on the neighbour and "
+            said += f"{counts.b_on_p} on the dataset"
+        exactly = Method.EXACT if counts.is_exact else Method.ASYMPTOTIC
+        return LedgerRow(
+            what=f"epsilon_lower at delta={self.delta:g}",
+            role=Role.BOUND,
+            event=event,
+            method=f"joint test of binomials, {exactly.value}{said}",
+            error_share=self.share,
+            counts=shown,
+            probability_lower=None,
+            probability_upper=None,
+            bound=bound,
+            outcome=Role.BOUND.value,
+            score=self.score,
+        )
+
+
+def plan_bound(candidates: Mapping[str, tuple[Array, Array]], *, trials: int, share: float, delta: float) -> BoundPlan:
+    """The two events that promise most for epsilon at one delta, on one of a few scores.
+
+    Args:
+        candidates: explored scores of both sides by name; a later one has to promise clearly more.
+        trials: fresh ones per side.
+        share: the error probability of the bound.
+        delta: at which epsilon is bounded.
+    """
+    best: tuple[float, TwoEvents, str] | None = None
+    for name, sides in candidates.items():
+        events, promised = choose_two_events(*sides, trials=trials, delta=delta, level=share)
+        if best is None or promised > best[0] + MORE:
+            best = promised, events, name
+    assert best is not None
+    return BoundPlan(events=best[1], score=best[2], share=share, delta=delta)
 
 
 def claimed_epsilon(claim: Guarantee, delta: float) -> float | None:

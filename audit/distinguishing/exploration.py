@@ -36,7 +36,7 @@ from dpverdict.audit.scores.portfolio import (
     ranked,
     tuned,
 )
-from dpverdict.audit.scores.score import LinearScore, Score, fit_linear_score
+from dpverdict.audit.scores.score import LINEAR, LinearScore, Score, fit_linear_score
 from dpverdict.audit.statistics.columns import Numbers
 from dpverdict.audit.statistics.error_budget import TrialRange
 from dpverdict.audit.statistics.payoffs import CurvePayoff, SymmetricPayoff
@@ -115,6 +115,7 @@ class Exploration:
         kind: what the explored outputs are, and what is not looked for in them, in words.
         seen: what the outcomes were, in words; empty where all are numbers of one length.
         first: the kinds of the first outcomes of both sides, see `kept_state`.
+        wide: the scores of everything explored, of those that are hardly fitted to it, see `scored_widely`.
     """
 
     scores: Stacked
@@ -126,6 +127,7 @@ class Exploration:
     kind: str = ""
     seen: str = ""
     first: tuple[list[str], list[str]] = ([], [])
+    wide: Sides = ({}, {})
 
     @property
     def explored(self) -> int:
@@ -228,6 +230,7 @@ def _of_batches(
         event=event,
         kind=_kind(*everything),
         seen=seen,
+        wide=scored_widely(scores, None if known is None else known.name, everything),
     )
 
 
@@ -352,6 +355,22 @@ def choose_scores(
         sides = everything if fit[0].shape[1] == 1 else held_out
         learned = [scaled(one, bounding_scale(payoff, one(sides[0]), one(sides[1]), fresh)) for one in learned]
     return Stacked((*beforehand, *learned, *user)), order
+
+
+def scored_widely(scores: Stacked, known: str | None, outputs: tuple[Array, Array]) -> Sides:
+    """The scores of all explored outputs: of one known beforehand; of one number the linear one, and all others.
+
+    The linear score of one number is that number but for its sign and scale, so that there is nothing to be fitted.
+    """
+    if known is not None:
+        names = {known: None}
+    elif outputs[0].shape[1] == 1:
+        names = dict.fromkeys([LINEAR, *(one.name for one in scores.scores)])
+    else:
+        names = {}
+    by_name = {one.name: one for one in scores.scores}
+    found = [{name: by_name[name](side) for name in names if name in by_name} for side in outputs]
+    return found[0], found[1]
 
 
 def _apply(scores: Stacked, outputs: Array) -> dict[str, Array]:

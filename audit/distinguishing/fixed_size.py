@@ -111,6 +111,7 @@ def distinguish(
         trials=fresh,
         tried=found.tried,
         confirmed=TrialRange(stream="confirm", first=0, stop=fresh),
+        wide=found.wide,
     )
 
     # Everything is fixed from here on, and what was explored is used again only by the score known beforehand.

@@ -14,7 +14,14 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpverdict.audit.distinguishing.exploration import FITTED, Sides, choose_scores, explored_trials, with_event
+from dpverdict.audit.distinguishing.exploration import (
+    FITTED,
+    Sides,
+    choose_scores,
+    explored_trials,
+    scored_widely,
+    with_event,
+)
 from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS, checked_delta, checked_error
 from dpverdict.audit.distinguishing.result import (
     DistinguishingTest,
@@ -107,6 +114,7 @@ def distinguish_scores(
         trials=total - explored,
         tried=(TrialRange(stream="scores", first=0, stop=explored),),
         confirmed=TrialRange(stream="scores", first=explored, stop=max(lengths)),
+        wide=scored_widely(stacked, None, (sides[0][:explored], sides[1][:explored])),
     )
     confirming = scores(explored, None)
     by_name = {one.name: one for one in stacked.scores}

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from dpverdict.audit.distinguishing.events import (
+    BoundPlan,
     EventTest,
+    plan_bound,
     plan_epsilon,
     plan_mu,
     region_row,
@@ -136,6 +138,7 @@ class RowPlan:
         budget: the ledger, every row entered.
         all_decide: whether the leading row may use the exploring trials too, because its score was known beforehand.
         level: the delta at which epsilon is bounded; None without one.
+        bound: the events that bound epsilon at a positive delta, with an error probability of their own.
     """
 
     claim: Guarantee
@@ -146,11 +149,13 @@ class RowPlan:
     budget: ErrorBudget
     all_decide: bool
     level: float | None
+    bound: BoundPlan | None = None
 
     @property
     def scores(self) -> frozenset[str]:
         """The names of the scores that the rows look at."""
-        return frozenset([*(row.score for row in self.payoffs), *(row.score for row in self.events)])
+        bounding = () if self.bound is None else (self.bound.score,)
+        return frozenset([*(row.score for row in self.payoffs), *(row.score for row in self.events), *bounding])
 
 
 def plan_rows(
@@ -165,6 +170,7 @@ def plan_rows(
     trials: int,
     tried: tuple[TrialRange, ...],
     confirmed: TrialRange,
+    wide: Sides = ({}, {}),
 ) -> RowPlan:
     """Divide the error among the leading payoff, an event beside it, a second score, and events for bounds.
 
@@ -181,6 +187,7 @@ def plan_rows(
         trials: fresh ones per dataset.
         tried: the trials that were explored.
         confirmed: the fresh ones.
+        wide: scores of all that was explored, of those that are hardly fitted to it.
     """
     best, payoff = order[0], payoff_of_claim(claim)
     leading = best if known is None else known
@@ -254,7 +261,16 @@ def plan_rows(
         budget=budget,
         all_decide=known is not None,
         level=level,
+        bound=None if not level else _bound(exploring, wide, best, trials=trials, error=error, delta=level),
     )
+
+
+def _bound(exploring: Sides, wide: Sides, best: str, *, trials: int, error: float, delta: float) -> BoundPlan:
+    """The events that bound epsilon: on a score of which all explored values are known, or on the best one."""
+    candidates = {name: (wide[0][name], wide[1][name]) for name in wide[0]}
+    if best not in candidates:
+        candidates[best] = exploring[0][best], exploring[1][best]
+    return plan_bound(candidates, trials=trials, share=error, delta=delta)
 
 
 def decide_rows(plan: RowPlan, confirming: Columns, earlier: tuple[Sides, ...] = ()) -> list[LedgerRow]:
@@ -284,7 +300,13 @@ def decide_rows(plan: RowPlan, confirming: Columns, earlier: tuple[Sides, ...] =
         rows.append(event.decide(confirming[0][event.score], confirming[1][event.score], plan.claim, beyond))
         plan.budget.close(event.name, rows[-1].outcome)
     assert plan.budget.is_closed
-    return [_with_ranges(row, entered) for row, entered in zip(rows, plan.budget.rows, strict=True)]
+    decided = [_with_ranges(row, entered) for row, entered in zip(rows, plan.budget.rows, strict=True)]
+    if plan.bound is not None:
+        sides = confirming[0][plan.bound.score], confirming[1][plan.bound.score]
+        refuted = any(row.is_contradiction for row in rows)
+        bound = plan.bound.decide(*sides, plan.claim, refuted=refuted)
+        decided.append(replace(bound, explored=decided[-1].explored, confirmed=decided[-1].confirmed))
+    return decided
 
 
 def conclude(
@@ -355,8 +377,10 @@ def conclude(
 
 
 def largest_bound(rows: list[LedgerRow], what: str) -> float:
-    """The largest of the bounds on one quantity; 0, which says nothing, without any."""
-    return max((row.bound for row in rows if row.bound is not None and row.what.partition(" ")[0] == what), default=0.0)
+    """The largest of the bounds on one quantity that share an error; the one that has its own, where there is one."""
+    found = [(row.role, row.bound) for row in rows if row.bound is not None and row.what.partition(" ")[0] == what]
+    own = [bound for role, bound in found if role is Role.BOUND]
+    return max(own or (bound for _, bound in found), default=0.0)
 
 
 def combined_p(rows: list[LedgerRow], error: float) -> float:
