@@ -203,8 +203,9 @@ class _Hashes:
             return self._joined(name, self.of(value.__func__))
         if isinstance(value, functools.cached_property):
             return self._joined(name, self.of(value.func))
-        if hasattr(value, "__wrapped__"):  # such as a function with a cache: what is cached moves
-            return self._joined(name, self.of(value.__wrapped__))
+        wrapped = getattr(value, "__wrapped__", None)
+        if wrapped is not None:  # such as a function with a cache: what is cached moves
+            return self._joined(name, self.of(wrapped))
         return self._object(value, name)
 
     def _object(self, value: Any, name: str) -> bytes:
