@@ -35,6 +35,7 @@ from dpverdict.audit.distinguishing.kept_state import (
     check_kept_state,
     check_same_mechanism,
     check_time_outs,
+    fingerprint,
     first_kinds,
     probed,
 )
@@ -45,7 +46,6 @@ from dpverdict.audit.scores.portfolio import claimed_score, learn_scores, payoff
 from dpverdict.audit.scores.score import Score, as_score
 from dpverdict.audit.statistics.betting import BoundGrid, Mixture, bettor
 from dpverdict.audit.statistics.payoffs import Payoff
-from dpverdict.audit.trials.fingerprint import fingerprint
 from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, first_of, together
 from dpverdict.audit.trials.outcomes.stored import data_hash
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, scored
