@@ -54,6 +54,8 @@ def tap(
     Shows what noise was added to, how far that moved, and the loss of this pair; needs no statistics, and no change to
     the code. What the tap finds is tested on fresh releases of the untouched function.
 
+    For example: dpverdict tap release.py:noisy_counts --neighbours pair.npz --claim eps=1
+
     Exit codes: 1 refuted, 3 a finding, quiet or not covered: nothing is certified from one pair; 2 usage error.
     """
     from dpverdict.audit.implementation.tap.confirmed import TapRequest, tap_apart
