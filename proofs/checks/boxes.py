@@ -73,12 +73,19 @@ def positive_on_box(
                     witness=f"{places}: {Enclosure.of_ball(centre).show(9)}",
                 )
             if used >= most:
-                return Finding(
-                    name=name, holds=None, method=Method.BALLS, scope=words, witness=f"undecided after {used} balls"
-                )
+                where = f"undecided after {used} balls, on {_named(names, part)}"
+                if value.is_finite():
+                    where += f": {Enclosure.of_ball(value).show(6)}"
+                return Finding(name=name, holds=None, method=Method.BALLS, scope=words, witness=where)
             pending.extend(_halved(part))
     note(_box_cover, function, names, whole, leaves)
     return Finding(name=name, holds=True, method=Method.BALLS, scope=words, margin=f"{least:.6g} over {used} balls")
+
+
+def _named(names: Sequence[str], part: Sequence[Side]) -> str:
+    """A part of a box in words, its ends to six digits."""
+    sides = zip(names, part, strict=True)
+    return ", ".join(f"{float(low):.6g} <= {name} <= {float(high):.6g}" for name, (low, high) in sides)
 
 
 def _box_cover(

@@ -38,8 +38,8 @@ def test_statements_are_found_by_number_name_and_digits(paper: str, make: Make) 
 
 
 def test_the_papers_are_listed() -> None:
-    assert papers()[:4] == ("andersson2024", "ji2024", "lebeda2024", "lebeda2024sampling")
-    assert papers()[4:6] == ("poulsen2022", "new_results")
+    assert papers()[:5] == ("andersson2024", "bun2016", "ji2024", "lebeda2024", "lebeda2024sampling")
+    assert papers()[5:7] == ("poulsen2022", "new_results")
     assert len(statements("lebeda2024")) >= 48
 
 
@@ -47,7 +47,7 @@ FIFTH = '''
 from dpverdict.proofs import Kind, Plant, Standing, equal, statement
 from dpverdict.balls import Real
 
-@statement(paper="bun2016", number="{number}", kind=Kind.PROPOSITION, expected=Standing.HOLDS, text="one is one",
+@statement(paper="bassily2014", number="{number}", kind=Kind.PROPOSITION, expected=Standing.HOLDS, text="one is one",
            printed=1, planted=(Plant("one", "two", 2),), named=("one",))
 def check(claim):
     """It is."""
@@ -58,15 +58,15 @@ def check(claim):
 def test_a_fifth_paper_is_a_folder(tmp_path: Path) -> None:
     """In a copy of the product, one new folder puts a paper into the ledger, in the order of its files."""
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    room = tmp_path / "src/dpverdict/proofs/bun2016"
+    room = tmp_path / "src/dpverdict/proofs/bassily2014"
     room.mkdir()
     (room / "__init__.py").write_text('"""Concentrated Differential Privacy\n(Bun and Steinke)."""\n')
     for number, name in {"propA.1": "appendix_a", "prop12": "section12", "prop3.1": "section3_1"}.items():
         (room / f"{name}.py").write_text(FIFTH.format(number=number))
     asked = (
         "from dpverdict.proofs.checks.registry import papers, statements, title, verify\n"
-        "print(papers()[1], title('bun2016'), *(s.number for s in statements('bun2016')), sep='; ')\n"
-        "print(verify('bun2016', 'Proposition 12').standing.value)"
+        "print(papers()[1], title('bassily2014'), *(s.number for s in statements('bassily2014')), sep='; ')\n"
+        "print(verify('bassily2014', 'Proposition 12').standing.value)"
     )
     done = subprocess.run(
         [sys.executable, "-c", asked],
@@ -75,5 +75,5 @@ def test_a_fifth_paper_is_a_folder(tmp_path: Path) -> None:
         text=True,
     )
     assert done.stdout == (
-        "bun2016; Concentrated Differential Privacy (Bun and Steinke); prop3.1; prop12; propA.1\nholds\n"
+        "bassily2014; Concentrated Differential Privacy (Bun and Steinke); prop3.1; prop12; propA.1\nholds\n"
     ), done.stderr
