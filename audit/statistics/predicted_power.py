@@ -83,10 +83,13 @@ class Promised:
 
 
 def best_event(scores: Scores, lines: Sequence[Line], fresh: int) -> Promised | None:
-    """The event and the line with the largest z from ``fresh`` trials per side; None if the scores are all one."""
+    """The event and the line with the largest z from ``fresh`` trials per side; None if the scores are all one.
+
+    None as well of a claim without lines, which allows everything that float64 can tell, such as mu=1e400.
+    """
     a, b = (np.sort(side) for side in scores)
     pooled = np.unique(np.concatenate([a, b]))
-    if len(pooled) < 2:
+    if len(pooled) < 2 or not lines:
         return None
     found = [
         _best(a, b, pooled, lines, fresh, Order.DATASET_FIRST),
