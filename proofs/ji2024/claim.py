@@ -97,7 +97,7 @@ def ball_event_lower(claim: Claim, event: Event, cell: Cell) -> float:
 
 @statement(
     paper=PAPER,
-    number="claim.M4",
+    number="claim.M4:corrected",
     kind=StatementKind.CLAIM,
     expected=Standing.FAILS_AS_PRINTED,
     text="The R1SMG mechanism achieves (eps, delta)-DP guarantee on query results in R^M, with E|n|^2 = C_R (Delta_2 "
@@ -420,7 +420,7 @@ SMALL: Mapping[str, Formula] = {
     r"\frac{1}{\sigma} = \sqrt{\frac{\varepsilon}{2}}\,(\delta g_M)^{1/(M-2)} \gg \delta",
     printed=SMALL,
     needs=(
-        "claim.M4",
+        "claim.M4:corrected",
         "constants",
     ),
     named=("a hit has probability at most c^3",),
