@@ -97,7 +97,7 @@ def ball_event_lower(claim: Claim, event: Event, cell: Cell) -> float:
 
 @statement(
     paper=PAPER,
-    number="claim.M4:corrected",
+    number="claim.M4",
     kind=StatementKind.CLAIM,
     expected=Standing.FAILS_AS_PRINTED,
     text="The R1SMG mechanism achieves (eps, delta)-DP guarantee on query results in R^M, with E|n|^2 = C_R (Delta_2 "
