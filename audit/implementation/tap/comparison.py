@@ -208,7 +208,12 @@ class _Comparison:
         kept = [event for event in tape.noisy_values() if event.hidden not in ("compared", "selected")]
         met = [event for event in kept if event.fresh]
         rows = Rows.joined([Rows.of(e.query, e.query + 1.0, e.ids, e.gains) for e in met if len(e.value)])
-        last = Rows.joined([Rows.of(e.query, e.query + 1.0, e.ids, e.gains).some(~e.carried) for e in kept])
+        shown = [
+            (e, self._visible[at])
+            for at, e in enumerate(tape.events)
+            if at in self._visible and isinstance(e, NoisyValue) and e.hidden not in ("compared", "selected")
+        ]
+        last = Rows.joined([Rows.of(e.query, e.query + 1.0, e.ids, e.gains).some(mask) for e, mask in shown])
         for block, fresh in [(one, True) for one in rows.blocks()] + [(one, False) for one in last.blocks()]:
             used = block.ids >= 0
             numbers, places = np.unique(block.ids[used], return_inverse=True)
