@@ -51,6 +51,7 @@ _GUARD = 6
 _ATTEMPTS = 8
 _KEPT = 16
 _LARGEST = 1e4
+_FARTHEST = Fraction(10) ** 300  # of an epsilon, for choosing an exponent
 _FAR = 1e4  # of an epsilon, beyond which Chernoff's bound is given
 _CENTRES = 96
 _SPARE = 250.0  # by how much more than at the saddle the terms may cancel, as a logarithm
@@ -204,7 +205,7 @@ class SampledSteps(BallLoss):
         """Chernoff's bound on delta(epsilon) for epsilon >= 0, at the best of some exponents: much faster."""
         centres = np.geomspace(2.0**-8, self._order.largest(), _CENTRES)
         with np.errstate(all="ignore"):
-            heights = self._order.estimates(centres)[0] - centres * float(epsilon)
+            heights = self._order.estimates(centres)[0] - centres * float(min(epsilon, _FARTHEST))
         best = arb(float(centres[int(np.nanargmin(heights))]))
         with precision(_BOUND_BITS):
             return (self._order.at(best) * (-best * ball(epsilon)).exp()).upper()

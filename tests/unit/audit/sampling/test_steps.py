@@ -12,6 +12,7 @@ from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.sampling import steps
 from dpverdict.audit.sampling.moments import GaussianMoments
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.audit.sampling.steps import SampledSteps
@@ -67,7 +68,18 @@ def test_without_sampling_the_steps_are_one_gaussian_release():
     assert loss.remove.delta(1) == pytest.approx(GaussianLoss(1).delta(1), rel=1e-12)
 
 
-def test_a_planted_fault_of_the_transform_is_found_by_the_quadrature(monkeypatch):
+@pytest.fixture
+def contour_of_two(monkeypatch):
+    """Two steps by the contour of more steps: no pair is one for the integral of two."""
+    monkeypatch.setattr(steps, "GaussianLoss", LaplaceLoss)
+
+
+@pytest.mark.parametrize("order", ["remove", "add"])
+def test_the_contour_gives_two_steps_as_well(contour_of_two, order):
+    test_two_steps_have_the_profile_of_a_quadrature("2", "0.3", "0.1", order)
+
+
+def test_a_planted_fault_of_the_transform_is_found_by_the_quadrature(contour_of_two, monkeypatch):
     right = GaussianMoments.__init__
 
     def wrong(self, mu, rate):
@@ -78,7 +90,7 @@ def test_a_planted_fault_of_the_transform_is_found_by_the_quadrature(monkeypatch
         test_two_steps_have_the_profile_of_a_quadrature("2", "0.3", "0.1", "remove")
 
 
-def test_a_cut_that_is_not_charged_is_found(monkeypatch):
+def test_a_cut_that_is_not_charged_is_found(contour_of_two, monkeypatch):
     """Nodes that end far too early, with the bound of what is dropped planted to be 0."""
     monkeypatch.setattr(SampledSteps, "_number", lambda *_: 3)
     loss = poisson_sampled(GaussianLoss("0.5"), "0.3", 2).remove
