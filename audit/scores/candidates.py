@@ -70,7 +70,7 @@ FOLDS_OF_FEW: Final = 5
 FEW_OUTPUTS_FOR_FOLDS: Final = 40
 FOLDS_TOGETHER: Final = 2
 MANY_TOGETHER: Final = 600
-"""With more than one number and more outputs than this, two folds."""
+"""With more than one number, two folds for more outputs than this, and for scores that are slow to learn."""
 
 
 @final
@@ -224,7 +224,7 @@ def out_of_sample(candidate: Candidate, p: Array, q: Array) -> Outputs:
         p, q = thinned(p, MOST_FITTED), thinned(q, MOST_FITTED)
     few = min(len(p), len(q))
     folds = FOLDS_OF_FEW if few < FEW_OUTPUTS_FOR_FOLDS else FOLDS
-    if p.shape[1] > 1 and few > MANY_TOGETHER:
+    if p.shape[1] > 1 and (candidate.slow or few > MANY_TOGETHER):
         folds = FOLDS_TOGETHER
     scores = np.zeros(len(p)), np.zeros(len(q))
     for fold in range(folds):
