@@ -197,6 +197,8 @@ def read_expression(text: str, variables: Mapping[str, str]) -> Any:
                 return _OPERATORS[type(sign)](read(left), read(right))
             case ast.Call(func=ast.Name(id=name), args=[*given], keywords=[]) if name in _FUNCTIONS:
                 return getattr(sympy, name)(*map(read, given))
+            case _:
+                pass
         raise _Unreadable(ast.unparse(node))
 
     return read(ast.parse(text, mode="eval").body)
@@ -292,6 +294,8 @@ def _enclosed(node: ast.expr, at: Mapping[str, arb]) -> arb:
         case ast.Call(func=ast.Name(id="sqrt" | "exp" | "log" | "erf" | "erfc" | "sin" | "cos" as name), args=[inner]):
             found: arb = getattr(_enclosed(inner, at), name)()
             return found
+        case _:
+            pass
     raise _Unreadable(ast.unparse(node))
 
 

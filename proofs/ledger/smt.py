@@ -71,6 +71,8 @@ class _Block:
                 return self._root(inner, 2), _ONE
             case ast.Call(func=ast.Name(id="exp" | "log" | "erf" | "erfc")) | ast.Name(id="pi" | "E"):
                 return self._opaque(node), _ONE
+            case _:
+                pass
         raise NotInSmt(ast.unparse(node))
 
     def _root_of_variable(self, name: str) -> str:
@@ -89,7 +91,7 @@ class _Block:
         times = abs(power.numerator)
         top, bottom = self._term(base) if power.denominator == 1 else (self._root(base, power.denominator), _ONE)
         made = self._power_of(top, times), self._power_of(bottom, times)
-        return made if power >= 0 else made[::-1]
+        return made if power >= 0 else (made[1], made[0])
 
     def _root(self, base: ast.expr, degree: int) -> str:
         if isinstance(base, ast.Name) and base.id in self._degrees and base.id not in self._moved:
@@ -149,6 +151,8 @@ def _roots_of_variables(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 power = _rational(exponent)
                 if power is not None and 1 < power.denominator <= 16 and name not in _CONSTANTS:
                     yield name, power.denominator
+            case _:
+                pass
 
 
 def smt_of(certificate: Mapping[str, Any]) -> str:  # Any: the values of a JSON object
@@ -188,6 +192,8 @@ def _blocks(piece: Mapping[str, Any]) -> Iterator[str]:
             yield from _asserted([one for one in found if one is not None], "and")
         case "inverse":
             yield from _asserted(list(_inverse(piece)), "and")
+        case _:
+            pass
 
 
 def _block(
@@ -296,4 +302,5 @@ def _rational(node: ast.expr) -> Fraction | None:
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             a, b = _rational(left), _rational(right)
             return None if a is None or not b else a / b
-    return None
+        case _:
+            return None
