@@ -72,7 +72,8 @@ def certificate(statement: Statement) -> dict[str, Any]:  # Any: the values of a
     if statement.corrected is not None:
         claims.append(("in its place", statement.corrected.claim))
     found = reached(statement.check, *(claim for _, claim in claims))
-    functions = [one for one in found if isinstance(one, FunctionType) and _is_of_paper(one)]
+    own = statement.check.__module__
+    functions = [one for one in found if isinstance(one, FunctionType) and _is_of_paper(one, own)]
     readings = []
     with kept_comparisons(functions):
         for words, claim in claims:
@@ -93,10 +94,12 @@ def certificate(statement: Statement) -> dict[str, Any]:  # Any: the values of a
     }
 
 
-def _is_of_paper(function: FunctionType) -> bool:
-    """Whether it is one of a paper, or of a user's own: the means of proof keep their evidence themselves."""
+def _is_of_paper(function: FunctionType, own: str) -> bool:
+    """Whether it is one of a paper, or of the user's own: libraries, and the means of proof, are left as they are."""
     rooms_of = function.__module__.split(".")
-    return rooms_of[0] != "dpverdict" or (rooms_of[1:2] == ["proofs"] and rooms_of[2:3] not in (["checks"], ["ledger"]))
+    if rooms_of[0] != "dpverdict":
+        return rooms_of[0] == own.split(".")[0]
+    return rooms_of[1:2] == ["proofs"] and rooms_of[2:3] not in (["checks"], ["ledger"])
 
 
 def _conditions(statement: Statement, claim: Claim) -> Iterator[dict[str, Any]]:
