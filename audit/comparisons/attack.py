@@ -137,7 +137,8 @@ def attack_readout(
     >>> rng = np.random.default_rng(1)
     >>> found = attack_readout(rng.normal(2, 1, 1000), rng.normal(0, 1, 1000), error_probability=0.05)
     >>> at_one_percent = found.points[1]
-    >>> at_one_percent.interval.low < 0.37 < at_one_percent.interval.high
+    >>> truth = stats.norm.sf(at_one_percent.threshold, loc=2)  # of that threshold
+    >>> bool(at_one_percent.interval.low < truth < at_one_percent.interval.high)
     True
     """
     error = checked_error(error_probability)
