@@ -38,7 +38,6 @@ from dpverdict.audit.losses.domains import (
     rounded,
 )
 from dpverdict.balls import Enclosure, Enclosures, Exact, exactly, precision
-from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.numerics.arrays import Array
@@ -184,25 +183,6 @@ class PrivacyLoss(ABC):
     def factors(self) -> tuple[tuple[PrivacyLoss | CustomLoss, int], ...]:
         """The losses this one is composed of, each with the number of times: itself, if it is not composed."""
         return ((self, 1),)
-
-    # together with others ---------------------------------------------------------------------------------------------
-
-    together: ClassVar[Callable[[Sequence[tuple[PrivacyLoss, int]]], PrivacyLoss]]
-    """Composes losses with how often each occurs: `composition.compose_counted`, which knows every class of losses and
-    is set where it is defined.
-    """
-
-    @final
-    def __mul__(self, times: int) -> PrivacyLoss:
-        """The loss of ``times`` independent releases: `compose` of as many equal losses.
-
-        Raises:
-            InvalidValue: ``times`` is not a whole number >= 0.
-        """
-        count = check_whole(times, "times", least=0, remedy="compose(a, b) is for losses that differ")
-        return PrivacyLoss.together([(self, count)] if count else [])
-
-    __rmul__ = __mul__
 
     # pictures ---------------------------------------------------------------------------------------------------------
 

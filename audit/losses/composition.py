@@ -83,9 +83,6 @@ def compose_counted(parts: Iterable[tuple[Factor, int]]) -> PrivacyLoss:
     return factors.composed()
 
 
-PrivacyLoss.together = staticmethod(compose_counted)
-
-
 def _reversed(loss: Factor) -> Factor:
     if isinstance(loss, PrivacyLoss):
         return loss.reversed()

@@ -11,7 +11,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpverdict.audit import FiniteLoss, GaussianLoss, LaplaceLoss, PrivacyLoss, compose
+from dpverdict.audit import GaussianLoss, LaplaceLoss
 from dpverdict.cards import DECISIONS, GROUNDS, MARKS, card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import GaussianDP
@@ -88,17 +88,3 @@ def test_new_axes_are_made_and_labels_taken() -> None:
 def test_what_cannot_be_drawn_is_refused(others: tuple[object, ...], given: dict[str, list[object]]) -> None:
     with pytest.raises(InvalidValue):
         GaussianLoss(1).plot(*others, **given)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "loss", [GaussianLoss("0.3"), LaplaceLoss(["0.2", "0.1"]), FiniteLoss(["1/4", "3/4"], ["3/4", "1/4"])]
-)
-def test_a_multiple_is_the_composition_of_equal_losses(loss: PrivacyLoss) -> None:
-    three = compose(loss, loss, loss)
-    for found in (loss * 3, 3 * loss):
-        assert found.certified_delta("0.5").lower <= three.certified_delta("0.5").upper
-        assert three.certified_delta("0.5").lower <= found.certified_delta("0.5").upper
-    assert (loss * 0).delta(0) == 0
-    for wrong in (-1, 2.5, True, "3"):
-        with pytest.raises(InvalidValue, match="times"):
-            loss * wrong  # type: ignore[operator]
