@@ -100,7 +100,7 @@ def test_parquet_needs_pyarrow_and_says_so(folder: Path, monkeypatch: pytest.Mon
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InvalidValue, match="pip install 'dpverdict"):
+    with pytest.raises(InvalidValue, match="pip install pyarrow"):
         read_column("x.parquet", "in")
 
 
