@@ -11,11 +11,9 @@ import pytest
 import dpverdict.audit
 import dpverdict.mechanisms
 import dpverdict.testing
-from dpverdict.audit import certify_training
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
-    DPSGD,
     GaussianDP,
     GaussianMechanism,
     Guarantee,
@@ -107,16 +105,7 @@ def taking_claims(*modules: Any) -> set[str]:
 
 
 def test_every_public_function_that_takes_a_claim_is_tried() -> None:
-    assert taking_claims(dpverdict.audit, dpverdict.mechanisms, dpverdict.testing) == {*CALLS, "audit.certify_training"}
-
-
-def test_a_training_run_is_held_to_the_text_of_a_claim() -> None:
-    """Of the claims it takes epsilon and delta only."""
-    run = DPSGD(noise_multiplier=1, rate="0.1", steps=2, sampling="poisson")
-    by_object, by_text = (certify_training(run, claim) for claim in (ApproximateDP(2, "1e-3"), "eps=2, delta=1e-3"))
-    assert repr(by_text) == repr(by_object)
-    with pytest.raises(InvalidValue, match="claim"):
-        certify_training(run, "mu=2")
+    assert taking_claims(dpverdict.audit, dpverdict.mechanisms, dpverdict.testing) == set(CALLS)
 
 
 @pytest.mark.parametrize("name", CALLS)
