@@ -155,7 +155,7 @@ def _markdown_row(entry: Entry) -> str:
 
 
 def _link(need: NeedFinding) -> str:
-    return f"[{need.label}](#{need.anchor})" + (" (corrected)" if need.corrected else "")
+    return f'<a href="#{need.anchor}">{need.label}</a>' + (" (corrected)" if need.corrected else "")
 
 
 def _row(entry: Entry) -> dict[str, Any]:  # Any: the values of a JSON object
