@@ -96,6 +96,8 @@ def _is_data(item: object) -> bool:
 
 def _is_constant(name: str, found: object) -> bool:
     """Whether a name of a module stands for data that is no memory of what ran."""
+    if name.startswith("__"):  # ``__file__`` says where this is installed
+        return False
     kept = isinstance(found, (*_VALUES, functools.partial)) or _is_data(found)
     return kept and (name.isupper() or not isinstance(found, list | dict | set))
 
