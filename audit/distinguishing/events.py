@@ -443,13 +443,13 @@ def plan_bound(candidates: Mapping[str, tuple[Array, Array]], *, trials: int, sh
     return BoundPlan(events=best[1], score=best[2], share=share, delta=delta)
 
 
-def claimed_epsilon(claim: Guarantee, delta: float) -> float | None:
-    """An epsilon >= 0 at which the claim allows at most ``delta``, nearly the least one; None beyond 600."""
+def claimed_epsilon(claim: Guarantee, delta: float, *, most: float = 600.0) -> float | None:
+    """An epsilon >= 0 at which the claim allows at most ``delta``, nearly the least one; None beyond ``most``."""
 
     def too_small(epsilon: float) -> bool:
         return bool(claim.delta_upper(epsilon) > delta)
 
     if not too_small(0.0):
         return 0.0
-    low, high = doubled(too_small, 0.0, 1.0, most=600)
-    return None if high > 600 else bisected(too_small, low, high, steps=60)[1]
+    low, high = doubled(too_small, 0.0, 1.0, most=most)
+    return None if high > most else bisected(too_small, low, high, steps=60)[1]

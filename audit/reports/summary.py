@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Final, TypeVar, final
 
+from dpverdict.audit.distinguishing.events import claimed_epsilon
 from dpverdict.audit.distinguishing.result import DistinguishingTest
 from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.exact.verdict import Status, Verdict
@@ -30,7 +31,6 @@ from dpverdict.mechanisms.core.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpverdict.numerics.roots import bisected, doubled
 from dpverdict.numerics.text import at_least, at_most, decimal, exact_text
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ def summary_of(
     """The summary of a report from its evidence."""
     delta = own_delta(claim)
     claimed = f"{claim.describe()}: {meaning(claim)}"
-    epsilon = claimed_epsilon(claim, delta)
+    epsilon = promised_epsilon(claim, delta)
     if epsilon is not None and not isinstance(claim, PureDP | ApproximateDP):
         claimed += f"; epsilon {_up(epsilon)} at delta {decimal(delta)}"
     if disagreement is not None:
@@ -121,19 +121,13 @@ def own_delta(claim: Guarantee) -> Fraction:
     return claim.delta if isinstance(claim, ApproximateDP) else USUAL_DELTA
 
 
-def claimed_epsilon(claim: Guarantee, delta: Fraction) -> Fraction | None:
+def promised_epsilon(claim: Guarantee, delta: Fraction) -> Fraction | None:
     """An epsilon at which the claim allows at most ``delta``, nearly the least; None if there is none up to 1e12."""
     if isinstance(claim, PureDP) or (isinstance(claim, ApproximateDP) and delta >= claim.delta):
         return claim.epsilon  # of a larger delta it is an upper bound, and the promise as it was made
     level = math.nextafter(float(delta), 0.0) if delta else 0.0
-
-    def too_small(epsilon: float) -> bool:
-        return claim.delta_upper(epsilon) > level
-
-    if not too_small(0.0):
-        return Fraction(0)
-    low, high = doubled(too_small, 0.0, 1.0, most=1e12)
-    return None if high > 1e12 else Fraction(bisected(too_small, low, high, steps=80)[1])
+    found = claimed_epsilon(claim, level, most=1e12)
+    return None if found is None else Fraction(found)
 
 
 def _exact_sentence(status: Status, claim: Guarantee, worst: WorstCase | None, verdict: Verdict) -> str:
@@ -153,7 +147,7 @@ def _kept(claim: Guarantee, worst: WorstCase) -> str | None:
             f"Whoever attacks a release with {_percent(FALSE_ALARMS)} false alarms still misses "
             f"{_percent(Fraction(missed))} of the members"
         )
-    promised = claimed_epsilon(claim, delta)
+    promised = promised_epsilon(claim, delta)
     if epsilon is not None and promised is not None and math.isfinite(epsilon):
         found, allowed = _up(Fraction(epsilon)), _up(promised)
         how = "as claimed" if found == allowed else f"{allowed} is claimed"
@@ -167,7 +161,7 @@ def _broken(claim: Guarantee, worst: WorstCase) -> str | None:
         return None
     for delta in (own_delta(claim), *DELTAS):
         found = _certain(partial(_least_epsilon, worst, delta))
-        promised = claimed_epsilon(claim, delta)
+        promised = promised_epsilon(claim, delta)
         if found is not None and promised is not None and found > promised:
             numbers = _apart(found, promised)
             said = "infinite" if found == math.inf else numbers[0]
@@ -220,7 +214,7 @@ def _bound(
         level = own_delta(claim) if delta is None else Fraction(delta)
         if isinstance(claim, ApproximateDP) and delta is not None and delta == _float_above(claim.delta):
             level = claim.delta
-        return "epsilon", test.epsilon_lower, claimed_epsilon(claim, level), f" at delta {decimal(level, 6)}"
+        return "epsilon", test.epsilon_lower, promised_epsilon(claim, level), f" at delta {decimal(level, 6)}"
     if isinstance(claim, GaussianDP) and test.mu_lower is not None:
         return "mu", test.mu_lower, claim.mu, ""
     return None

@@ -18,6 +18,7 @@ from dpverdict.cli.options import (
     JsonReport,
     MechanismName,
     Memory,
+    OwnClaim,
     Quiet,
     Timeout,
     option,
@@ -33,10 +34,7 @@ if TYPE_CHECKING:
 def audit(
     context: typer.Context,
     mechanism: MechanismName,
-    claim: Annotated[
-        str | None,
-        option("--claim", "TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit"),
-    ] = None,
+    claim: OwnClaim = None,
     data: Annotated[
         str | None,
         option("--data", "TABLE", "Records: .csv, .npy, .npz (array records) or module:function.", "Audit"),

@@ -32,6 +32,9 @@ MechanismName = Annotated[
         show_default=False,
     ),
 ]
+OwnClaim = Annotated[
+    str | None, option("--claim", "TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit")
+]
 Jobs = Annotated[str | None, option("--jobs", "N", "Worker processes; 1 if not given.", "Machines")]
 Dask = Annotated[
     str | None, option("--dask", "ADDRESS", "Run on the Dask cluster of the scheduler at tcp://host:port.", "Machines")

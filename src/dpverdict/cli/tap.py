@@ -13,6 +13,7 @@ from dpverdict.cli.options import (
     JsonReport,
     MechanismName,
     Memory,
+    OwnClaim,
     Quiet,
     Timeout,
     option,
@@ -25,10 +26,7 @@ from dpverdict.cli.session import Ended, Outputs, ends, printing
 def tap(
     context: typer.Context,
     mechanism: MechanismName,
-    claim: Annotated[
-        str | None,
-        option("--claim", "TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit"),
-    ] = None,
+    claim: OwnClaim = None,
     neighbours: Annotated[
         str | None,
         option("--neighbours", "FILE", "A .npz with the arrays dataset and neighbour, or module:function.", "Audit"),

@@ -13,7 +13,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.reports.parts import claimed_delta_upper
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.reports.summary import claimed_epsilon, meaning, own_delta
+from dpverdict.audit.reports.summary import meaning, own_delta, promised_epsilon
 from dpverdict.cards import DECISIONS
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
@@ -106,7 +106,7 @@ def test_a_disagreement_is_the_sentence(reports: Reports) -> None:
 def test_the_epsilon_of_a_claim_is_allowed_by_it_and_nearly_the_least(claim: str) -> None:
     made: Guarantee = parse_guarantee(claim)
     delta = own_delta(made)
-    epsilon = claimed_epsilon(made, delta)
+    epsilon = promised_epsilon(made, delta)
     assert epsilon is not None
     assert min(claimed_delta_upper(made, epsilon * (1 + slip)) for slip in (0, Fraction("1e-12"))) <= delta
     if epsilon:
@@ -115,4 +115,4 @@ def test_the_epsilon_of_a_claim_is_allowed_by_it_and_nearly_the_least(claim: str
 
 
 def test_a_claim_that_allows_no_epsilon_has_none() -> None:
-    assert claimed_epsilon(parse_guarantee("mu=1"), Fraction(0)) is None
+    assert promised_epsilon(parse_guarantee("mu=1"), Fraction(0)) is None
