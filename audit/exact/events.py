@@ -40,7 +40,7 @@ MOST_EVENTS: Final = 10**7
 """Applications of mechanisms that are composed, at most."""
 DEEPEST: Final = 64
 
-RELATIONS: Final = {
+RELATIONS: Final[dict[str, NeighboringRelation]] = {
     "add-or-remove-one": NeighboringRelation.ADD_OR_REMOVE_ONE,
     "add-remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
     "replace-one": NeighboringRelation.REPLACE_ONE,

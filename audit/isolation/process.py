@@ -165,6 +165,8 @@ class Isolated:
         asks: whether anything is said to it later.
     """
 
+    limits: Limits
+
     def __init__(
         self, entry: str, request: Mapping[str, object], *, what: str, limits: Limits, asks: bool = False
     ) -> None:

@@ -130,6 +130,9 @@ class GaussianMoments(StepMoments):
     """The moments of a sampled Gaussian step, of GDP parameter mu."""
 
     __slots__ = ("_mu", "_mu_float", "_u")
+    rate: Fraction
+    losses: Array
+    log_weights: Array
 
     def __init__(self, mu: Real, rate: Fraction) -> None:
         self._mu, self._mu_float, self.rate = mu, mu.nearest(), rate
@@ -280,6 +283,9 @@ class LaplaceMoments(StepMoments):
     """The moments of a sampled Laplace step on one coordinate, of a given shift in units of the scale."""
 
     __slots__ = ("_shift",)
+    rate: Fraction
+    losses: Array
+    log_weights: Array
 
     def __init__(self, shift: Fraction, rate: Fraction) -> None:
         self._shift, self.rate = shift, rate

@@ -41,7 +41,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.numerics.roots import bisected
 
-Relation: TypeAlias = Literal["add_remove", "zero_out", "replace_one"] | NeighboringRelation
+Relation: TypeAlias = Literal["add_remove", "zero_out", "replace_one"]
 Shuffle: TypeAlias = Literal["persistent", "fresh"]
 
 _ABSENT = {"add_remove": 1, "zero_out": 1, "replace_one": 0}
@@ -206,7 +206,7 @@ class ShuffledBatches:
 
 
 def shuffled_batches(
-    *, noise_multiplier: Exact, batches: int, epochs: int, relation: Relation, shuffle: Shuffle
+    *, noise_multiplier: Exact, batches: int, epochs: int, relation: Relation | NeighboringRelation, shuffle: Shuffle
 ) -> ShuffledBatches:
     """Certified bounds on the privacy of DP-SGD whose batches are made by permuting the records.
 

@@ -61,6 +61,9 @@ class RandomisedValue:
         InvalidValue: a mechanism whose data are in its constructor.
     """
 
+    name: str
+    claim: Guarantee
+
     def __init__(self, mechanism: Any) -> None:
         self._mechanism = mechanism
         self.name = f"diffprivlib {type(mechanism).__name__}"
@@ -120,6 +123,9 @@ class FittedModel:
         claim: its epsilon.
         pair: None: a model says nothing about its data, so two tables are given.
     """
+
+    name: str
+    claim: Guarantee
 
     def __init__(self, model: Any) -> None:
         self._model = model

@@ -63,6 +63,10 @@ class MeasuredRelease:
         InvalidValue: a domain or a measure for which no pair or claim is made here.
     """
 
+    distance: int
+    pair: AnyPair
+    claim: Guarantee
+
     def __init__(self, measurement: Any) -> None:
         if not is_measurement(measurement):
             raise InvalidValue("measurement", measurement, "an OpenDP measurement", "give others as a function")

@@ -166,6 +166,12 @@ def _event(p: ExponentialSum, q: ExponentialSum, name: str, assumed: str) -> Fin
 class NoisyMaximum(_Broken):
     """The largest noisy score itself, not the number of its option: X4."""
 
+    dim: int
+    claim: PureDP
+    noise: ThresholdNoise
+    sensitivity: _Shown
+    assumptions: tuple[str, ...]
+
     def __init__(self, dim: int, epsilon: Fraction) -> None:
         self.dim, self.claim = dim, PureDP(epsilon)
         scale = float(2 / epsilon)
@@ -195,6 +201,12 @@ class NoisyMaximum(_Broken):
 @final
 class NoisyAnswer(_Broken):
     """Above threshold with the noisy query in place of the answer "above", and the same noise: A3."""
+
+    dim: int
+    claim: PureDP
+    noise: ThresholdNoise
+    sensitivity: _Shown
+    assumptions: tuple[str, ...]
 
     def __init__(self, dim: int, epsilon: Fraction) -> None:
         self.dim, self.claim = dim, PureDP(epsilon)
@@ -230,6 +242,13 @@ class NoisyAnswer(_Broken):
 @final
 class OneSidedCount(_Broken):
     """A count with geometric noise that is never negative: Q3."""
+
+    dim: int
+    claim: PureDP
+    high: float
+    noise: DiscreteLaplaceNoise
+    sensitivity: _Shown
+    assumptions: tuple[str, ...]
 
     def __init__(self, dim: int, epsilon: Fraction) -> None:
         self.dim, self.claim, self.high = 1, PureDP(epsilon), float(dim)

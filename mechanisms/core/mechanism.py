@@ -184,8 +184,13 @@ class GaussianMechanism(SumOfRecords):
 
     name = "gaussian"
     source = "Dong, Roth and Su 2022, Theorem 2.7"
+    dim: int
+    scale: float
+    claim: Guarantee
+    adjacency: NeighboringRelation
     noise: GaussianNoise
     sensitivity: SensitivitySpace
+    assumptions: tuple[str, ...]
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("dim", "N", DIM.text, DIM.read, axis=DIM.axis).otherwise(
             1, "the release is one number (what is promised is the same for every dimension)"

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -287,7 +287,7 @@ class AboveThreshold(AdditiveMechanism):
     source = "Lyu, Su and Li 2017, Theorem 2"
     noise: ThresholdNoise
     sensitivity: QuerySpace
-    parameters = (
+    parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("queries", "T", "Number of queries that are asked in turn.", whole),
         Parameter("threshold", "X", "What the queries are compared with."),
         Parameter("positives", "C", "How many answers above are given; 1 if not given.", whole),
@@ -295,6 +295,10 @@ class AboveThreshold(AdditiveMechanism):
         Parameter("query_scale", "X", "Scale of the queries' noise, in place of the published one."),
     )
     example = "--queries 3 --epsilon 1 --adjacency replace-one --threshold 1"
+    dim: int
+    adjacency: NeighboringRelation
+    claim: PureDP
+    assumptions: tuple[str, ...]
 
     def __init__(
         self,

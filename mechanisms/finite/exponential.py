@@ -42,6 +42,7 @@ class ExponentialMechanism(Selection):
     name = "exponential"
     source = "McSherry and Talwar 2007, Theorem 6"
     example = "--options 3 --epsilon 1 --adjacency replace-one"
+    noise: GumbelNoise
 
     def __init__(
         self,

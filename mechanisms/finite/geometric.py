@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias, final
+from typing import ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -205,13 +205,16 @@ class GeometricMechanism(AdditiveMechanism):
     source = "Ghosh, Roughgarden and Sundararajan 2012, Definition 2.2"
     noise: DiscreteLaplaceNoise
     sensitivity: CountSpace
-    parameters = (
+    parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("sensitivity", "D", "Largest value of one record; 1 if not given.", _whole),
         Parameter("outputs", "unbounded|truncated|bounded", "Which counts are released; unbounded if not given."),
         Parameter("low", "N", "Smallest output.", _whole),
         Parameter("high", "N", "Largest output.", _whole),
     )
     example = "--epsilon 1 --adjacency add-or-remove-one"
+    adjacency: NeighboringRelation
+    claim: PureDP
+    assumptions: tuple[str, ...]
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias, final
+from typing import ClassVar, Final, Literal, TypeAlias, final
 
 from dp_accounting import NeighboringRelation
 
@@ -58,12 +58,14 @@ class ReportNoisyMax(Selection):
 
     name = "report-noisy-max"
     source = "Dwork and Roth 2014, Claim 3.9"
-    parameters = (
+    parameters: ClassVar[tuple[Parameter, ...]] = (
         OPTIONS,
         SENSITIVITY,
         Parameter("noise", "laplace|gumbel|exponential", "The law of the noise."),
     )
     example = "--options 3 --epsilon 1 --adjacency replace-one --noise laplace"
+    scale: float
+    noise: ScoreNoise
 
     def __init__(
         self,

@@ -43,6 +43,7 @@ class PermuteAndFlip(Selection):
     name = "permute-and-flip"
     source = "McKenna and Sheldon 2020, Theorem 1"
     example = "--options 3 --epsilon 1 --adjacency replace-one"
+    noise: ExponentialScores
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -150,8 +150,13 @@ class RandomizedResponse(AdditiveMechanism):
     adjacency: NeighboringRelation = REPLACE_ONE
     noise: ResponseNoise
     sensitivity: Values
-    parameters = (Parameter("options", "K", "Number of options that are scored, or of values.", whole),)
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("options", "K", "Number of options that are scored, or of values.", whole),
+    )
     example = "--options 4 --epsilon 1"
+    options: int
+    claim: PureDP
+    assumptions: tuple[str, ...]
 
     def __init__(self, *, options: int, epsilon: Exact) -> None:
         self._set(options, epsilon, None)

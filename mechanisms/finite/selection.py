@@ -361,6 +361,10 @@ class Selection(AdditiveMechanism):
     parameters: ClassVar[tuple[Parameter, ...]] = (OPTIONS, SENSITIVITY)
     noise: ScoreNoise
     sensitivity: ScoreSpace
+    dim: int
+    claim: PureDP
+    adjacency: NeighboringRelation
+    assumptions: tuple[str, ...]
 
     def _set(self, options: int, epsilon: Exact, adjacency: NeighboringRelation, sensitivity: Exact) -> Fraction:
         """What all have; the rate at which the claim holds."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import sys
 from fractions import Fraction
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -82,7 +82,7 @@ class CorrelatedGaussian(GaussianMechanism):
     noise: SharedNoise
     sensitivity: Cube
     assumptions: tuple[str, ...]
-    parameters = (
+    parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("C", "X", "Embedding constant; d^(1/4) if not given."),
         Parameter("count", "released|withheld|estimated", "What happens to the number of records."),
         Parameter("size_estimate", "N", "With --count estimated: one made without the data."),

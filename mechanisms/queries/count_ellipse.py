@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -328,7 +328,7 @@ class CountEllipse(GaussianMechanism):
     count_scale: float
     noise: SharedNoise
     assumptions: tuple[str, ...]
-    parameters = (
+    parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("k", "K", "The largest number of non-zero entries of a record.", whole),
         Parameter("count", "released|withheld", "What happens to the number of records."),
     )

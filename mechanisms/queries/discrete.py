@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias, final
+from typing import ClassVar, TypeAlias, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -239,7 +239,9 @@ class DiscreteCorrelatedGaussian(SumOfRecords):
     count_variance: Fraction
     sensitivity: SignedUnits
     assumptions: tuple[str, ...]
-    parameters = (Parameter("s", "X", "Square of the embedding constant; near sqrt d if not given."),)
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("s", "X", "Square of the embedding constant; near sqrt d if not given."),
+    )
     example = "--dim 3 --rho 0.5"
 
     def __init__(self, *, dim: int, rho: Exact, s: Exact | None = None) -> None:

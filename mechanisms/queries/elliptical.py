@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -94,7 +94,7 @@ class EllipticalGaussian(GaussianMechanism):
     noise: DiagonalNoise
     sensitivity: Box
     assumptions: tuple[str, ...]
-    parameters = (
+    parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter(
             "bounds", "1,2,4 or @FILE", "Sensitivity of each coordinate; 1 if not given.", _read_bounds
         ).otherwise(

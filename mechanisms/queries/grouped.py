@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -41,7 +41,7 @@ from dpverdict.mechanisms.core.noise import (
     SharedNoise,
     maximise_over_integers,
 )
-from dpverdict.mechanisms.core.parameters import ADJACENCY, GROUPS
+from dpverdict.mechanisms.core.parameters import ADJACENCY, GROUPS, Parameter
 from dpverdict.mechanisms.core.sensitivity import Cube, Maximum, ReplacementCube, unsupported
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import difference_moments
@@ -188,7 +188,7 @@ class GroupedGaussian(GaussianMechanism):
     noise: GroupedNoise
     sensitivity: GroupedCube
     assumptions: tuple[str, ...]
-    parameters = (
+    parameters: ClassVar[tuple[Parameter, ...]] = (
         ADJACENCY.otherwise(
             REPLACE_ONE,
             "replace-one was taken, the stricter relation (its noise also covers add-or-remove-one)",

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias, final
+from typing import ClassVar, Literal, TypeAlias, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -212,7 +212,7 @@ class LaplaceMechanism(SumOfRecords):
     sensitivity: RealRecords
     dim: int
     assumptions: tuple[str, ...]
-    parameters = (
+    parameters: ClassVar[tuple[Parameter, ...]] = (
         ADJACENCY.otherwise(
             ADD_OR_REMOVE_ONE,
             "add-or-remove-one was taken (the noise is the same under replace-one)",
@@ -220,10 +220,10 @@ class LaplaceMechanism(SumOfRecords):
         ),
         Parameter("norm", "linf|l1|l2", "The norm of a record that is bounded."),
     )
-    calibrations = ("theorem", "concentrated")
-    scaled_by = "scale"
+    calibrations: ClassVar[tuple[str, ...]] = ("theorem", "concentrated")
+    scaled_by: ClassVar[str | None] = "scale"
     example = "--dim 3 --epsilon 1"
-    seconds_per_thousand = 0.2
+    seconds_per_thousand: ClassVar[float] = 0.2
 
     def __init__(
         self,

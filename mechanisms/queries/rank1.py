@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -69,7 +69,7 @@ class Rank1Gaussian(SumOfRecords):
     sensitivity: Ball
     assumptions: tuple[str, ...]
     example = "--dim 3 --epsilon 1 --delta 0.1"
-    seconds_per_thousand = 0.03
+    seconds_per_thousand: ClassVar[float] = 0.03
 
     def __init__(
         self, *, dim: int, epsilon: Exact, delta: Exact, radius: Exact = 1, scale: Exact | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import ClassVar, final
 
 from dp_accounting import NeighboringRelation
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guar
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, check_adjacency
 from dpverdict.mechanisms.core.noise import SharedNoise
-from dpverdict.mechanisms.core.parameters import ADJACENCY
+from dpverdict.mechanisms.core.parameters import ADJACENCY, Parameter
 from dpverdict.mechanisms.core.sensitivity import Cube, ReplacementCube
 from dpverdict.numerics.arrays import Array
 
@@ -49,10 +49,10 @@ class StandardGaussian(GaussianMechanism):
     noise: SharedNoise
     sensitivity: Cube | ReplacementCube
     assumptions: tuple[str, ...]
-    parameters = (
+    parameters: ClassVar[tuple[Parameter, ...]] = (
         ADJACENCY.otherwise(ADD_OR_REMOVE_ONE, "add-or-remove-one was taken (the noise is the same under replace-one)"),
     )
-    calibrations = ("classic", "analytic")
+    calibrations: ClassVar[tuple[str, ...]] = ("classic", "analytic")
     example = "--dim 3 --mu 1"
 
     def __init__(self, *, dim: int, mu: Exact, adjacency: NeighboringRelation) -> None:

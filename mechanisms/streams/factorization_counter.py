@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, Protocol, final
+from typing import ClassVar, Literal, Protocol, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -164,11 +164,12 @@ class FactorizationCounter(Counter):
     dim: int
     factorization: Factorization
     claim: Guarantee
-    parameters = (
+    parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("kind", "binary|honaker|smooth-binary|sqrt-toeplitz", "The factorisation."),
         Parameter("noise", "laplace|gaussian", "The law of the noise."),
     )
     example = "--horizon 8 --kind binary --noise laplace --epsilon 1"
+    horizon: int
 
     def __init__(
         self,

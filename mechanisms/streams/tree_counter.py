@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -97,12 +97,14 @@ class TreeCounter(Counter):
     height: int
     sensitivity: LaplaceStep
     _stream: TreeStream
-    parameters = (
+    parameters: ClassVar[tuple[Parameter, ...]] = (
         ARITY.otherwise("best", "the one with the least mean squared error at this horizon was taken"),
         Parameter("digits", "offset|symmetric|ordinary", "With or without subtraction."),
         Parameter("noise", "discrete|continuous", "The law of the noise."),
     )
     example = "--horizon 12 --epsilon 1 --arity 5"
+    horizon: int
+    assumptions: tuple[str, ...]
 
     def __init__(
         self,

@@ -241,6 +241,16 @@ class DPFTRL(AdditiveMechanism):
         ADJACENCY.otherwise(ADD_OR_REMOVE_ONE, "neighbours were taken for those of add-or-remove-one"),
     )
     example: ClassVar[str] = "--noise-multiplier 2 --steps 8 --epochs 2 --kind sqrt-toeplitz --participation fixed"
+    noise_multiplier: Fraction
+    clipping_norm: Fraction
+    steps: int
+    epochs: int
+    dim: int
+    adjacency: NeighboringRelation
+    factorization: Factorization
+    worst_steps: tuple[int, ...]
+    claim: GaussianDP
+    assumptions: tuple[str, ...]
 
     def __init__(
         self,

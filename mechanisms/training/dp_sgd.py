@@ -277,6 +277,15 @@ class DPSGD(AdditiveMechanism):
         ADJACENCY.otherwise(ADD_OR_REMOVE_ONE, "neighbours were taken for those of add-or-remove-one"),
     )
     example: ClassVar[str] = "--noise-multiplier 1 --rate 0.25 --steps 8 --sampling poisson"
+    noise_multiplier: Fraction
+    clipping_norm: Fraction
+    rate: Fraction
+    adjacency: NeighboringRelation
+    steps: int
+    dim: int
+    claim: ZeroConcentratedDP
+    sensitivity: ShuffledSpace | PoissonSpace
+    assumptions: tuple[str, ...]
 
     def __init__(
         self,

@@ -32,6 +32,8 @@ class Kept:
     """The evidence that was noted, in order, and how many pieces were not written because there were too many."""
 
     __slots__ = ("left_out", "most", "pieces")
+    left_out: int
+    most: int
 
     def __init__(self, most: int) -> None:
         self.most = most

@@ -449,5 +449,7 @@ def _first_open(findings: Sequence[Finding]) -> str:
     return next((repr(f.name) for f in findings if f.holds is None), "(none was checked)")
 
 
-result = partial(statement, paper=RESULTS, kind=StatementKind.RESULT, expected=Standing.HOLDS, new=True)
+result: Callable[..., Callable[[Callable[[Claim], Findings]], Statement]] = partial(
+    statement, paper=RESULTS, kind=StatementKind.RESULT, expected=Standing.HOLDS, new=True
+)
 """Register a result of this project, which holds as it is stated; the other arguments are those of `statement`."""

@@ -20,6 +20,8 @@ class Traced:
     """
 
     __slots__ = ("text", "value")
+    text: str
+    value: arb
 
     def __init__(self, value: arb, text: str) -> None:
         self.value, self.text = value, text

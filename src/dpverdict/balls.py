@@ -342,6 +342,9 @@ class Quantity:
     """
 
     __slots__ = ("least", "most", "name")
+    least: float
+    most: float
+    name: str
 
     def __init__(self, name: str, least: float, most: float) -> None:
         self.name, self.least, self.most = name, least, most

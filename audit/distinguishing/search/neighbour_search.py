@@ -150,6 +150,12 @@ def search_neighbours(
 class Candidate:
     """A pair with the outputs seen so far."""
 
+    pair: NeighbourPair
+    origin: str
+    statistic: float
+    trials: int
+    key: str
+
     def __init__(self, pair: NeighbourPair, origin: str) -> None:
         self.pair, self.origin = pair, origin
         self.statistic, self.trials = -math.inf, 0

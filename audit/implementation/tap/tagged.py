@@ -26,6 +26,7 @@ from dpverdict.audit.implementation.tap.linear import (
     summed,
 )
 from dpverdict.audit.implementation.tap.tape import Choice, Draw, Tape, current, place
+from dpverdict.numerics.arrays import Array, Integers
 
 _ADDS: Final = {np.add: 1, np.subtract: -1}
 _COMPARES: Final = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
@@ -36,6 +37,14 @@ class Cells:
     """What is remembered beside the memory of an array."""
 
     __slots__ = ("address", "entry", "gains", "ids", "itemsize", "query", "size", "source")
+    address: int
+    entry: Integers
+    gains: Array
+    ids: Integers
+    itemsize: int
+    query: Array
+    size: int
+    source: Integers
 
     def __init__(self, owner: NDArray[Any], one: Linear | None) -> None:
         self.address = owner.__array_interface__["data"][0]

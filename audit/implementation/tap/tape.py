@@ -205,6 +205,8 @@ class Tape:
         former: the run that is replayed; None to record.
     """
 
+    drawn: int
+
     def __init__(self, former: Tape | None = None) -> None:
         self.former: Final = former
         self.events: list[Event] = []

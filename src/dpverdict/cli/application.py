@@ -58,10 +58,10 @@ def _help(command: Callable[..., NoReturn]) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-for of_mechanism in (audit, tap, curve, calibrate):
-    app.command(cls=MechanismCommand, help=_help(of_mechanism))(of_mechanism)
-for command in (compose, run, scores, replay, prove, check, selftest, doctor):
-    app.command(help=_help(command))(command)
+for _of_mechanism in (audit, tap, curve, calibrate):
+    app.command(cls=MechanismCommand, help=_help(_of_mechanism))(_of_mechanism)
+for _command in (compose, run, scores, replay, prove, check, selftest, doctor):
+    app.command(help=_help(_command))(_command)
 app.command(name="list", help=_help(list_mechanisms))(list_mechanisms)
 
 
