@@ -21,6 +21,7 @@ from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.exact.verdict import Status, Verdict
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
 from dpverdict.audit.reports.parts import DELTAS, claimed_beta_lower
+from dpverdict.balls import Enclosure
 from dpverdict.cards import DECISIONS
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.guarantees import (
@@ -77,13 +78,14 @@ def summary_of(
     """The summary of a report from its evidence."""
     delta = own_delta(claim)
     claimed = f"{claim.describe()}: {meaning(claim)}"
-    epsilon = promised_epsilon(claim, delta)
-    if epsilon is not None and not isinstance(claim, PureDP | ApproximateDP):
-        claimed += f"; epsilon {_up(epsilon)} at delta {decimal(delta)}"
+    promised = promised_epsilon(claim, delta)
+    if promised is not None and not isinstance(claim, PureDP | ApproximateDP):
+        claimed += f"; epsilon {_up(promised)} at delta {decimal(delta)}"
+    epsilon = None if worst is None else _certain(partial(worst.loss.certified_epsilon, delta))
     if disagreement is not None:
         sentence = disagreement
     elif verdict is not None and verdict.status is status:
-        sentence = _exact_sentence(status, claim, worst, verdict)
+        sentence = _exact_sentence(status, claim, worst, verdict, epsilon)
     else:
         sentence = _sampled_sentence(claim, tests)
     if warning is not None and disagreement is None:
@@ -92,7 +94,7 @@ def summary_of(
         sentence=sentence,
         decision=DECISIONS[status.name],
         claimed=claimed,
-        found=_found(delta, worst, tests) or "nothing",
+        found=_found(delta, worst, epsilon, tests) or "nothing",
     )
 
 
@@ -130,16 +132,19 @@ def promised_epsilon(claim: Guarantee, delta: Fraction) -> Fraction | None:
     return None if found is None else Fraction(found)
 
 
-def _exact_sentence(status: Status, claim: Guarantee, worst: WorstCase | None, verdict: Verdict) -> str:
+def _exact_sentence(
+    status: Status, claim: Guarantee, worst: WorstCase | None, verdict: Verdict, epsilon: Enclosure | None
+) -> str:
+    """Of the exact verdict, with the worst pair's epsilon at `own_delta`."""
     if status is Status.INCONCLUSIVE or worst is None:
         return verdict.answer
-    said = _kept(claim, worst) if status is Status.CERTIFIED else _broken(claim, worst)
+    say = _kept if status is Status.CERTIFIED else _broken
+    said = say(claim, worst, epsilon)
     return verdict.answer if said is None else f"{verdict.trust} {said}".lstrip()
 
 
-def _kept(claim: Guarantee, worst: WorstCase) -> str | None:
+def _kept(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None) -> str | None:
     delta = own_delta(claim)
-    epsilon = _certain(lambda: worst.loss.certified_epsilon(delta).upper)
     missed = _certain(lambda: worst.loss.certified_beta(FALSE_ALARMS).lower)
     parts = []
     if missed is not None:
@@ -148,33 +153,30 @@ def _kept(claim: Guarantee, worst: WorstCase) -> str | None:
             f"{_percent(Fraction(missed))} of the members"
         )
     promised = promised_epsilon(claim, delta)
-    if epsilon is not None and promised is not None and math.isfinite(epsilon):
-        found, allowed = _up(Fraction(epsilon)), _up(promised)
+    if epsilon is not None and promised is not None and math.isfinite(epsilon.upper):
+        found, allowed = _up(Fraction(epsilon.upper)), _up(promised)
         how = "as claimed" if found == allowed else f"{allowed} is claimed"
         parts.append(f"epsilon is {'' if worst.exact else 'at most '}{found} at delta {decimal(delta)}, {how}")
     return f"{': '.join(parts)}." if parts else None
 
 
-def _broken(claim: Guarantee, worst: WorstCase) -> str | None:
+def _broken(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None) -> str | None:
     """The first of these that shows the difference: epsilon at a delta, or what an attacker misses."""
     if not worst.exact:
         return None
-    for delta in (own_delta(claim), *DELTAS):
-        found = _certain(partial(_least_epsilon, worst, delta))
+    own = own_delta(claim)
+    for delta in (own, *DELTAS):
+        found = epsilon if delta == own else _certain(partial(worst.loss.certified_epsilon, delta))
         promised = promised_epsilon(claim, delta)
-        if found is not None and promised is not None and found > promised:
-            numbers = _apart(found, promised)
-            said = "infinite" if found == math.inf else numbers[0]
+        if found is not None and promised is not None and found.lower > promised:
+            numbers = _apart(found.lower, promised)
+            said = "infinite" if found.lower == math.inf else numbers[0]
             return (
                 f"The promise is broken: the true epsilon is {said} at delta {decimal(delta)}, and "
                 f"{numbers[1]} was claimed{_attack(claim, worst)}."
             )
     attack = _attack(claim, worst)
     return f"The promise is broken{attack}." if attack else None
-
-
-def _least_epsilon(worst: WorstCase, delta: Fraction) -> float:
-    return worst.loss.certified_epsilon(delta).lower
 
 
 def _attack(claim: Guarantee, worst: WorstCase) -> str:
@@ -221,7 +223,10 @@ def _bound(
 
 
 def _found(
-    delta: Fraction, worst: WorstCase | None, tests: tuple[DistinguishingTest | SequentialTest, ...]
+    delta: Fraction,
+    worst: WorstCase | None,
+    epsilon: Enclosure | None,
+    tests: tuple[DistinguishingTest | SequentialTest, ...],
 ) -> str | None:
     """What was found in a line: the exact parameters, or else the bounds from releases."""
     found = []
@@ -230,9 +235,8 @@ def _found(
         mu = _certain(lambda: gdp_parameter(worst.loss))
         if mu is not None:
             found.append(f"mu {least}{_up(mu.upper)}")
-        epsilon = _certain(lambda: worst.loss.certified_epsilon(delta).upper)
         if epsilon is not None:
-            found.append(f"epsilon {least}{_up(epsilon)} at delta {decimal(delta)}")
+            found.append(f"epsilon {least}{_up(epsilon.upper)} at delta {decimal(delta)}")
         return "; ".join(found)
     for test in tests:
         if test.epsilon_lower is not None:
