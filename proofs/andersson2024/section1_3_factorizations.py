@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 import sympy
@@ -105,24 +106,22 @@ def square_root_laplace(claim: Worse) -> Findings:
     )
 
 
-_PARTIAL: list[tuple[arb, arb]] = []
-
-
-def _coefficients(horizon: int) -> tuple[arb, arb]:
-    """(f_T, G_(T-1)) in balls of 128 bits, from one pass over all T < 2048."""
-    if not _PARTIAL:
-        with precision(128):
-            f, total = arb(1), arb(0)
-            for j in range(LONG + 1):
-                _PARTIAL.append((f, total))  # f_j and G_(j-1)
-                total += f * f
-                f = f * (2 * j + 1) / (2 * j + 2)
-    return _PARTIAL[horizon]
+@cache
+def _coefficients() -> tuple[tuple[arb, arb], ...]:
+    """(f_T, G_(T-1)) for every T <= 2048, in balls of 128 bits."""
+    made: list[tuple[arb, arb]] = []
+    with precision(128):
+        f, total = arb(1), arb(0)
+        for j in range(LONG + 1):
+            made.append((f, total))
+            total += f * f
+            f = f * (2 * j + 1) / (2 * j + 2)
+    return tuple(made)
 
 
 def _laplace_error(horizon: int) -> Real:
     """2 Delta_1^2 times the mean squared row norm, for eps = 1, by the closed forms of `SquareRootToeplitz`."""
-    f, total = _coefficients(horizon)
+    f, total = _coefficients()[horizon]
     return Real(lambda: 2 * (2 * horizon * f) ** 2 * (total * (1 + arb(1) / (4 * horizon)) - horizon * f * f))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 import sympy
@@ -549,14 +550,10 @@ def lemma_4_14(claim: Time) -> Findings:
     )
 
 
-_RUNS: dict[tuple[int, int], list[int]] = {}
-
-
+@cache
 def _drawn(case: tuple[int, int]) -> list[int]:
-    """Noises drawn up to every t, from one run; kept, since it depends on no claim."""
-    if case not in _RUNS:
-        _RUNS[case] = run_stack(TreeDigits.offset(case[0]), capacity(OFFSET, *case)).drawn
-    return _RUNS[case]
+    """Noises drawn up to every t, from one run; it depends on no claim."""
+    return run_stack(TreeDigits.offset(case[0]), capacity(OFFSET, *case)).drawn
 
 
 def _flips(arity: int, width: int) -> int:

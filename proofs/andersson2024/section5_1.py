@@ -6,6 +6,7 @@ The published bound that Theorem 1.2 compares with, its two factors, and the com
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import NamedTuple
 
@@ -382,17 +383,13 @@ def theorem_1_2_literally(claim: Literal) -> Findings:
     yield rounds_to("smallest ratio", ratios[place], claim.ratio, scope=f"T = {place}")
 
 
-_KEPT: dict[int, Real] = {}
-
-
+@cache
 def _ratio(time: int) -> Real:
     """The published bound at delta = T^-0.92, eps = 1, over the error of Algorithm 2 with k = 19."""
-    if time not in _KEPT:
-        error = unit_mean_squared_error(TreeDigits.symmetric(19), time)
+    error = unit_mean_squared_error(TreeDigits.symmetric(19), time)
 
-        def value() -> arb:
-            log_delta = ball("-0.92") * arb(time).log()
-            return published_square(-log_delta) * published_sum(time) / ball(error)
+    def value() -> arb:
+        log_delta = ball("-0.92") * arb(time).log()
+        return published_square(-log_delta) * published_sum(time) / ball(error)
 
-        _KEPT[time] = Real(value)
-    return _KEPT[time]
+    return Real(value)

@@ -18,7 +18,7 @@ from pathlib import Path
 from dpverdict.errors import InvalidValue
 from dpverdict.proofs.checks.outcome import Outcome
 from dpverdict.proofs.checks.rooms import PROOFS, import_room, rooms
-from dpverdict.proofs.checks.statement import STATEMENTS, Statement
+from dpverdict.proofs.checks.statement import Statement, known_statements
 
 _LONG = {
     "definition": "def",
@@ -35,7 +35,7 @@ _LONG = {
 
 def papers() -> tuple[str, ...]:
     """The keys of all papers: those of the ledger, then those registered by others."""
-    return (*rooms(), *(key for key in STATEMENTS if key not in rooms()))
+    return (*rooms(), *(key for key in known_statements if key not in rooms()))
 
 
 def statements(paper: str | None = None) -> tuple[Statement, ...]:
@@ -48,9 +48,9 @@ def statements(paper: str | None = None) -> tuple[Statement, ...]:
         return tuple(found for key in papers() for found in statements(key))
     if paper in rooms():
         import_room(paper)
-    if paper not in STATEMENTS:
+    if paper not in known_statements:
         raise InvalidValue("paper", paper, f"one of {', '.join(papers())}", "write it as it stands there")
-    return tuple(sorted(STATEMENTS[paper].values(), key=_place))  # in a file they were registered line by line
+    return tuple(sorted(known_statements[paper].values(), key=_place))  # in a file they were registered line by line
 
 
 def _place(statement: Statement) -> list[tuple[bool, list[str | int]]]:
@@ -93,7 +93,9 @@ def load(paper: str) -> str:
         except BaseException:
             del sys.modules[spec.name]
             raise
-    keys = {key for key, found in STATEMENTS.items() if any(s.check.__module__ == spec.name for s in found.values())}
+    keys = {
+        key for key, found in known_statements.items() if any(s.check.__module__ == spec.name for s in found.values())
+    }
     if len(keys) != 1:
         raise InvalidValue("paper", paper, "a module that registers the statements of one paper", remedy)
     return keys.pop()
@@ -151,7 +153,7 @@ def registered(paper: str, number: str) -> Statement:
         InvalidValue: there is none.
     """
     statements(paper)  # the module of a paper is imported when it is first asked for
-    found = STATEMENTS[paper].get(number)
+    found = known_statements[paper].get(number)
     if found is None:
         raise InvalidValue("number", number, f"a statement of {paper}", "write it as the ledger does")
     return found

@@ -22,7 +22,9 @@ from dpverdict.numerics.sources import reached
 def source_sha256(check: object, *claims: object) -> str:
     """SHA-256 of the sources of the functions and classes that a check and its claims reach by name, and of the values
     they hold, the constants of their modules among them. A claim that is a number of a library does not make that
-    library one to follow: it would hash what the library has computed so far.
+    library one to follow: it would hash what the library has computed so far. Names in capitals are constants, lists
+    and mappings included: what a module remembers or registers goes under small letters, or into functools.cache, so
+    that the hash does not depend on what ran before.
     """
     sources: set[tuple[str, str]] = set()
     for item in reached(check, claims, data=True):

@@ -102,7 +102,7 @@ class Need:
         """The statement, if there is one of this name."""
         if self.paper in rooms():
             import_room(self.paper)
-        return STATEMENTS.get(self.paper, {}).get(self.number)
+        return known_statements.get(self.paper, {}).get(self.number)
 
     def given(self, outcome: Outcome | None) -> NeedFinding:
         """What the outcome of the statement gives to the one that needs it."""
@@ -433,16 +433,16 @@ def statement(
             figure=figure,
             check=check,
         )
-        STATEMENTS.setdefault(paper, {})
-        if number in STATEMENTS[paper] and STATEMENTS[paper][number].location != made.location:
+        known_statements.setdefault(paper, {})
+        if number in known_statements[paper] and known_statements[paper][number].location != made.location:
             raise InvalidValue("number", number, f"new in {paper}", "every statement has a number of its own")
-        STATEMENTS[paper][number] = made
+        known_statements[paper][number] = made
         return made
 
     return register
 
 
-STATEMENTS: dict[str, dict[str, Statement]] = {}
+known_statements: dict[str, dict[str, Statement]] = {}
 
 
 def _first_open(findings: Sequence[Finding]) -> str:

@@ -15,7 +15,7 @@ import typer
 
 from dpverdict.cli.application import app
 from dpverdict.proofs.checks.rooms import rooms
-from dpverdict.proofs.checks.statement import STATEMENTS
+from dpverdict.proofs.checks.statement import known_statements
 
 ROOT = Path(__file__).parents[2]
 TOP = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md")]
@@ -141,8 +141,8 @@ def test_the_python_examples_of_a_page_are_real(page: Path) -> None:
     try:
         assert doctest.testfile(str(page), module_relative=False).failed == 0
     finally:  # the statements of the paper in the examples are for no other test
-        for paper in STATEMENTS.keys() - set(rooms()):
-            del STATEMENTS[paper]
+        for paper in known_statements.keys() - set(rooms()):
+            del known_statements[paper]
 
 
 def test_the_pages_have_examples_and_transcripts() -> None:

@@ -15,17 +15,26 @@ PAGE = Path(__file__).parents[2] / "docs" / "ledger.md"
 ROW = re.compile(r'\| <a id="(?P<anchor>[^"]+)"></a>.*` (?P<hash>[0-9a-f]{12}) \|')
 
 HASHES = """
-import json
+import json, sys
 from dpverdict.proofs.checks.registry import statements
-print(json.dumps({f"{found.paper}-{found.number}": found.source_sha256[:12] for found in statements()}))
+hashes = {f"{found.paper}-{found.number}": found.source_sha256[:12] for found in statements()}
+memories = [
+    f"{home}.{name}" for home, module in list(sys.modules.items()) if home.startswith("dpverdict.proofs.")
+    for name, value in vars(module).items() if name.isupper() and isinstance(value, list | dict | set) and not value
+]
+print(json.dumps([hashes, memories]))
 """
-"""In an interpreter of its own: other tests register statements, and run code that the hashes follow."""
+"""In an interpreter of its own: other tests register statements. A name in capitals is a constant, and hashed: one that
+is empty before anything ran is a memory, and would make the hash depend on what ran before.
+"""
 
 
 def test_the_ledger_in_the_documentation_is_not_stale() -> None:
     rows = [found for line in PAGE.read_text(encoding="utf-8").splitlines() if (found := ROW.fullmatch(line))]
     in_the_page = {row["anchor"]: row["hash"] for row in rows}
-    now = json.loads(subprocess.run([sys.executable, "-c", HASHES], capture_output=True, text=True, check=True).stdout)
+    done = subprocess.run([sys.executable, "-c", HASHES], capture_output=True, text=True, check=True)
+    now, memories = json.loads(done.stdout)
+    assert memories == [], "use functools.cache, or a name in small letters"
     stale = sorted(name for name in in_the_page.keys() | now.keys() if in_the_page.get(name) != now.get(name))
     assert stale == [], "run: python tools/ledger.py"
 

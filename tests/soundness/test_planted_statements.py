@@ -16,7 +16,7 @@ import pytest
 from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.outcome import Finding, Findings, Outcome, Standing, StatementKind
 from dpverdict.proofs.checks.registry import statements
-from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Statement, statement
+from dpverdict.proofs.checks.statement import Plant, Statement, known_statements, statement
 from dpverdict.proofs.checks.vertices import every
 from dpverdict.proofs.lebeda2024.notation import d
 
@@ -64,7 +64,7 @@ NOT_NEEDED = {"claim.M3.all"}
 @pytest.fixture
 def scratch() -> Iterator[str]:
     yield "scratch"
-    STATEMENTS.pop("scratch", None)
+    known_statements.pop("scratch", None)
 
 
 def double(paper: str, factor: int, planted: tuple[Plant, ...]) -> Statement:
@@ -98,7 +98,7 @@ def only_note(found: Statement) -> str:
 
 def test_a_check_that_ignores_its_claim_is_undecided(scratch: str) -> None:
     assert double(scratch, 1, GUARDS).verify().standing is Standing.HOLDS
-    STATEMENTS.pop(scratch)
+    known_statements.pop(scratch)
     words = only_note(double(scratch, 0, GUARDS))
     assert words.startswith("missed the planted fault '3 d' of 'sum': it holds")
 
@@ -187,7 +187,7 @@ def test_a_statement_of_a_cut_enumeration_is_undecided(scratch: str) -> None:
         yield every("squares", range(most), lambda n: n * n < claim, over="n", cases=8)
 
     def registered_with(most: int) -> Statement:
-        STATEMENTS.pop(scratch, None)
+        known_statements.pop(scratch, None)
         return statement(
             paper=scratch,
             number="eq2",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -39,15 +40,10 @@ def true_loss(cell: Cell) -> SphericalLoss:
     return SphericalLoss(cell[0], RandomDirectionGaussian(published_scale(*cell)))
 
 
-_KNOWN: dict[Cell, Enclosure] = {}
-"""Certified numbers that the check and its faults share; they depend on nothing but their key."""
-
-
+@cache
 def true_delta(cell: Cell) -> Enclosure:
     """delta at the claimed epsilon."""
-    if cell not in _KNOWN:
-        _KNOWN[cell] = true_loss(cell).certified_delta(Fraction(cell[1]))
-    return _KNOWN[cell]
+    return true_loss(cell).certified_delta(Fraction(cell[1]))
 
 
 class Curve(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 import sympy
@@ -35,21 +36,14 @@ DELTAS = ("1e-3", "1e-5", "1e-10")
 CELLS = [(m, e, d) for m in DIMS for e in EPSILONS for d in DELTAS]
 
 
-_HALVES: dict[int, EventBound] = {}
-_HONEST: dict[tuple[int, int], float] = {}
-"""Certified numbers that the check and its faults share; they depend on nothing but their key."""
-
-
+@cache
 def _half(dim: int) -> EventBound:
-    if dim not in _HALVES:
-        _HALVES[dim] = half_space_event(dim, published_scale(dim, "1", "1e-5"))
-    return _HALVES[dim]
+    return half_space_event(dim, published_scale(dim, "1", "1e-5"))
 
 
+@cache
 def _honest(case: tuple[int, int]) -> float:
-    if case not in _HONEST:
-        _HONEST[case] = honest_scale(dim=case[0], epsilon=case[1], delta="1e-5").upper
-    return _HONEST[case]
+    return honest_scale(dim=case[0], epsilon=case[1], delta="1e-5").upper
 
 
 def _cell(cell: Cell) -> str:

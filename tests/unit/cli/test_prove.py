@@ -11,7 +11,7 @@ import pytest
 from dpverdict.cli.application import main
 from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.registry import matching
-from dpverdict.proofs.checks.statement import STATEMENTS, Plant
+from dpverdict.proofs.checks.statement import Plant, known_statements
 
 SCHEMA = json.loads(
     resources.files("dpverdict.proofs.ledger").joinpath("ledger.schema.json").read_text(encoding="utf-8")
@@ -60,7 +60,7 @@ def test_usage_errors_exit_with_2(capsys: pytest.CaptureFixture[str], tmp_path: 
 def test_a_changed_outcome_exits_with_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = matching("lebeda2024", "lem3.1")
     wrong = dataclasses.replace(found, printed=found.planted[0].claim)
-    monkeypatch.setitem(STATEMENTS["lebeda2024"], "lem3.1", wrong)
+    monkeypatch.setitem(known_statements["lebeda2024"], "lem3.1", wrong)
     assert main(["prove", "lebeda2024", "--statement", "lem3.1"]) == 1
     assert "CHANGED: lebeda2024 lem3.1 fails as printed, recorded: holds" in capsys.readouterr().out
 
@@ -71,7 +71,7 @@ def test_a_check_that_cannot_fail_exits_with_1_and_every_face_says_so(
 ) -> None:
     (found,) = matching("lebeda2024", "lem3.1")
     deaf = dataclasses.replace(found, planted=(*found.planted, Plant("sum", "no fault at all", found.printed)))
-    monkeypatch.setitem(STATEMENTS["lebeda2024"], "lem3.1", deaf)
+    monkeypatch.setitem(known_statements["lebeda2024"], "lem3.1", deaf)
     files = tmp_path / "ledger.json", tmp_path / "ledger.html"
     asked = ["prove", "lebeda2024", "--statement", "lem3.1", "--json", str(files[0]), "--report", str(files[1])]
     assert main([*asked, *explained]) == 1
@@ -91,7 +91,7 @@ def test_a_check_that_cannot_fail_exits_with_1_and_every_face_says_so(
 def test_a_defect_fails_the_run_even_where_undecided_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     (found,) = matching("lebeda2024", "lem3.1")
     deaf = dataclasses.replace(found, expected=Standing.UNDECIDED, planted=(Plant("sum", "none", found.printed),))
-    monkeypatch.setitem(STATEMENTS["lebeda2024"], "lem3.1", deaf)
+    monkeypatch.setitem(known_statements["lebeda2024"], "lem3.1", deaf)
     assert main(["prove", "lebeda2024", "--statement", "lem3.1"]) == 1
 
 

@@ -7,7 +7,7 @@ from sympy import Symbol
 
 from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
-from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Reading, Statement, statement
+from dpverdict.proofs.checks.statement import Plant, Reading, Statement, known_statements, statement
 
 x = Symbol("x")
 FAULT = (Plant("value", "5", 5),)
@@ -16,7 +16,7 @@ FAULT = (Plant("value", "5", 5),)
 @pytest.fixture
 def paper() -> Iterator[str]:
     yield "scratch"
-    STATEMENTS.pop("scratch", None)
+    known_statements.pop("scratch", None)
 
 
 @pytest.fixture

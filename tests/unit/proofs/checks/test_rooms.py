@@ -4,7 +4,7 @@ from pathlib import Path
 
 import dpverdict.proofs.checks
 from dpverdict.proofs.checks.rooms import RESULTS, import_room, rooms
-from dpverdict.proofs.checks.statement import STATEMENTS
+from dpverdict.proofs.checks.statement import known_statements
 
 
 def test_a_folder_beside_the_tools_is_a_paper_and_the_own_results_stand_last() -> None:
@@ -17,4 +17,4 @@ def test_a_folder_beside_the_tools_is_a_paper_and_the_own_results_stand_last() -
 
 def test_importing_a_room_registers_its_statements() -> None:
     import_room("poulsen2022")
-    assert STATEMENTS["poulsen2022"]
+    assert known_statements["poulsen2022"]

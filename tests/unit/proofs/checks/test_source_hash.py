@@ -1,5 +1,6 @@
 """The hash of an outcome covers all code that its check reaches, and no other."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from dpverdict.numerics.sources import reached
 from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.registry import matching, statements
 from dpverdict.proofs.checks.source_hash import source_sha256
+from dpverdict.proofs.checks.statement import known_statements
 
 
 def helper() -> int:
@@ -91,6 +93,22 @@ def test_what_a_module_remembers_changes_nothing() -> None:
     before = source_sha256(uses_data)
     remembered["call"] = 1
     assert source_sha256(uses_data) == before
+
+
+def test_a_check_that_runs_another_rests_on_no_other_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    (found,) = matching("lebeda2024", "lem4.2")  # its check runs that of Algorithm 2, line 2
+    before = found.source_sha256
+    monkeypatch.setitem(known_statements["lebeda2024"], "another", replace(found, number="another", text="of another"))
+    assert found.source_sha256 == before
+
+
+def test_what_ran_changes_no_hash() -> None:
+    (found,) = matching("ji2024", "constants")
+    (curve,) = matching("new_results", "r1.new.half")
+    before = found.source_sha256, curve.source_sha256
+    found.decided_alone()
+    next(curve.check(curve.printed))
+    assert (found.source_sha256, curve.source_sha256) == before
 
 
 def test_a_statement_with_one_delta_for_seven_has_another_hash(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from sympy import Symbol
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
-from dpverdict.proofs.checks.statement import STATEMENTS, Plant, Statement, statement
+from dpverdict.proofs.checks.statement import Plant, Statement, known_statements, statement
 from dpverdict.proofs.checks.vertices import every
 
 x = Symbol("x")
@@ -39,7 +39,7 @@ def test_a_false_claim_with_a_false_correction_is_undecided(paper: str, make: Ma
 
 def test_a_caveat_must_be_refuted(paper: str, make: Make) -> None:
     assert make(paper, Standing.HOLDS_WITH_CAVEAT, 2, caveat=3).verify().standing is Standing.HOLDS_WITH_CAVEAT
-    STATEMENTS.pop(paper)
+    known_statements.pop(paper)
     outcome = make(paper, Standing.HOLDS_WITH_CAVEAT, 2, caveat=2).verify()
     assert outcome.standing is Standing.UNDECIDED
     assert "caveat" in outcome.note
@@ -82,7 +82,7 @@ def looked_at(paper: str, **more: object) -> Statement:
         yield identity("value", x + x, claim * x)
         yield every("some", range(1, 4), lambda n: n + n == claim * n, over="n", cases=3, argued="for all n")
 
-    STATEMENTS.pop(paper, None)
+    known_statements.pop(paper, None)
     return statement(
         paper=paper,
         number="lem7",
@@ -102,7 +102,9 @@ def test_what_was_looked_at_case_by_case_holds_on_that_range(paper: str) -> None
     assert not outcome.as_expected
     assert outcome.scope == "all x; n = 1..3 (3 cases)"
     built = built_on(paper, "lem7")
-    STATEMENTS[paper]["lem7"] = dataclasses.replace(STATEMENTS[paper]["lem7"], expected=Standing.HOLDS_ON_RANGE)
+    known_statements[paper]["lem7"] = dataclasses.replace(
+        known_statements[paper]["lem7"], expected=Standing.HOLDS_ON_RANGE
+    )
     assert built.verify().standing is Standing.HOLDS_ON_RANGE, "no stronger than what it needs"
 
 
@@ -142,7 +144,9 @@ def test_a_statement_is_no_stronger_than_what_it_needs(paper: str, make: Make) -
     found = built_on(paper, "lem1.1")
     assert found.verify().standing is Standing.HOLDS
     assert [need.label for need in found.verify().needs] == ["Lemma 1.1"]
-    STATEMENTS[paper]["lem1.1"] = dataclasses.replace(STATEMENTS[paper]["lem1.1"], printed=3, corrected=None)
+    known_statements[paper]["lem1.1"] = dataclasses.replace(
+        known_statements[paper]["lem1.1"], printed=3, corrected=None
+    )
     broken = found.verify()
     assert broken.standing is Standing.UNDECIDED
     assert not broken.as_expected
@@ -162,8 +166,8 @@ def test_a_change_below_makes_stale_what_builds_on_it(paper: str, make: Make) ->
     make(paper, Standing.HOLDS, 2)
     found, over = built_on(paper, "lem1.1"), built_on(paper, "lem2", number="lem3")
     before = found.source_sha256, over.source_sha256
-    below = STATEMENTS[paper]["lem1.1"]
-    STATEMENTS[paper]["lem1.1"] = dataclasses.replace(below, check=lambda claim: below.check(claim))
+    below = known_statements[paper]["lem1.1"]
+    known_statements[paper]["lem1.1"] = dataclasses.replace(below, check=lambda claim: below.check(claim))
     assert found.source_sha256 != before[0]
     assert over.source_sha256 != before[1]
 
