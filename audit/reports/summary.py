@@ -193,7 +193,7 @@ def _attack(claim: Guarantee, worst: WorstCase) -> str:
 def _sampled_sentence(claim: Guarantee, tests: tuple[DistinguishingTest | SequentialTest, ...]) -> str:
     refuting = [test for test in tests if test.refuted]
     for test in refuting:
-        wrong = f"This finding is wrong with a probability of at most {test.error_probability:g}."
+        wrong = f"This finding is wrong with a probability of at most {at_most(test.error_probability, 3)}."
         said = "Releases on the two datasets differ more than the claim allows"
         bound = _bound(claim, test)
         if bound is not None:

@@ -21,7 +21,7 @@ from dp_accounting import NeighboringRelation
 from numpy.typing import NDArray
 
 from dpverdict.audit.trials.user_code import guarded
-from dpverdict.audit.trials.words import load_callable, names_a_callable
+from dpverdict.audit.trials.words import load_named, names_a_callable
 from dpverdict.errors import InvalidValue, in_one_line
 from dpverdict.mechanisms.core.neighbours import (
     ADD_OR_REMOVE_ONE,
@@ -42,22 +42,22 @@ SHARE: Final = 1 / 8
 BYTES_PER_CELL: Final = 4
 """A number of 8 bytes takes two characters or more in a .csv file, a digit and a comma."""
 
-TABLE_FORMATS = "a .csv, .npy or .npz file, or module:function"
+TABLE_FORMATS = "a .csv, .npy or .npz file, or module:name"
 
 
 def read_table(source: str) -> Array:
     """The records of a table, one per row: float64 of shape (n, d), or (n, groups, d) from .npy and .npz.
 
     Args:
-        source: a .csv with a header of column names, a .npy, a .npz with an array ``records``, or ``module:function``
-            (``path/file.py:function``), called without arguments.
+        source: a .csv with a header of column names, a .npy, a .npz with an array ``records``, or ``module:name``
+            (``path/file.py:name``): records, or a function that is called without arguments and returns them.
 
     Raises:
         InvalidValue: a file that is missing, unreadable or corrupt; entries that are not finite numbers; no records.
     """
     kind = Path(source).suffix.lower()
     if names_a_callable(source):
-        return _records(_call(source, "data", "a function that returns an array of records"), source)
+        return _records(_named(source, "data", "a function that returns an array of records"), source)
     must_be_a_file(source, "data")
     if kind == ".csv":
         return _records(read_csv(source, "data")[1], source)
@@ -75,12 +75,12 @@ def read_pair(path: str, adjacency: NeighboringRelation | None = None) -> AnyPai
     """Neighbouring datasets: of a .npz file with the arrays ``dataset`` and ``neighbour``, or of a function.
 
     The relation of arrays follows from the lengths, which cannot be mistaken for each other: one record less in
-    ``neighbour`` is ADD_OR_REMOVE_ONE, equal lengths are REPLACE_ONE. A function is called without arguments and
-    returns (dataset, neighbour), of any kind that `as_pair` compares, or a pair.
+    ``neighbour`` is ADD_OR_REMOVE_ONE, equal lengths are REPLACE_ONE. ``module:name`` names (dataset, neighbour), of
+    any kind that `as_pair` compares, a pair, or a function that is called without arguments and returns one of them.
 
     Args:
         path: the .npz file, whose arrays may hold missing values and have any type of numbers, texts or times; or
-            ``module:function`` (``path/file.py:function``).
+            ``module:name`` (``path/file.py:name``).
         adjacency: the relation that is expected; None to take the one the lengths say.
 
     Raises:
@@ -88,7 +88,7 @@ def read_pair(path: str, adjacency: NeighboringRelation | None = None) -> AnyPai
             under another relation than the expected one.
     """
     if names_a_callable(path):
-        made = as_pair(_call(path, "neighbours", "a function that returns two datasets"))  # type: ignore[arg-type]
+        made = as_pair(_named(path, "neighbours", "a function that returns two datasets"))
         _must_be_under(adjacency, made.adjacency, made.describe())
         return made
     must_be_a_file(path, "neighbours")
@@ -138,11 +138,16 @@ def _bits(array: NDArray[np.generic]) -> tuple[object, ...]:
     return array.shape, array.dtype.str, array.tobytes()
 
 
-def _call(source: str, name: str, requirement: str) -> object:
+def _named(source: str, name: str, requirement: str) -> Any:
+    """What a function that ``source`` names returns; or, if it names no function, what it names."""
+    found = load_named(source, name=name)
+    if not callable(found):
+        return found
+
     def failure(said: str) -> InvalidValue:
         return InvalidValue(name, source, requirement, f"it fails with {said}")
 
-    return guarded(load_callable(source, name=name), failure)
+    return guarded(found, failure)
 
 
 def must_be_a_file(path: str, name: str) -> None:

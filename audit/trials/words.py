@@ -14,6 +14,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from dpverdict.audit.isolation.imports import as_written, asked_by_name, refuse_shared_names, search_beside
 from dpverdict.audit.trials.library_claims import stating
@@ -28,8 +29,8 @@ def names_a_callable(text: str) -> bool:
     return bool(colon and module) and name.isidentifier()
 
 
-def load_callable(text: str, *, name: str) -> Callable[..., object]:
-    """The function that ``text`` names; the current directory is searched first, as ``python -m`` does.
+def load_named(text: str, *, name: str) -> object:
+    """What ``text`` names in a module; the current directory is searched first, as ``python -m`` does.
 
     Its module finds the modules beside it first, and nothing else does; see `isolation.imports`.
 
@@ -38,7 +39,7 @@ def load_callable(text: str, *, name: str) -> Callable[..., object]:
         name: what the parameter is called in an error message.
 
     Raises:
-        InvalidValue: no such file, module or function, a module that fails on import, or something not callable.
+        InvalidValue: no such file, module or name, or a module that fails on import.
     """
     where, _, attribute = text.rpartition(":")
     if not names_a_callable(text):
@@ -49,9 +50,20 @@ def load_callable(text: str, *, name: str) -> Callable[..., object]:
         close = get_close_matches(attribute, vars(module), n=3)
         remedy = f"did you mean {' or '.join(close)}?" if close else f"define {attribute} in {where}"
         raise InvalidValue(name, text, f"the name of a function in {where}", remedy)
+    return found
+
+
+def load_callable(text: str, *, name: str) -> Callable[..., object]:
+    """The function that ``text`` names: see `load_named`.
+
+    Raises:
+        InvalidValue: as there, or it names something that cannot be called.
+    """
+    found: Any = load_named(text, name=name)
     if not callable(found) and not callable(getattr(found, "release_many", None)) and stating(found) is None:
         requirement = f"a function, not {type(found).__name__}"
-        raise InvalidValue(name, text, requirement, f"give a function of that module instead of {attribute}")
+        remedy = f"give a function of that module instead of {text.rpartition(':')[2]}"
+        raise InvalidValue(name, text, requirement, remedy)
     function: Callable[..., object] = found
     return function
 

@@ -18,6 +18,7 @@ from dpverdict.cli.options import (
     JsonReport,
     MechanismName,
     Memory,
+    Neighbours,
     OwnClaim,
     Quiet,
     Timeout,
@@ -37,14 +38,12 @@ def audit(
     claim: OwnClaim = None,
     data: Annotated[
         str | None,
-        option("--data", "TABLE", "Records: .csv, .npy, .npz (array records) or module:function.", "Audit"),
+        option("--data", "TABLE", "Records: .csv, .npy, .npz (array records) or module:name.", "Audit"),
     ] = None,
     record: Annotated[
         str | None, option("--record", "INDEX", "Test this record of the table; else the most exposed.", "Audit")
     ] = None,
-    neighbours: Annotated[
-        str | None, option("--neighbours", "FILE", "A .npz with the arrays dataset and neighbour.", "Audit")
-    ] = None,
+    neighbours: Neighbours = None,
     samples: Annotated[
         str | None,
         option("--samples", "N", "Releases per dataset, 1e6 for a million; from the dimension if not given.", "Tests"),

@@ -28,12 +28,16 @@ MechanismName = Annotated[
     typer.Argument(
         metavar="MECHANISM",
         help="A name that `dpverdict list` shows (broken:M3 is one of the known-wrong ones), or module:function or "
-        "path/file.py:function, called as function(dataset, rng) and returning an array.",
+        "path/file.py:function, called as function(dataset, rng) or function(dataset).",
         show_default=False,
     ),
 ]
 OwnClaim = Annotated[
     str | None, option("--claim", "TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit")
+]
+Neighbours = Annotated[
+    str | None,
+    option("--neighbours", "FILE", "A .npz with the arrays dataset and neighbour, or module:name of two.", "Audit"),
 ]
 Jobs = Annotated[str | None, option("--jobs", "N", "Worker processes; 1 if not given.", "Machines")]
 Dask = Annotated[

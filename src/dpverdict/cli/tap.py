@@ -13,6 +13,7 @@ from dpverdict.cli.options import (
     JsonReport,
     MechanismName,
     Memory,
+    Neighbours,
     OwnClaim,
     Quiet,
     Timeout,
@@ -27,10 +28,7 @@ def tap(
     context: typer.Context,
     mechanism: MechanismName,
     claim: OwnClaim = None,
-    neighbours: Annotated[
-        str | None,
-        option("--neighbours", "FILE", "A .npz with the arrays dataset and neighbour, or module:function.", "Audit"),
-    ] = None,
+    neighbours: Neighbours = None,
     seed: Annotated[
         str | None, option("--seed", "N", "Of the recorded draws; drawn fresh and shown if not given.", "Tests")
     ] = None,

@@ -83,7 +83,7 @@ def test_an_infinite_loss_is_said_in_words(reports: Reports) -> None:
 def test_releases_that_refute_are_no_certainty(reports: Reports) -> None:
     said = reports["black box, refuted"].summary.sentence
     assert "and 1 was claimed" in said
-    assert "is wrong with a probability of at most 1e-06" in said
+    assert "is wrong with a probability of at most 1e-6" in said
     quiet = reports["black box"].summary.sentence
     assert (
         quiet == "Nothing in 600 releases on each of the two datasets speaks against the claim; that is no proof of it."

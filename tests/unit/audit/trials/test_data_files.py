@@ -135,7 +135,7 @@ def test_a_missing_file_a_folder_and_a_missing_array_are_named(tmp_path: Path) -
         ("missing_module_of_tables:records", "module that can be found"),
         ("{folder}/missing.py:records", "in a file that exists"),
         ("{folder}/bad.py:record", "did you mean records"),
-        ("{folder}/bad.py:NUMBER", "a function, not int"),
+        ("{folder}/bad.py:NUMBER", "one or more records in rows"),
         ("{folder}/bad.py:records", "ZeroDivisionError"),
         ("{folder}/bad.py:ragged", "the same length"),
         ("{folder}/bad.py:words", "array of numbers"),
@@ -299,7 +299,7 @@ def test_a_pair_keeps_its_type_and_its_missing_values(tmp_path: Path) -> None:
         real_pair(pair)
 
 
-def test_a_function_gives_a_pair_of_any_kind(tmp_path: Path) -> None:
+def test_a_name_gives_a_pair_of_any_kind(tmp_path: Path) -> None:
     source = "def pair():\n    return [{'a': 1}, {'a': 2}], [{'a': 1}]\ndef none():\n    return [1, 2, 3], [1]\n"
     module = write(tmp_path, "own_pair.py", source)
     assert read_pair(f"{module}:pair").dataset == [{"a": 1}, {"a": 2}]
@@ -307,3 +307,8 @@ def test_a_function_gives_a_pair_of_any_kind(tmp_path: Path) -> None:
         read_pair(f"{module}:pair", REPLACE_ONE)
     with pytest.raises(InvalidValue, match="differ in one record"):
         read_pair(f"{module}:none")
+    named = write(tmp_path, "named_pair.py", "PAIR = ['a', 'b'], ['a']\nNUMBER = 3\nTABLE = [[0.0, 1.0]]\n")
+    assert read_pair(f"{named}:PAIR").dataset == ["a", "b"]
+    assert read_table(f"{named}:TABLE").tolist() == [[0.0, 1.0]]
+    with pytest.raises(InvalidValue, match="a pair or two datasets"):
+        read_pair(f"{named}:NUMBER")
