@@ -13,6 +13,8 @@ from dpverdict.audit.distinguishing.recorded import distinguish_scores as distin
 from dpverdict.audit.distinguishing.result import DistinguishingTest as DistinguishingTest
 from dpverdict.audit.distinguishing.search.neighbour_search import NeighbourSearch as NeighbourSearch
 from dpverdict.audit.distinguishing.search.neighbour_search import search_neighbours as search_neighbours
+from dpverdict.audit.distinguishing.search.record_search import Column as Column
+from dpverdict.audit.distinguishing.search.record_search import search_records as search_records
 from dpverdict.audit.distinguishing.sequential import SequentialTest as SequentialTest
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially as distinguish_sequentially
 from dpverdict.audit.distinguishing.witness_document import read_witness as read_witness
@@ -145,6 +147,8 @@ __all__ = [
     "write_witness",
     "report_witness",
     "replay",
+    "Column",
+    "search_records",
 ]
 """What the pages use; every other name imported above can be imported from here as well."""
 

@@ -27,6 +27,7 @@ from dpverdict.mechanisms.core.mechanism import Mechanism as Mechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE as ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE as REPLACE_ONE
 from dpverdict.mechanisms.core.neighbours import NeighbourPair as NeighbourPair
+from dpverdict.mechanisms.core.neighbours import ObjectPair as ObjectPair
 from dpverdict.mechanisms.core.neighbours import parse_adjacency as parse_adjacency
 from dpverdict.mechanisms.core.noise import DiagonalNoise as DiagonalNoise
 from dpverdict.mechanisms.core.noise import GroupedNoise as GroupedNoise
@@ -144,6 +145,7 @@ __all__ = [
     "compare_ellipses",
     "least_ellipse_variance",
     "broken",
+    "ObjectPair",
 ]
 """What the pages use; every other name imported above can be imported from here as well."""
 

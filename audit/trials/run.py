@@ -29,6 +29,7 @@ from dpverdict.audit.trials.journal import current_journal
 from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, rows_of, same_batches
 from dpverdict.audit.trials.outcomes.canonical import (
     Outcome,
+    is_long,
     of_numbers,
     outcome_of,
     outcome_of_error,
@@ -286,7 +287,9 @@ class Sampler:
                 raise self._of_another_length(batch.shape[1])
             return batch
         usual = signature_of_numbers(self.size)
-        odd = next((row for row in batch.rows if row.signature != usual or row.symbols), batch.rows[0])
+        odd = next((row for row in batch.rows if row.signature != usual or row.symbols), None)
+        if odd is None:  # some are longer than float64: the nearest
+            return batch.numbers(self.size)
         if odd.raised:
             raise self._raised(odd.note)
         if odd.symbols and odd.signature.startswith("numbers("):
@@ -303,6 +306,8 @@ class Sampler:
         assert isinstance(self.mechanism, BatchedMechanism)
         released = self.mechanism.release_many(self._input(), trials, rng)
         if isinstance(released, list | tuple) and len(released) == trials and plain_numbers(released) is None:
+            return self._joined([self._formed(one) for one in released])
+        if not self.strict and isinstance(released, np.ndarray) and released.dtype.kind in "iu" and is_long(released):
             return self._joined([self._formed(one) for one in released])
         outputs = self._numbers(released)
         if outputs.shape == (trials,):
@@ -361,7 +366,7 @@ class Sampler:
         return fresh(self.dataset)
 
     def _numbers(self, released: object) -> Array:
-        """The releases of a batch as float64, rounded as `plain_numbers` does."""
+        """The releases of a batch as float64, longer numbers rounded to nearest."""
         try:
             values = np.asarray(released)
         except Exception as error:  # ragged lists and objects with an __array__ of their own

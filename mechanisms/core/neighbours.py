@@ -203,7 +203,7 @@ def as_pair(neighbours: Neighbours) -> AnyPair:
     if held[0] is None or held[1] is None:
         unknown = one if held[0] is None else other
         requirement = "a dataset whose records can be compared, such as a list, an array or a frame"
-        remedy = "state the relation: ObjectPair(dataset=..., neighbour=..., adjacency=...)"
+        remedy = "state the relation: dpverdict.mechanisms.ObjectPair(dataset=..., neighbour=..., adjacency=...)"
         raise InvalidValue("neighbours", unknown, requirement, remedy)
     more, fewer = differing(held[0], held[1])
     if more + fewer == 0:

@@ -25,7 +25,9 @@ def records_of(data: Any) -> list[str] | None:
     """One text per record, equal for equal records; None for a dataset of which nobody here knows the records.
 
     Records are the elements of a list, tuple, set or array (its first axis), the rows of a frame, table or tensor (its
-    first dimension) or of a dictionary of columns of one length, and what an object with a length yields.
+    first dimension) or of a dictionary of columns of one length, and what an object with a length yields, by iteration
+    or by index. A tuple of arrays, frames or tensors of one length, such as (X, y), holds columns: its records are the
+    rows of all of them, so that a row of X that changes without its y is one record, and X as a whole is not.
     """
     try:
         return [_text(record, 0) for record in _records(data)]
@@ -79,6 +81,8 @@ def _records(data: Any) -> Iterable[Any]:
         if hasattr(data, "tolist"):
             return list(data.tolist())
     if library == "polars":
+        if type(data).__name__ == "LazyFrame":
+            return _records(data.collect())
         if hasattr(data, "columns") and hasattr(data, "get_column"):
             return _rows([[name, *data.get_column(name).to_list()] for name in data.columns], len(data))
         if hasattr(data, "to_list"):
@@ -102,9 +106,29 @@ def _records(data: Any) -> Iterable[Any]:
         return _rows([[str(name), *_records(column)] for name, column in sorted(columns, key=str)], lengths.pop())
     if isinstance(data, str | bytes):
         return _unknown()
+    if isinstance(data, tuple) and data and all(map(_is_column, data)):
+        lengths = {len(column) for column in data}
+        if len(lengths) != 1:
+            return _unknown()
+        return _rows([[str(i), *_records(column)] for i, column in enumerate(data)], lengths.pop())
     if isinstance(data, Sized) and isinstance(data, Iterable):
         return list(data)
+    if isinstance(data, Sized) and hasattr(data, "__getitem__"):
+        try:
+            return [data[i] for i in range(len(data))]
+        except Exception:  # an index of another kind
+            return _unknown()
     return _unknown()
+
+
+def _is_column(part: Any) -> bool:
+    """Whether a part of a tuple is an array, frame or tensor with records along its first axis."""
+    if isinstance(part, np.ndarray):
+        return part.ndim > 0
+    library = type(part).__module__.partition(".")[0]
+    return (
+        library in ("pandas", "polars", "pyarrow", "torch") and isinstance(part, Sized) and getattr(part, "ndim", 1) > 0
+    )
 
 
 def _rows(columns: list[list[Any]], length: int) -> list[tuple[tuple[str, Any], ...]]:
@@ -165,6 +189,8 @@ def _object(value: Any, depth: int) -> str:
     if kind.__module__.partition(".")[0] in ("pandas", "polars", "pyarrow", "torch"):
         if kind.__name__ in ("NAType", "NaTType"):
             return kind.__name__
+        if getattr(value, "ndim", None) == 0:
+            return _text(value.item(), depth + 1)
         return "[" + ", ".join(_text(one, depth + 1) for one in _records(value)) + "]"
     fields: Mapping[str, Any] | None = None
     if dataclasses.is_dataclass(value):

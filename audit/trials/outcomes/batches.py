@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.trials.outcomes.canonical import Outcome, of_numbers, signature_of_numbers
+from dpverdict.audit.trials.outcomes.canonical import LAST, LEFT, Outcome, of_numbers, signature_of_numbers
 from dpverdict.numerics.arrays import Array
 
 MOST_SIGNATURES: Final = 32
@@ -80,9 +80,12 @@ class Outcomes:
 
         def one(row: Outcome) -> Outcome:
             with np.errstate(over="ignore", invalid="ignore"):
-                blocks = {path: np.rint(block / grid) * grid for path, block in row.numbers.items()}
+                shorter = {path: block for path, block in row.numbers.items() if not path.endswith((LEFT, LAST))}
+                blocks = {path: np.rint(block / grid) * grid for path, block in shorter.items()}
             finite = {path: np.where(np.isfinite(new), new, row.numbers[path]) for path, new in blocks.items()}
-            texts = {path: text for path, text in row.symbols.items() if path not in row.numbers}
+            texts = {
+                path: text for path, text in row.symbols.items() if path not in row.numbers and not path.endswith(LAST)
+            }
             return Outcome(row.signature, finite, texts, row.note)
 
         return Outcomes(tuple(map(one, self.rows)))

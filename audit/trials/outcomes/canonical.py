@@ -24,6 +24,7 @@ import itertools
 import math
 import numbers
 import os
+import re
 import traceback
 import types
 import uuid
@@ -36,6 +37,7 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverdict.audit.trials.outcomes.frames import is_lazy, reader_of
 from dpverdict.errors import InvalidValue, in_one_line
 from dpverdict.numerics.arrays import Array
 
@@ -46,7 +48,22 @@ MOST_NUMBERS: Final = 2**24
 MOST_PARTS: Final = 2**16
 """Blocks of numbers and symbols in one outcome, at most."""
 LONGEST_IN_BITS: Final = 64
-"""Bytes up to this length are also compared bit by bit."""
+"""Bytes up to this length are also compared bit by bit, as are whole numbers up to it."""
+LONGEST_IN_BYTES: Final = 4096
+"""Bytes up to this length are also compared byte by byte."""
+EXACT: Final = 2**53
+"""Whole numbers up to this one are float64."""
+MOST_IN_BITS: Final = 16
+"""Of the whole numbers of an array that are longer."""
+LONGEST_LABEL: Final = 16
+"""Characters of a text that is taken for a label. A longer one, and one with digits, is also compared by its length, by
+the numbers in it, and by what is left without them."""
+LONGEST_READ: Final = 2**16
+"""Characters of a text that is read for numbers."""
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+LEFT: Final = "~left"
+LAST: Final = "~last"
+"""Ends of the paths of what float64 leaves of a number, and of its last bits or all its digits."""
 RAISED: Final = "raised "
 """What the signature of an exception begins with."""
 TIMED_OUT: Final = "timed out"
@@ -97,7 +114,10 @@ class Outcome:
 
     @property
     def size(self) -> int:
-        """How many numbers there are, or symbols if they are more."""
+        """How many numbers there are, or symbols if they are more; of an array what it holds."""
+        own = self.numbers.get("")
+        if own is not None and self.signature == signature_of_numbers(len(own)):
+            return len(own)
         return max(sum(len(block) for block in self.numbers.values()), len(self.symbols))
 
     def same_as(self, other: Outcome) -> bool:
@@ -159,10 +179,10 @@ def outcome_of_error(error: Exception) -> Outcome:
 def plain_numbers(value: object) -> Array | None:
     """A number, or finite numbers in one dimension, as float64 of shape (m,); None of anything else.
 
-    Truth values, integers below 2**53 and shorter floats are exact; a longer number is rounded to nearest, which as a
-    function of the output alone cannot create a violation.
+    They are exact: integers beyond 2**53 and longer floats are no plain numbers. A list of both is
+    what numpy makes of it.
     """
-    if isinstance(value, np.ma.MaskedArray) or type(value).__module__.partition(".")[0] in _BY_LIBRARY:
+    if isinstance(value, np.ma.MaskedArray) or reader_of(value) is not None:
         return None
     if isinstance(value, str | bytes | dict | set | frozenset) or value is None:
         return None
@@ -172,9 +192,20 @@ def plain_numbers(value: object) -> Array | None:
         return None
     if array.dtype.kind not in "biuf" or array.ndim > 1 or array.size == 0:
         return None
-    with np.errstate(over="ignore"):
-        found = np.atleast_1d(array.astype(np.float64, copy=False))
+    if is_long(array):
+        return None
+    found = np.atleast_1d(array.astype(np.float64, copy=False))
     return found if np.isfinite(found).all() else None
+
+
+def is_long(array: NDArray[Any]) -> bool:
+    """Whether an array of numbers holds one that float64 does not."""
+    if array.dtype.itemsize < 8 or array.dtype.kind == "b" or array.dtype == np.float64:
+        return False
+    if array.dtype.kind in "iu":
+        return bool((array > EXACT).any() or (array < -EXACT).any())
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool((array.astype(np.float64).astype(array.dtype) != array).any())
 
 
 class _Parts:
@@ -218,16 +249,17 @@ class _Parts:
         if plain is not None:
             self.add_numbers(path, plain)
             return signature_of_numbers(len(plain))
-        match value:
+        match int(value) if isinstance(value, np.integer) else value:
             case None:
                 return "None"
             case enum.Enum():
                 self.add_symbol(path, value.name)
                 return _name(value)
-            case int():  # beyond 2**63: with its exact digits; others are numbers
-                self.add_numbers(path, np.array([_nearest(value)]))
-                self.add_symbol(path, hex(value))
+            case int() as whole:  # beyond 2**53: the others are plain
+                self._long(path, [whole])
                 return signature_of_numbers(1)
+            case float() | np.floating() if isinstance(value, np.longdouble):
+                return self._array(np.array([value]), path, depth)
             case float() | np.floating():  # NaN or infinite
                 self.add_numbers(path, np.array([float(value)]))
                 return signature_of_numbers(1)
@@ -235,7 +267,7 @@ class _Parts:
                 self.add_numbers(path, np.array([value.real, value.imag], dtype=np.float64))
                 return "complex"
             case str():
-                self.add_symbol(path, str(value))
+                self._text(str(value), path)
                 return "text"
             case bytes() | bytearray() | memoryview():
                 return self._bytes(bytes(value), path)
@@ -255,10 +287,12 @@ class _Parts:
             case Mapping():
                 items = sorted(((repr(key), part) for key, part in value.items()), key=lambda item: item[0])
                 parts = [f"{key}: {self.walk(part, f'{path}[{key}]', depth + 1)}" for key, part in items]
+                self._sorted(f"{path}~keys", value)
                 return "{" + ", ".join(parts) + "}"
             case set() | frozenset():
                 held = sorted(map(_member, value))
                 self.add_numbers(f"{path}.size", np.array([float(len(held))]))
+                self._sorted(f"{path}~members", value)
                 for one in held:
                     self.add_symbol(f"{path}{{{one}}}", "in")
                 return "set"
@@ -292,15 +326,51 @@ class _Parts:
         self.add_symbol(path, value.hex())
         if 0 < len(value) <= LONGEST_IN_BITS:
             self.add_numbers(f"{path}.bits", np.unpackbits(np.frombuffer(value, np.uint8)).astype(np.float64))
+        elif len(value) <= LONGEST_IN_BYTES:
+            self.add_numbers(f"{path}~bytes", np.frombuffer(value, np.uint8).astype(np.float64))
         return f"bytes({len(value)})"
+
+    def _text(self, value: str, path: str) -> None:
+        self.add_symbol(path, value)
+        found = _NUMBER.findall(value) if len(value) <= LONGEST_READ else []
+        if found or len(value) > LONGEST_LABEL:
+            self.add_numbers(f"{path}~length", np.array([float(len(value))]))
+        if found:
+            largest = np.finfo(np.float64).max
+            self.add_numbers(f"{path}~numbers", np.clip([float(one) for one in found], -largest, largest))
+            self.add_symbol(f"{path}~words", _NUMBER.sub("0", value))
+
+    def _long(self, path: str, values: list[int]) -> None:
+        """Whole numbers, some of which are no float64: the nearest, what is left, and their last bits."""
+        nearest = [_nearest(one) for one in values]
+        self.add_numbers(path, np.array(nearest))
+        self.add_numbers(
+            f"{path}{LEFT}", np.array([_nearest(one - int(x)) for one, x in zip(values, nearest, strict=True)])
+        )
+        last = 1 << 8 * LONGEST_IN_BITS
+        for i, one in enumerate(values[:MOST_IN_BITS]):
+            if abs(one) > 2**63:
+                self.add_symbol(f"{path}[{i}]{LAST}", hex(one))
+            size = min(LONGEST_IN_BITS, one.bit_length() // 8 + 1)
+            bits = np.frombuffer((one % last).to_bytes(LONGEST_IN_BITS, "little")[:size], np.uint8)
+            self.add_numbers(f"{path}[{i}]{LAST}", np.unpackbits(bits, bitorder="little").astype(np.float64))
+
+    def _sorted(self, path: str, values: Iterable[object]) -> None:
+        """Numbers without an order, such as the members of a set, as such beside their names."""
+        held = list(values)
+        if held and all(isinstance(one, float | np.floating) for one in held):
+            self.add_numbers(path, np.sort(np.array(held, dtype=np.float64)))
 
     def _sequence(self, value: Iterable[Any], path: str, depth: int) -> str:
         held = list(value)
         if held and all(isinstance(one, bool | int | float | np.number) for one in held):
-            self.add_numbers(path, np.array([_nearest(one) for one in held]))  # one of them is not finite, or is long
-            for i, one in enumerate(held):
-                if isinstance(one, int) and abs(one) > 2**63:
-                    self.add_symbol(f"{path}[{i}]", hex(one))
+            if all(isinstance(one, bool | int | np.integer) for one in held):
+                self._long(path, [int(one) for one in held])
+            else:  # one of them is not finite, or is long
+                self.add_numbers(path, np.array([_nearest(one) for one in held]))
+                for i, one in enumerate(held):
+                    if isinstance(one, int) and abs(one) > EXACT:
+                        self.add_symbol(f"{path}[{i}]{LAST}", hex(one))
             return signature_of_numbers(len(held))
         parts = [self.walk(one, f"{path}[{i}]", depth + 1) for i, one in enumerate(held)]
         return f"[{_joined(parts)}]"
@@ -311,8 +381,15 @@ class _Parts:
             of_data = self.walk(np.where(mask, np.zeros((), value.dtype), value.data), path, depth + 1)
             return f"masked {of_data} {self.walk(mask, f'{path}.mask', depth + 1)}"
         kind = value.dtype.kind
+        if kind in "iu" and is_long(value):
+            self._long(path, value.ravel().tolist())
+            return signature_of_numbers(value.size) if value.ndim <= 1 else f"numbers{value.shape}"
         if kind in "biuf":
-            self.add_numbers(path, value.astype(np.float64, copy=False))
+            with np.errstate(over="ignore", invalid="ignore"):
+                nearest = value.astype(np.float64, copy=False)
+                self.add_numbers(path, nearest)
+                if is_long(value):
+                    self.add_numbers(f"{path}{LEFT}", np.nan_to_num((value - nearest).astype(np.float64)))
             return signature_of_numbers(value.size) if value.ndim <= 1 else f"numbers{value.shape}"
         if kind == "c":
             self.add_numbers(path, np.stack([np.real(value), np.imag(value)], axis=-1).astype(np.float64))
@@ -336,7 +413,7 @@ class _Parts:
     def _object(self, value: Any, path: str, depth: int) -> str:
         """Objects of libraries, known by the name of their module so that none is imported, and classes of fields."""
         kind = type(value)
-        reader = _BY_LIBRARY.get(kind.__module__.partition(".")[0])
+        reader = reader_of(value)
         if reader is not None:
             name, parts = reader(value)
             if parts is not None:
@@ -361,6 +438,8 @@ class _Parts:
         )
         if kind.__name__ == "Queryable":
             remedy = "return the answers to your queries: a Queryable is a mechanism, not an outcome"
+        if is_lazy(value):
+            remedy = "return what its collect() gives"
         raise _refused(path, f"a {_name(value)}", remedy)
 
 
@@ -382,79 +461,6 @@ def _attributes(value: Any) -> list[tuple[str, Any]]:
             if hasattr(value, name):
                 held.setdefault(name, getattr(value, name))
     return [(name, held[name]) for name in sorted(held) if not name.startswith("_")]
-
-
-def _of_pandas(value: Any) -> tuple[str, list[tuple[str, Any]] | None]:
-    kind = type(value).__name__
-    if kind == "DataFrame":
-        columns = [(repr(name), value.iloc[:, i].to_numpy()) for i, name in enumerate(value.columns)]
-        types = ", ".join(str(one) for one in value.dtypes)
-        return f"DataFrame[{types}]{_index(value.index)}", columns
-    if kind == "Series":
-        return f"Series[{value.dtype}]{_index(value.index)}", [(repr(value.name), value.to_numpy())]
-    if kind.endswith("Index"):
-        return f"{kind}[{value.dtype}]", [("", value.to_numpy())]
-    if kind in ("Timestamp", "Timedelta", "Period", "Interval"):
-        return kind, [("", str(value))]
-    if kind in ("NAType", "NaTType"):
-        return kind, []
-    if hasattr(value, "to_numpy"):  # an extension array
-        return f"{kind}[{value.dtype}]", [("", value.to_numpy(dtype=object))]
-    return kind, None
-
-
-def _index(index: Any) -> str:
-    """The labels of the rows: a range by its ends, others written out."""
-    if type(index).__name__ == "RangeIndex":
-        return f" {index.start}:{index.stop}:{index.step}"
-    return f" {index.tolist()!r}"
-
-
-def _of_polars(value: Any) -> tuple[str, list[tuple[str, Any]] | None]:
-    kind = type(value).__name__
-    if kind == "DataFrame":
-        types = ", ".join(str(one) for one in value.dtypes)
-        return f"DataFrame[{types}]", [(repr(name), value[name].to_list()) for name in value.columns]
-    if kind == "Series":
-        return f"Series[{value.dtype}]", [(repr(value.name), value.to_list())]
-    return kind, None
-
-
-def _of_arrow(value: Any) -> tuple[str, list[tuple[str, Any]] | None]:
-    kind = type(value).__name__
-    if kind in ("Table", "RecordBatch"):
-        types = ", ".join(str(one) for one in value.schema.types)
-        return f"{kind}[{types}]", [
-            (repr(name), value.column(i).to_pylist()) for i, name in enumerate(value.schema.names)
-        ]
-    if hasattr(value, "to_pylist"):
-        return f"array[{value.type}]", [("", value.to_pylist())]
-    if hasattr(value, "as_py"):
-        return f"scalar[{value.type}]", [("", value.as_py())]
-    return kind, None
-
-
-def _of_torch(value: Any) -> tuple[str, list[tuple[str, Any]] | None]:
-    if hasattr(value, "detach"):
-        held = value.detach().cpu()
-        held = held.double() if held.is_floating_point() else held
-        return "tensor", [("", held.resolve_conj().resolve_neg().numpy())]
-    return type(value).__name__, None
-
-
-def _of_sparse(value: Any) -> tuple[str, list[tuple[str, Any]] | None]:
-    if hasattr(value, "toarray"):
-        return "sparse", [("", value.toarray())]
-    return type(value).__name__, None
-
-
-_BY_LIBRARY: Final = {
-    "pandas": _of_pandas,
-    "polars": _of_polars,
-    "pyarrow": _of_arrow,
-    "torch": _of_torch,
-    "scipy": _of_sparse,
-}
 
 
 def _joined(parts: list[str]) -> str:

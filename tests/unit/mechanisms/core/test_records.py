@@ -29,6 +29,22 @@ class Crowd:
         return iter(self.members)
 
 
+class Indexed:
+    """Has a length, and gives its members by index alone, as datasets of torch do."""
+
+    def __init__(self, *ages: int) -> None:
+        self.members = ages
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __getitem__(self, i: int) -> tuple[int, str]:
+        return self.members[i], "label"
+
+
+X, Y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 1])
+
+
 class Opaque:
     """Nobody knows what is in it."""
 
@@ -49,6 +65,10 @@ class Opaque:
         ({"a": [1, 2], "b": ["x", "y"]}, {"a": [1], "b": ["x"]}, (1, 0)),
         (Crowd(3, 4), Crowd(3, 5), (1, 1)),
         ({1, 2}, {2}, (1, 0)),
+        ((X, Y), (X[:2], Y[:2]), (1, 0)),
+        ((X, Y), (X + np.array([[0], [0], [1]]), Y * [1, 1, 0]), (1, 1)),
+        ((X, Y), (X + 1, Y), (3, 3)),
+        (Indexed(1, 2), Indexed(1), (1, 0)),
     ],
     ids=lambda one: type(one).__name__,
 )
@@ -60,7 +80,9 @@ def test_how_many_records_differ(one: object, other: object, expected: tuple[int
 
 
 @pytest.mark.parametrize(
-    "data", [3, "text", Opaque(), [lambda: 1], {"a": [1], "b": [1, 2]}, None], ids=lambda one: type(one).__name__
+    "data",
+    [3, "text", Opaque(), [lambda: 1], {"a": [1], "b": [1, 2]}, None, (X, Y[:2])],
+    ids=lambda one: type(one).__name__,
 )
 def test_of_some_objects_nobody_knows_the_records(data: object) -> None:
     assert records_of(data) is None
@@ -108,6 +130,7 @@ def test_frames_are_compared_by_row_and_a_promoted_column_is_told() -> None:
 def test_other_frames_and_tensors_are_compared_where_they_are_installed() -> None:
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"a": [1, 2]})
+    assert records_of(frame.lazy()) == records_of(frame)
     assert as_pair((frame, frame.head(1))).adjacency is ADD_OR_REMOVE_ONE
     torch = pytest.importorskip("torch")
     assert as_pair((torch.ones(3, 2), torch.ones(2, 2))).adjacency is ADD_OR_REMOVE_ONE

@@ -47,7 +47,22 @@ def test_a_number_is_one_outcome_whatever_its_type(value: object) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [None, "1", b"1", float("nan"), [1.0, float("inf")], 2**70, 1j, {"a": 1}, {1}, np.zeros((1, 2)), [], Decimal(1)],
+    [
+        None,
+        "1",
+        b"1",
+        float("nan"),
+        [1.0, float("inf")],
+        2**70,
+        2**53 + 1,
+        np.array([2**60]),
+        1j,
+        {"a": 1},
+        {1},
+        np.zeros((1, 2)),
+        [],
+        Decimal(1),
+    ],
 )
 def test_what_is_no_array_of_finite_numbers_is_not_plain(value: object) -> None:
     assert plain_numbers(value) is None
@@ -61,7 +76,8 @@ def test_what_is_no_array_of_finite_numbers_is_not_plain(value: object) -> None:
         (float("nan"), "numbers(1)", {"[0]?": "nan"}),
         ([1.0, -float("inf")], "numbers(2)", {"[1]?": "-inf"}),
         (np.array([np.nan]), "numbers(1)", {"[0]?": "nan"}),
-        (2**70, "numbers(1)", {"": hex(2**70)}),
+        (2**70, "numbers(1)", {"[0]~last": hex(2**70)}),
+        ("n = 2", "text", {"": "n = 2", "~words": "n = 0"}),
         (Decimal("0.1"), "Decimal", {"": "0.1"}),
         (Decimal("NaN"), "Decimal", {"[0]?": "nan", "": "NaN"}),
         (Fraction(1, 3), "Fraction", {"": "1/3"}),
@@ -88,24 +104,45 @@ def test_numbers_keep_their_place_and_what_is_not_finite_is_zero_there() -> None
     assert numbers({"a": [1, 2], "b": float("inf")}) == {"['a']": [1.0, 2.0], "['b']": [0.0]}
     assert numbers(3 + 4j) == {"": [3.0, 4.0]}
     assert numbers(b"\x80") == {".bits": [1.0, 0, 0, 0, 0, 0, 0, 0]}
-    assert numbers(10**400) == {"": [1.7976931348623157e308]}
+    assert numbers(10**400)[""] == [1.7976931348623157e308]
 
 
-def test_frames_and_tables_are_read_by_column() -> None:
-    pandas = pytest.importorskip("pandas")
-    found = outcome_of(pandas.DataFrame({"a": [1.0, np.nan], "b": ["x", "y"]}))
-    assert found.signature.startswith("DataFrame[float64, ")
-    assert " 0:2:1('a': numbers(2), 'b': [text x 2])" in found.signature
-    assert found.symbols[".'a'[1]?"] == "nan"
-    assert outcome_of(pandas.Series([1.0], index=["k"])).signature != outcome_of(pandas.Series([1.0])).signature
-    assert outcome_of(pandas.NA).signature == "NAType()"
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (2**60, 2**60 + 1),
+        (-(2**60), -(2**60) - 1),
+        (np.int64(2**62), np.int64(2**62 + 1)),
+        (np.array([2**62, 0]), np.array([2**62 + 1, 0])),
+        (np.array([[2**64 - 1]], dtype=np.uint64), np.array([[2**64 - 2]], dtype=np.uint64)),
+        ([2**54, 1], [2**54 + 1, 1]),
+        (10**40, 10**40 + 2),
+        (np.longdouble(1), np.longdouble(1) + np.finfo(np.longdouble).eps),
+    ],
+)
+def test_a_number_that_float64_does_not_hold_is_exact(one: object, other: object) -> None:
+    assert not outcome_of(one).same_as(outcome_of(other))
 
 
-def test_polars_arrow_and_torch_are_read_where_they_are_installed() -> None:
-    polars = pytest.importorskip("polars")
-    assert "'a': numbers(1)" in outcome_of(polars.DataFrame({"a": [1.0]})).signature
-    torch = pytest.importorskip("torch")
-    assert outcome_of(torch.ones(2)).signature == "tensor(: numbers(2))"
+def test_what_is_left_of_a_long_number_and_its_last_bits_are_numbers() -> None:
+    found = numbers(2**60 + 3)
+    assert found[""] == [2.0**60]
+    assert found["~left"] == [3.0]
+    assert found["[0]~last"][:3] == [1.0, 1.0, 0.0]
+    assert numbers(np.array([2**60 + 3, 1]))["~left"] == [3.0, 0.0]
+
+
+def test_a_text_that_is_no_label_is_read_for_its_length_and_its_numbers() -> None:
+    assert numbers("yes") == {}
+    assert numbers('{"n": 2, "x": -1.5e-3}') == {"~length": [22.0], "~numbers": [2.0, -0.0015]}
+    assert numbers("a text without any number") == {"~length": [25.0]}
+    assert numbers("1e999")["~numbers"] == [1.7976931348623157e308]
+
+
+def test_keys_and_members_that_are_numbers_and_long_bytes_are_compared_by_order_too() -> None:
+    assert numbers({2.5: 1, 0.5: 1})["~keys"] == [0.5, 2.5]
+    assert numbers({2.5, 0.5})["~members"] == [0.5, 2.5]
+    assert numbers(bytes([7]) * 65)["~bytes"] == [7.0] * 65
 
 
 def test_an_exception_is_its_type_and_the_function_that_raised_it() -> None:
