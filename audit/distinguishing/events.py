@@ -217,13 +217,8 @@ def region_row(region: CurveRegion) -> LedgerRow:
     return LedgerRow(
         what="trade-off region",
         role=Role.DESCRIPTIVE,
-        event=None,
         method=f"{4 * len(region.thresholds)} one-sided Clopper-Pearson bounds, equal shares",
         error_share=region.error_probability,
-        counts=None,
-        probability_lower=None,
-        probability_upper=None,
-        bound=None,
         outcome=Role.DESCRIPTIVE.value,
     )
 
@@ -323,9 +318,8 @@ class EventTest:
             ),
             error_share=self.share,
             counts=counts,
-            probability_lower=None,
-            probability_upper=None,
             bound=bound,
+            delta=self.delta if self.epsilon is None else None,
             outcome=CONTRADICTS if p <= self.share else COMPATIBLE,
             score=self.score,
             p_value=p,
@@ -417,9 +411,8 @@ class BoundPlan:
             method=f"joint test of binomials, {exactly.value}{said}",
             error_share=self.share,
             counts=shown,
-            probability_lower=None,
-            probability_upper=None,
             bound=bound,
+            delta=self.delta,
             outcome=Role.BOUND.value,
             score=self.score,
         )

@@ -75,6 +75,8 @@ MOST_REFITTED: Final = 20_000
 """Exploring trials beyond which a fifth more of them does not improve a score."""
 GROWN: Final = 0.45
 """Of the samples: explored where an event leads that is predicted to be in doubt."""
+WORTH_GROWING: Final = 1.25
+"""Times what was explored: less tells nothing new, and everything is learned again."""
 MOST_GROWN: Final = 40_000
 LEADS: Final = 0.5
 """Of the error that event and payoff divide."""
@@ -89,7 +91,8 @@ MOST_HELD: Final = 2**28
 
 def grown_trials(explored: int, total: int) -> int:
     """How many trials are explored where the first ones find an event and not enough of it."""
-    return max(explored, min(math.ceil(GROWN * total), MOST_GROWN))
+    grown = min(math.ceil(GROWN * total), MOST_GROWN)
+    return grown if grown >= WORTH_GROWING * explored else explored
 
 
 def explored_trials(outputs: int, claim: Guarantee, total: int, *, known: bool = False) -> int:

@@ -15,6 +15,7 @@ unless the claim is refuted.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -144,7 +145,8 @@ def distinguish_one_run(
         if not broken:
             epsilon = below_claim(epsilon, claim, level)
         what = f"epsilon_lower at delta={level:g}"
-        rows.append(_row(what, Role.BOUND, right(guesses), guesses, m, error, None, epsilon))
+        row = _row(what, Role.BOUND, right(guesses), guesses, m, error, None, epsilon)
+        rows.append(replace(row, delta=level))
     empty = np.empty(0)
     return DistinguishingTest(
         refuted=bool(broken),
@@ -156,7 +158,7 @@ def distinguish_one_run(
         seed=seed,
         score=SCORE,
         mu_lower=largest_bound(rows, "mu_lower"),
-        epsilon_lower=None if level is None else largest_bound(rows, "epsilon_lower"),
+        epsilon_lower=None if level is None else largest_bound(rows, "epsilon_lower", delta=level),
         delta=level,
         p_value=combined_p(rows, error),
         witness=witness,
@@ -210,12 +212,8 @@ def _row(
     return LedgerRow(
         what=what,
         role=role,
-        event=None,
         method=METHOD,
         error_share=share,
-        counts=None,
-        probability_lower=None,
-        probability_upper=None,
         bound=bound,
         outcome=outcome,
         score=SCORE,

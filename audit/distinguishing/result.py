@@ -98,6 +98,7 @@ class LedgerRow:
         probability_lower: bound on the probability of the event under the first law of its order.
         probability_upper: bound on the probability of the event under the second law of its order.
         bound: of the quantity.
+        delta: at which a bound on epsilon holds; None for other quantities.
         outcome: in words.
         score: the name of the score that the row looks at.
         p_value: of the claim in this row, valid without regard to the other rows.
@@ -110,14 +111,15 @@ class LedgerRow:
 
     what: str
     role: Role
-    event: Event | None
     method: str
     error_share: float
-    counts: Counts | None
-    probability_lower: float | None
-    probability_upper: float | None
-    bound: float | None
     outcome: str
+    event: Event | None = None
+    counts: Counts | None = None
+    probability_lower: float | None = None
+    probability_upper: float | None = None
+    bound: float | None = None
+    delta: float | None = None
     score: str = ""
     p_value: float | None = None
     payoff: dict[str, object] | None = None

@@ -109,13 +109,10 @@ class PayoffRow:
         return LedgerRow(
             what=what,
             role=Role.TEST,
-            event=None,
             method=found.method,
             error_share=self.share,
-            counts=None,
-            probability_lower=None,
-            probability_upper=None,
             bound=bound,
+            delta=self.payoff.allowed if isinstance(self.payoff, SymmetricPayoff) else None,
             outcome=CONTRADICTS if found.p_value <= self.share else COMPATIBLE,
             score=self.score,
             p_value=found.p_value,
@@ -363,7 +360,7 @@ def conclude(
         seed=seed,
         score=plan.leading,
         mu_lower=largest_bound(rows, "mu_lower"),
-        epsilon_lower=None if plan.level is None else largest_bound(rows, "epsilon_lower"),
+        epsilon_lower=None if plan.level is None else largest_bound(rows, "epsilon_lower", delta=plan.level),
         delta=plan.level,
         p_value=combined_p(rows, plan.error),
         witness=None if chosen is None else witness(chosen),
@@ -376,9 +373,22 @@ def conclude(
     )
 
 
-def largest_bound(rows: list[LedgerRow], what: str) -> float:
-    """The largest of the bounds on one quantity that share an error; the one that has its own, where there is one."""
-    found = [(row.role, row.bound) for row in rows if row.bound is not None and row.what.partition(" ")[0] == what]
+def largest_bound(rows: list[LedgerRow], what: str, *, delta: float | None = None) -> float:
+    """The largest of the bounds on one quantity that share an error; the one that has its own, where there is one.
+
+    Args:
+        rows: of a test.
+        what: "mu_lower" or "epsilon_lower".
+        delta: at which epsilon is bounded. Epsilon falls as delta grows, so a bound at a larger delta holds there too,
+            and one at a smaller delta does not.
+    """
+    found = [
+        (row.role, row.bound)
+        for row in rows
+        if row.bound is not None
+        and row.what.partition(" ")[0] == what
+        and (delta is None or (row.delta is not None and row.delta >= delta))
+    ]
     own = [bound for role, bound in found if role is Role.BOUND]
     return max(own or (bound for _, bound in found), default=0.0)
 

@@ -152,8 +152,9 @@ def choose_event(
             best = candidate, event
     if best is None:
         return None
-    z = honest_promise(scores_of, lines, fresh)
     candidate, found = best
+    # Beside a score that was known beforehand its share is fixed, whatever it promises.
+    z = found.z if leading.known else honest_promise(scores_of, lines, fresh)
     score, threshold = candidate.fit(*outputs), found.threshold
     if not candidate.known:
         threshold = carried_over(found, score(p), score(q))

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, final
 
 import numpy as np
-from scipy import sparse, special
+from scipy import linalg, sparse, special
 
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.scores.trees import thinned
@@ -35,7 +35,8 @@ SPLINE: Final = "learned additive spline"
 KNOTS: Final = 8
 PENALTY: Final = 1.0
 """1/C of the squared weights, in units of one observation's log-likelihood."""
-CURVATURE_ROWS: Final = 8_000
+CURVATURE_ROWS: Final = 4_000
+SLOWLY: Final = 0.02
 MOST_COORDINATES: Final = 200
 LARGEST_DESIGN: Final = 20_000_000
 """Numbers in the matrix of a spline fit; beyond it the training outputs are thinned evenly."""
@@ -151,7 +152,8 @@ def fit_logistic(design: Design, labels: Array, *, penalty: float = PENALTY) -> 
     """Offset c and weights w that maximise the log-likelihood of logit = c + design . w, minus penalty |w|^2/2.
 
     By Newton's method with halved steps; the problem is strictly concave in w, so it always ends. The curvature, which
-    only directs the steps, is taken from at most `CURVATURE_ROWS` rows, evenly spread.
+    only directs the steps, is taken from at most `CURVATURE_ROWS` rows, evenly spread, and again where a step with an
+    earlier one gains more than `SLOWLY` of what the step before it gained.
 
     Args:
         design: shape (n, k), finite; an array, or a sparse one.
@@ -167,31 +169,44 @@ def fit_logistic(design: Design, labels: Array, *, penalty: float = PENALTY) -> 
     def objective(at: Array, logit: Array) -> float:
         return float(np.logaddexp(0, logit).sum() - labels @ logit + 0.5 * (ridge * at**2).sum())
 
-    logit = np.zeros(n)
-    value = objective(beta, logit)
-    for _ in range(50):
-        fitted = special.expit(logit)
-        residual = fitted - labels
+    def curvature(fitted: Array) -> tuple[Array, Array]:
         weight = (fitted * (1 - fitted))[sampled]
-        gradient = np.concatenate([[residual.sum()], design.T @ residual]) + ridge * beta
         weighted = part * weight[:, np.newaxis]
         hessian = np.empty((k + 1, k + 1))
         hessian[0, 0], hessian[0, 1:], hessian[1:, 0] = weight.sum(), weighted.sum(axis=0), weighted.sum(axis=0)
         hessian[1:, 1:] = part.T @ weighted
         hessian *= n / len(part)
         hessian[np.diag_indices(k + 1)] += ridge
-        step = np.linalg.solve(hessian, gradient)
+        factors: tuple[Array, Array] = linalg.lu_factor(hessian, overwrite_a=True, check_finite=False)
+        return factors
+
+    logit = np.zeros(n)
+    value, gained = objective(beta, logit), math.inf
+    factors: tuple[Array, Array] | None = None
+    for _ in range(50):
+        fitted = special.expit(logit)
+        residual = fitted - labels
+        gradient = np.concatenate([[residual.sum()], design.T @ residual]) + ridge * beta
+        renewed = factors is None
+        factors = factors or curvature(fitted)
+        step = linalg.lu_solve(factors, gradient, check_finite=False)
         along = step[0] + design @ step[1:]
         size, moved = 1.0, objective(beta - step, logit - along)
         while size > 1e-6 and moved > value:
             size /= 2
             moved = objective(beta - size * step, logit - size * along)
-        if size <= 1e-6:
+        if size <= 1e-6 and renewed:
             break
+        if size <= 1e-6:
+            factors = None
+            continue
         beta, logit = beta - size * step, logit - size * along
         gain, value = value - moved, moved
         if gain <= 1e-7 * (1 + abs(value)):
             break
+        if gain > SLOWLY * gained or size < 1:
+            factors = None
+        gained = gain
     return float(beta[0]), beta[1:]
 
 

@@ -30,7 +30,7 @@ from typing import Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
+from scipy import optimize, special
 
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.errors import InvalidValue
@@ -58,6 +58,8 @@ _PAD: Final = 1e-9
 _WIDTH: Final = 1 / 1000
 """The search ends when this share of the whole range is left."""
 _TRIES: Final = 5
+_ON_THE_WAY: Final = 1e-7
+"""Of the bracket: how exactly it is found where the next p-value is asked."""
 _NEAR: Final = 0.02
 """In units of z: a rejection with so little to spare is not followed by another one."""
 _MARGIN: Final = 5e-3
@@ -439,12 +441,11 @@ def touching_epsilon(p: float, q: float) -> float:
 def _largest_rejected(
     counts: Counts, line: Callable[[float], tuple[float, float]], most: float, level: float, method: Method | None
 ) -> float:
-    """A parameter in [0, most) whose p-value is at most ``level``, next to one where it is not; 0 if there is none.
+    """A parameter in [0, most) whose p-value is at most ``level``, see `largest_rejected`.
 
-    ``line`` gives the epsilon and the delta of the hypothesis. The likelihood root is cheap and falls in the parameter;
-    -Phi^-1 of the p-value is nearly that root minus a constant. It decides only where the p-value is asked.
+    ``line`` gives the epsilon and the delta of the hypothesis.
     """
-    wanted, used = -float(special.ndtri(level)), default_method(counts) if method is None else method
+    used = default_method(counts) if method is None else method
 
     def p_value(parameter: float) -> float:
         epsilon, delta = line(parameter)
@@ -453,12 +454,31 @@ def _largest_rejected(
     def root(parameter: float) -> float:
         return float(signed_root(*counts.four, *line(parameter)))
 
-    def where(target: float) -> float:
-        return bisected(lambda parameter: root(parameter) > target, 0.0, most, steps=25)[0]
+    return largest_rejected(p_value, root, most, level)
 
+
+def largest_rejected(
+    p_value: Callable[[float], float],
+    root: Callable[[float], float],
+    most: float,
+    level: float,
+    *,
+    near: float = _NEAR,
+) -> float:
+    """A parameter in [0, most) whose p-value is at most ``level``, next to one where it is not; 0 if there is none.
+
+    Args:
+        p_value: of the hypothesis; it costs much, and grows with the parameter.
+        root: a statistic that costs little and falls in the parameter: -Phi^-1 of the p-value is nearly that minus a
+            constant. It decides only where the p-value is asked.
+        most: end of the search.
+        level: in (0, 1).
+        near: a rejection with so little to spare, in units of z, is not followed by another one.
+    """
+    wanted = -float(special.ndtri(level))
     best, beyond, target = 0.0, most, wanted
     for _ in range(_TRIES):
-        at = min(max(where(target), best), beyond)
+        at = _crossing(root, target, best, beyond)
         if at <= best or at >= beyond:
             at = (best + beyond) / 2
         p = p_value(at)
@@ -467,7 +487,7 @@ def _largest_rejected(
         else:
             beyond = at
         found = -float(special.ndtri(min(max(p, 1e-300), 1 - 1e-16)))
-        if beyond - best <= _WIDTH * most or (p <= level and found <= wanted + _NEAR):
+        if beyond - best <= _WIDTH * most or (p <= level and found <= wanted + near):
             break
         # How much the two roots differ here; then a step beyond the solution on the side that is still open.
         margin = _MARGIN if p > level else -_MARGIN
@@ -475,3 +495,12 @@ def _largest_rejected(
     if best == 0.0 and p_value(0.0) > level:
         return 0.0
     return best
+
+
+def _crossing(falling: Callable[[float], float], value: float, low: float, high: float) -> float:
+    """Where a function falls through a value between two ends, or the end that is nearer."""
+    if falling(low) <= value:
+        return low
+    if falling(high) >= value:
+        return high
+    return float(optimize.brentq(lambda at: falling(at) - value, low, high, xtol=_ON_THE_WAY * (high - low)))

@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Final, final
 
 import numpy as np
@@ -29,6 +30,7 @@ from scipy import special
 
 from dpverdict.audit.statistics.betting import betting_p
 from dpverdict.audit.statistics.columns import Numbers, parts, read, total
+from dpverdict.audit.statistics.joint_test import largest_rejected
 from dpverdict.audit.statistics.payoffs import (
     CurvePayoff,
     DivergencePayoff,
@@ -38,7 +40,7 @@ from dpverdict.audit.statistics.payoffs import (
 )
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.roots import bisected, doubled
+from dpverdict.numerics.roots import doubled
 
 FEWEST_FOR_MEANS: Final = 100
 """Per side, below which the test is not used; its size was simulated from there on."""
@@ -48,6 +50,8 @@ SMALLEST_LEVEL: Final = 0.01
 """Levels below this need an exact test: the expansion says little about so far a tail. p is never reported smaller."""
 FEWEST_EVENTS: Final = 25
 """The symmetric payoff weighs the rare events by exp(epsilon): the mean test wants this many of each."""
+_NEAR: Final = 5e-3
+"""In units of z: a bound with so little to spare is not sharpened further."""
 ASYMPTOTIC: Final = "mean payoff, asymptotic with its skewness"
 BETTING: Final = "mean payoff, betting"
 
@@ -202,13 +206,18 @@ def symmetric_epsilon_lower(
         (_count(neighbour_scores, *below), _count(neighbour_scores, *above)),
     ]
 
-    def rejected(epsilon: float) -> bool:
-        at = SymmetricPayoff(epsilon, payoff.allowed, payoff.threshold)
+    def moments(epsilon: float) -> tuple[Moments, Moments]:
         of_x, minus_y = (_of_three_values(math.exp(epsilon), *both, n) for both in counts)
-        of_y = Moments(n, -minus_y.mean, minus_y.variance, -minus_y.third)
-        return _decided(at, of_x, of_y, (dataset_scores, neighbour_scores), share, often).p_value <= share
+        return of_x, Moments(n, -minus_y.mean, minus_y.variance, -minus_y.third)
 
-    return largest_rejected(rejected, 0.0, 2 * payoff.epsilon + 1, close=_close)
+    def p_value(epsilon: float) -> float:
+        at = SymmetricPayoff(epsilon, payoff.allowed, payoff.threshold)
+        return _decided(at, *moments(epsilon), (dataset_scores, neighbour_scores), share, often).p_value
+
+    def root(epsilon: float) -> float:
+        return mean_test(*moments(epsilon), payoff.allowed).z
+
+    return _largest_rejected(p_value, root, 2 * payoff.epsilon + 1, share)
 
 
 def curve_mu_lower(payoff: CurvePayoff, dataset_scores: Numbers, neighbour_scores: Numbers, share: float) -> float:
@@ -216,12 +225,18 @@ def curve_mu_lower(payoff: CurvePayoff, dataset_scores: Numbers, neighbour_score
 
     of_x, of_y = Moments.of(dataset_scores, payoff.of_dataset), Moments.of(neighbour_scores, payoff.of_neighbour)
 
-    def rejected(mu: float) -> bool:
-        allowed = weighted_profile_upper(GaussianDP(Fraction(mu)), payoff.tau, cells=512)
-        at = CurvePayoff(payoff.tau, allowed)
-        return _decided(at, of_x, of_y, (dataset_scores, neighbour_scores), share, True).p_value <= share
+    @cache
+    def allowed(mu: float) -> float:
+        return weighted_profile_upper(GaussianDP(Fraction(mu)), payoff.tau, cells=512)
 
-    return largest_rejected(rejected, 0.0, 2 * payoff.tau / 1.5 + 1, close=_close)
+    def p_value(mu: float) -> float:
+        at = CurvePayoff(payoff.tau, allowed(mu))
+        return _decided(at, of_x, of_y, (dataset_scores, neighbour_scores), share, True).p_value
+
+    def root(mu: float) -> float:
+        return mean_test(of_x, of_y, allowed(mu)).z
+
+    return _largest_rejected(p_value, root, 2 * payoff.tau / 1.5 + 1, share)
 
 
 def _of_three_values(weight: float, above: int, below: int, n: int) -> Moments:
@@ -232,14 +247,11 @@ def _of_three_values(weight: float, above: int, below: int, n: int) -> Moments:
     return Moments(n, mean, squares / (n - 1), sum(count * (value - mean) ** 3 for count, value in values) / n)
 
 
-def largest_rejected(
-    rejected: Callable[[float], bool], least: float, first: float, *, close: Callable[[float, float], bool]
+def _largest_rejected(
+    p_value: Callable[[float], float], root: Callable[[float], float], first: float, share: float
 ) -> float:
-    """The largest parameter, up to 64 and about, that is rejected; 0, which says nothing, if ``least`` is not."""
-    if not rejected(least):
+    """The largest parameter, up to 64 and about, whose p-value is at most ``share``; 0, which says nothing, if none."""
+    if root(0.0) <= 0:
         return 0.0
-    return bisected(rejected, *doubled(rejected, least, first, most=64), close=close)[0]
-
-
-def _close(low: float, high: float) -> bool:
-    return high - low <= 1e-4 * max(1.0, math.sqrt(high))
+    most = doubled(lambda parameter: root(parameter) > 0, 0.0, first, most=64)[1]
+    return largest_rejected(p_value, root, most, share, near=_NEAR)

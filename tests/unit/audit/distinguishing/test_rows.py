@@ -72,9 +72,21 @@ def test_a_false_claim_is_contradicted_and_a_true_one_is_not() -> None:
     assert combined_p(wrong, ERROR) <= ERROR
     assert largest_bound(right, "mu_lower") <= 1
     assert 1 < largest_bound(wrong, "mu_lower") < 2
-    assert largest_bound(wrong, "epsilon_lower") == 0.0
+    assert largest_bound(wrong, "epsilon_lower", delta=0.0) == 0.0
     contradicting = next(row for row in wrong if row.p_value is not None and row.p_value <= row.error_share)
     assert "mu=1 implies" in inequality(contradicting, GaussianDP(1))
+
+
+def test_a_bound_at_a_smaller_delta_is_none_at_the_delta_that_was_asked_for() -> None:
+    """Of one mechanism epsilon is 3 at delta 0 and 1 at delta 0.01: whatever is true at 0 is no bound at 0.01."""
+    row = decide_rows(planned(PureDP(1), level=0.0), sides(1.0, TRIALS, SEED + 1))[0]
+    assert row.delta == 0.0
+    assert row.what.startswith("epsilon_lower")
+    rows = [replace(row, bound=bound, delta=delta) for bound, delta in ((3.0, 0.0), (1.0, 0.01))]
+    assert largest_bound(rows, "epsilon_lower", delta=0.0) == 3.0
+    assert largest_bound(rows, "epsilon_lower", delta=0.01) == 1.0
+    assert largest_bound(rows, "epsilon_lower", delta=0.02) == 0.0
+    assert largest_bound([replace(row, what="mu_lower", delta=None)], "epsilon_lower", delta=0.0) == 0.0
 
 
 def test_a_plan_decides_once() -> None:

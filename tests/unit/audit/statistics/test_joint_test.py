@@ -16,6 +16,7 @@ from dpverdict.audit.statistics.joint_test import (
     epsilon_lower,
     exact_p,
     joint_p,
+    largest_rejected,
     mu_lower,
     signed_root,
     touching_epsilon,
@@ -182,3 +183,19 @@ def test_the_joint_test_needs_half_the_trials_of_two_bounds() -> None:
 def test_bad_input_is_refused_by_name(arguments: Any, change: dict[str, Any], name: str) -> None:
     with pytest.raises(InvalidValue, match=f"^{name}="):
         joint_p(Counts(*arguments), **({"epsilon": 1.0, "delta": 0.1, "level": 0.05} | change))
+
+
+def test_the_largest_rejected_parameter_is_found_from_a_root_that_is_off() -> None:
+    """The p-value is Phi(a - 3) or nearly so; the root that guides the search is 0.4 larger and bent."""
+
+    def p_value(a: float) -> float:
+        return float(special.ndtr(a - 3))
+
+    def root(a: float) -> float:
+        return 3.4 - a + 0.1 * a * (3.4 - a)
+
+    for level in (0.05, 1e-3):
+        solution = 3 + float(special.ndtri(level))
+        assert max(solution, 0) - 0.03 <= largest_rejected(p_value, root, 3.4, level) <= max(solution, 0)
+    assert largest_rejected(lambda a: 0.5, root, 3.4, 0.05) == 0.0
+    assert largest_rejected(lambda a: 0.0, root, 3.4, 0.05) > 3

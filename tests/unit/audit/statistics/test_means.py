@@ -1,6 +1,7 @@
 """Tests of means: the textbook statistic, and bounds that never exceed what is rejected."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from dpverdict.audit.statistics.means import (
     SMALLEST_LEVEL,
     Moments,
     curve_mu_lower,
-    largest_rejected,
     mean_test,
     payoff_test,
     symmetric_epsilon_lower,
@@ -60,10 +60,18 @@ def test_bounds_are_below_the_truth_and_say_nothing_where_nothing_is_rejected() 
     assert symmetric_epsilon_lower(symmetric, x, x, 1e-6) == 0.0
 
 
-def test_the_largest_rejected_parameter_is_bracketed() -> None:
-    def close(low: float, high: float) -> bool:
-        return high - low <= 1e-3
-
-    assert 2.999 <= largest_rejected(lambda mu: mu <= 3, 0.0, 1.0, close=close) <= 3
-    assert largest_rejected(lambda mu: False, 0.0, 1.0, close=close) == 0.0
-    assert largest_rejected(lambda mu: True, 0.0, 1.0, close=close) >= 32
+def test_bounds_are_rejected_themselves_and_hardly_more_is() -> None:
+    """By the tests that decide: at the bound p is at most the share, a little above it no longer."""
+    rng = np.random.default_rng(SEED)
+    x, y = rng.normal(2, 2, 3000), rng.normal(-2, 2, 3000)
+    for share in (0.05, 1e-3):  # by means, and by betting
+        symmetric = SymmetricPayoff(1.0, 0.01, 1.0)
+        bound = symmetric_epsilon_lower(symmetric, x, y, share)
+        below, above = (payoff_test(SymmetricPayoff(e, 0.01, 1.0), x, y, share) for e in (bound, 1.01 * bound + 0.01))
+        assert below.p_value <= share < above.p_value
+        allowed = [weighted_profile_upper(GaussianDP(1), 1.5, cells=512)]
+        bound = curve_mu_lower(CurvePayoff(1.5, allowed[0]), x, y, share)
+        claims = (GaussianDP(Fraction(mu)) for mu in (bound, 1.01 * bound + 0.01))
+        allowed = [weighted_profile_upper(claim, 1.5, cells=512) for claim in claims]
+        below, above = (payoff_test(CurvePayoff(1.5, one), x, y, share) for one in allowed)
+        assert below.p_value <= share < above.p_value
