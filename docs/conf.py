@@ -1,6 +1,8 @@
 """How Sphinx makes the site from these pages: see tools/site.py and docs/decisions/0003-the-site.md."""
 
 import re
+import sys
+from pathlib import Path
 
 from numpy.typing import ArrayLike
 from sphinx.util.typing import stringify_annotation
@@ -16,10 +18,20 @@ author = "the dpverdict authors"
 copyright = author
 version = release = dpverdict.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+sys.path.insert(0, str(Path(__file__).parent))
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "directives",
+]
+autosummary_generate = False
 myst_heading_anchors = 4
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 
+html_math_renderer = "mathtext"
 html_theme = "furo"
 html_title = f"dpverdict {release}"
 html_show_copyright = False

@@ -87,7 +87,6 @@ from dpverdict.mechanisms.training.dp_ftrl import DPFTRL as DPFTRL
 from dpverdict.mechanisms.training.dp_sgd import DPSGD as DPSGD
 
 __all__ = [
-    "DPSGD",
     # what is promised
     "Guarantee",
     "GaussianDP",
@@ -139,6 +138,7 @@ __all__ = [
     "TreeCounter",
     "FactorizationCounter",
     # training
+    "DPSGD",
     "DPFTRL",
     # the embedding of Algorithm 1, comparisons, and known-wrong variants
     "to_embedding",

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from dpverdict import audit, mechanisms, proofs
 from dpverdict.cli.application import app
 from dpverdict.proofs.checks.rooms import rooms
 from dpverdict.proofs.checks.statement import known_statements
@@ -214,15 +215,32 @@ def test_the_site_is_built_without_a_warning_and_loads_nothing(tmp_path: Path) -
     assert {page.name for page in (site / "gallery").iterdir()} == set(
         runpy.run_path(str(ROOT / "tools/gallery.py"))["PAGES"]
     )
-    reference = (site / "reference_audit.html").read_text(encoding="utf-8")
-    assert 'id="dpverdict.audit.certify"' in reference
-    words = re.sub(r"<[^>]+>", "", reference)
-    assert "neighbours: Neighbours," in words
+    pages = {page.stem: page.read_text(encoding="utf-8") for page in site.glob("*.html")}
+    assert 'id="dpverdict.audit.certify"' in pages["reference_exact"]
+    assert 'href="_modules/dpverdict/audit/exact/decide.html' in pages["reference_exact"]
+    assert "neighbours: Neighbours," in re.sub(r"<[^>]+>", "", pages["reference_tests"])
+    assert "--error-probability" in pages["reference_commands"]
+    assert "summary.sentence" in pages["reference_files"]
+    assert '<p class="formula"><svg' in pages["concepts"]
     for page in site.glob("**/*.html"):
         loaded = re.findall(
             r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="(https?:[^"]+)"', page.read_text()
         )
         assert loaded == [], page
+
+
+def documented(pages: str) -> list[str]:
+    """The names that the reference has, with their modules."""
+    found = re.findall(r"^\.\. names:: (\S+)\n\n((?:   \w+\n)+)", pages, flags=re.MULTILINE)
+    return [f"{module}.{name}" for module, names in found for name in names.split()]
+
+
+def test_every_public_name_stands_once_in_the_reference() -> None:
+    names = documented("".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("reference_*.md")))
+    assert len(names) == len(set(names)) > 150
+    public = {f"{m.__name__}.{name}" for m in (audit, mechanisms, proofs) for name in m.__all__}
+    assert public <= set(names)
+    assert documented(".. names:: a.b\n\n   c\n   d\n") == ["a.b.c", "a.b.d"]
 
 
 @needs_sphinx
