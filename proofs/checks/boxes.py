@@ -19,6 +19,9 @@ from dpverdict.proofs.checks.traced import Traced, variable
 
 Side = tuple[Fraction, Fraction]
 
+MOST_TEXT = 600
+"""The longest expression that a finding shows; a certificate has all of it."""
+
 
 def positive_on_box(
     name: str,
@@ -47,6 +50,8 @@ def positive_on_box(
     names = list(box)
     whole = tuple((exactly(low, name=key), exactly(high, name=key)) for key, (low, high) in box.items())
     words = scope or ", ".join(f"{low} <= {key} <= {high}" for key, (low, high) in box.items())
+    text = _expression(function, names, whole) or ""
+    sides = ((text if 0 < len(text) <= MOST_TEXT else f"f({', '.join(names)})", ">", "0"),)
     pending, used = [whole], 0
     least = math.inf
     leaves: list[list[object]] = []
@@ -71,15 +76,16 @@ def positive_on_box(
                     method=Method.BALLS,
                     scope=words,
                     witness=f"{places}: {Enclosure.of_ball(centre).show(9)}",
+                    sides=sides,
                 )
             if used >= most:
                 where = f"undecided after {used} balls, on {_named(names, part)}"
                 if value.is_finite():
                     where += f": {Enclosure.of_ball(value).show(6)}"
-                return Finding(name=name, holds=None, method=Method.BALLS, scope=words, witness=where)
+                return Finding(name=name, holds=None, method=Method.BALLS, scope=words, witness=where, sides=sides)
             pending.extend(_halved(part))
     note(_box_cover, function, names, whole, leaves)
-    return Finding(name=name, holds=True, method=Method.BALLS, scope=words, margin=f"{least:.6g} over {used} balls")
+    return Finding(name=name, holds=True, method=Method.BALLS, scope=words, margin=f"{least:.6g}", sides=sides)
 
 
 def _named(names: Sequence[str], part: Sequence[Side]) -> str:
@@ -155,6 +161,9 @@ def equal(name: str, left: Real, right: Real, *, scope: str, argued: str = "") -
     return _ordered(name, left, right, scope, argued, (0,))
 
 
+_RELATIONS = {(-1,): "<", (-1, 0): "<=", (0,): "="}
+
+
 def _ordered(name: str, left: Real, right: Real, scope: str, argued: str, allowed: tuple[int, ...]) -> Finding:
     sign = compare(left, right)
     holds = None if sign is None else sign in allowed
@@ -167,7 +176,8 @@ def _ordered(name: str, left: Real, right: Real, scope: str, argued: str, allowe
         method=Method.EXACT if left.rational is not None and right.rational is not None else Method.BALLS,
         scope=scope,
         margin=gap if holds else "",
-        witness="" if holds else f"{_shown(left)} against {_shown(right)}",
+        witness="" if holds else f"left {_shown(left)}, right {_shown(right)}",
+        sides=((_shown(left), _RELATIONS[allowed], _shown(right)),),
         cases=1,
         argued=argued,
     )
@@ -198,11 +208,19 @@ def rounds_to(name: str, value: Real, printed: str, *, scope: str) -> Finding:
         holds=holds,
         method=Method.EXACT if exact else Method.BALLS,
         scope=scope,
-        margin=_shown(value) if holds else "",
+        margin=f"{_inside(value, target, unit):.3g}" if holds else "",
         witness="" if holds else f"{printed} printed, the value is {_shown(value)}",
+        sides=((_shown(value), "rounded is", printed),),
         cases=1,
         named=True,
     )
+
+
+def _inside(value: Real, target: Fraction, unit: Fraction) -> float:
+    """How far inside the numbers that round to the target the value is, at least."""
+    if value.rational is not None:
+        return float(unit - abs(value.rational - target))
+    return Enclosure.of(Real(lambda: ball(unit) - abs(value.ball() - ball(target)))).lower
 
 
 def _narrow(value: Real) -> object:

@@ -10,18 +10,24 @@ neither SymPy nor Arb:
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import functools
 import keyword
+import linecache
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
+from types import FunctionType
 from typing import Any, TypeAlias, final
 
 import sympy
 from flint import arb, ctx, fmpq, fmpz
 
 from dpverdict.balls import Enclosure, Real, doublings, precision
+from dpverdict.proofs.checks.outcome import Sides
 
 Evidence: TypeAlias = dict[str, Any]
 """A JSON object (hence Any)."""
@@ -204,3 +210,48 @@ def real_ends(left: Real, right: Real) -> tuple[object, object]:
                 return ends(a, bits), ends(b, bits)
     with precision(64):
         return ends(left.ball()), ends(right.ball())
+
+
+_RELATIONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "=",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+
+
+def sides_of(function: object) -> Sides:
+    """What a function of one case asks, read off its source: the sides of every comparison that it joins by "and"."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not isinstance(function, FunctionType):
+        return ()
+    code = function.__code__
+    columns = [start for _, _, start, _ in code.co_positions() if start is not None]
+    for line, column, body in _lambdas(code.co_filename):
+        if line == code.co_firstlineno and column in columns:
+            parts = body.values if isinstance(body, ast.BoolOp) and isinstance(body.op, ast.And) else [body]
+            return tuple(_compared(part) for part in parts)
+    if function.__name__ == "<lambda>":
+        return ()
+    words = " ".join((function.__doc__ or function.__name__).split())
+    return ((words, "", ""),)
+
+
+def _compared(part: ast.expr) -> tuple[str, str, str]:
+    if isinstance(part, ast.Compare) and len(part.ops) == 1 and type(part.ops[0]) in _RELATIONS:
+        return ast.unparse(part.left), _RELATIONS[type(part.ops[0])], ast.unparse(part.comparators[0])
+    return ast.unparse(part), "", ""
+
+
+@functools.cache
+def _lambdas(file: str) -> list[tuple[int, int, ast.expr]]:
+    """First line of every lambda of a file, the column at which what it returns begins, and that expression."""
+    found: list[tuple[int, int, ast.expr]] = []
+    with contextlib.suppress(SyntaxError):  # of a file that changed after it was read
+        for node in ast.walk(ast.parse("".join(linecache.getlines(file)))):
+            if isinstance(node, ast.Lambda):
+                found.append((node.lineno, node.body.col_offset, node.body))
+    return found

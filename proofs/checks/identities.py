@@ -59,6 +59,7 @@ def identity(
     pairs = list(zip(_entries(left), _entries(right), strict=True))
     symbols = sorted(set().union(*(side.free_symbols for pair in pairs for side in pair)), key=str)
     words = scope if scope is not None else _scope(symbols, domain)
+    shown = tuple(dict.fromkeys((_text(a), "=", _text(b)) for a, b in pairs))
     count = cases if cases is not None or symbols or dropped else 1
     if cases is None and count == 1:
         words, argued = _of_numbers(words, argued)
@@ -71,6 +72,7 @@ def identity(
             scope=words,
             margin=margin,
             witness=witness,
+            sides=shown,
             cases=count,
             argued=argued,
         )
@@ -114,7 +116,7 @@ def positive(
     >>> positive("r^2 + 1 > r", r**2 + 1 - r, {r: 1}).holds, positive("r > 1", r - 1, {r: 1}).witness
     (True, 'r = 1: 0')
     """
-    found = _by_coefficients(name, expression, at_least, scope, lambda constant: bool(constant > 0))
+    found = _by_coefficients(name, expression, at_least, scope, ">", lambda constant: bool(constant > 0))
     return _reaching(found, cases, bool(at_least), argued)
 
 
@@ -128,7 +130,7 @@ def nonnegative(
     argued: str = "",
 ) -> Finding:
     """expression >= 0, decided as in `positive`."""
-    found = _by_coefficients(name, expression, at_least, scope, lambda constant: bool(constant >= 0))
+    found = _by_coefficients(name, expression, at_least, scope, ">=", lambda constant: bool(constant >= 0))
     return _reaching(found, cases, bool(at_least), argued)
 
 
@@ -146,14 +148,31 @@ def _of_numbers(scope: str, argued: str) -> tuple[str, str]:
 
 
 def _by_coefficients(
-    name: str, expression: Expr, at_least: Mapping[Expr, Any], scope: str | None, enough: Callable[[Expr], bool]
+    name: str,
+    expression: Expr,
+    at_least: Mapping[Expr, Any],
+    scope: str | None,
+    relation: str,
+    enough: Callable[[Expr], bool],
 ) -> Finding:
-    whole, method = sympy.sympify(expression), Method.CERTIFICATE
+    whole = sympy.sympify(expression)
     words = ", ".join(f"{s} >= {low}" for s, low in at_least.items())
     if scope is not None:  # the region is the one that was decided, whatever the words are
         words = f"{scope} ({words})" if words and words != scope else scope
     if whole.free_symbols - set(at_least):
         raise InvalidValue("expression", expression, f"in {set(at_least)}", "give the range of every symbol")
+
+    def found(holds: bool | None, *, margin: str = "", witness: str = "") -> Finding:
+        return Finding(
+            name=name,
+            holds=holds,
+            method=Method.CERTIFICATE,
+            scope=words,
+            margin=margin,
+            witness=witness,
+            sides=((_text(whole), relation, "0"),),
+        )
+
     lower = {s: sympy.nsimplify(low) for s, low in at_least.items()}
     steps = {s: sympy.Symbol(f"t_{s}", nonnegative=True) for s in at_least}
     moved = whole.subs({s: lower[s] + steps[s] for s in at_least}, simultaneous=True)
@@ -167,14 +186,14 @@ def _by_coefficients(
     if decided:
         note(_shifted, whole, lower, steps, parts, strict=not enough(sympy.Integer(0)))
         margin = _shown(whole.subs(lower)) + (" at the lower end" if at_least else "")
-        return Finding(name=name, holds=True, method=method, scope=words, margin=margin)
+        return found(True, margin=margin)
     for step in (Fraction(0), Fraction(1, 7), Fraction(1), Fraction(10), Fraction(1000), Fraction(10**6)):
         point = {s: lower[s] + sympy.Rational(step) for s in at_least}
         value = whole.subs(point)
         if value.is_number and value.is_finite and not enough(value):
             note(_below, whole, point, strict=not enough(sympy.Integer(0)))
-            return Finding(name=name, holds=False, method=method, scope=words, witness=_at(point) + _shown(value))
-    return Finding(name=name, holds=None, method=method, scope=words, witness="a coefficient is negative")
+            return found(False, witness=_at(point) + _shown(value))
+    return found(None, witness="a coefficient is negative")
 
 
 def _coefficients(part: Expr, variables: Sequence[Expr]) -> tuple[bool, Expr]:
@@ -254,7 +273,7 @@ def _simplified(expression: Expr) -> Expr:
 def _where_different(left: Expr, right: Expr, symbols: Sequence[Expr]) -> str | None:
     """A point at which the two sides certainly differ, in words."""
     found = _first_different(left, right, symbols)
-    return None if found is None else f"{_at(found[0])}{_shown(found[1])} against {_shown(found[2])}"
+    return None if found is None else f"{_at(found[0])}left {_shown(found[1])}, right {_shown(found[2])}"
 
 
 def _first_different(left: Expr, right: Expr, symbols: Sequence[Expr]) -> tuple[Mapping[Expr, Expr], Expr, Expr] | None:
@@ -275,6 +294,12 @@ def _first_different(left: Expr, right: Expr, symbols: Sequence[Expr]) -> tuple[
 def _at(point: Mapping[Expr, Expr]) -> str:
     """The place of a witness: "d = 2, mu = 13/11: "; nothing when there is no symbol."""
     return ", ".join(f"{symbol} = {value}" for symbol, value in point.items()) + (": " if point else "")
+
+
+def _text(side: Expr) -> str:
+    """A side as text: in a word or two where it is longer than a reader can use."""
+    size = side.count_ops()
+    return str(sympy.sstr(side)) if size <= 200 else f"(an expression of {size} operations, in the certificate)"
 
 
 def _shown(value: Expr) -> str:

@@ -52,6 +52,10 @@ class StatementKind(enum.Enum):
     RESULT = "Result"
 
 
+Sides: TypeAlias = tuple[tuple[str, str, str], ...]
+"""Equations and inequalities in words: left side, relation, right side."""
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -68,8 +72,11 @@ class Finding:
         confirms: the condition of the same check, proved on a whole region, or the statement needed, which these cases
             only confirm.
         argued: why it should hold beyond the cases, in words that nothing here checks.
-        margin: how far the condition is from failing, with its unit or place; "0 (identity)" for an identity.
-        witness: arguments at which it fails, in numbers a reader can recompute; empty when it holds.
+        margin: how far apart the two sides are certainly, or the least value where one side is 0; "0 (identity)" for
+            an identity, "" where nothing is measured.
+        witness: arguments at which it fails, by their names, in numbers a reader can recompute; empty when it holds.
+        sides: what was decided, as left side, relation, right side, once for each entry; the relation and the right
+            side are "" where it is no comparison.
     """
 
     name: str
@@ -78,6 +85,7 @@ class Finding:
     scope: str
     margin: str = ""
     witness: str = ""
+    sides: Sides = ()
     cases: int | None = None
     named: bool = False
     confirms: str = ""

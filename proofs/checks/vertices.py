@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from flint import fmpq, fmpq_mat
 
-from dpverdict.proofs.checks.evidence import Evidence, is_recorded, note, number
+from dpverdict.proofs.checks.evidence import Evidence, is_recorded, note, number, sides_of
 from dpverdict.proofs.checks.outcome import Finding, Method
 
 T = TypeVar("T")
@@ -111,7 +111,7 @@ def every(
     cases: int,
     argued: str = "",
     method: Method = Method.EXACT,
-    show: Callable[[T], str] = str,
+    show: Callable[[T], str] | None = None,
 ) -> Finding:
     """``holds`` is True of every item; the first for which it is False is the witness.
 
@@ -121,10 +121,12 @@ def every(
         cases: how many items there are. Where another number of them ran, the finding is undecided: so no enumeration
             can be cut short unnoticed.
         argued: why it should hold beyond the items, in words that nothing checks.
+        show: an item in words, for witnesses; its numbers by their names in ``over`` if not given.
 
     >>> every("n^2 < 50", range(8), lambda n: n * n < 50, over="n", cases=8).scope
     'n = 0..7 (8 cases)'
     """
+    show = _by_names(over) if show is None else show
     ran = list[T]()
     decided: bool | None = None
     broken, witness = False, ""
@@ -142,11 +144,24 @@ def every(
         holds=decided,
         method=method,
         scope=ranges(over, ran),
-        margin=f"{len(ran)} cases" if decided is True else "",
         witness=witness,
+        sides=sides_of(holds),
         cases=len(ran),
         argued=argued,
     )
+
+
+def _by_names(over: str) -> Callable[[T], str]:
+    """Shows an item as "k = 3, h = 2", by the names of its numbers."""
+    names = [name.strip() for name in over.partition(":")[0].split(",")]
+
+    def show(item: T) -> str:
+        parts = item if isinstance(item, tuple) else (item,)
+        if len(parts) != len(names) or not all(name.isidentifier() for name in names):
+            return str(item)
+        return ", ".join(f"{name} = {part}" for name, part in zip(names, parts, strict=True))
+
+    return show
 
 
 def ranges(over: str, ran: Sequence[object]) -> str:

@@ -11,7 +11,7 @@ from dpverdict.proofs.checks.drawings import formula_svg
 from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.registry import title
 from dpverdict.proofs.ledger.graph import needs_svg
-from dpverdict.proofs.ledger.ledger import Ledger
+from dpverdict.proofs.ledger.ledger import Ledger, certificate_command
 
 CLASSES = {
     Standing.HOLDS: "holds",
@@ -51,6 +51,7 @@ def render_html(ledger: Ledger) -> str:
         title=title,
         classes=CLASSES,
         marks=MARKS,
+        certificate_command=certificate_command,
         style=Markup(style),
         filters=_filters(ledger),
     )

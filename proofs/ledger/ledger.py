@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +15,7 @@ from dpverdict.proofs.checks.outcome import Finding, NeedFinding, Outcome, Stand
 from dpverdict.proofs.checks.registry import registered, title
 from dpverdict.proofs.checks.rooms import rooms
 from dpverdict.proofs.checks.statement import Statement, all_needed, outcomes_of
+from dpverdict.proofs.ledger.certificates import versions
 
 SCHEMA_VERSION = 2
 
@@ -110,26 +113,89 @@ def as_json(ledger: Ledger) -> dict[str, Any]:  # Any: the values of a JSON obje
     """The ledger as a JSON object; see ledger.schema.json. The same outcomes give the same object."""
     return {
         "schema_version": SCHEMA_VERSION,
+        "versions": versions(),
         "summary": ledger.summary(),
         "as_expected": not ledger.changed,
         "statements": [_row(entry) for entry in ledger.entries],
     }
 
 
+READ_FIRST = """
+Each statement of a paper is decided by a check in exact, symbolic or ball arithmetic, and every check must find the
+faults that are planted under its conditions. Read the first table, and of the others what concerns you; a name leads
+to the full row, at the end.
+
+- *holds*: for everything the statement speaks of.
+- *holds on the range checked*: a condition was decided for finitely many cases only.
+- *holds with a caveat*: another reading of the same words is refuted.
+- *fails as printed*: there is a counterexample.
+- *(new)*: a result, or a wording, of this project.
+"""
+
+
 def markdown(ledger: Ledger) -> str:
-    """The ledger as a Markdown page, for docs/: the same outcomes give the same text."""
+    """The ledger as a Markdown page, for docs/: the same outcomes give the same text.
+
+    What fails or has a caveat comes first, then a line for every statement, variants of one statement in one line
+    together, and last every row in full, folded.
+    """
     lines = ["# Ledger of statements", "", "Generated from the checks by `python tools/ledger.py`; do not edit.", ""]
-    lines += [f"{ledger.summary()}.", ""]
+    lines += [f"{ledger.summary()}.", READ_FIRST, "## What fails as printed, or holds with a caveat", ""]
+    lines += ["| statement | text | outcome | witness | what holds |", "|---|---|---|---|---|"]
+    lines += [_exception(entry) for entry in ledger.entries if entry.outcome.standing in _EXCEPTIONS]
     for paper in ledger.papers:
-        lines += [
-            f"## {title(paper)}",
-            "",
-            "| statement | text | outcome | scope | method | margin or witness | source |",
-        ]
-        lines += ["|---|---|---|---|---|---|---|"]
+        lines += ["", f"## {title(paper)}", "", "| statement | outcome | it says |", "|---|---|---|"]
+        lines += [_line(family) for family in families(ledger.of(paper))]
+    lines += ["", "## Every row in full", ""]
+    lines += ["The command of a row writes its certificate, which `dpverdict check` and other programs read: see"]
+    lines += ["[Certificates](howto_certificates.md)."]
+    head = "| statement | text | outcome | scope | method | margin or witness | certificate | source |"
+    for paper in ledger.papers:
+        lines += ["", f"<details><summary>{title(paper)}</summary>", "", head, "|---|---|---|---|---|---|---|---|"]
         lines += [_markdown_row(entry) for entry in ledger.of(paper)]
-        lines += [""]
-    return "\n".join(lines)
+        lines += ["", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def families(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
+    """Entries in order, those of variants together: "x.M0", "x.M1b" and so on, where there are five or more."""
+    stems = [re.fullmatch(r"(.+)\.[A-Z]\d+[a-z]*", entry.statement.number) for entry in entries]
+    counts = Counter(stem[1] for stem in stems if stem is not None)
+    found: dict[str, list[Entry]] = {}
+    for entry, stem in zip(entries, stems, strict=True):
+        folded = stem is not None and counts[stem[1]] >= FEWEST_VARIANTS
+        found.setdefault(stem[1] if stem is not None and folded else f"{entry.outcome.anchor} alone", []).append(entry)
+    return [tuple(family) for family in found.values()]
+
+
+FEWEST_VARIANTS = 5
+MOST_WORDS = 10
+"""How much of a statement its line on the page says."""
+_EXCEPTIONS = (Standing.FAILS_AS_PRINTED, Standing.HOLDS_WITH_CAVEAT, Standing.UNDECIDED)
+
+
+def _exception(entry: Entry) -> str:
+    outcome = entry.outcome
+    instead = "; ".join(part for part in (outcome.caveat, outcome.corrected) if part)
+    return _cells(_to(outcome), outcome.text, _words(outcome), outcome.witness, instead)
+
+
+def _line(family: Sequence[Entry]) -> str:
+    """A statement, or variants of one together: how many, and the first of them."""
+    outcome = family[0].outcome
+    words = outcome.text.split()
+    says = " ".join(words[:MOST_WORDS]) + (" ..." if len(words) > MOST_WORDS else "")
+    if len(family) == 1:
+        return _cells(_to(outcome), _words(outcome), says)
+    counts = Counter(_words(entry.outcome) for entry in family)
+    last = family[-1].outcome
+    names = f"{_to(outcome)} to {_to(last)}, {len(family)} variants"
+    return _cells(names, ", ".join(f"{number} {words}" for words, number in counts.items()), f"the first: {says}")
+
+
+def certificate_command(outcome: Outcome) -> str:
+    """The command that writes the certificate of a statement."""
+    return f"dpverdict prove {outcome.paper} --statement {shlex.quote(outcome.number)} --certificates certificates"
 
 
 def _markdown_row(entry: Entry) -> str:
@@ -142,16 +208,28 @@ def _markdown_row(entry: Entry) -> str:
         f"restored: {outcome.restored}" if outcome.restored else "",
         "needs " + ", ".join(_link(need) for need in outcome.needs) if outcome.needs else "",
     ]
-    cells = [
+    return _cells(
         f'<a id="{outcome.anchor}"></a>{outcome.label}',
         outcome.text,
-        f'<span class="range">{outcome.words}</span>' if outcome.on_range else outcome.words,
+        _words(outcome),
         outcome.scope,
         outcome.method,
         "; ".join(part for part in remarks if part),
+        f"`{certificate_command(outcome)}`",
         f"`{outcome.location.partition(':')[0]}` {outcome.source_sha256[:12]}",
-    ]
+    )
+
+
+def _cells(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _words(outcome: Outcome) -> str:
+    return f'<span class="range">{outcome.words}</span>' if outcome.on_range else outcome.words
+
+
+def _to(outcome: Outcome) -> str:
+    return f'<a href="#{outcome.anchor}">{outcome.label}</a>'
 
 
 def _link(need: NeedFinding) -> str:
@@ -166,6 +244,8 @@ def _row(entry: Entry) -> dict[str, Any]:  # Any: the values of a JSON object
         "label": outcome.label,
         "kind": entry.statement.kind.value,
         "text": outcome.text,
+        "formula": entry.statement.formula,
+        "reading": " ".join(entry.statement.reading.split()),
         "outcome": outcome.standing.name,
         "expected": outcome.expected.name,
         "on_range": outcome.on_range,
@@ -191,6 +271,7 @@ def _row(entry: Entry) -> dict[str, Any]:  # Any: the values of a JSON object
         "restored": outcome.restored,
         "note": outcome.note,
         "findings": _findings(outcome.findings),
+        "caveat_findings": _findings(outcome.caveat_findings),
         "corrected_findings": _findings(outcome.corrected_findings),
         "planted": [
             {"condition": fault.condition, "text": fault.text, "found": not fault.missed, "missed": fault.missed}
@@ -212,6 +293,7 @@ def _findings(findings: Iterable[Finding]) -> list[dict[str, Any]]:  # Any: the 
             "scope": finding.scope,
             "margin": finding.margin,
             "witness": finding.witness,
+            "sides": [{"left": left, "relation": relation, "right": right} for left, relation, right in finding.sides],
             "cases": finding.cases,
             "named": finding.named,
             "confirms": finding.confirms,

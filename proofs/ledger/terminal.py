@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
@@ -23,6 +24,10 @@ STYLES = {
     Standing.FAILS_AS_PRINTED: "red",
     Standing.UNDECIDED: "bold magenta",
 }
+MOST_SIDES: Final = 6
+"""How many entries of a matrix, or comparisons of a case, are shown of one condition."""
+SHORT: Final = 90
+"""Two sides together that are shown in one line."""
 _UPHELD = (Standing.HOLDS, Standing.HOLDS_ON_RANGE)
 _MARKS = {True: "holds", False: "FAILS", None: "undecided"}
 
@@ -73,6 +78,7 @@ def _print_explanation(console: Console, entry: Entry) -> None:
     console.print(plain(f"outcome      {outcome.words}", style=STYLES[outcome.standing]))
     facts = {
         "recorded": "" if outcome.as_expected else outcome.expected.value,
+        "formula": statement.formula,
         "reading": " ".join(statement.reading.split()),
         "scope": outcome.scope,
         "method": outcome.method,
@@ -115,9 +121,28 @@ def _print_findings(console: Console, words: str, findings: Iterable[Finding]) -
     for finding in listed:
         more = finding.witness if finding.holds is not True else finding.margin
         where = f"{finding.method.value}; {finding.scope}"
-        console.print(plain(f"  {_MARKS[finding.holds]}: {finding.name} ({where})" + (f": {more}" if more else "")))
+        measure = "witness" if finding.holds is not True else "margin"
+        console.print(plain(f"  {_MARKS[finding.holds]}: {finding.name} ({where})"))
+        for words in _equations(finding):
+            console.print(plain(f"    {words}"))
+        if more:
+            console.print(plain(f"    {measure:<7} {more}"))
         for words in _bearing(finding):
             console.print(plain(f"    {words}"))
+
+
+def _equations(finding: Finding) -> Iterator[str]:
+    """What was decided: an equation in one line, or its sides one below the other."""
+    for left, relation, right in finding.sides[:MOST_SIDES]:
+        if not relation:
+            yield f"decided {left}"
+        elif len(left) + len(right) <= SHORT:
+            yield f"decided {left} {relation} {right}"
+        else:
+            yield f"left    {left}"
+            yield f"{relation:<7} {right}"
+    if len(finding.sides) > MOST_SIDES:
+        yield f"and {len(finding.sides) - MOST_SIDES} more"
 
 
 def _bearing(finding: Finding) -> Iterator[str]:

@@ -39,6 +39,13 @@ def test_the_ledger_in_the_documentation_is_not_stale() -> None:
     assert stale == [], "run: python tools/ledger.py"
 
 
+def test_the_page_is_read_in_twenty_minutes() -> None:
+    """At 275 words a minute, what is not folded."""
+    page = PAGE.read_text(encoding="utf-8")
+    shown = re.sub(r"<[^>]*>", "", page.partition("\n## Every row in full")[0])
+    assert len(re.findall(r"\w[^\s|]*", shown)) <= 20 * 275
+
+
 def test_a_hash_rests_on_the_same_sources_whatever_the_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """On none of the standard library, whose methods every enumeration, data class and named tuple has."""
     read, source = set(), source_hash._source

@@ -27,7 +27,7 @@ def test_a_true_claim_holds(paper: str, make: Make) -> None:
 def test_a_false_claim_with_a_true_correction_fails_as_printed(paper: str, make: Make) -> None:
     outcome = make(paper, Standing.FAILS_AS_PRINTED, 3, corrected=2).verify()
     assert outcome.standing is Standing.FAILS_AS_PRINTED
-    assert outcome.witness == "x = 7/3: 4.66667 against 7.00000"
+    assert outcome.witness == "x = 7/3: left 4.66667, right 7.00000"
     assert outcome.corrected == "correct"
 
 

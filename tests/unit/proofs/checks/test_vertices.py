@@ -19,7 +19,7 @@ from dpverdict.proofs.lebeda2024.notation import d, released, s1, s2
 
 def test_brute_force_looks_at_something() -> None:
     assert every("none", [], lambda item: True, over="n", cases=0).holds is None
-    assert every("some", [1, 2, 3], lambda item: item < 3, over="n", cases=3).witness == "3"
+    assert every("some", [1, 2, 3], lambda item: item < 3, over="n", cases=3).witness == "n = 3"
     assert len(list(binary_records(4))) == 16
     assert len(list(binary_records(4, 2))) == 11
     assert len(list(grid_records(2, 3))) == 16
@@ -65,7 +65,7 @@ def test_another_number_of_cases_than_declared_decides_nothing(most: int) -> Non
 
 
 def test_what_is_undecided_or_false_is_shown_at_its_item() -> None:
-    assert every("open", [1, 2], lambda n: None, over="n", cases=2).witness == "1"
+    assert every("open", [1, 2], lambda n: None, over="n", cases=2).witness == "n = 1"
     found = every("false", [1, 2], lambda n: n < 2, over="n", cases=3)
     assert (found.holds, found.witness) == (False, "2")
 

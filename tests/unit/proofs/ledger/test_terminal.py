@@ -39,6 +39,8 @@ def test_an_explanation_names_every_condition_and_every_fault(
     for entry in few.entries:
         for finding in entry.outcome.findings:
             assert finding.name in printed
+            shown = [" ".join(f"{left} {relation} {right}".split()) for left, relation, right in finding.sides[:6]]
+            assert all(equation in printed for equation in shown)
         for plant in entry.statement.planted:
             assert plant.text in printed
     assert "MISSED" not in printed
