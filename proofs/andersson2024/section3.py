@@ -268,6 +268,106 @@ def algorithm_1(claim: Lines) -> Findings:
     )
 
 
+class Fewest(NamedTuple):
+    """How many vertices a prefix sum up to t needs, by arity and t."""
+
+    added: Callable[[int, int], int]
+    subtracted_too: Callable[[int, int], int]
+
+
+def fewest(arity: int, height: int, *, both_ways: bool) -> list[int]:
+    """The least number of vertices that make the prefix sum up to every t = 0..k^h, by breadth first.
+
+    A vertex over the items p + 1 .. q is an edge from p to q, which adds it; with ``both_ways`` the edge from q to p
+    subtracts it. So sums of vertices that are the items 1 .. t are the paths from 0 to t.
+    """
+    last = arity**height
+    edges: dict[int, list[int]] = {place: [] for place in range(last + 1)}
+    for level in range(height + 1):
+        for first in range(0, last, arity**level):
+            edges[first].append(first + arity**level)
+            if both_ways:
+                edges[first + arity**level].append(first)
+    found, reached = {0: 0}, [0]
+    for place in reached:
+        for beside in edges[place]:
+            if beside not in found:
+                found[beside] = found[place] + 1
+                reached.append(beside)
+    return [found[place] for place in range(last + 1)]
+
+
+def digits(number: int, base: int, least: int) -> list[int]:
+    """The digits of a number, the lowest first, from ``least`` to ``least`` + base - 1."""
+    found = []
+    while number:
+        digit = (number - least) % base + least
+        found.append(digit)
+        number = (number - digit) // base
+    return found
+
+
+PICTURED = Fewest(
+    lambda arity, t: sum(digits(t, arity, 0)), lambda arity, t: sum(map(abs, digits(t, arity, -(arity - 1) // 2)))
+)
+
+
+@statement(
+    paper=PAPER,
+    number="figs",
+    restored="what the figures show, from the words that refer to them: the text supplied has no figures",
+    kind=StatementKind.FIGURE,
+    expected=Standing.HOLDS_ON_RANGE,
+    text="(Figures 1 and 2) The digits of t in base k tell which vertices of the complete k-ary tree contribute to a "
+    "prefix sum; vertex subtraction reduces the number of vertices required to compute it.",
+    formula=r"\sum_i t_i\ \ \mathrm{and}\ \ \sum_i |\hat{t}_i|",
+    printed=PICTURED,
+    planted=(
+        Plant(
+            "Figure 1: no fewer than the digits",
+            "a vertex for each digit that is not 0",
+            PICTURED._replace(added=lambda arity, t: sum(map(bool, digits(t, arity, 0)))),
+        ),
+        *(
+            Plant(condition, "the digits", PICTURED._replace(subtracted_too=PICTURED.added))
+            for condition in ("Figure 2: no fewer than the offset digits", "subtraction needs fewer")
+        ),
+    ),
+)
+def figures_1_and_2(claim: Fewest) -> Findings:
+    """Breadth first over all sums of vertices, the root among them, which t < k^h cannot use without subtraction."""
+    yield every(
+        "Figure 1: no fewer than the digits",
+        [(arity, height) for arity in range(2, 8) for height in range(1, 5) if arity**height <= 400],
+        lambda case: all(
+            least == claim.added(case[0], t) for t, least in enumerate(fewest(*case, both_ways=False)[:-1])
+        ),
+        over="k, h: t = 0..k^h - 1",
+        cases=21,
+    )
+    odd = [(arity, height) for arity in (3, 5, 7, 9) for height in range(1, 5) if arity**height <= 400]
+    yield every(
+        "Figure 2: no fewer than the offset digits",
+        odd,
+        lambda case: all(
+            least == claim.subtracted_too(case[0], t)
+            for t, least in enumerate(fewest(*case, both_ways=True)[: (case[0] ** case[1] + 1) // 2])
+        ),
+        over="k, h: t = 0..(k^h - 1)/2",
+        cases=12,
+    )
+    yield every(
+        "subtraction needs fewer",
+        [case for case in odd if case != (3, 1)],
+        lambda case: (
+            sum(claim.subtracted_too(case[0], t) for t in range(case[0] ** case[1]))
+            < sum(claim.added(case[0], t) for t in range(case[0] ** case[1]))
+        ),
+        over="k, h: t = 0..k^h - 1 together",
+        cases=11,
+    )
+
+
 class Sensitivity(NamedTuple):
     """The l1 sensitivity as a function of the height, and the item that attains it."""
 

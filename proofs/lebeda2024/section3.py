@@ -80,6 +80,55 @@ def figure_1(claim: tuple[Formula, Formula]) -> Findings:
     )
 
 
+class Picture(NamedTuple):
+    """The squared radius of the orange circle by d, and the variances of the two noises at mu = 1."""
+
+    squared_radius: Formula
+    independent: Expr
+    shared: Expr
+
+
+PICTURE = Picture(lambda dim: dim / 4, (2 + sqrt(2)) / 4, (1 + sqrt(2)) / 4)
+
+
+@statement(
+    paper=PAPER,
+    number="fig1.ellipse",
+    kind=StatementKind.FIGURE,
+    expected=Standing.HOLDS,
+    text="The orange circle with radius sqrt(2)/2 centered at f(X) + (0.5, 0.5) contains the box. The resulting noise "
+    "is elliptical and contains the sensitivity space under add/remove.",
+    formula=r"\|x - \frac{1}{2}\mathbf{1}\|^2 \leq \frac{d}{4},\qquad x^T \Sigma^{-1} x \leq 1",
+    printed=PICTURE,
+    planted=(
+        Plant("the circle contains the box", "d/5", PICTURE._replace(squared_radius=lambda dim: dim / 5)),
+        Plant("its radius for d = 2", "d/2", PICTURE._replace(squared_radius=lambda dim: dim / 2)),
+        Plant("the ellipse contains the box", "eta of sqrt(2)/4", PICTURE._replace(shared=sqrt(2) / 4)),
+        Plant("the ellipse contains the box", "z of 3/4", PICTURE._replace(independent=Rational(3, 4))),
+        Plant("the noise is no circle", "no eta", PICTURE._replace(shared=Integer(0))),
+    ),
+    named=("its radius for d = 2",),
+)
+def figure_1_ellipse(claim: Picture) -> Findings:
+    """A coordinate of the box is 1/(1 + t), t >= 0: that of 0 is the limit, and both bounds are continuous. The box of
+    the removed record is minus this one, and the ellipse is symmetric. d coordinates add up to the radius."""
+    a, b = symbols("a b", nonnegative=True)
+    along = 1 / (1 + a)
+    yield nonnegative(
+        "the circle contains the box",
+        claim.squared_radius(d) / d - (along - Rational(1, 2)) ** 2,
+        {a: 0},
+        scope="all d, each coordinate x = 1/(1 + a)",
+    )
+    yield identity("its radius for d = 2", claim.squared_radius(Integer(2)), (sqrt(2) / 2) ** 2, scope="d = 2")
+    covariance = claim.independent * eye(2) + claim.shared * sympy.ones(2, 2)
+    point = Matrix([along, 1 / (1 + b)])
+    form = sympy.radsimp(sympy.together((point.T * covariance.inv() * point)[0]))
+    yield nonnegative("the ellipse contains the box", 1 - form, {a: 0, b: 0}, scope="d = 2, x = (1/(1 + a), 1/(1 + b))")
+    longer = (Matrix([[1, 1]]) * covariance * Matrix([1, 1]))[0] - (Matrix([[1, -1]]) * covariance * Matrix([1, -1]))[0]
+    yield positive("the noise is no circle", longer + 0 * a, {a: 0}, scope="the diagonal less the other one, d = 2")
+
+
 @statement(
     paper=PAPER,
     number="lem3.1",

@@ -67,7 +67,7 @@ def test_another_number_of_cases_than_declared_decides_nothing(most: int) -> Non
 def test_what_is_undecided_or_false_is_shown_at_its_item() -> None:
     assert every("open", [1, 2], lambda n: None, over="n", cases=2).witness == "n = 1"
     found = every("false", [1, 2], lambda n: n < 2, over="n", cases=3)
-    assert (found.holds, found.witness) == (False, "2")
+    assert (found.holds, found.witness) == (False, "n = 2")
 
 
 def test_a_finite_scope_says_neither_all_nor_every() -> None:
