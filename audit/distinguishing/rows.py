@@ -203,8 +203,17 @@ def plan_rows(
     explored = exploring[0][best], exploring[1][best]
     of_mu = plan_mu(*explored, trials=trials, share=shares["mu"], score=best)
     far = isinstance(claim, GaussianDP) and of_mu.shows_most_of(claim.mu, *explored, trials, shares["leading"])
+    elsewhere = bool(level)  # epsilon is bounded by events of its own, see `_bound`; no row needs to search for it
     payoffs = [
-        PayoffRow(name="leading", score=leading, payoff=payoff, claim=claim, share=shares["leading"], beyond=not far)
+        PayoffRow(
+            name="leading",
+            score=leading,
+            payoff=payoff,
+            claim=claim,
+            share=shares["leading"],
+            bounds=not (elsewhere and isinstance(payoff, SymmetricPayoff)),
+            beyond=not far,
+        )
     ]
     if second is not None:
         share = shares["second"]
@@ -219,7 +228,8 @@ def plan_rows(
         )
     events: list[EventTest] = [of_mu]
     if level is not None:
-        events.append(plan_epsilon(*explored, trials=trials, share=shares["epsilon"], score=best, delta=level))
+        of_epsilon = plan_epsilon(*explored, trials=trials, share=shares["epsilon"], score=best, delta=level)
+        events.append(replace(of_epsilon, bounds=not elsewhere))
     if isinstance(claim, PureDP | ApproximateDP):
         events.reverse()  # the quantity that the claim is about comes first
     if chosen is not None:
@@ -232,7 +242,7 @@ def plan_rows(
             share=shares[CHOSEN],
             epsilon=None if about_epsilon else chosen.line[0],
             delta=level if about_epsilon else None,
-            bounds=chosen.share > 0.5,
+            bounds=chosen.share > 0.5 and not (elsewhere and about_epsilon),
         )
         events.insert(0, beside)
         if chosen.share > 0.5 and known is None:

@@ -24,7 +24,7 @@ from scipy import special
 
 from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff, SymmetricPayoff
-from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.arrays import Array, Integers
 
 SPREAD: Final = 200
 TOWARDS_THE_TAIL: Final = 100
@@ -87,8 +87,11 @@ def best_event(scores: Scores, lines: Sequence[Line], fresh: int) -> Promised | 
 
     None as well of a claim without lines, which allows everything that float64 can tell, such as mu=1e400.
     """
-    a, b = (np.sort(side) for side in scores)
-    pooled = np.unique(np.concatenate([a, b]))
+    return _best_of_sorted(np.sort(scores[0]), np.sort(scores[1]), lines, fresh)
+
+
+def _best_of_sorted(a: Array, b: Array, lines: Sequence[Line], fresh: int) -> Promised | None:
+    pooled = _distinct(a, b)
     if len(pooled) < 2 or not lines:
         return None
     found = [
@@ -109,11 +112,12 @@ def honest_promise(candidates: Sequence[Scores], lines: Sequence[Line], fresh: i
     most = max(min(map(len, scores)) for scores in candidates)
     folds = FOLDS if most < MANY else FOLDS_OF_MANY
     found = []
+    in_order = [tuple((side[order], order % folds) for side, order in _sorted(scores)) for scores in candidates]
     for fold in range(folds):
         best: tuple[float, float] | None = None
-        for scores in candidates:
-            kept, left = ([side[_fold(side, fold, folds, own)] for side in scores] for own in (False, True))
-            event = best_event((kept[0], kept[1]), lines, fresh)
+        for sides in in_order:
+            kept, left = ([side[(folded == fold) == own] for side, folded in sides] for own in (False, True))
+            event = _best_of_sorted(kept[0], kept[1], lines, fresh)
             if event is not None and min(map(len, left)) > 0 and (best is None or event.z > best[0]):
                 first, second = _turned((left[0], left[1]), event.order)
                 at = event.threshold if event.order is Order.DATASET_FIRST else -event.threshold
@@ -131,7 +135,7 @@ def carried_over(event: Promised, dataset_scores: Array, neighbour_scores: Array
     """
     first, second = _turned((dataset_scores, neighbour_scores), event.order)
     a, b = np.sort(first), np.sort(second)
-    pooled = np.unique(np.concatenate([a, b]))
+    pooled = _distinct(a, b)
     shares = (2 - np.searchsorted(a, pooled, "left") / len(a) - np.searchsorted(b, pooled, "left") / len(b)) / 2
     i = int(np.argmin(np.abs(shares - event.share)))
     threshold = float(pooled[i] if i == 0 else _between(pooled[i - 1 : i], pooled[i : i + 1])[0])
@@ -186,10 +190,16 @@ def _turned(sides: tuple[Array, Array], order: Order) -> tuple[Array, Array]:
     return sides if order is Order.DATASET_FIRST else (-sides[1], -sides[0])
 
 
-def _fold(side: Array, fold: int, folds: int, own: bool) -> NDArray[np.bool_]:
-    """Which scores are in a fold, or which are not."""
-    inside: NDArray[np.bool_] = (np.arange(len(side)) % folds == fold) == own
-    return inside
+def _sorted(scores: Scores) -> list[tuple[Array, Integers]]:
+    """Each side with the places of its scores in increasing order."""
+    return [(side, np.argsort(side, kind="stable")) for side in scores]
+
+
+def _distinct(a: Array, b: Array) -> Array:
+    """The values of two sorted arrays, increasing; a stable sort merges two runs in one pass."""
+    both = np.sort(np.concatenate([a, b]), kind="stable")
+    distinct: Array = both[np.append(True, both[1:] != both[:-1])]
+    return distinct
 
 
 def _best(a: Array, b: Array, pooled: Array, lines: Sequence[Line], fresh: int, order: Order) -> Promised:
