@@ -25,8 +25,14 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "matplotlib.sphinxext.plot_directive",
     "directives",
 ]
+plot_formats = ["svg"]
+plot_basedir = str(Path(__file__).parent)
+plot_html_show_formats = False
+plot_html_show_source_link = False
+plot_rcparams = {"figure.constrained_layout.use": True, "font.size": 9}
 autosummary_generate = False
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "dollarmath"]
