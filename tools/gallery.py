@@ -15,8 +15,8 @@ import numpy as np
 
 from dpverdict.audit.reports.html import render_html
 from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism
-from dpverdict.audit.runs.plan import open_journal, read_plan, run_plan
-from dpverdict.audit.runs.plan_faces import render_plan_html
+from dpverdict.audit.runs.plans.faces import render_plan_html
+from dpverdict.audit.runs.plans.plan import open_journal, read_plan, run_plan
 from dpverdict.mechanisms import CorrelatedGaussian, NeighbourPair, broken, parse_adjacency, parse_guarantee
 from dpverdict.proofs import statements
 from dpverdict.proofs.ledger.html import render_html as render_ledger

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 import dpverdict.mechanisms
 from dpverdict.audit.trials.library_claims import stating
-from dpverdict.audit.trials.words import load_callable, names_a_callable
+from dpverdict.audit.trials.words import load_callable, names_a_callable, nearest
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, FalseClaimWarning
@@ -315,7 +315,8 @@ def _take_only(name: str, given: Mapping[str, str], accepted: tuple[str, ...]) -
     for parameter, value in given.items():
         if parameter not in accepted:
             taken = ", ".join(option(known) for known in accepted) or "no parameters on the command line"
-            raise InvalidValue(parameter, value, f"left out for {name}", f"{name} takes {taken}")
+            remedy = f"{nearest(option(parameter), map(option, accepted))}{name} takes {taken}"
+            raise InvalidValue(parameter, value, f"left out for {name}", remedy)
 
 
 def _missing(parameters: Sequence[str], name: str) -> InvalidValue:

@@ -152,6 +152,20 @@ def output_file(path: Path, name: str) -> Path:
     return path
 
 
+def output_folder(path: Path, name: str) -> Path:
+    """A folder in which files can be written, made if it is not there.
+
+    Raises:
+        InvalidValue: a file, or a folder that cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        remedy = "give the path of a folder, which need not be there yet"
+        raise InvalidValue(name, str(path), "a folder that can be made", f"{remedy} ({error.strerror})") from None
+    return path
+
+
 SOURCES: Final = (".py", ".pyi", ".pyc", ".pyx", ".so", ".pyd", ".toml")
 """What a file of code or of configuration is called: none is ever written over."""
 

@@ -10,7 +10,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +21,16 @@ from dpverdict.audit.trials.library_claims import stating
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """What was meant by a word that nobody knows, as the first words of a remedy; "" if nothing is near it.
+
+    >>> nearest("claims", ["claim", "dim"])
+    'did you mean claim? '
+    """
+    close = get_close_matches(word, list(known), n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(close)}? " if close else ""
 
 
 def names_a_callable(text: str) -> bool:

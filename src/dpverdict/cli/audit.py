@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpverdict.cards import DECISIONS
 from dpverdict.cli.options import (
     ERROR_PROBABILITY,
     Dask,
@@ -169,6 +170,7 @@ def audit(
     if not quiet:
         with printing():
             sys.stdout.write(made.text)
+            outputs.conclude(f"{made.status.name}: {DECISIONS[made.status.name]}")
     return Ended(code=made.exit_code)
 
 
@@ -218,6 +220,8 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> Ended:
     if not quiet:
         with printing():
             print(printable(account.summary(), sys.stdout.encoding))
+            if outputs.files:
+                outputs.conclude(f"{account.status.name}: {DECISIONS[account.status.name]}")
     return Ended(code=EXIT_CODES[account.status])
 
 

@@ -34,21 +34,29 @@ def run(
     json: Annotated[Path | None, option("--json", "FILE", "Write the results as JSON.", "Output")] = None,
     junit: Annotated[Path | None, option("--junit", "FILE", "Write the results as JUnit XML.", "Output")] = None,
     report: Annotated[Path | None, option("--report", "FILE", "Write one HTML page of all reports.", "Output")] = None,
+    packet: Annotated[
+        Path | None,
+        option("--packet", "FOLDER", "Write packet.html and packet.json, for those who decide.", "Output"),
+    ] = None,
     quiet: Quiet = False,
 ) -> Ended:
     """Run a plan of audits: one report, one exit code. A run that was stopped continues where it was.
 
-    For example: dpverdict run plan.toml --report out.html --jobs 2
+    For example: dpverdict run plan.toml --report out.html --jobs 2, or dpverdict run plan.toml --packet decision
 
-    Exit codes: 0 all as expected, 1 one was refuted, or was not though it had to be, 3 inconclusive, 2 usage error.
+    Exit codes: 0 all as expected, 1 one was refuted, or was not though it had to be, 2 one was not run, 3 inconclusive.
     """
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.audit.runs.costs import announced_plan
-    from dpverdict.audit.runs.plan import open_journal, read_plan, run_plan
-    from dpverdict.audit.runs.plan_faces import print_plan, render_junit, render_plan_html, render_plan_json
+    from dpverdict.audit.runs.plans.faces import BADGES, print_plan, render_junit, render_plan_html, render_plan_json
+    from dpverdict.audit.runs.plans.packet import DOCUMENT, PAGE, packet_fields, render_packet_html, render_packet_json
+    from dpverdict.audit.runs.plans.plan import open_journal, read_plan, run_plan
+    from dpverdict.audit.trials.whole_files import output_folder
 
     limits = parse_limits(timeout, memory)
-    with Outputs(json=json, junit=junit, report=report) as outputs:
+    folder = None if packet is None else output_folder(packet, "packet")
+    page, document = (None, None) if folder is None else (folder / PAGE, folder / DOCUMENT)
+    with Outputs(json=json, junit=junit, report=report, packet_page=page, packet_document=document) as outputs:
         outputs.keep_apart_from({"the plan": plan})
         read = read_plan(plan)
         outputs.keep_apart_from(read.inputs)
@@ -57,15 +65,20 @@ def run(
             say(f"note: {cost}")
         with open_journal(plan, journal, fresh=fresh) as kept, engine_of_options(jobs, dask), progress_bar() as bar:
             result = run_plan(read, kept, bar, limits)
+            fields = {} if packet is None else packet_fields(result, plan, bar)
         outputs.keep_apart_from(result.files)
         outputs.write(
             json=lambda: render_plan_json(result),
             junit=lambda: render_junit(result),
             report=lambda: render_plan_html(result),
+            packet_page=lambda: render_packet_html(fields),
+            packet_document=lambda: render_packet_json(fields),
         )
     if not quiet:
         with printing():
             print_plan(result)
+            if outputs.files:
+                outputs.conclude(BADGES[result.status])
     if result.not_run is not None:
         say(f"error: {result.not_run}")
     return Ended(code=result.exit_code)

@@ -126,6 +126,15 @@ class Outputs:
         for name, content in made.items():
             if content is None:
                 say(f"note: {self.files[name]} was not written: there is no {name}")
+                del self.files[name]
+
+    def conclude(self, verdict: str) -> None:
+        """Print the verdict once more as the last line, with the files that were written: what came first may have
+        scrolled away. Where nothing was written and nobody scrolls, the first line is enough."""
+        if self.files:
+            verdict += f"; written: {', '.join(map(str, self.files.values()))}"
+        if self.files or sys.stdout.isatty():
+            print(printable(verdict, sys.stdout.encoding))
 
 
 def say(message: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.reports.to_json import read_schema
-from dpverdict.audit.runs.plan import open_journal, read_plan, run_plan
+from dpverdict.audit.runs.plans.plan import open_journal, read_plan, run_plan
 from dpverdict.audit.trials.data_files import read_column
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue

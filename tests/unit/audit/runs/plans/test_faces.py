@@ -5,8 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dpverdict.audit.runs.plan import PlanResult, plan_of, run_plan
-from dpverdict.audit.runs.plan_faces import (
+from dpverdict.audit.runs.plans.faces import (
     NOT_RUN,
     counts,
     plan_fields,
@@ -15,6 +14,7 @@ from dpverdict.audit.runs.plan_faces import (
     render_plan_html,
     render_plan_json,
 )
+from dpverdict.audit.runs.plans.plan import PlanResult, plan_of, run_plan
 from dpverdict.audit.trials.journal import Journal
 
 BELL = "a name with a \x07 bell"

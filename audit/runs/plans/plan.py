@@ -26,6 +26,9 @@
     out = "out.npy"
     claim = "eps=1, delta=1e-5"
 
+    [deployment]                  # for `--packet` alone: what no audit can find out, see `deployment`
+    privacy_unit = "one person"
+
 Numbers are read as exact decimals. A path is relative to the folder of the plan.
 
 Every audit is run once, and kept when it is finished, so that a run that was stopped can be continued. The seed of a
@@ -45,7 +48,7 @@ import secrets
 import time
 import tomllib
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
@@ -58,13 +61,14 @@ from dpverdict.audit.isolation.process import NO_LIMITS, Limits, parse_limits
 from dpverdict.audit.reports.report import EXIT_CODES
 from dpverdict.audit.runs.apart import audit_as_asked
 from dpverdict.audit.runs.audited import Wanted, audited_of, status_of_fields
+from dpverdict.audit.runs.plans.deployment import Deployment, read_deployment
 from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY, Bar, Request
 from dpverdict.audit.runs.scores import ScoresRequest
-from dpverdict.audit.trials.catalogue import option
+from dpverdict.audit.trials.catalogue import CALIBRATION, offered, option
 from dpverdict.audit.trials.data_files import read_limited
 from dpverdict.audit.trials.journal import Journal
 from dpverdict.audit.trials.whole_files import hold, remove_left_over
-from dpverdict.audit.trials.words import names_a_callable, probability
+from dpverdict.audit.trials.words import names_a_callable, nearest, probability
 from dpverdict.balls import exactly
 from dpverdict.checks import check_seed
 from dpverdict.errors import DpverdictError, InvalidValue
@@ -77,7 +81,7 @@ TESTS_PER_AUDIT: Final = 2
 """The check of the embedding and the distinguishing test: an audit has at most these."""
 
 _LIMITS: Final = ("timeout", "memory")
-_OF_THE_PLAN: Final = ("title", "seed", "error_probability", *_LIMITS, "audit", "scores")
+_OF_THE_PLAN: Final = ("title", "seed", "error_probability", *_LIMITS, "audit", "scores", "deployment")
 _PATHS: Final = ("data", "neighbours")
 _FUNCTIONS: Final = ("mechanism", "score")
 _OF_TESTS: Final = ("claim", "record", "samples", "test_delta", "numbers", "search", "observe", "tap")
@@ -121,6 +125,11 @@ class PlannedAudit:
     request: Request | ScoresRequest
     limits: Limits = NO_LIMITS
 
+    @property
+    def control(self) -> bool:
+        """Whether it is wrong on purpose: no release of anyone's, but a check that the audit finds what it has to."""
+        return self.expect is Expected.REFUTED
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +142,8 @@ class Plan:
         error_probability: that any test of the plan refutes a true claim, as it was written.
         audits: in the order of the file.
         folder: relative paths begin here.
+        deployment: what the plan states of the release that no audit can find out, for the packet.
+        text: of the file; "" for a plan that was not read from one.
     """
 
     title: str
@@ -140,6 +151,8 @@ class Plan:
     error_probability: str
     audits: tuple[PlannedAudit, ...]
     folder: Path
+    deployment: Deployment = field(default_factory=Deployment)
+    text: str = ""
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -176,7 +189,7 @@ def read_plan(path: str | Path) -> Plan:
         table = tomllib.loads(text, parse_float=str)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
         raise InvalidValue("plan", str(path), "a TOML file", " ".join(str(error).split())) from None
-    return plan_of(table, file.resolve().parent)
+    return dataclasses.replace(plan_of(table, file.resolve().parent), text=text)
 
 
 def plan_of(table: Mapping[str, object], folder: Path) -> Plan:
@@ -210,6 +223,7 @@ def plan_of(table: Mapping[str, object], folder: Path) -> Plan:
         error_probability=error,
         audits=tuple(audits),
         folder=folder,
+        deployment=read_deployment(table.get("deployment", {})),
     )
 
 
@@ -218,8 +232,9 @@ def _scores(entry: Mapping[str, object], number: int, folder: Path) -> PlannedAu
     _leave_to_the_plan(entry, "scores", number)
     words = {key: _text(value, f"scores.{key}") for key, value in entry.items()}
     for key in words:
-        if key not in (*_OF_SCORES, "name", "expect", "claim", "delta", *_LIMITS):
-            remedy = f"an audit of scores has name, expect, claim, delta, {', '.join((*_LIMITS, *_OF_SCORES))}"
+        own = ("name", "expect", "claim", "delta", *_LIMITS, *_OF_SCORES)
+        if key not in own:
+            remedy = f"{nearest(key, own)}an audit of scores has {', '.join(own)}"
             raise InvalidValue(f"scores.{key}", words[key], "a key of [[scores]]", remedy)
     name, anchor = _named(words.get("name", f"{number} recorded scores"))
     paths = {_OF_SCORES[key]: str(folder / words[key]) for key in _OF_SCORES if key in words}
@@ -266,6 +281,16 @@ def _audit(entry: Mapping[str, object], number: int, folder: Path) -> PlannedAud
     _leave_to_the_plan(entry, "audit", number)
     if "mechanism" not in entry:
         raise InvalidValue("audit.mechanism", None, f"given for audit {number}", 'add mechanism = "..."')
+    for key, value in entry.items():
+        meant = nearest(key, (*_OF_A_REQUEST, *_OF_THE_AUDIT))
+        if (
+            meant
+            and key not in (*_OF_A_REQUEST, *_OF_THE_AUDIT, CALIBRATION)
+            and key.replace("-", "_") not in offered()
+        ):
+            raise InvalidValue(
+                f"audit.{key}", value, "a key of [[audit]]", f"{meant}parameters of the mechanism go there too"
+            )
     words = {key: _text(value, f"audit.{key}") for key, value in entry.items() if key != "exact_only"}
     mechanism = words["mechanism"]
     exact_only = entry.get("exact_only", False)
@@ -308,7 +333,9 @@ def _text(value: object, name: str) -> str:
 def _only(table: Mapping[str, object], known: tuple[str, ...], what: str) -> None:
     for key, value in table.items():
         if key not in known:
-            remedy = f"{what} has {', '.join(known)}; {option(key)} of a mechanism goes below [[audit]]"
+            remedy = f"{nearest(key, known)}{what} has {', '.join(known)}"
+            if key in (*_OF_A_REQUEST, *_OF_THE_AUDIT):
+                remedy += f"; {option(key)} goes below [[audit]]"
             raise InvalidValue(key, value, f"a key of {what}", remedy)
 
 
@@ -329,6 +356,7 @@ class AuditResult:
         error: why it could not be run; None if it was.
         seconds: what it took when it was run.
         files: what code of the user's was in, or read.
+        grounds: what the result rests on, as `Grounds.to_json` has it; None for this package alone.
     """
 
     audit: PlannedAudit
@@ -338,6 +366,7 @@ class AuditResult:
     error: str | None
     seconds: float
     files: tuple[str, ...] = ()
+    grounds: Mapping[str, object] | None = None
 
     @property
     def met(self) -> bool:
@@ -382,14 +411,26 @@ class PlanResult:
         return f"audit {failed[0].audit.name} was not run: {failed[0].error}{others}"
 
     @property
+    def status(self) -> Status:
+        """Of the whole plan: CERTIFIED only where a verdict met every expectation, REFUTED where one was not met.
+
+        A test that found nothing against a claim meets "not refuted" without a verdict: the plan is INCONCLUSIVE then.
+        """
+        if not all(result.met for result in self.results):
+            return Status.REFUTED
+        decided = all(result.status is not Status.INCONCLUSIVE for result in self.results)
+        return Status.CERTIFIED if decided else Status.INCONCLUSIVE
+
+    @property
     def exit_code(self) -> int:
-        """0 if all came out as expected; else 2 if an audit could not be run, 1 if one was refuted, or was not though
-        it had to be, and 3 otherwise."""
-        if any(result.status is None for result in self.results):
-            return ERROR_CODE
+        """0 if all came out as expected; else 1 if one was refuted, or was not though it had to be, 2 if an audit could
+        not be run, and 3 otherwise: what was refuted comes first, also where another audit was not run."""
         wrong = [result for result in self.results if not result.met]
-        if any(result.status is Status.REFUTED or result.audit.expect.name == "REFUTED" for result in wrong):
+        ran = [result for result in wrong if result.status is not None]
+        if any(result.status is Status.REFUTED or result.audit.control for result in ran):
             return EXIT_CODES[Status.REFUTED]
+        if len(ran) < len(wrong):
+            return ERROR_CODE
         return EXIT_CODES[Status.INCONCLUSIVE] if wrong else EXIT_CODES[Status.CERTIFIED]
 
 
@@ -491,6 +532,7 @@ def _result(
         error=None,
         seconds=kept["seconds"],
         files=() if kept["grounds"] is None else tuple(kept["grounds"]["files"]),
+        grounds=kept["grounds"],
     )
 
 

@@ -13,7 +13,15 @@ from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.reports.terminal import plain
-from dpverdict.audit.runs.plan import AuditResult, PlanResult
+from dpverdict.audit.runs.plans.plan import AuditResult, PlanResult
+from dpverdict.cards import MARKS
+
+BADGES: Final = {
+    Status.CERTIFIED: "AS EXPECTED",
+    Status.INCONCLUSIVE: "AS EXPECTED, NOT ALL DECIDED",
+    Status.REFUTED: "NOT AS EXPECTED",
+}
+"""What the head of the page says of the plan."""
 
 SCHEMA_VERSION: Final = 1
 """Raised when a field changes its meaning or goes away; a new field does not raise it."""
@@ -33,11 +41,13 @@ def plan_fields(result: PlanResult) -> dict[str, object]:
         "seed": result.seed,
         "error_probability": result.plan.error_probability,
         "exit_code": result.exit_code,
+        "status": result.status.name,
         "counts": counts(result),
         "audits": [
             {
                 "name": one.audit.name,
                 "expect": one.audit.expect.value,
+                "control": one.audit.control,
                 "met": one.met,
                 "status": status_of(one),
                 "error": one.error,
@@ -55,7 +65,7 @@ def render_plan_json(result: PlanResult) -> str:
 
 def read_plan_schema() -> dict[str, object]:
     """The JSON Schema (2020-12) of what `render_plan_json` writes."""
-    text = resources.files("dpverdict.audit.runs").joinpath("plan.schema.json").read_text(encoding="utf-8")
+    text = resources.files("dpverdict.audit.runs.plans").joinpath("plan.schema.json").read_text(encoding="utf-8")
     schema: dict[str, object] = json.loads(text)
     return schema
 
@@ -101,7 +111,8 @@ def render_plan_html(result: PlanResult) -> str:
         result=result,
         rows=rows,
         counts=counts(result),
-        good=all(one.met for one in result.results),
+        badge=BADGES[result.status],
+        mark=MARKS[result.status.name],
         versions=software_versions(),
         style=style_sheet(),
     )
@@ -120,7 +131,7 @@ def print_plan(result: PlanResult) -> None:
     for one in result.results:
         mark = plain("as expected", style="green") if one.met else plain("NOT as expected", style="bold red")
         table.add_row(
-            plain(one.audit.name),
+            plain(said_name(one)),
             plain(status_of(one), style=_STYLES[one.status]),
             one.audit.expect.value,
             mark,
@@ -132,6 +143,11 @@ def print_plan(result: PlanResult) -> None:
     good = sum(one.met for one in result.results)
     tests = f"error probability {result.plan.error_probability} for all tests together, seed {result.seed}"
     console.print(plain(f"\n{good} of {len(result.results)} audits as expected ({tests})"))
+
+
+def said_name(one: AuditResult) -> str:
+    """The name of an audit, and that it is a control if it is one."""
+    return f"{one.audit.name} (control)" if one.audit.control else one.audit.name
 
 
 def counts(result: PlanResult) -> Mapping[str, int]:

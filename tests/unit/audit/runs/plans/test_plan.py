@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.runs import plan as plan_run
-from dpverdict.audit.runs.plan import Expected, PlanResult, open_journal, plan_of, read_plan, run_plan
-from dpverdict.audit.runs.plan_faces import read_plan_schema, render_junit, render_plan_html, render_plan_json
+from dpverdict.audit.runs.plans import plan as plan_run
+from dpverdict.audit.runs.plans.faces import read_plan_schema, render_junit, render_plan_html, render_plan_json
+from dpverdict.audit.runs.plans.plan import Expected, PlanResult, open_journal, plan_of, read_plan, run_plan
 from dpverdict.cli.application import main
 from dpverdict.errors import DpverdictError, InvalidValue
 
@@ -169,6 +169,29 @@ def test_inconclusive_is_an_exit_code_of_its_own(folder: Path) -> None:
     assert dataclasses.replace(result, results=(one,)).exit_code == 3
 
 
+def test_what_was_refuted_comes_before_what_was_not_run(folder: Path) -> None:
+    result = carried_out(folder)
+    good, refuted = result.results[0], dataclasses.replace(result.results[0], status=Status.REFUTED)
+    not_run = dataclasses.replace(good, status=None, fields={}, error="no")
+    for results in ((not_run, refuted), (refuted, not_run)):
+        assert dataclasses.replace(result, results=results).exit_code == 1
+    control = dataclasses.replace(result.results[2], status=None, fields={}, error="no")
+    assert dataclasses.replace(result, results=(good, control)).exit_code == 2
+
+
+def test_a_page_is_green_only_where_a_verdict_met_every_expectation(folder: Path) -> None:
+    result = carried_out(folder)
+    assert (result.status, 'class="plan certified"' in render_plan_html(result)) == (Status.CERTIFIED, True)
+    seen = dataclasses.replace(result.results[0].audit, expect=Expected.NOT_REFUTED)
+    open_ = dataclasses.replace(result.results[0], audit=seen, status=Status.INCONCLUSIVE)
+    tested = dataclasses.replace(result, results=(open_, *result.results[1:]))
+    assert (tested.status, tested.exit_code) == (Status.INCONCLUSIVE, 0)
+    assert 'class="plan inconclusive"' in render_plan_html(tested)
+    wrong = dataclasses.replace(result, results=(dataclasses.replace(result.results[2], status=Status.CERTIFIED),))
+    assert 'class="plan refuted"' in render_plan_html(wrong)
+    assert render_plan_html(result).count("control: wrong on purpose") == 1
+
+
 def test_one_run_at_a_time(folder: Path) -> None:
     once = open_journal(folder / "plan.toml", None)
     with once, pytest.raises(InvalidValue, match="one run at a time"), open_journal(folder / "plan.toml", None):
@@ -192,6 +215,8 @@ def test_one_run_at_a_time(folder: Path) -> None:
         (("exact_only = true", 'exact_only = "yes"'), "audit.exact_only"),
         (('name = "counts"', 'name = "Exact  alone"'), "audit.name"),
         (('name = "counts"', 'name = "---"'), "audit.name"),
+        (("samples = ", "sample = "), "audit.sample"),
+        (("seed = 7", "seeds = 7"), "seeds"),
         (("seed = 7", "seed = "), "plan"),
     ],
 )
