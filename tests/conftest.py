@@ -1,6 +1,7 @@
 """What every test shares: one seed, printed, and one set of Hypothesis settings."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -17,6 +18,13 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 def pytest_report_header() -> str:
     return f"dpverdict seed: {SEED} (to repeat this session: DPVERDICT_SEED={SEED} pytest)"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Every core for the whole suite or a folder of it; one process for files that are named."""
+    named = config.args if config.args_source is pytest.Config.ArgsSource.ARGS else []
+    return 0 if named and not any(Path(name).is_dir() for name in named) else None
 
 
 @pytest.fixture(scope="session")

@@ -288,3 +288,10 @@ def test_a_crowded_room_and_a_room_that_says_more_are_found(tmp_path: Path) -> N
     for source in ("", '"""Two paragraphs.\n\nThis is one too many."""', '"""A sentence."""\nfrom os import path'):
         (tmp_path / "audit/exact/__init__.py").write_text(source)
         assert not_one_sentence(tmp_path) == ["audit/exact"]
+
+
+def test_contributing_names_every_room_of_the_three_folders() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rooms = [room for folder in ("mechanisms", "audit") for room in LAYERS[f"dpverdict.{folder}"].split()]
+    assert len(rooms) >= 18
+    assert [room for room in rooms if f"`{room}`" not in text] == []
