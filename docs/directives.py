@@ -68,13 +68,19 @@ class Commands(_Generated):
             env={"COLUMNS": str(COLUMNS), "TERMINAL_WIDTH": str(COLUMNS), "NO_COLOR": "1", "TERM": "dumb"}
         )
         made: list[nodes.Node] = []
-        for name in typer.main.get_command(app).commands:  # type: ignore[attr-defined]
-            text = "\n".join(line.rstrip() for line in runner.invoke(app, [name, "--help"]).output.splitlines())
-            section = nodes.section(ids=[f"dpverdict-{name}"])
-            section += nodes.title("", f"dpverdict {name}")
+        known: dict[str, typer.core.TyperCommand] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+        for words in ([name, *rest] for name in known for rest in ((), *([part] for part in _parts(known[name])))):
+            text = "\n".join(line.rstrip() for line in runner.invoke(app, [*words, "--help"]).output.splitlines())
+            section = nodes.section(ids=[f"dpverdict-{'-'.join(words)}"])
+            section += nodes.title("", f"dpverdict {' '.join(words)}")
             section += nodes.literal_block(text.strip("\n"), text.strip("\n"), language="text")
             made.append(section)
         return made
+
+
+def _parts(command: object) -> list[str]:
+    """The commands of a group of commands; none of any other."""
+    return list(getattr(command, "commands", {}))
 
 
 class Fields(_Generated):

@@ -1,5 +1,5 @@
 """The command line: ``dpverdict audit``, ``tap``, ``scores``, ``replay``, ``run``, ``curve``,
-``compose``, ``calibrate``, ``prove``, ``check``, ``list``, ``selftest``, ``doctor``.
+``compose``, ``calibrate``, ``prove``, ``check``, ``list``, ``scan``, ``corpus``, ``selftest``, ``doctor``.
 
 Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 a usage error, 130 interrupted, 70 a fault of this program. The
 commands import what they need when they run, so that ``dpverdict --help`` answers at once.
@@ -17,9 +17,9 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 
 from dpverdict import __version__
-from dpverdict.cli.accounts import calibrate, compose
+from dpverdict.cli.accounts import calibrate, compose, curve
 from dpverdict.cli.audit import audit, replay
-from dpverdict.cli.curve import curve
+from dpverdict.cli.corpus import commands as corpus
 from dpverdict.cli.installation import doctor, list_mechanisms, selftest
 from dpverdict.cli.options import MechanismCommand
 from dpverdict.cli.prove import check, prove
@@ -60,9 +60,12 @@ def _help(command: Callable[..., NoReturn]) -> str:
 
 for _of_mechanism in (audit, tap, curve, calibrate):
     app.command(cls=MechanismCommand, help=_help(_of_mechanism))(_of_mechanism)
-for _command in (compose, run, scores, replay, prove, check, selftest, doctor):
+for _command in (compose, run, scores, replay, prove, check, corpus.scan, selftest, doctor):
     app.command(help=_help(_command))(_command)
 app.command(name="list", help=_help(list_mechanisms))(list_mechanisms)
+for _named, _of_corpus in (("list", corpus.list_entries), ("show", corpus.show), ("run", corpus.run)):
+    corpus.app.command(name=_named, help=_help(_of_corpus))(_of_corpus)
+app.add_typer(corpus.app, name="corpus")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
