@@ -21,8 +21,8 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, AnyPair, ObjectPair
 
-_FIXED: Final = ("Exponential", "PermuteAndFlip", "Bingham", "Vector", "ExponentialHierarchical")
-"""Mechanisms whose data are in their constructor, or are no single value: two of them make a pair."""
+_CHOICES: Final = ("Exponential", "PermuteAndFlip")
+"""Mechanisms whose data, the utilities of the candidates, are in their constructor: each trial makes one anew."""
 _WHOLE: Final = ("Geometric", "GeometricTruncated", "GeometricFolded", "GaussianDiscrete")
 
 Stating: TypeAlias = "MeasuredRelease | RandomisedValue | FittedModel"
@@ -54,11 +54,12 @@ class RandomisedValue:
 
     Attributes:
         claim: its epsilon and delta.
-        pair: two values that are its sensitivity apart: the ends of a smaller range, where it has one, and two
-            categories of a categorical mechanism.
+        pair: two values that are its sensitivity apart: the ends of a smaller range, where it has one; two categories
+            of a categorical mechanism; utilities of which the best falls and, unless they are monotonic, all others
+            rise; for Bingham's, a direction of a plane and the one across it.
 
     Raises:
-        InvalidValue: a mechanism whose data are in its constructor.
+        InvalidValue: a mechanism that releases a function, or has no value to randomise.
     """
 
     name: str
@@ -67,16 +68,27 @@ class RandomisedValue:
     def __init__(self, mechanism: Any) -> None:
         self._mechanism = mechanism
         self.name = f"diffprivlib {type(mechanism).__name__}"
-        if type(mechanism).__name__ in _FIXED:
-            remedy = "give the claim and a pair of inputs with a function of your own that makes the mechanism"
-            raise InvalidValue("mechanism", self.name, "one that randomises a value", remedy)
+        if type(mechanism).__name__ == "Vector":
+            remedy = "give the claim and a pair of inputs with a function of your own that uses what it releases"
+            raise InvalidValue("mechanism", self.name, "one that releases a value, and no function", remedy)
         self.claim = _claim(mechanism)
         one, other = self._values()
         self.pair: AnyPair = ObjectPair(dataset=[one], neighbour=[other], adjacency=REPLACE_ONE)
 
     def __call__(self, dataset: Any) -> object:
         """One release."""
+        if type(self._mechanism).__name__ in _CHOICES:
+            return self._choosing(dataset[0]).randomise()
         return self._mechanism.randomise(dataset[0])
+
+    def _choosing(self, utility: list[float]) -> Any:
+        """The mechanism with other utilities."""
+        weighted = ("measure",) if type(self._mechanism).__name__ == "Exponential" else ()
+        names = ("epsilon", "sensitivity", "monotonic", "candidates", *weighted)
+        said = {
+            name: getattr(self._mechanism, name) for name in names if getattr(self._mechanism, name, None) is not None
+        }
+        return type(self._mechanism)(utility=utility, **said)
 
     def read_claim(self, other: str | None) -> Guarantee:
         """The claim, for its own pair.
@@ -103,7 +115,14 @@ class RandomisedValue:
         mechanism, kind = self._mechanism, type(self._mechanism).__name__
         if kind == "Binary":
             return mechanism.value0, mechanism.value1
-        if kind == "ExponentialCategorical":
+        if kind in _CHOICES:
+            utility = np.asarray(mechanism.utility, dtype=float) + mechanism.sensitivity  # none below 0 in the other
+            others = 0.0 if mechanism.monotonic else mechanism.sensitivity
+            best = np.arange(len(utility)) == np.argmax(utility)
+            return utility.tolist(), (utility + np.where(best, -mechanism.sensitivity, others)).tolist()
+        if kind == "Bingham":
+            return tuple(mechanism.sensitivity * np.diag(direction) for direction in ([1.0, 0.0], [0.0, 1.0]))
+        if kind in ("ExponentialCategorical", "ExponentialHierarchical"):
             first, second, _ = max(mechanism.utility_list, key=lambda one: abs(one[2]))
             return first, second
         low = getattr(mechanism, "lower", 0.0)

@@ -72,9 +72,44 @@ def test_one_that_says_less_than_it_spends_is_refuted() -> None:
         assert_private(planted, **SHARED, samples=800)
 
 
-def test_a_mechanism_whose_data_are_in_its_constructor_is_refused() -> None:
-    with pytest.raises(InvalidValue, match="randomises a value"):
-        RandomisedValue(mechanisms.Exponential(epsilon=1, sensitivity=1, utility=[1.0, 2.0]))
+CHOOSING: dict[str, Any] = {
+    "Exponential": lambda: mechanisms.Exponential(epsilon=1, sensitivity=1, utility=[1.0, 2.0, 0.0]),
+    "Exponential, labels": lambda: mechanisms.Exponential(
+        epsilon=1, sensitivity=1, utility=[1.0, 2.0], candidates=["a", "b"], measure=[1, 2], monotonic=True
+    ),
+    "PermuteAndFlip": lambda: mechanisms.PermuteAndFlip(epsilon=1, sensitivity=2, utility=[1.0, 5.0]),
+    "ExponentialHierarchical": lambda: mechanisms.ExponentialHierarchical(epsilon=1, hierarchy=[["a", "b"], ["c"]]),
+    "Bingham": lambda: mechanisms.Bingham(epsilon=1, sensitivity=2.0),
+    "Uniform": lambda: mechanisms.Uniform(delta=0.1, sensitivity=1),
+}
+
+
+@pytest.mark.parametrize("name", CHOOSING)
+def test_data_of_another_kind_make_a_pair_too(name: str) -> None:
+    found = RandomisedValue(CHOOSING[name]())
+    assert found.claim == (ApproximateDP(0, 0.1) if name == "Uniform" else PureDP(1))
+    for side in (found.pair.dataset, found.pair.neighbour):
+        assert found(side) is not None
+
+
+def test_the_best_candidate_falls_and_all_others_rise() -> None:
+    pair = RandomisedValue(CHOOSING["PermuteAndFlip"]()).pair
+    assert (pair.dataset[0], pair.neighbour[0]) == ([3.0, 7.0], [5.0, 5.0])  # type: ignore[index]  # lists
+    pair = RandomisedValue(CHOOSING["Exponential, labels"]()).pair
+    assert (pair.dataset[0], pair.neighbour[0]) == ([2.0, 3.0], [2.0, 2.0])  # type: ignore[index]
+
+
+def test_a_choice_is_private_and_one_of_half_the_sensitivity_is_not() -> None:
+    made = CHOOSING["Exponential"]()
+    assert_private(made, **SHARED, samples=400)
+    planted = RandomisedValue(mechanisms.Exponential(epsilon=4, sensitivity=1, utility=[1.0, 2.0, 0.0]))
+    with pytest.raises(PrivacyViolation):
+        assert_private(planted, "eps=1", neighbours=planted.pair, **SHARED, samples=1000)
+
+
+def test_a_mechanism_that_releases_a_function_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="no function"):
+        RandomisedValue(mechanisms.Vector(epsilon=1, function_sensitivity=1, dimension=2))
 
 
 def test_another_pair_of_values_needs_a_claim() -> None:
