@@ -94,7 +94,7 @@ def summary_of(
         sentence=sentence,
         decision=DECISIONS[status.name],
         claimed=claimed,
-        found=_found(delta, worst, epsilon, tests) or "nothing",
+        found=_found(status, delta, worst, epsilon, tests) or "nothing",
     )
 
 
@@ -169,10 +169,9 @@ def _broken(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None) -> st
         found = epsilon if delta == own else _certain(partial(worst.loss.certified_epsilon, delta))
         promised = promised_epsilon(claim, delta)
         if found is not None and promised is not None and found.lower > promised:
-            numbers = _apart(found.lower, promised)
-            said = "infinite" if found.lower == math.inf else numbers[0]
+            numbers = _apart(found.lower, promised, decimal)
             return (
-                f"The promise is broken: the true epsilon is {said} at delta {decimal(delta)}, and "
+                f"The promise is broken: the true epsilon is {numbers[0]} at delta {decimal(delta)}, and "
                 f"{numbers[1]} was claimed{_attack(claim, worst)}."
             )
     attack = _attack(claim, worst)
@@ -199,7 +198,7 @@ def _sampled_sentence(claim: Guarantee, tests: tuple[DistinguishingTest | Sequen
         if bound is not None:
             quantity, least, promised, where = bound
             if promised is not None and least > promised:
-                numbers = _apart(least, promised)
+                numbers = _apart(least, promised, at_least)
                 said += f": {quantity} is at least {numbers[0]}{where}, and {numbers[1]} was claimed"
         return f"{said}. {wrong}"
     test = tests[0]
@@ -223,6 +222,7 @@ def _bound(
 
 
 def _found(
+    status: Status,
     delta: Fraction,
     worst: WorstCase | None,
     epsilon: Enclosure | None,
@@ -232,11 +232,12 @@ def _found(
     found = []
     if worst is not None:
         least = "" if worst.exact else "at most "
+        shown = _near if worst.exact and status is Status.REFUTED else _up
         mu = _certain(lambda: gdp_parameter(worst.loss))
         if mu is not None:
-            found.append(f"mu {least}{_up(mu.upper)}")
+            found.append(f"mu {least}{shown(mu.upper)}")
         if epsilon is not None:
-            found.append(f"epsilon {least}{_up(epsilon.upper)} at delta {decimal(delta)}")
+            found.append(f"epsilon {least}{shown(epsilon.upper)} at delta {decimal(delta)}")
         return "; ".join(found)
     for test in tests:
         if test.epsilon_lower is not None:
@@ -271,13 +272,20 @@ def _digits(number: float | Fraction) -> int:
     return max(DIGITS, len(str(int(number)))) if -_MILLION < number < _MILLION else DIGITS
 
 
-def _apart(found: float, promised: Fraction) -> tuple[str, str]:
-    """What was found, rounded down, and what was promised, rounded up, with as many digits as show the difference."""
-    for digits in range(_digits(found), _MOST_DIGITS):
-        pair = at_least(found, digits), at_most(promised, digits)
-        if found == math.inf or Fraction(pair[0]) > Fraction(pair[1]):
-            return pair
-    return at_least(found, _MOST_DIGITS), at_most(promised, _MOST_DIGITS)
+def _near(number: float) -> str:
+    return "infinite" if number == math.inf else decimal(Fraction(number), _digits(number))
+
+
+def _apart(found: float, promised: Fraction, shown: Callable[[Fraction, int], str]) -> tuple[str, str]:
+    """What was found, as ``shown``, and what was promised, rounded up, with as many digits as show the difference."""
+    if found == math.inf:
+        return "infinite", at_most(promised, DIGITS)
+    pair = "", ""
+    for digits in range(_digits(found), _MOST_DIGITS + 1):
+        pair = shown(Fraction(found), digits), at_most(promised, digits)
+        if Fraction(pair[0]) > Fraction(pair[1]):
+            break
+    return pair
 
 
 def _percent(share: Fraction) -> str:

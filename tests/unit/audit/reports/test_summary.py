@@ -71,7 +71,9 @@ def test_the_number_of_a_bad_mechanism_is_in_the_first_sentence() -> None:
     with pytest.warns(UserWarning, match="false"):
         mechanism = Rank1Gaussian(dim=100, epsilon=1, delta="1e-5", radius=1)
     said = report_of(mechanism).summary
-    assert re.search(r"the true epsilon is 1\d\d\d at delta 1e-5, and 1 was claimed", said.sentence)
+    number = re.search(r"the true epsilon is (1\d\d\d) at delta 1e-5, and 1 was claimed", said.sentence)
+    assert number is not None
+    assert said.found == f"epsilon {number[1]} at delta 1e-5"  # the same, and not the next, on the first screen
     assert re.search(r"misses only 0\.0\d+ % of the members, not 86 %", said.sentence)
 
 
