@@ -58,7 +58,7 @@ LEVEL: Final = 1e-6
 """Probability at most with which independent trials of one law are taken for others."""
 PROBED: Final = 16
 """Trials on each side whose outcomes a kept state remembers."""
-OPTIONS: Final = ("timeout", "warnings", "bits")
+OPTIONS: Final = ("timeout", "warnings", "bits", "canonical")
 """Of `observed`."""
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 _OF_EVERY_CLASS: Final = frozenset(

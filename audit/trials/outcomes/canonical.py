@@ -434,7 +434,8 @@ class _Parts:
         if seen and kind.__name__ != "Queryable":
             return self._fields(_name(value), seen, path, depth)
         remedy = (
-            "return what a caller reads from it: numbers, texts, arrays, frames, lists, dictionaries or dataclasses"
+            "return what a caller reads from it: numbers, texts, arrays, frames, lists, dictionaries or dataclasses; "
+            "or audit observed(function, canonical=what reads it)"
         )
         if kind.__name__ == "Queryable":
             remedy = "return the answers to your queries: a Queryable is a mechanism, not an outcome"

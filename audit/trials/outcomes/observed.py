@@ -7,6 +7,8 @@ long a call takes depends on the machine and its load. A function marked by `obs
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import inspect
 import math
 import signal
 import threading
@@ -62,6 +64,8 @@ class observed:
             call is timed out; otherwise the audit ends with an error.
         warnings: whether the categories of the warnings of a call are part of its outcome.
         bits: whether -0.0 differs from 0.0, and NaNs of other payloads from each other.
+        canonical: applied to the value of each call, where that has no form of its own, such as a model or a file: what
+            it returns is the outcome, or the exception that it raises. It is post-processing, which no claim forbids.
         time: whether reports say if the time of a call tells the datasets apart. That is a finding about this machine
             under this load, and never refutes.
 
@@ -81,6 +85,7 @@ class observed:
     timeout: float | None = field(default=None, kw_only=True)
     warnings: bool = field(default=False, kw_only=True)
     bits: bool = field(default=False, kw_only=True)
+    canonical: Callable[[Any], object] | None = field(default=None, kw_only=True)
     time: bool = field(default=False, kw_only=True)
     clock: Clock = field(default_factory=Clock, kw_only=True, repr=False)
 
@@ -106,6 +111,8 @@ class observed:
             warned = tuple(sorted({one.category.__qualname__ for one in told}))
         else:
             value = self._timed(dataset, rng)
+        if self.canonical is not None:
+            value = self.canonical(value)
         return Watched(value, warned, self.bits) if warned or self.bits else value
 
     def _timed(self, dataset: Any, rng: np.random.Generator) -> object:
@@ -159,7 +166,8 @@ class observed:
     def describe(self) -> str:
         """What is observed, as `parse_observed` reads it."""
         words = [f"timeout={self.timeout!r}"] if self.timeout is not None else []
-        return ", ".join([*words, *(word for word in _WORDS if getattr(self, word))])
+        words += [word for word in _WORDS if getattr(self, word)]
+        return ", ".join([*words, *([] if self.canonical is None else [f"canonical={_named(self.canonical)}"])])
 
 
 def parse_observed(text: str) -> Mapping[str, Any]:
@@ -174,12 +182,25 @@ def parse_observed(text: str) -> Mapping[str, Any]:
     found: dict[str, Any] = {}
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
+        if name == "canonical":
+            remedy = "name a function of a module that is observed(..., canonical=...) there"
+            raise InvalidValue("observe", text, "without a canonical form, which is code", remedy)
         number = _seconds(value) if name == "timeout" and equals else None
         if name in found or (number is None if name == "timeout" else equals or name not in _WORDS):
             remedy = 'write for example "timeout=0.5", in seconds, or "timeout=0.5, warnings"'
             raise InvalidValue("observe", text, f"some of timeout=SECONDS, {', '.join(_WORDS)}, each once", remedy)
         found[name] = True if number is None else number
     return found
+
+
+def _named(function: Callable[..., object]) -> str:
+    """The name of a function and, where it has a source, the first digits of its SHA-256."""
+    name = f"{function.__module__}:{getattr(function, '__qualname__', type(function).__qualname__)}"
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        return name
+    return f"{name} (source {hashlib.sha256(source.encode()).hexdigest()[:16]})"
 
 
 def _seconds(text: str) -> float | None:

@@ -157,3 +157,29 @@ def test_a_limit_has_its_range(limit: float) -> None:
 def test_many_trials_at_once_are_not_observed() -> None:
     with pytest.raises(InvalidValue, match="nobody knows which one"):
         observed(batched(lambda data, rng, n: np.zeros(n)), timeout=1.0)
+
+
+class Model:
+    """Nothing of it is public."""
+
+    def __init__(self, weight: float) -> None:
+        self._weight = weight
+
+    def predict(self) -> float:
+        return self._weight
+
+
+def trained(noise: float) -> Any:
+    return lambda data, rng: Model(len(data) + noise * rng.laplace())
+
+
+def test_a_value_without_a_form_is_read_by_the_canonical_form_that_is_given() -> None:
+    for noise, refuted in ((0.01, True), (1.0, False)):
+        read = observed(trained(noise), canonical=Model.predict)
+        test = distinguish(read, ([1, 1], [1]), "eps=1", error_probability=1e-6, samples=300, seed=1)
+        assert test.refuted is refuted
+    assert read.describe().startswith(f"canonical={__name__}:Model.predict (source ")
+    with pytest.raises(MechanismFailure, match="canonical="):
+        distinguish(trained(1.0), ([1, 1], [1]), "eps=1", error_probability=1e-6, samples=300, seed=1)
+    with pytest.raises(InvalidValue, match="which is code"):
+        parse_observed(read.describe())
