@@ -161,7 +161,7 @@ def equal(name: str, left: Real, right: Real, *, scope: str, argued: str = "") -
     return _ordered(name, left, right, scope, argued, (0,))
 
 
-_RELATIONS = {(-1,): "<", (-1, 0): "<=", (0,): "="}
+_RELATIONS: dict[tuple[int, ...], str] = {(-1,): "<", (-1, 0): "<=", (0,): "="}
 
 
 def _ordered(name: str, left: Real, right: Real, scope: str, argued: str, allowed: tuple[int, ...]) -> Finding:

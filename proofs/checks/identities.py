@@ -7,8 +7,7 @@ SymPy cannot bring to 0 is refuted by a point at which the two sides certainly d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -60,9 +59,7 @@ def identity(
     symbols = sorted(set().union(*(side.free_symbols for pair in pairs for side in pair)), key=str)
     words = scope if scope is not None else _scope(symbols, domain)
     shown = tuple(dict.fromkeys((_text(a), "=", _text(b)) for a, b in pairs))
-    count = cases if cases is not None or symbols or dropped else 1
-    if cases is None and count == 1:
-        words, argued = _of_numbers(words, argued)
+    words, count, argued = _reaching(words, cases, argued, region=bool(symbols or dropped))
 
     def found(holds: bool | None, *, margin: str = "", witness: str = "") -> Finding:
         return Finding(
@@ -116,8 +113,7 @@ def positive(
     >>> positive("r^2 + 1 > r", r**2 + 1 - r, {r: 1}).holds, positive("r > 1", r - 1, {r: 1}).witness
     (True, 'r = 1: 0')
     """
-    found = _by_coefficients(name, expression, at_least, scope, ">", lambda constant: bool(constant > 0))
-    return _reaching(found, cases, bool(at_least), argued)
+    return _by_coefficients(name, expression, at_least, scope, cases, argued, strict=True)
 
 
 def nonnegative(
@@ -130,21 +126,16 @@ def nonnegative(
     argued: str = "",
 ) -> Finding:
     """expression >= 0, decided as in `positive`."""
-    found = _by_coefficients(name, expression, at_least, scope, ">=", lambda constant: bool(constant >= 0))
-    return _reaching(found, cases, bool(at_least), argued)
+    return _by_coefficients(name, expression, at_least, scope, cases, argued, strict=False)
 
 
-def _reaching(found: Finding, cases: int | None, region: bool, argued: str) -> Finding:
-    """An inequality with how far it reaches: without symbols it is one case."""
+def _reaching(scope: str, cases: int | None, argued: str, *, region: bool) -> tuple[str, int | None, str]:
+    """Scope, number of cases and argument of a condition. One of numbers alone is one case: what it is said to show
+    for all is an argument in words.
+    """
     if cases is not None or region:
-        return replace(found, cases=cases, argued=argued)
-    words, argued = _of_numbers(found.scope, argued)
-    return replace(found, cases=1, scope=words, argued=argued)
-
-
-def _of_numbers(scope: str, argued: str) -> tuple[str, str]:
-    """Scope and argument of a condition of numbers alone: what it is said to show for all is an argument in words."""
-    return ("the numbers that are left", argued or scope) if universal(scope) else (scope, argued)
+        return scope, cases, argued
+    return ("the numbers that are left", 1, argued or scope) if universal(scope) else (scope, 1, argued)
 
 
 def _by_coefficients(
@@ -152,13 +143,20 @@ def _by_coefficients(
     expression: Expr,
     at_least: Mapping[Expr, Any],
     scope: str | None,
-    relation: str,
-    enough: Callable[[Expr], bool],
+    cases: int | None,
+    argued: str,
+    *,
+    strict: bool,
 ) -> Finding:
     whole = sympy.sympify(expression)
+
+    def enough(value: Expr) -> bool:
+        return bool(value > 0) if strict else bool(value >= 0)
+
     words = ", ".join(f"{s} >= {low}" for s, low in at_least.items())
     if scope is not None:  # the region is the one that was decided, whatever the words are
         words = f"{scope} ({words})" if words and words != scope else scope
+    words, count, argued = _reaching(words, cases, argued, region=bool(at_least))
     if whole.free_symbols - set(at_least):
         raise InvalidValue("expression", expression, f"in {set(at_least)}", "give the range of every symbol")
 
@@ -170,7 +168,9 @@ def _by_coefficients(
             scope=words,
             margin=margin,
             witness=witness,
-            sides=((_text(whole), relation, "0"),),
+            sides=((_text(whole), ">" if strict else ">=", "0"),),
+            cases=count,
+            argued=argued,
         )
 
     lower = {s: sympy.nsimplify(low) for s, low in at_least.items()}
@@ -184,14 +184,14 @@ def _by_coefficients(
     except sympy.PolynomialError:  # not a rational function of the symbols
         decided = False
     if decided:
-        note(_shifted, whole, lower, steps, parts, strict=not enough(sympy.Integer(0)))
+        note(_shifted, whole, lower, steps, parts, strict=strict)
         margin = _shown(whole.subs(lower)) + (" at the lower end" if at_least else "")
         return found(True, margin=margin)
     for step in (Fraction(0), Fraction(1, 7), Fraction(1), Fraction(10), Fraction(1000), Fraction(10**6)):
         point = {s: lower[s] + sympy.Rational(step) for s in at_least}
         value = whole.subs(point)
         if value.is_number and value.is_finite and not enough(value):
-            note(_below, whole, point, strict=not enough(sympy.Integer(0)))
+            note(_below, whole, point, strict=strict)
             return found(False, witness=_at(point) + _shown(value))
     return found(None, witness="a coefficient is negative")
 

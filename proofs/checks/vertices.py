@@ -151,12 +151,12 @@ def every(
     )
 
 
-def _by_names(over: str) -> Callable[[T], str]:
+def _by_names(over: str) -> Callable[[object], str]:
     """Shows an item as "k = 3, h = 2", by the names of its numbers."""
     names = [name.strip() for name in over.partition(":")[0].split(",")]
 
-    def show(item: T) -> str:
-        parts = item if isinstance(item, tuple) else (item,)
+    def show(item: object) -> str:
+        parts: Sequence[object] = item if isinstance(item, tuple) else (item,)
         if len(parts) != len(names) or not all(name.isidentifier() for name in names):
             return str(item)
         return ", ".join(f"{name} = {part}" for name, part in zip(names, parts, strict=True))

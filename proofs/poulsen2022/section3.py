@@ -88,7 +88,8 @@ def difference_box(claim: Mapping[str, Formula]) -> Findings:
         corners: Iterable[Numbers] = list(itertools.product(*[(-claim["half"](b), claim["half"](b)) for b in bounds]))
         moves = {tuple(a - b for a, b in zip(x, y, strict=True)) for x in corners for y in corners}
         wanted = set(itertools.product(*[(-b, b) for b in bounds]))
-        return wanted <= moves and all(abs(a) <= b for m in moves for a, b in zip(m, bounds, strict=True))
+        ends = {m for m in moves if all(abs(a) == b for a, b in zip(m, bounds, strict=True))}
+        return wanted == ends and all(abs(a) <= b for m in moves for a, b in zip(m, bounds, strict=True))
 
     yield every("the corners, by enumeration", CASES, filled, over="bounds: pairs of corners, d = 1..5", cases=6)
 

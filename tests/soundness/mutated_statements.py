@@ -5,9 +5,10 @@
 A change is made in the syntax tree of a file of ``proofs/``, or of a formula that the checks call: a constant plus 1,
 another comparison, another arithmetic operator, a sign or a term left out, a loop cut to its first item. Then the
 statements that reach the changed code are checked again, in a process of their own. A mutant is killed if one of their
-outcomes is no longer the recorded one, if a planted fault is missed, or if the check ends with an error or takes ten
-times as long; otherwise it survives. Words, drawings, what a witness shows and planted faults are not mutated: a
-planted fault stands for many, and another wrong one is as good.
+outcomes is no longer the recorded one, if a planted fault is missed, if the check ends with an error or takes ten times
+as long, or if the ledger would show another scope, the region or the cases that ran; otherwise it survives. Words,
+drawings, what a witness shows and planted faults are not mutated: a planted fault stands for many, and another wrong
+one is as good.
 """
 
 from __future__ import annotations
@@ -295,22 +296,40 @@ def _functions(module: ModuleType) -> Iterator[FunctionType]:
                 yield item
 
 
-def verdict(mutant: Mutant, most: int = MOST) -> str:
-    """Why the mutant is killed, or "" if it survives: its statements are checked, the quickest means first."""
+def verdict(mutant: Mutant, most: int = MOST) -> tuple[str, dict[tuple[str, str], str]]:
+    """Why the mutant is killed, or "" if nothing is noticed; and the scopes of its statements, which the ledger shows.
+
+    Its statements are checked, the quickest means first.
+    """
     install(mutant)
     names = mutant.concerned[:most]
-    with_faults = Statement._run
-
-    def unrun(_: Statement, fault: Plant) -> FaultFinding:
-        return FaultFinding(condition=fault.condition, text=fault.text, missed="")
-
-    for how in (unrun, with_faults):
+    scopes: dict[tuple[str, str], str] = {}
+    for how in (unrun, WITH_FAULTS):
         Statement._run = how  # type: ignore[method-assign]
         for paper, number in names:
             outcome = registered(paper, number).decided_alone()
+            scopes[paper, number] = outcome.scope
             if noticed(outcome):
-                return f"{number}: {outcome.standing.value}"
-    return ""
+                return f"{number}: {outcome.standing.value}", scopes
+    return "", scopes
+
+
+WITH_FAULTS = Statement._run
+
+
+def unrun(_: Statement, fault: Plant) -> FaultFinding:
+    """A planted fault that is taken as found."""
+    return FaultFinding(condition=fault.condition, text=fault.text, missed="")
+
+
+@cache
+def scope_of(paper: str, number: str) -> str:
+    """The scope of a statement without any change."""
+    Statement._run = unrun  # type: ignore[method-assign]
+    try:
+        return registered(paper, number).decided_alone().scope
+    finally:
+        Statement._run = WITH_FAULTS  # type: ignore[method-assign]
 
 
 def noticed(outcome: Outcome) -> bool:
@@ -331,7 +350,7 @@ def run(mutant: Mutant, seconds: int = 20) -> str:
         try:
             said = verdict(mutant)
         except BaseException as error:
-            said = f"ended with {type(error).__name__}"
+            said = f"ended with {type(error).__name__}", {}
         os.write(write, pickle.dumps(said))
         os._exit(0)
     os.close(write)
@@ -340,7 +359,9 @@ def run(mutant: Mutant, seconds: int = 20) -> str:
     _, status = os.waitpid(child, 0)
     if not sent:
         return f"ended by {signal.Signals(os.WTERMSIG(status)).name}" if os.WIFSIGNALED(status) else "ended"
-    return str(pickle.loads(sent))
+    why, scopes = pickle.loads(sent)
+    other = [number for (paper, number), scope in scopes.items() if not why and scope != scope_of(paper, number)]
+    return f"{other[0]}: another scope" if other else str(why)
 
 
 def modules() -> list[str]:

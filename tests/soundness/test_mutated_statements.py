@@ -76,3 +76,10 @@ def test_a_change_that_nothing_rests_on_survives(monkeypatch: pytest.MonkeyPatch
     one = of_quick_statements()[0]
     monkeypatch.setattr(mutated_statements, "install", lambda mutant: None)
     assert run(one) == ""
+
+
+def test_a_change_of_the_scope_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = of_quick_statements()[0]
+    monkeypatch.setattr(mutated_statements, "install", lambda mutant: None)
+    monkeypatch.setattr(mutated_statements, "scope_of", lambda paper, number: "all d >= 1")
+    assert run(one).endswith(": another scope")

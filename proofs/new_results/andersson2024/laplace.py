@@ -330,6 +330,9 @@ def concentrated(claim: Concentrated) -> Findings:
         with precision(160):
             order, a = ball(case[0]), ball(case[1])
             inner = order * ((order - 1) * a).exp() + (order - 1) * (-order * a).exp()
+            half = (order - ball("1/2")) * a
+            if not inner.overlaps(((2 * order - 1) * half.cosh() + half.sinh()) / (a / 2).exp()):
+                return False
             return bool((inner / (2 * order - 1)).log() < claim.bound(order, a) * (order - 1))
 
     grid = [(1 + Fraction(i, 7), Fraction(j, 9)) for i in (1, 2, 5, 9, 20, 60, 200) for j in (1, 3, 5, 9, 20, 50, 90)]

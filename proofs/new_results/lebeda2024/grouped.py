@@ -161,6 +161,8 @@ def correlated_groups(claim: Parts) -> Findings:
     n = Symbol("n", positive=True)
     spare = sympy.cancel((1 - two_rows(m, d - u, d - v, claim)).subs(d, n))
     yield nonnegative("records with j and k ones are at most 1", spare, {m: 1, n: 1, u: 0, v: 0}, scope=scope)
+    full = -spare.subs(u, 0)  # and exactly 1 where one of them has all ones
+    yield nonnegative("records with j and k ones are at most 1", full, {m: 1, n: 1, v: 0}, scope=scope)
 
     def largest(case: tuple[int, int]) -> bool:
         groups, dim = case

@@ -59,6 +59,11 @@ def _with(dim: int, **changes: object) -> dict[int, Witness]:
         ),
         Plant("dense matrices", "the same", _with(2, mechanism=("0.86", "0.5", "1.8404658", "0.4873565"))),
         Plant("variance of the count", "3 for 2", _with(3, mechanism=("1.2278868", "0.6314694", "3", "0.1950366"))),
+        Plant(
+            "variance of the count",
+            "own noise 0.25 for 0.195",
+            _with(3, mechanism=("1.227884461", "0.631469029", "2.004399316", "0.25")),
+        ),
         Plant("attained", "last digit", _with(5, variance="2.61312")),
         Plant("no less", "last digit", _with(6, variance="2.97356")),
         Plant("below Algorithm 1", "3", _with(6, variance="2.98")),
@@ -97,9 +102,14 @@ def _numbers(witness: Witness) -> tuple[Fraction, Fraction, Fraction, Fraction]:
 
 
 def _private(dim: int, witness: Witness) -> bool:
+    return _largest(dim, witness) <= 1
+
+
+def _largest(dim: int, witness: Witness) -> Fraction:
+    """The largest squared parameter of a binary record, by the number of its ones."""
     vz, ve, loading, own = _numbers(witness)
     form = shared_noise_form(dim=Fraction(dim), vz=vz, ve=ve, loading=loading, vw=own)
-    return all(form.at(j, j, 1) <= 1 for j in range(dim + 1))
+    return max(Fraction(form.at(j, j, 1)) for j in range(dim + 1))
 
 
 def _dense_new(dim: int, witness: Witness) -> bool:
@@ -109,7 +119,7 @@ def _dense_new(dim: int, witness: Witness) -> bool:
         row[-1] = loading * ve
     covariance[-1] = [loading * ve] * dim + [loading**2 * ve + own]
     form = form_of(covariance)
-    return all(form((*x, 1)) <= 1 for x in binary_records(dim))
+    return bool(max(form((*x, 1)) for x in binary_records(dim)) == _largest(dim, witness) <= 1)
 
 
 def _count(dim: int, witness: Witness) -> bool:
