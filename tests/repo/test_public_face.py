@@ -1,8 +1,11 @@
 """What the three packages show: a curated list; every name that was once importable from them still is."""
 
+import ast
 import importlib
 import json
 import pkgutil
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from types import ModuleType
@@ -44,6 +47,22 @@ def test_every_released_name_can_still_be_imported(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # a renamed one says so for one release
         assert [released for released in RELEASED[name] if not hasattr(package, released)] == []
+
+
+def test_the_names_that_are_imported_on_use_are_those_that_type_checkers_see() -> None:
+    package = importlib.import_module("dpverdict.audit")
+    tree = ast.parse(Path(str(package.__file__)).read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    seen = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert vars(package)["_MODULES"] == seen
+    assert set(package.__all__) <= seen.keys()
+
+
+def test_the_audits_are_imported_at_once_and_what_is_heavy_when_it_is_used() -> None:
+    heavy = ("numpy", "scipy", "sympy", "matplotlib", "pandas", "sklearn", "dp_accounting", "flint", "rich")
+    asked = f"import sys, dpverdict.audit; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == "[]"
 
 
 def test_the_choices_that_error_messages_ask_for_are_exported() -> None:
