@@ -148,12 +148,12 @@ def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
 def _without_amplification(
     maximum: Maximum, laws: SampledGaussianPair, pair: NeighbourPair, loss: PrivacyLoss
 ) -> WorstCase:
-    """The bound that needs no sampling, where few steps with little noise have no certified curve."""
+    """The bound that needs no sampling, where steps with very little noise have no certified curve."""
     return WorstCase(
         pair=pair,
         loss=GaussianLoss.from_squared(laws.steps / laws.noise_multiplier**2),
         description=maximum.description,
-        justification="the same without sampling, which tells no less by joint convexity; of these few steps with "
+        justification="the same without sampling, which tells no less by joint convexity; of steps with so "
         "little noise no certified curve is known",
         exact=False,
         attained=replace(laws, steps=2),

@@ -126,6 +126,41 @@ def _middle(k: int) -> arb:
 
 
 @final
+class Exponentials:
+    """The sum over j of coefficients_j exp(i v exponents_j), which is within ``error`` of N(v) at every v >= 0.
+
+    Attributes:
+        exponents: with real parts >= 0, and imaginary parts > 0 that grow with j.
+        sizes: the moduli of the coefficients.
+        angles, growths: imaginary and real parts of the exponents in float64.
+        log_sizes, log_error: logarithms in float64.
+        largest: a bound on |N(v)| for real v.
+    """
+
+    __slots__ = (
+        *("angles", "coefficients", "error", "exponents", "growths"),
+        *("largest", "log_error", "log_sizes", "sizes"),
+    )
+    exponents: list[acb]
+    coefficients: list[acb]
+    sizes: list[arb]
+    error: arb
+    angles: Array
+    growths: Array
+    log_sizes: Array
+    log_error: float
+    largest: arb
+
+    def __init__(self, exponents: list[acb], coefficients: list[acb], error: arb, largest: arb) -> None:
+        self.exponents, self.coefficients, self.error, self.largest = exponents, coefficients, error, largest
+        self.sizes = [abs(value) for value in coefficients]
+        self.angles = np.array([float(value.imag) for value in exponents])
+        self.growths = np.array([float(value.real) for value in exponents])
+        self.log_sizes = np.array([float(size.log()) for size in self.sizes])
+        self.log_error = float(error.log())
+
+
+@final
 class GaussianMoments(StepMoments):
     """The moments of a sampled Gaussian step, of GDP parameter mu."""
 
@@ -177,8 +212,8 @@ class GaussianMoments(StepMoments):
 
     # balls ------------------------------------------------------------------------------------------------------------
 
-    def _grid(self, exponent: arb, spacing: float, bits: float) -> tuple[list[arb], list[arb], arb]:
-        """Losses log g and weights phi(z) k of the rule, and a bound on what is left out of it, with g^W."""
+    def _reach(self, exponent: arb, spacing: float, bits: float) -> tuple[list[arb], arb]:
+        """The points z of the rule, and a bound on what is left out of it, with g^W and the spacing."""
         w, m, q = float(exponent), self._mu_float, float(self.rate)
         size = float(self.estimates(np.array([w]))[0][0])
         aim = size - bits * math.log(2)
@@ -196,7 +231,6 @@ class GaussianMoments(StepMoments):
             low += 0.25
         first, last = -math.ceil(low / spacing), math.ceil(high / spacing)
         k, mu, rate = arb(spacing), self._mu.ball(), ball(self.rate)
-        scale = k / (2 * arb.pi()).sqrt()
         points = [k * j for j in range(first, last + 1)]
         z_low, z_high = -points[0], points[-1]
         u_high = mu * z_high - mu * mu / 2
@@ -207,9 +241,45 @@ class GaussianMoments(StepMoments):
         u_low = -mu * z_low - mu * mu / 2
         largest = (exponent * (_log_g(rate, u_low) if exponent >= 0 else (-rate).log1p())).exp()
         below = phi_low * largest * (k + 1 / z_low)
+        return points, (beyond + below).upper() if gap > 0 else arb("inf")
+
+    def _grid(self, exponent: arb, spacing: float, bits: float) -> tuple[list[arb], list[arb], arb]:
+        """Losses log g and weights phi(z) k of the rule, and a bound on what is left out of it, with g^W."""
+        points, rest = self._reach(exponent, spacing, bits)
+        mu, rate = self._mu.ball(), ball(self.rate)
+        scale = arb(spacing) / (2 * arb.pi()).sqrt()
         losses = [_log_g(rate, mu * z - mu * mu / 2) for z in points]
         weights = [scale * (-z * z / 2).exp() for z in points]
-        return losses, weights, (beyond + below).upper() if gap > 0 else arb("inf")
+        return losses, weights, rest
+
+    def exponentials(self, exponent: arb, bits: int, steps: int) -> Exponentials:
+        """N(v) = (1 - q)^-(W + i v) M(W + i v) as a sum of exponentials, to ``bits`` bits relative to M(W), v >= 0.
+
+        The rule of the line shifted by i b, b mu < pi/2, in the strip of half-width b: see
+        `dpverdict.audit.sampling.panels`. The moduli add up to exp(b^2/2) times too much, which is what limits b
+        where the sum is raised to the power of ``steps``.
+        """
+        w, m = float(exponent), self._mu_float
+        shifts = np.geomspace(0.01, 1.0, 60) * min(1.5 / m, 4.0, math.sqrt(24 / steps))
+        need = bits * math.log(2) + 2 * shifts**2 + min(w, 0.0) * np.log(np.cos(shifts * m))
+        spacings = 2 * math.pi * shifts / need
+        best = int(spacings.argmax())
+        b, spacing = arb(float(shifts[best])), float(spacings[best])
+        mu, rate = self._mu.ball(), ball(self.rate)
+        fall = (2 * b * b).exp() * ((b * mu).cos().log() * exponent.min(arb(0))).exp()
+        excess = (b * b / 2).exp() * ((b * mu / 2).cos().log() * exponent.min(arb(0))).exp()
+        points, rest = self._reach(exponent, spacing, bits + 2 + float(excess.log()) / math.log(2))
+        scale, odds = arb(spacing) / (2 * arb.pi()).sqrt(), rate / (1 - rate)
+        found, coefficients = [], []
+        for z in points:
+            growth = acb(mu * z - mu * mu / 2, mu * b).exp() * odds
+            found.append(growth.log1p())
+            coefficients.append(scale * (acb(b * b - z * z, -2 * z * b) / 2 + exponent * found[-1]).exp())
+        s = (-2 * arb.pi() * b / arb(spacing)).exp()
+        alias = 2 * fall * self.real(exponent) * s / (1 - s)
+        unit = (-exponent * (-rate).log1p()).exp()
+        error, largest = (alias + rest * excess) * unit, self.real(exponent) * unit
+        return Exponentials(found, coefficients, error.upper(), largest.upper())
 
     def _spacing(self, exponent: float, height: float, bits: float, shift: float = 0.0) -> tuple[float, float]:
         """The half-width a of the strip, and the step k that makes the alias 2^-bits of M(W)."""

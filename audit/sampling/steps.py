@@ -7,7 +7,8 @@ w >= V: the nodes at w_k = step (k + 1/2) >= V have the weights |t (t + 1)|^-1 <
 
     (step/pi) exp(-c x) sum |M(t_k)|^T w_k^-2  <=  exp(-c x) B^T/(pi V).
 
-float64 estimates choose the line; any choice gives a valid ball.
+Where so many nodes would be too many, few steps of Gaussian noise are integrated on panels that grow with the height
+(`dpverdict.audit.sampling.panels`). float64 estimates choose the line; any choice gives a valid ball.
 
 Reference: Abate and Whitt 1992 (doi:10.1007/BF01158520), for the inversion with controlled alias.
 """
@@ -36,7 +37,8 @@ from dpverdict.audit.losses.curves import (
 )
 from dpverdict.audit.losses.domains import LossTails
 from dpverdict.audit.losses.finite.pld import Direction
-from dpverdict.audit.sampling.moments import StepMoments
+from dpverdict.audit.sampling.moments import GaussianMoments, StepMoments
+from dpverdict.audit.sampling.panels import PanelLine
 from dpverdict.audit.sampling.step import SampledStep
 from dpverdict.audit.sampling.two_steps import two_steps_profile
 from dpverdict.balls import Exact, Real, ball, compare, exactly, precision, refine
@@ -54,6 +56,7 @@ _LARGEST = 1e4
 _FARTHEST = Fraction(10) ** 300  # of an epsilon, for choosing an exponent
 _FAR = 1e4  # of an epsilon, beyond which Chernoff's bound is given
 _CENTRES = 96
+_LEFT_OF_SADDLE = 4.0  # as a logarithm: few exponentials are needed where the exponent is small
 _SPARE = 250.0  # by how much more than at the saddle the terms may cancel, as a logarithm
 _BOUND_BITS = 96
 
@@ -107,7 +110,8 @@ class SampledSteps(BallLoss):
 
     Use `dpverdict.audit.sampling.poisson.poisson_sampled`. ``delta``, ``epsilon`` and ``beta`` are certified; the
     relative width of ``certified_delta`` is 2^-53. A contour takes 0.05 s to some seconds, mostly less than 0.2 s,
-    whatever the number of steps; few steps, whose integrand falls slowly, take the longest.
+    whatever the number of steps. Few steps with little noise, whose integrand falls slowly, are integrated on panels
+    (`dpverdict.audit.sampling.panels`), in 0.3 to some seconds.
 
     Args:
         step: the loss of one step.
@@ -124,7 +128,7 @@ class SampledSteps(BallLoss):
         self._other: SampledSteps | None = None
         self._order = _Order(moments, steps, step.order)
         self._edge = Real(lambda: -self.steps * (-ball(step.sampling_probability)).log1p())
-        self._laid: list[Contour] = []
+        self._laid: list[Contour | PanelLine] = []
 
     @property
     def factors(self) -> tuple[tuple[PrivacyLoss, int], ...]:
@@ -133,9 +137,11 @@ class SampledSteps(BallLoss):
 
     @property
     def is_cheap(self) -> bool:
-        """Whether the contour of epsilon = 0 takes at most `MOST_TERMS`, or there is another way."""
-        two = self.steps == 2 and isinstance(self.step.pair, GaussianLoss)
-        return two or self._plan(0.0, ACCURACY + _GUARD) is not None
+        """Whether there is a contour for epsilon = 0: of at most `MOST_TERMS`, or on panels; or another way."""
+        if self.steps == 2 and isinstance(self.step.pair, GaussianLoss):
+            return True
+        wanted = ACCURACY + _GUARD
+        return self._plan(0.0, wanted) is not None or self._line(0.0, wanted) is not None
 
     def reversed(self) -> SampledSteps:
         """The loss in the other order."""
@@ -165,18 +171,17 @@ class SampledSteps(BallLoss):
         if self.steps == 2 and isinstance(self.step.pair, GaussianLoss):
             mu, rate = self.step.pair.mu_real, self.step.sampling_probability
             return two_steps_profile(mu, rate, self.step.order, epsilon, bits)
-        for contour in reversed(self._laid):
-            value = contour.value(Kind.PROFILE, epsilon)
+        for known in reversed(self._laid):
+            value = _value(known, epsilon)
             if value.rel_accuracy_bits() >= bits:
                 return value
         wanted = bits + _GUARD
-        for _ in range(_ATTEMPTS):
-            plan = self._plan(float(epsilon), wanted)
-            if plan is None:
+        for attempt in range(_ATTEMPTS):
+            laid = self._lay(float(epsilon), wanted, panels_first=attempt > 1)
+            if laid is None:
                 break
-            contour = Contour(self._order, plan)
-            self._laid = [*self._laid[1 - _KEPT :], contour]
-            value = contour.value(Kind.PROFILE, epsilon)
+            self._laid = [*self._laid[1 - _KEPT :], laid]
+            value = _value(laid, epsilon)
             accuracy = value.rel_accuracy_bits()
             if accuracy >= bits:
                 return value
@@ -210,17 +215,18 @@ class SampledSteps(BallLoss):
         with precision(_BOUND_BITS):
             return (self._order.at(best) * (-best * ball(epsilon)).exp()).upper()
 
+    def _lay(self, epsilon: float, bits: int, *, panels_first: bool) -> Contour | PanelLine | None:
+        """A line for delta(epsilon) to so many bits: nodes of one step, where these are few, or panels."""
+        line = self._line(epsilon, bits) if panels_first else None
+        plan = self._plan(epsilon, bits) if line is None else None
+        if plan is not None:
+            return Contour(self._order, plan)
+        return line or self._line(epsilon, bits)
+
     def _plan(self, epsilon: float, bits: int) -> Plan | None:
         """The cheapest line found for delta(epsilon) to so many bits; None if it takes more than `MOST_TERMS`."""
-        order = self._order
-        centres = np.geomspace(2.0**-8, order.largest(), _CENTRES)
         with np.errstate(all="ignore"):
-            logarithms, curvatures = order.estimates(centres)
-            heights = logarithms - centres * epsilon
-            weighted = heights - np.log(centres * (centres + 1))
-            best = int(np.nanargmin(weighted))
-            curvature = curvatures[best] + 1 / centres[best] ** 2 + 1 / (centres[best] + 1) ** 2
-            size = min(float(weighted[best]) - 0.5 * math.log(2 * math.pi * curvature), 0.0)
+            centres, heights, weighted, curvatures, best, size = self._saddle(epsilon)
             aim = size - bits * _LOG2
             chernoff = heights - aim + 2
             gaps = centres[None, :] - centres[:, None]
@@ -251,6 +257,34 @@ class SampledSteps(BallLoss):
             left=0.0,
             right=float(centres[int(right[chosen])]),
         )
+
+    def _saddle(self, epsilon: float) -> tuple[Array, Array, Array, Array, int, float]:
+        """Real parts t; log of M(t)^T exp(-t epsilon), also over t (t + 1); curvatures; the best; log delta, about."""
+        centres = np.geomspace(2.0**-8, self._order.largest(), _CENTRES)
+        logarithms, curvatures = self._order.estimates(centres)
+        heights = logarithms - centres * epsilon
+        weighted = heights - np.log(centres * (centres + 1))
+        best = int(np.nanargmin(weighted))
+        curvature = curvatures[best] + 1 / centres[best] ** 2 + 1 / (centres[best] + 1) ** 2
+        size = min(float(weighted[best]) - 0.5 * math.log(2 * math.pi * curvature), 0.0)
+        return centres, heights, weighted, curvatures, best, size
+
+    def _line(self, epsilon: float, bits: int) -> PanelLine | None:
+        """A line of panels for delta(epsilon) to so many bits; None where there is none of moderate size."""
+        if not isinstance(self._moments, GaussianMoments):
+            return None
+        with np.errstate(all="ignore"):
+            centres, heights, weighted, _, best, size = self._saddle(epsilon)
+            chosen = int(np.flatnonzero(weighted <= weighted[best] + _LEFT_OF_SADDLE)[0])
+        c = float(centres[chosen])
+        remove = self.step.order is Direction.REMOVE
+        guard = (float(heights[chosen]) - size) / _LOG2 + math.log2(self.steps) + 8
+        aim = size + c * epsilon - bits * _LOG2
+        try:
+            line = PanelLine(self._moments, self.steps, remove=remove, centre=c, aim=aim, bits=int(bits + guard))
+        except PrecisionExhausted:
+            return None
+        return line
 
     def _number(self, centre: float, step: float, excess: float) -> int | None:
         """How many nodes leave at most exp(-excess) of what they sum up; None if too many."""
@@ -311,3 +345,7 @@ class SampledSteps(BallLoss):
 
     def __repr__(self) -> str:
         return f"SampledSteps({self.step!r} x {self.steps})"
+
+
+def _value(laid: Contour | PanelLine, epsilon: Fraction) -> arb:
+    return laid.value(Kind.PROFILE, epsilon) if isinstance(laid, Contour) else laid.value(epsilon)

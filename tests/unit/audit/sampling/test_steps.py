@@ -158,14 +158,19 @@ def test_a_composition_takes_the_steps_apart(many):
     assert [count for _, count in both.remove.factors] == [1000, 500]
 
 
-def test_few_steps_of_little_noise_are_bracketed_on_a_lattice():
-    loss = poisson_sampled(GaussianLoss(2), "0.1", 3)
+def test_the_lattice_and_the_contour_of_few_steps_agree():
+    step = poisson_sampled(GaussianLoss(2), "0.1").remove
+    value = poisson_sampled(GaussianLoss(2), "0.1", 3).remove.certified_delta("0.05")
+    lower, upper = BoundedLoss([(step, 3)]).delta_bounds(np.array([0.05]))
+    assert lower[0] <= value.lower <= value.upper <= upper[0]
+    assert upper[0] - lower[0] < 1e-5 * upper[0]
+
+
+def test_noise_beyond_the_moments_is_bracketed_on_a_lattice():
+    loss = poisson_sampled(GaussianLoss(25), "0.1", 3)
     assert not loss.is_certified
     with pytest.raises(InvalidValue, match="delta_bounds"):
         loss.certified_delta(1)
-    lower, upper = loss.delta_bounds(np.array([0.05]))
-    assert poisson_sampled(GaussianLoss(2), "0.1", 2).certified_delta("0.05").upper < lower[0] <= upper[0]
-    assert upper[0] - lower[0] < 1e-5 * upper[0]
 
 
 def test_numbers_of_any_size_have_a_value(many):
