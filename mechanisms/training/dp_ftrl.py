@@ -24,16 +24,15 @@ from typing import ClassVar, Final, Literal, TypeAlias, final
 import numpy as np
 from dp_accounting import NeighboringRelation
 from flint import arb
-from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, Real, sqrt_up
-from dpverdict.checks import check_array, check_dim, check_positive, check_whole
+from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, sampled_above
-from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair, check_adjacency
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
-from dpverdict.mechanisms.core.parameters import ADJACENCY, DIM, Parameter, whole
+from dpverdict.mechanisms.core.parameters import Parameter, whole
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
 from dpverdict.mechanisms.streams.factorization_counter import (
     KINDS,
@@ -43,7 +42,14 @@ from dpverdict.mechanisms.streams.factorization_counter import (
 )
 from dpverdict.mechanisms.streams.sensitivity import noisy_sums
 from dpverdict.mechanisms.streams.toeplitz import SquareRootToeplitz
-from dpverdict.mechanisms.training.dp_sgd import LARGEST_ENTRY, clipped, exact_norm
+from dpverdict.mechanisms.training.gradients import (
+    NOISE_MULTIPLIER,
+    ON_GRADIENTS,
+    STEPS,
+    GradientMechanism,
+    clipped,
+    exact_norm,
+)
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above, float_below
 from dpverdict.numerics.text import exact_text
@@ -197,7 +203,7 @@ class ParticipationSpace:
 
 
 @final
-class DPFTRL(AdditiveMechanism):
+class DPFTRL(GradientMechanism):
     """T steps of DP-FTRL on given gradients: all noisy prefix sums of the sums of the batches.
 
     Record j of a dataset takes part in the step (j mod b) + 1 of every epoch of b steps. The claim is the exact mu of
@@ -229,16 +235,12 @@ class DPFTRL(AdditiveMechanism):
     noise: NormalNoise
     sensitivity: ParticipationSpace
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("noise_multiplier", "X", "Standard deviation of the noise over the clipping norm."),
-        Parameter("steps", "T", "How often the model is updated.", whole),
+        NOISE_MULTIPLIER,
+        STEPS,
         Parameter("epochs", "E", "How often each record takes part, once in every T/E steps.", whole),
         Parameter("kind", "|".join(KINDS), "The factorisation."),
         Parameter("participation", "fixed|fresh", "Whether the order of the records is that of the first epoch."),
-        Parameter("clipping_norm", "X", "Bound on the l2 norm of a gradient; 1 if not given."),
-        Parameter("dim", "N", DIM.text, DIM.read, axis=DIM.axis).otherwise(
-            1, "a gradient is one number (what is promised is the same for every dimension)"
-        ),
-        ADJACENCY.otherwise(ADD_OR_REMOVE_ONE, "neighbours were taken for those of add-or-remove-one"),
+        *ON_GRADIENTS,
     )
     example: ClassVar[str] = "--noise-multiplier 2 --steps 8 --epochs 2 --kind sqrt-toeplitz --participation fixed"
     noise_multiplier: Fraction
@@ -264,11 +266,10 @@ class DPFTRL(AdditiveMechanism):
         dim: int = 1,
         adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE,
     ) -> None:
-        self.noise_multiplier = check_positive(noise_multiplier, "noise_multiplier")
-        self.clipping_norm = check_positive(clipping_norm, "clipping_norm")
-        self.steps = check_whole(steps, "steps", least=1, remedy="say how often the model is updated")
+        self._take(
+            noise_multiplier=noise_multiplier, clipping_norm=clipping_norm, steps=steps, dim=dim, adjacency=adjacency
+        )
         self.epochs = check_whole(epochs, "epochs", least=1, remedy="say how often each record takes part")
-        self.dim, self.adjacency = check_dim(dim), check_adjacency(adjacency)
         if self.steps % self.epochs or self.steps > MOST_STEPS:
             given = f"{self.steps} steps in {self.epochs} epochs"
             raise InvalidValue("steps", given, f"whole epochs of at most {MOST_STEPS} steps in all", "change one")
@@ -298,15 +299,6 @@ class DPFTRL(AdditiveMechanism):
             "every gradient is clipped, and the noise is added before anything else sees the sums",
             *sampled_above(deviation, self.noise.scale),
         )
-
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        """(d,)"""
-        return (self.dim,)
-
-    def check_records(self, dataset: ArrayLike) -> Array:
-        """The gradients as float64 of shape (n, d); they are clipped afterwards."""
-        return check_array(dataset, self.record_shape, -LARGEST_ENTRY, LARGEST_ENTRY)
 
     def statistic(self, records: Array) -> Array:
         """R x for every coordinate: shape (n, d) -> (size d,)."""

@@ -15,20 +15,25 @@ from typing import ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
-from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, Real, exactly
-from dpverdict.checks import check_array, check_dim, check_moderate, check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import SampledGaussianPair
 from dpverdict.mechanisms.core.guarantees import ZeroConcentratedDP
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, sampled_above
-from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair, check_adjacency
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
-from dpverdict.mechanisms.core.parameters import ADJACENCY, DIM, Parameter, whole
+from dpverdict.mechanisms.core.parameters import Parameter
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.mechanisms.training.gradients import (
+    NOISE_MULTIPLIER,
+    ON_GRADIENTS,
+    STEPS,
+    GradientMechanism,
+    clipped,
+    exact_norm,
+)
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.exact import dot_exactly
 from dpverdict.numerics.roots import float_above, float_below
 from dpverdict.numerics.text import exact_text
 
@@ -36,9 +41,6 @@ BatchSampling: TypeAlias = Literal["poisson", "shuffle", "shuffle-once"]
 SAMPLINGS: Final[tuple[BatchSampling, ...]] = ("poisson", "shuffle", "shuffle-once")
 
 _BLOCK: Final = 1 << 22  # places of records that are drawn at a time
-_TINY: Final = 1e-300
-LARGEST_ENTRY: Final = 1e150
-"""Of a gradient: its square is a float64."""
 
 
 def read_sampling(text: str) -> BatchSampling:
@@ -212,27 +214,8 @@ class ShuffledSpace:
         return Real.of(noise.epochs * norm**2 / (self.norm * noise.multiplier) ** 2)
 
 
-def clipped(gradients: Array, norm: float) -> Array:
-    """Gradients of shape (n, d), those of a larger l2 norm scaled down to it."""
-    norms = np.linalg.norm(gradients, axis=1, keepdims=True)
-    found: Array = gradients * np.minimum(1.0, norm / np.maximum(norms, _TINY))
-    return found
-
-
-def exact_norm(vector: Array) -> Fraction:
-    """The l2 norm of a vector of float64: exactly where one entry is not 0, and rounded up to a float64 elsewhere."""
-    entries = vector[vector != 0]
-    if len(entries) < 2:
-        return abs(Fraction(float(entries.sum())))
-    square = dot_exactly(entries, entries)
-    root = Fraction(math.sqrt(square))
-    while root**2 < square:
-        root = Fraction(math.nextafter(float(root), math.inf))
-    return root
-
-
 @final
-class DPSGD(AdditiveMechanism):
+class DPSGD(GradientMechanism):
     """T steps of DP-SGD on given gradients: each releases the sum of a batch of clipped gradients, with Gaussian noise.
 
     The gradients are those of one fixed model (a learning rate of 0): the game of a canary, whose privacy that of
@@ -264,17 +247,13 @@ class DPSGD(AdditiveMechanism):
     source = "Abadi et al. 2016, Algorithm 1"
     noise: BatchNoise
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("noise_multiplier", "X", "Standard deviation of the noise over the clipping norm."),
+        NOISE_MULTIPLIER,
         Parameter("rate", "Q", "Expected part of the records in a batch, such as 0.01 or 1/512."),
-        Parameter("steps", "T", "How often the model is updated.", whole),
+        STEPS,
         Parameter(
             "sampling", "|".join(SAMPLINGS), "How batches are made.", lambda name, words: read_sampling(words[name])
         ),
-        Parameter("clipping_norm", "X", "Bound on the l2 norm of a gradient; 1 if not given."),
-        Parameter("dim", "N", DIM.text, DIM.read, axis=DIM.axis).otherwise(
-            1, "a gradient is one number (what is promised is the same for every dimension)"
-        ),
-        ADJACENCY.otherwise(ADD_OR_REMOVE_ONE, "neighbours were taken for those of add-or-remove-one"),
+        *ON_GRADIENTS,
     )
     example: ClassVar[str] = "--noise-multiplier 1 --rate 0.25 --steps 8 --sampling poisson"
     noise_multiplier: Fraction
@@ -298,11 +277,10 @@ class DPSGD(AdditiveMechanism):
         dim: int = 1,
         adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE,
     ) -> None:
-        self.noise_multiplier = check_moderate(noise_multiplier, "noise_multiplier")
-        self.clipping_norm = check_moderate(clipping_norm, "clipping_norm")
-        self.rate, self.adjacency = exactly(rate, name="rate"), check_adjacency(adjacency)
-        self.steps = check_whole(steps, "steps", least=1, remedy="say how often the model is updated")
-        self.dim = check_dim(dim)
+        self._take(
+            noise_multiplier=noise_multiplier, clipping_norm=clipping_norm, steps=steps, dim=dim, adjacency=adjacency
+        )
+        self.rate = exactly(rate, name="rate")
         if not Fraction(1, 1 << 400) <= self.rate <= 1:
             raise InvalidValue("rate", rate, "in [2^-400, 1]", "give the expected part of the records in a batch")
         self.sampling = read_sampling(sampling)
@@ -345,15 +323,6 @@ class DPSGD(AdditiveMechanism):
     def epochs(self) -> int:
         """The number of epochs, where batches are shuffled."""
         return self.noise.epochs
-
-    @property
-    def record_shape(self) -> tuple[int, ...]:
-        """(d,)"""
-        return (self.dim,)
-
-    def check_records(self, dataset: ArrayLike) -> Array:
-        """The gradients as float64 of shape (n, d), they are clipped afterwards."""
-        return check_array(dataset, self.record_shape, -LARGEST_ENTRY, LARGEST_ENTRY)
 
     def statistic(self, records: Array) -> Array:
         """The clipped gradients, one after the other: shape (n, d) -> (n d,)."""
