@@ -156,7 +156,7 @@ def _without_amplification(
         justification="the same without sampling, which tells no less by joint convexity; of steps with so "
         "little noise no certified curve is known",
         exact=False,
-        attained=replace(laws, steps=2),
+        attained=replace(laws, steps=1),
         bracketed=loss,
     )
 
