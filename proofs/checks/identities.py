@@ -153,7 +153,7 @@ def _by_coefficients(
     def enough(value: Expr) -> bool:
         return bool(value > 0) if strict else bool(value >= 0)
 
-    words = ", ".join(f"{s} >= {low}" for s, low in at_least.items())
+    words = ", ".join(f"{s} >= {low}" for s, low in at_least.items() if whole.has(s))
     if scope is not None:  # the region is the one that was decided, whatever the words are
         words = f"{scope} ({words})" if words and words != scope else scope
     words, count, argued = _reaching(words, cases, argued, region=bool(at_least))

@@ -190,12 +190,12 @@ def cap(claim: Cap) -> Findings:
     yield identity(
         "log-ratio of the densities", sympy.expand(claim.loss(u, r, sigma, m)), sympy.expand(ratio), scope="all M, r"
     )
-    slope = sympy.cancel(sympy.simplify(sympy.diff(claim.loss(u, r, sigma, m), x)).subs(m, w + 1))
+    slope = sympy.cancel(sympy.simplify(sympy.diff(claim.loss(u, r, sigma, m), x)))
     yield positive(
         "increasing in u",
         sympy.cancel(slope * sigma**2),
-        {r: 1, sigma: 1, x: 1, w: 1},
-        scope="all M >= 2; at r, sigma >= 1 by scaling",
+        {r: 1, sigma: 1, x: 1, m: 2},
+        scope="at r, sigma >= 1 by scaling",
     )
     a, b = r**2 / (2 * sigma**2), (m - 1) / 2
     level = b * (w + log(w) - log(a / b)) - a  # w e^w = (a/b) e^((s + a)/b)

@@ -49,3 +49,15 @@ def test_positive_coefficients_decide_and_points_refute() -> None:
     assert nonnegative("h", 1 - sqrt(x), {x: 1}).holds is False  # not rational: a point decides
     with pytest.raises(InvalidValue, match="range of every symbol"):
         positive("i", x + p, {x: 1})
+
+
+def test_the_scope_of_an_inequality_names_no_symbol_that_is_not_in_it() -> None:
+    s, t = sympy.symbols("s t", nonnegative=True)
+    assert nonnegative("both", s + t, {s: 0, t: 1}, scope="a region").scope == "a region (s >= 0, t >= 1)"
+    assert nonnegative("one", s + 1, {s: 0, t: 1}, scope="a region").scope == "a region (s >= 0)"
+
+
+def test_an_inequality_shows_its_sides() -> None:
+    s = sympy.Symbol("s", nonnegative=True)
+    assert nonnegative("a square", s**2, {s: 0}).sides == (("s**2", ">=", "0"),)
+    assert identity("two", s + s, 2 * s).sides == (("2*s", "=", "2*s"),)
