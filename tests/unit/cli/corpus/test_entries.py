@@ -21,6 +21,11 @@ def test_an_entry_compiles_and_names_where_it_was_published(name: str) -> None:
     assert entry.broken != entry.control or "control" in entry.reproduction
 
 
+def test_the_corpus_is_of_many_packages() -> None:
+    assert len(PUBLISHED) >= 25
+    assert len({entry.package for entry in PUBLISHED}) >= 10
+
+
 def test_affected_versions_are_those_of_the_specifier() -> None:
     entry = find_entry("opendp-rr-bool")
     answers = [entry.affects(version) for version in ("0.1.0", "0.2.0", "0.4.0", "0.5.0", "0.5.0rc1", "not a version")]

@@ -16,7 +16,7 @@ FEW: dict[str, Any] = {"adjacency": ADD_OR_REMOVE_ONE, "samples": 4000, "seed": 
 
 
 def wrapping_sum(data: Any, rng: np.random.Generator) -> float:
-    """The clipped sum in the type of the data, as `diffprivlib.tools.sum` of int8 has it."""
+    """The clipped sum in the type of the data, which wraps around."""
     return float(np.clip(data, 0, 100).sum(dtype=data.dtype)) + rng.laplace(scale=100.0)
 
 
