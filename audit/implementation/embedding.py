@@ -58,6 +58,12 @@ class EmbeddingFinding:
     detail: str
 
 
+MOST_NUMBERS: Final = 1 << 27
+"""Of each sampler: seconds of work. What the exact findings leave to the two-sample test is a sampler that errs."""
+
+_FEWEST: Final = 10_000
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingTest:
@@ -129,14 +135,17 @@ def check_embedding(
 
     Args:
         mechanism: `CorrelatedGaussian` with the count released, `GroupedGaussian`, or a variant of them.
-        samples: releases per sampler for the two-sample test, at least 100.
+        samples: releases per sampler for the two-sample test, at least 100; of releases of many numbers only as many
+            are drawn as hold `MOST_NUMBERS` numbers, and no fewer than 10 000: its `EmbeddingTest.samples` says how
+            many.
         error_probability: of the two-sample test.
         seed: of the two-sample test.
 
     Requires: ``embedding_applies(mechanism)``.
     """
     findings = (*_symbolic(), *_exact(mechanism), _round_trip(mechanism.dim, seed))
-    return EmbeddingCheck(findings=findings, sampled=_two_samplers(mechanism, samples, error_probability, seed))
+    drawn = min(samples, max(_FEWEST, MOST_NUMBERS // (mechanism.dim + 1)))
+    return EmbeddingCheck(findings=findings, sampled=_two_samplers(mechanism, drawn, error_probability, seed))
 
 
 def _symbolic() -> tuple[EmbeddingFinding, ...]:

@@ -11,11 +11,13 @@ from typing import Final, final
 import numpy as np
 
 from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.reports.drawing import Line, covariance_figure, profile_figure, trade_off_figure
 from dpverdict.audit.reports.parts import ALPHAS, Table, claimed_beta_lower, claimed_delta_upper
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.statistics import measured_boxes, region_table
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import at_least, at_most, decimal, shown
 
 FLOOR: Final = 1e-12
@@ -23,6 +25,9 @@ FLOOR: Final = 1e-12
 
 FARTHEST: Final = 1e4
 """The largest epsilon plotted."""
+
+_FEWEST: Final = 3
+"""Points that a smooth curve is drawn through."""
 
 POINTS: Final = 121
 """Points on a curve: more than a screen shows of a convex function."""
@@ -50,7 +55,7 @@ def trade_off(report: Report) -> ReportFigure:
     """The trade-off plot: claimed, exact and measured."""
     claim, loss = report.claim, report.worst.loss if report.worst is not None else None
     alphas = (1 - np.cos(np.linspace(0, np.pi, POINTS))) / 2  # dense at both ends, where the curves are steep
-    exact = None if loss is None else Line(x=alphas, y=loss.certified_beta(alphas).upper)
+    exact = None if loss is None else _beta_line(loss, alphas)
     boxes = () if report.test is None else measured_boxes(report.test)
     drawing = trade_off_figure(
         claimed=Line(x=alphas, y=np.asarray(claim.beta_lower(alphas))), exact=exact, boxes=boxes, name="trade-off"
@@ -65,13 +70,44 @@ def profile(report: Report) -> ReportFigure:
     """The privacy profile on a logarithmic scale: claimed and exact."""
     claim, loss = report.claim, report.worst.loss if report.worst is not None else None
     epsilons = np.linspace(0, _reach(claim, loss), POINTS)
-    exact = None if loss is None else Line(x=epsilons, y=loss.certified_delta(epsilons).upper)
+    stated = [Fraction(round(epsilon * 1000), 1000) for epsilon in np.linspace(0, float(epsilons[-1]), 9).tolist()]
+    exact = None if loss is None else _delta_line(loss, epsilons, stated)
     claimed = np.asarray(claim.delta_upper(epsilons))
     drawing = profile_figure(claimed=Line(x=epsilons, y=claimed), exact=exact, floor=FLOOR, name="profile")
     caption = "The hockey-stick divergence delta at each epsilon. A curve above the claim breaks it."
-    stated = [Fraction(round(epsilon * 1000), 1000) for epsilon in np.linspace(0, float(epsilons[-1]), 9).tolist()]
     table = _delta_table(claim, loss, stated)
     return ReportFigure(title="Privacy profile", caption=caption, drawing=drawing, tables=(table,))
+
+
+def _beta_line(loss: PrivacyLoss, alphas: Array) -> Line:
+    """The upper ends of beta. Where one takes a second, a smooth curve through those of the table, on normal scales."""
+    if not isinstance(loss, SphericalLoss):
+        return Line(x=alphas, y=loss.certified_beta(alphas).upper)
+    from scipy.interpolate import PchipInterpolator
+    from scipy.special import ndtr, ndtri
+
+    stated = np.array([float(alpha) for alpha in ALPHAS if 0 < alpha < 1])
+    known = np.array([one.upper for one in loss.certified_beta([alpha for alpha in ALPHAS if 0 < alpha < 1])])
+    inside = (known > 0) & (known < 1)
+    if inside.sum() < _FEWEST:
+        return Line(x=stated, y=known)
+    x = alphas[(alphas >= stated[inside][0]) & (alphas <= stated[inside][-1])]
+    curve = PchipInterpolator(ndtri(stated[inside]), ndtri(known[inside]))
+    return Line(x=x, y=ndtr(curve(ndtri(x))))
+
+
+def _delta_line(loss: PrivacyLoss, epsilons: Array, stated: list[Fraction]) -> Line:
+    """The upper ends of delta; through those of the table, on a logarithmic scale, where one takes long."""
+    if not isinstance(loss, SphericalLoss):
+        return Line(x=epsilons, y=loss.certified_delta(epsilons).upper)
+    from scipy.interpolate import PchipInterpolator
+
+    known = np.array([one.upper for one in loss.certified_delta(stated)])
+    at = np.array([float(epsilon) for epsilon in stated])[known > 0]
+    if at.size < _FEWEST:
+        return Line(x=at, y=known[known > 0])
+    x = epsilons[(epsilons >= at[0]) & (epsilons <= at[-1])]
+    return Line(x=x, y=np.exp(PchipInterpolator(at, np.log(known[known > 0]))(x)))
 
 
 def covariance(entries: Mapping[str, Fraction]) -> ReportFigure | None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpverdict.cards import DECISIONS
 from dpverdict.cli.options import (
     ERROR_PROBABILITY,
     Dask,
@@ -169,6 +168,8 @@ def audit(
         )
     if not quiet:
         with printing():
+            from dpverdict.cards import DECISIONS
+
             sys.stdout.write(made.text)
             outputs.conclude(f"{made.status.name}: {DECISIONS[made.status.name]}")
     return Ended(code=made.exit_code)
@@ -221,6 +222,8 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> Ended:
         with printing():
             print(printable(account.summary(), sys.stdout.encoding))
             if outputs.files:
+                from dpverdict.cards import DECISIONS
+
                 outputs.conclude(f"{account.status.name}: {DECISIONS[account.status.name]}")
     return Ended(code=EXIT_CODES[account.status])
 

@@ -145,9 +145,9 @@ def doctor() -> Ended:
     from rich.text import Text
 
     console, failed = Console(highlight=False), False
-    with printing():
-        for found in findings():
-            failed |= found.good is False
+    for found in findings():
+        failed |= found.good is False
+        with printing():
             console.print(Text.assemble(_MARKS[found.good], f" {found.name}: {found.seen}"))
     return Ended(code=int(failed))
 
@@ -204,10 +204,10 @@ def selftest() -> Ended:
     from rich.text import Text
 
     console, failed = Console(highlight=False), 0
-    with printing():
-        for check, passed, found in self_checks():
-            failed += not passed
-            mark = Text("ok    ", style="green") if passed else Text("FAILED", style="bold red")
+    for check, passed, found in self_checks():
+        failed += not passed
+        mark = Text("ok    ", style="green") if passed else Text("FAILED", style="bold red")
+        with printing():
             console.print(Text.assemble(mark, f" {check.name}: {found}"))
     return Ended(code=1 if failed else 0)
 

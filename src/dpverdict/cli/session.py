@@ -14,11 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NoReturn, ParamSpec, Self, final
+from typing import TYPE_CHECKING, Final, NoReturn, ParamSpec, Self, final
 
 import typer
 
 from dpverdict.errors import DpverdictError, InvalidValue, printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 Parameters = ParamSpec("Parameters")
 
@@ -45,7 +48,8 @@ def ends(command: Callable[Parameters, Ended]) -> Callable[Parameters, NoReturn]
     @functools.wraps(command)
     def wrapped(*arguments: Parameters.args, **named: Parameters.kwargs) -> NoReturn:
         try:
-            found = command(*arguments, **named)
+            with in_progress(command.__name__.replace("_", " ")):
+                found = command(*arguments, **named)
         except (typer.Exit, typer.Abort, EOFError) as error:
             raise ended_by_others(error) from error
         except (Exception, KeyboardInterrupt):
@@ -139,7 +143,8 @@ class Outputs:
 
 def say(message: str) -> None:
     """One line on standard error: control characters as escapes, and what it cannot encode too."""
-    print(printable(" ".join(message.split()), sys.stderr.encoding), file=sys.stderr)
+    with _paused():
+        print(printable(" ".join(message.split()), sys.stderr.encoding), file=sys.stderr)
 
 
 MOST_JOBS: Final = 4096
@@ -158,17 +163,60 @@ def engine_of_options(jobs: str | None, dask: str | None) -> Generator[None]:
         yield
 
 
+_shown: Final[list[Progress]] = []
+"""What is shown of the command that runs: one at most."""
+
+
 @contextmanager
-def progress_bar() -> Generator[Callable[[str, int, int], None] | None]:
-    """A bar on standard error while it is a terminal; None otherwise."""
-    if not sys.stderr.isatty():
-        yield None
+def in_progress(what: str) -> Generator[None]:
+    """Show on standard error, while it is a terminal, that something is done and for how long, from its start on.
+
+    What cannot say how much is left to do is shown too: no command is silent while it works.
+    """
+    if not sys.stderr.isatty() or _shown:
+        yield
         return
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        tasks = {}
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
+    # standard output is not redirected: what a command prints goes where it belongs
+    shown = Progress(
+        *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
+    )
+    shown.add_task(what, total=None)
+    _shown.append(shown)
+    shown.start()
+    try:
+        yield
+    finally:
+        _shown.remove(shown)
+        shown.stop()
+
+
+@contextmanager
+def _paused() -> Generator[None]:
+    """Nothing is shown meanwhile, so that a line can be printed."""
+    shown = list(_shown)
+    for one in shown:
+        one.stop()
+    try:
+        yield
+    finally:
+        for one in shown:
+            if one in _shown:
+                one.start()
+
+
+@contextmanager
+def progress_bar() -> Generator[Callable[[str, int, int], None] | None]:
+    """A bar for each stage on standard error while it is a terminal; None otherwise."""
+    with in_progress("at work"):
+        if not _shown:
+            yield None
+            return
+        progress = _shown[-1]
+        tasks: dict[str, TaskID] = {}
 
         def update(what: str, done: int, total: int) -> None:
             if what not in tasks:
@@ -176,6 +224,8 @@ def progress_bar() -> Generator[Callable[[str, int, int], None] | None]:
             progress.update(tasks[what], completed=done, total=total)
 
         yield update
+        for task in tasks.values():
+            progress.update(task, visible=False)
 
 
 @contextmanager
@@ -186,8 +236,9 @@ def printing() -> Generator[None]:
         OSError: standard output cannot be written to, for another reason.
     """
     try:
-        yield
-        sys.stdout.flush()
+        with _paused():
+            yield
+            sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # rich turns the first into the second
         leave_standard_output()
     except OSError as error:

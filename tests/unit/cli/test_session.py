@@ -11,7 +11,7 @@ import pytest
 
 from dpverdict.audit.trials.engines import Processes, ThisProcess, current_engine
 from dpverdict.cli.application import main
-from dpverdict.cli.session import Outputs, engine_of_options, progress_bar
+from dpverdict.cli.session import Outputs, engine_of_options, in_progress, printing, progress_bar, say
 from dpverdict.errors import InvalidValue
 
 SCRIPT = str(Path(sys.executable).with_name("dpverdict"))
@@ -44,6 +44,32 @@ def test_there_is_no_bar_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with progress_bar() as bar:
         assert bar is None
+
+
+class Terminal(io.StringIO):
+    """Standard error as a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_command_that_works_says_so_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with in_progress("a long search"):
+        assert "a long search" in sys.stderr.getvalue()  # type: ignore[attr-defined]  # from its start on
+        say("note: a line of its own")
+        with printing():
+            print("the verdict")
+        with progress_bar() as bar:
+            assert bar is not None
+            bar("releases", 1, 2)
+    told = sys.stderr.getvalue()  # type: ignore[attr-defined]
+    assert "note: a line of its own\n" in told
+    assert "releases" in told
+    assert capsys.readouterr().out == "the verdict\n"
 
 
 BUILT_IN = ["audit", "standard-gaussian", "--dim", "2", "--mu", "1", "--no-test"]
