@@ -52,7 +52,7 @@ from dpverdict.audit.trials.outcomes.batches import (
 from dpverdict.audit.trials.outcomes.canonical import TIMED_OUT
 from dpverdict.audit.trials.run import Progress, Sampler
 from dpverdict.errors import InvalidValue, MechanismFailure
-from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
 from dpverdict.numerics.arrays import Array
 
 Sides = tuple[dict[str, Array], dict[str, Array]]
@@ -74,7 +74,7 @@ MOST_BESIDE_KNOWN: Final = 25_000
 MOST_REFITTED: Final = 20_000
 """Exploring trials beyond which a fifth more of them does not improve a score."""
 GROWN: Final = 0.45
-"""Of the samples: explored where an event leads that is predicted to be in doubt."""
+"""Of the samples: explored where what leads is predicted to be in doubt, see `is_in_doubt`."""
 WORTH_GROWING: Final = 1.25
 """Times what was explored: less tells nothing new, and everything is learned again."""
 MOST_GROWN: Final = 40_000
@@ -82,7 +82,8 @@ LEADS: Final = 0.5
 """Of the error that event and payoff divide."""
 DOUBTFUL: Final = 0.5
 ENOUGH: Final = 3.0
-"""Predictions between these are worth more exploration: below them there is nothing to be found, or nothing new."""
+"""Predictions: an event that leads with one between these is worth more exploration, and so is one below `ENOUGH` where
+the payoff promises less than `DOUBTFUL`."""
 MOST_KEPT: Final = 2**24
 """Numbers of each side that are kept where outcomes have more than `MOST_COORDINATES` of them."""
 MOST_HELD: Final = 2**28
@@ -93,6 +94,20 @@ def grown_trials(explored: int, total: int) -> int:
     """How many trials are explored where the first ones find an event and not enough of it."""
     grown = min(math.ceil(GROWN * total), MOST_GROWN)
     return grown if grown >= WORTH_GROWING * explored else explored
+
+
+def is_in_doubt(event: ChosenEvent, claim: Guarantee, total: int) -> bool:
+    """Whether more exploration is worth the trials that decide: an event leads by little, or nothing leads yet.
+
+    Where the payoff of a single epsilon promises nothing, what there may be is rare: then it is better known from more
+    trials. A whole curve is explored by a tenth of the samples, and its bounds need the others.
+    """
+    if event.z >= ENOUGH:
+        return False
+    if event.share >= LEADS and event.z > DOUBTFUL:
+        return True
+    single = isinstance(claim, PureDP | ApproximateDP)
+    return single and event.of_payoff < DOUBTFUL and GROWN * total <= MOST_GROWN
 
 
 def explored_trials(outputs: int, claim: Guarantee, total: int, *, known: bool = False) -> int:
@@ -194,7 +209,7 @@ def explore(
         draw(stage, own)
     found = _of_batches(batches, p, claim, total - trials, error, known, given)
     more = grown_trials(trials, total) - trials
-    if more > 0 and found.event is not None and found.event.share >= LEADS and DOUBTFUL < found.event.z < ENOUGH:
+    if more > 0 and found.event is not None and known is None and is_in_doubt(found.event, claim, total):
         streams.append(("more", more))
         draw(*streams[-1])
         found = _of_batches(batches, p, claim, total - trials - more, error, known, given)

@@ -63,6 +63,8 @@ MOST_CHOOSING: Final = 30_000
 MOST_TOGETHER: Final = 8_000
 MOST_FITTED: Final = 4_000
 """Outputs per side on which candidates are compared: of one number, of more, and by scores that are slow to learn."""
+HOPELESS: Final = 0.5
+"""What the payoff promises, as z: below it an event counts half as it shows itself and half as folds show it."""
 BESIDE_KNOWN: Final = 0.12
 """Of the error that payoff and event divide: what the event gets beside a score that was known beforehand."""
 FOLDS: Final = 4
@@ -162,7 +164,9 @@ def choose_event(
     # choose the level of its test.
     share = BESIDE_KNOWN
     if not leading.known:
-        share = share_of_event(of_payoff, z, explored=min(map(len, own)), fresh=fresh, error=error)
+        # Where the payoff promises nothing there is little to lose by an event whose folds were too small to show it.
+        promised = z if of_payoff >= HOPELESS else max(z, (z + found.z) / 2)
+        share = share_of_event(of_payoff, promised, explored=min(map(len, own)), fresh=fresh, error=error)
     return ChosenEvent(
         score=score,
         order=found.order,

@@ -9,7 +9,11 @@ from dpverdict.audit.distinguishing.exploration import (
     MOST_EXPLORED,
     choose_scores,
     explored_trials,
+    is_in_doubt,
 )
+from dpverdict.audit.scores.candidates import ChosenEvent
+from dpverdict.audit.scores.score import LinearScore
+from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.mechanisms.core.guarantees import GaussianDP, PureDP
 
 SEED = 3
@@ -46,3 +50,20 @@ def test_a_learned_score_tells_the_sides_apart_on_trials_that_it_has_not_seen() 
     best = order[0]
     means = [float(np.mean(scores.unstack(scores(side))[best])) for side in (dataset, neighbour)]
     assert means[0] > means[1]
+
+
+def test_more_is_explored_where_an_event_leads_in_doubt_or_nothing_leads_yet() -> None:
+    score = LinearScore(name="s", weights=np.ones(1), offset=0.0)
+
+    def chosen(z: float, of_payoff: float, share: float) -> ChosenEvent:
+        order, line = Order.DATASET_FIRST, (1.0, 0.0)
+        return ChosenEvent(score=score, order=order, threshold=0.0, line=line, share=share, z=z, of_payoff=of_payoff)
+
+    pure, curve = PureDP(1), GaussianDP(1)
+    assert is_in_doubt(chosen(1.0, 2.0, 0.8), pure, 10_000)
+    assert is_in_doubt(chosen(1.0, 2.0, 0.8), curve, 10_000)
+    assert is_in_doubt(chosen(-4.0, -1.0, 0.08), pure, 10_000)
+    assert not is_in_doubt(chosen(-4.0, -1.0, 0.08), curve, 10_000)
+    assert not is_in_doubt(chosen(5.0, -1.0, 0.92), pure, 10_000)  # certain
+    assert not is_in_doubt(chosen(1.0, 2.5, 0.08), pure, 10_000)  # the payoff leads
+    assert not is_in_doubt(chosen(-4.0, -1.0, 0.08), pure, 1_000_000)  # rare things were met there already
