@@ -7,6 +7,7 @@ commands import what they need when they run, so that ``dpverdict --help`` answe
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import sys
@@ -25,7 +26,7 @@ from dpverdict.cli.options import MechanismCommand
 from dpverdict.cli.prove import check, prove
 from dpverdict.cli.run import run
 from dpverdict.cli.scores import scores
-from dpverdict.cli.session import leave_standard_output, open_standard_streams, say
+from dpverdict.cli.session import in_progress, leave_standard_output, open_standard_streams, say
 from dpverdict.cli.tap import tap
 from dpverdict.errors import DpverdictError, printable
 
@@ -99,8 +100,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     """The code that a command ended with, see `ends`; without a command, as for ``--help``, that of typer."""
     command = typer.main.get_command(app)
+    told = arguments[0].startswith("-") or "--help" in arguments or _COMPLETION in os.environ
     try:
-        found = command.main(args=arguments, prog_name="dpverdict", standalone_mode=False, obj=arguments)
+        # reading the options of a mechanism imports all of them, which takes a second
+        with contextlib.nullcontext() if told else in_progress("starting"):
+            found = command.main(args=arguments, prog_name="dpverdict", standalone_mode=False, obj=arguments)
     except typer.Exit as stop:  # raised or returned, as the version of typer has it
         found = stop.exit_code
     except SystemExit as stop:  # of a help text whose reader closed the pipe, or of the completion of a shell

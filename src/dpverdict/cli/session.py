@@ -10,7 +10,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -174,6 +174,8 @@ def in_progress(what: str) -> Generator[None]:
     What cannot say how much is left to do is shown too: no command is silent while it works.
     """
     if not sys.stderr.isatty() or _shown:
+        for shown in _shown:
+            shown.update(shown.task_ids[0], description=what)
         yield
         return
     from rich.console import Console
@@ -211,7 +213,7 @@ def _paused() -> Generator[None]:
 @contextmanager
 def progress_bar() -> Generator[Callable[[str, int, int], None] | None]:
     """A bar for each stage on standard error while it is a terminal; None otherwise."""
-    with in_progress("at work"):
+    with nullcontext() if _shown else in_progress("at work"):
         if not _shown:
             yield None
             return
