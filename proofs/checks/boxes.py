@@ -122,7 +122,7 @@ def _expression(function: Callable[..., object], names: Sequence[str], box: Sequ
     """What a function of balls computes, as text; None where it uses more than arithmetic and elementary functions."""
     try:
         made: object = function(*(variable(name, _spanned(side)) for name, side in zip(names, box, strict=True)))
-    except (TypeError, AttributeError, ValueError, NotImplementedError):
+    except (TypeError, AttributeError, ValueError, NotImplementedError, ArithmeticError):
         return None
     return made.text if isinstance(made, Traced) else None
 
