@@ -177,7 +177,7 @@ def _ordered(name: str, left: Real, right: Real, scope: str, argued: str, allowe
         scope=scope,
         margin=gap if holds else "",
         witness="" if holds else f"left {_shown(left)}, right {_shown(right)}",
-        sides=((_shown(left), _RELATIONS[allowed], _shown(right)),),
+        sides=((_glance(left), _RELATIONS[allowed], _glance(right)),),
         cases=1,
         argued=argued,
     )
@@ -210,7 +210,7 @@ def rounds_to(name: str, value: Real, printed: str, *, scope: str) -> Finding:
         scope=scope,
         margin=f"{_inside(value, target, unit):.3g}" if holds else "",
         witness="" if holds else f"{printed} printed, the value is {_shown(value)}",
-        sides=((_shown(value), "rounded is", printed),),
+        sides=((_glance(value), "rounded is", printed),),
         cases=1,
         named=True,
     )
@@ -220,7 +220,9 @@ def _inside(value: Real, target: Fraction, unit: Fraction) -> float:
     """How far inside the numbers that round to the target the value is, at least."""
     if value.rational is not None:
         return float(unit - abs(value.rational - target))
-    return Enclosure.of(Real(lambda: ball(unit) - abs(value.ball() - ball(target)))).lower
+    with precision(256):
+        made = ball(unit) - abs(value.ball() - ball(target))
+        return max(0.0, Enclosure.of_ball(made).lower) if made.is_finite() else 0.0
 
 
 def _narrow(value: Real) -> object:
@@ -229,6 +231,15 @@ def _narrow(value: Real) -> object:
         return number(value.rational)
     with precision(160):
         return ends(value.ball(), 160)
+
+
+def _glance(value: Real) -> str:
+    """A number, or a ball of it at one precision: unlike `_shown` also where it may be exactly 0."""
+    if value.rational is not None:
+        return _shown(value)
+    with precision(128):
+        made = value.ball()
+        return Enclosure.of_ball(made).show(10) if made.is_finite() else "(no finite ball of 128 bits)"
 
 
 def _shown(value: Real) -> str:

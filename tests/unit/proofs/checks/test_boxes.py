@@ -35,3 +35,9 @@ def test_comparisons_of_two_numbers() -> None:
     assert equal("e", root, Real.of(2).sqrt(), scope="s").holds is None  # equal, but no precision shows it
     assert rounds_to("f", root, "1.4142", scope="s").holds is True
     assert rounds_to("g", root, "1.4143", scope="s").holds is False
+
+
+def test_a_number_that_may_be_0_is_compared_and_shown() -> None:
+    found = smaller("0 < 1", Real(lambda: arb(2).sqrt() - arb(2).sqrt()), Real.of(1), scope="two numbers")
+    assert found.holds is True
+    assert found.sides[0][1:] == ("<", "1")
