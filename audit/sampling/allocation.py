@@ -22,6 +22,8 @@ Poisson's formula,
 * Cut. A shift by -i b s, 0 < b < pi/2, gives |f(c + i v)| <= exp(b^2 s^2/2) f(c cos b + v sin b), which falls in v. The
   nodes beyond V add at most exp(c K) B^T/(pi V) for the bound B at V, since |w_k|^-2 <= v_k^-2 is convex.
 
+Far out, (R - a)_+ <= R^2/(4 a), (1 - a R)_+ <= 1/(4 a R), and E R^2 and E 1/R are at most exp(1/s^2), by convexity.
+
 Reference: Chua et al. 2025 (arXiv:2412.16802); Feldman and Shenfeld 2025 (arXiv:2502.08202): the dominating pair.
 """
 
@@ -48,6 +50,7 @@ MOST_TERMS = 4e6
 """The largest number of nodes times points of a moment: some ten seconds."""
 
 _ATTEMPTS = 12
+_FAR = 600  # of an epsilon, beyond which bounds are given
 _ANGLES = np.linspace(0.02, 0.98, 25) * math.pi / 2
 
 
@@ -82,8 +85,13 @@ class AllocationLoss(BallLoss):
         Raises:
             PrecisionExhausted: too few steps for their noise: the integrand falls too slowly.
         """
-        if abs(epsilon) > 600:
-            raise PrecisionExhausted("the integral", bits, "ask for an epsilon of moderate size")
+        if epsilon < -_FAR:
+            with precision(bits + 20):
+                return 1 - ball(epsilon).exp() * arb(0.5, 0.5)
+        if epsilon > _FAR:
+            with precision(bits + 20):
+                decay = (1 / ball(self.noise_multiplier) ** 2 - ball(epsilon)).exp()
+                return arb(0).union((decay / 4).upper().min(arb(1)))
         wanted = bits + 10
         for _ in range(_ATTEMPTS):
             remove = self.order is Direction.REMOVE

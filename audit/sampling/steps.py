@@ -48,6 +48,9 @@ from dpverdict.numerics.arrays import Array
 MOST_TERMS = 2e7
 """The largest table of exponentials of one contour, in nodes of the line times points of the moments: some seconds."""
 
+FEW_STEPS = 5
+"""Up to so many steps a line of panels is laid where nodes of one step are too many: some seconds for each line."""
+
 _LOG2 = math.log(2.0)
 _GUARD = 6
 _ATTEMPTS = 8
@@ -141,7 +144,9 @@ class SampledSteps(BallLoss):
         if self.steps == 2 and isinstance(self.step.pair, GaussianLoss):
             return True
         wanted = ACCURACY + _GUARD
-        return self._plan(0.0, wanted) is not None or self._line(0.0, wanted) is not None
+        if self._plan(0.0, wanted) is not None:
+            return True
+        return self.steps <= FEW_STEPS and self._line(0.0, wanted) is not None
 
     def reversed(self) -> SampledSteps:
         """The loss in the other order."""
@@ -309,7 +314,15 @@ class SampledSteps(BallLoss):
             largest = self.step._epsilon_balls([0])[0]
             with precision(_BOUND_BITS):
                 return largest * self.steps
-        return epsilon_ball(self.profile, delta)
+
+        def near(epsilon: Fraction, bits: int) -> arb:
+            """The profile, or a bound where that is far below delta: next to its end no contour reaches it."""
+            bound = self.delta_at_most(epsilon)
+            if bound < ball(delta / (1 << 30)):
+                return arb(0).union(bound)
+            return self.profile(epsilon, bits)
+
+        return epsilon_ball(near, delta)
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):
