@@ -114,8 +114,9 @@ def _records(data: Any) -> Iterable[Any]:
     if isinstance(data, Sized) and isinstance(data, Iterable):
         return list(data)
     if isinstance(data, Sized) and hasattr(data, "__getitem__"):
+        indexed: Any = data
         try:
-            return [data[i] for i in range(len(data))]
+            return [indexed[i] for i in range(len(data))]
         except Exception:  # an index of another kind
             return _unknown()
     return _unknown()

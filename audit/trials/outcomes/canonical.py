@@ -249,7 +249,9 @@ class _Parts:
         if plain is not None:
             self.add_numbers(path, plain)
             return signature_of_numbers(len(plain))
-        match int(value) if isinstance(value, np.integer) else value:
+        if isinstance(value, np.integer):
+            return self.walk(int(value), path, depth)
+        match value:
             case None:
                 return "None"
             case enum.Enum():
@@ -258,7 +260,7 @@ class _Parts:
             case int() as whole:  # beyond 2**53: the others are plain
                 self._long(path, [whole])
                 return signature_of_numbers(1)
-            case float() | np.floating() if isinstance(value, np.longdouble):
+            case np.floating() if value.dtype.itemsize > 8:
                 return self._array(np.array([value]), path, depth)
             case float() | np.floating():  # NaN or infinite
                 self.add_numbers(path, np.array([float(value)]))
