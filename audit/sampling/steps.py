@@ -316,9 +316,9 @@ class SampledSteps(BallLoss):
                 return largest * self.steps
 
         def near(epsilon: Fraction, bits: int) -> arb:
-            """The profile, or a bound where that is far below delta: next to its end no contour reaches it."""
+            """The profile, or a bound where that is below delta: next to its end no contour reaches it."""
             bound = self.delta_at_most(epsilon)
-            if bound < ball(delta / (1 << 30)):
+            if bound < ball(delta / 4):
                 return arb(0).union(bound)
             return self.profile(epsilon, bits)
 
