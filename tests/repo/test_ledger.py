@@ -37,6 +37,7 @@ def test_the_ledger_in_the_documentation_is_not_stale() -> None:
     assert memories == [], "use functools.cache, or a name in small letters"
     stale = sorted(name for name in in_the_page.keys() | now.keys() if in_the_page.get(name) != now.get(name))
     assert stale == [], "run: python tools/ledger.py"
+    assert f"{len(now)} statements, " in (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_page_is_read_in_twenty_minutes() -> None:
