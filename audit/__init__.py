@@ -166,6 +166,12 @@ __all__ = [
     "Certificate",
     "Witness",
     "WorstCase",
+    # the noise that a claim needs, what was spent, and one mu for a whole curve
+    "calibrate",
+    "Odometer",
+    "held_to",
+    "gdp_mu",
+    "gdp_regret",
     # the privacy loss of one pair: its curves, certified and in float64, and their composition
     "PrivacyLoss",
     "GaussianLoss",
@@ -186,6 +192,7 @@ __all__ = [
     "from_pld",
     "Direction",
     "NegativeMass",
+    "loss_from_event",
     "dp_event",
     "loss_event",
     # what releases show: distinguishing tests, and the search for what to test
@@ -196,6 +203,8 @@ __all__ = [
     "batched",
     "observed",
     "search_neighbours",
+    "search_records",
+    "Column",
     "find_float_leak",
     "DistinguishingTest",
     "SequentialTest",
@@ -212,8 +221,6 @@ __all__ = [
     "write_witness",
     "report_witness",
     "replay",
-    "Column",
-    "search_records",
 ]
 """What the pages use; every other name imported above can be imported from here as well."""
 

@@ -69,6 +69,16 @@ CALLS: dict[str, Callable[[Any], object]] = {
             noisy, claim, dim=1, adjacency=ADD_OR_REMOVE_ONE, samples=2000, seed=SEED
         ).best.origin
     ),
+    "audit.search_records": lambda claim: (
+        dpverdict.audit.search_records(
+            noisy,
+            claim,
+            columns=[dpverdict.audit.Column(low=0, high=1)],
+            adjacency=ADD_OR_REMOVE_ONE,
+            samples=2000,
+            seed=SEED,
+        ).best.origin
+    ),
     "audit.find_float_leak": lambda claim: dpverdict.audit.find_float_leak(
         noisy, PAIR, claim, samples=200, delta=0.0, **FEW
     ).describe(),
@@ -91,7 +101,8 @@ def taking_claims(*modules: Any) -> set[str]:
     """Every public function or class method with an argument ``claim``; the classes of results do not count."""
     found = set()
     for module in modules:
-        for name, value in vars(module).items():
+        public = [*vars(module), *getattr(module, "_MODULES", ())]  # those of `audit` are imported when they are used
+        for name, value in {name: getattr(module, name) for name in public}.items():
             if name.startswith("_") or not callable(value):
                 continue
             made = {name: value} if not isinstance(value, type) or hasattr(value, "release") else {}

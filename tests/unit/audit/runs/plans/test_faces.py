@@ -1,6 +1,7 @@
 """The faces of a plan tell an audit that is as expected from one that is not, and from one that was not run."""
 
 import json
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -30,7 +31,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> PlanResult:
         {"name": "must be refuted", "mu": 1, "expect": "refuted", **common},
         {"name": "no mu", **common},
     ]
-    plan = plan_of({"seed": 1, "error_probability": "1e-6", "audit": audits}, "plan")
+    plan = plan_of({"seed": 1, "error_probability": "1e-6", "audit": audits}, Path("plan"))
     return run_plan(plan, Journal(tmp_path_factory.mktemp("journal")))
 
 

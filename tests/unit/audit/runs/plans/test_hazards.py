@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +22,7 @@ AUDITS = plan_of(
             for name, expect in (("counts", "certified"), ("control", "refuted"))
         ]
     },
-    "plan",
+    Path("plan"),
 ).audits
 TEST = {"samples": 1000, "refuted": False, "error_probability": 1e-6}
 
