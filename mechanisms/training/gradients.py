@@ -49,6 +49,7 @@ class GradientMechanism(AdditiveMechanism):
     clipping_norm: Fraction
     steps: int
     dim: int
+    adjacency: NeighboringRelation
 
     def _take(
         self, *, noise_multiplier: Exact, clipping_norm: Exact, steps: int, dim: int, adjacency: NeighboringRelation
