@@ -17,7 +17,8 @@ def seen(function: Any) -> list[list[bool]]:
 def test_values_that_are_returned_are_visible_whatever_holds_them() -> None:
     assert seen(lambda x, rng: x.sum(axis=0) + rng.laplace(size=2)) == [[True, True]]
     assert seen(lambda x, rng: {"a": (x.sum(axis=0) + rng.laplace(size=2))[1]}) == [[False, True]]
-    assert seen(lambda x, rng: str(x.sum() + rng.laplace())) == []
+    assert seen(lambda x, rng: str(x.sum() + rng.laplace())) == [[True]]
+    assert seen(lambda x, rng: f"{x.sum() + rng.laplace():.2f}") == []
     assert seen(lambda x, rng: np.round(x.sum(axis=0) + rng.laplace(size=2))) == []
 
 
