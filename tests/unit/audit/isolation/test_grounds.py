@@ -133,7 +133,7 @@ def test_what_a_build_leaves_in_a_folder_is_no_other_distribution(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The current folder may be searched in the process that compares, and not in the one that ran the audit."""
-    found = grounds(folder)
+    found = grounds(folder, "import numpy")
     sources = tmp_path_factory.mktemp("sources")
     for name in found.distributions:
         (sources / f"{name}.egg-info").mkdir()
