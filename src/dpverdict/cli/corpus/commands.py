@@ -160,8 +160,8 @@ def scan(folder: From = None) -> Ended:
         ]
     here = [f"{package} {version}" for package, version in looked.items() if version is not None]
     lines.append(
-        f"{affected} known defects in what is installed here; looked at {', '.join(here) or 'nothing'} "
-        f"of {len(looked)} packages with entries"
+        f"{affected} known defect{'' if affected == 1 else 's'} in what is installed here; "
+        f"looked at {', '.join(here) or 'nothing'} of {len(looked)} packages with entries"
     )
     _show(lines)
     if not here:
