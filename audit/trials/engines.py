@@ -185,6 +185,9 @@ class Processes(_Remote):
                 initializer=begin_worker,
                 initargs=(folders_beside(),),
             )
+            # All workers begin with the first task: where one begins while another dies, the thread of the pool that
+            # ends the others can fail (RuntimeError: dictionary changed size during iteration).
+            vars(self._pool)["_safe_to_dynamically_spawn_children"] = False  # Python has no public name for it
         return self._pool
 
     def workers_alive(self) -> int:
