@@ -28,6 +28,9 @@ from dpverdict.mechanisms.core.neighbours import NeighbourPair
 ERROR = 0.05
 PAIR = NeighbourPair(dataset=np.ones((1, 1)), neighbour=np.ones((0, 1)), adjacency=ADD_OR_REMOVE_ONE)
 D = 20
+Rng = np.random.Generator
+Draw = Callable[[int, int, Rng], np.ndarray]
+"""1 on the dataset and 0 on the neighbour, trials, generator: to outputs of shape (trials,) or (trials, m)."""
 
 
 @dataclass

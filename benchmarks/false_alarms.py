@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from empirical_core import ERROR, PAIR
+from empirical_core import ERROR, PAIR, Draw, Rng
 from rich.console import Console
 from rich.table import Table
 from scipy import stats
@@ -28,9 +28,6 @@ from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
 
-Rng = np.random.Generator
-Draw = Callable[[int, int, Rng], np.ndarray]
-"""1 on the dataset and 0 on the neighbour, trials, generator: to outputs of shape (trials,) or (trials, m)."""
 Audit = Callable[[int, int], bool]
 """Samples and a seed: whether the claim is refuted."""
 

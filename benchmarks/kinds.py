@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from empirical_core import ERROR, PAIR
+from empirical_core import ERROR, PAIR, Draw, Rng
 from empirical_peers import Bound, peers
 from rich.console import Console
 from rich.table import Table
@@ -39,10 +39,6 @@ from dpverdict.audit.statistics.joint_test import Counts, joint_p
 from dpverdict.audit.statistics.predicted_power import best_event
 from dpverdict.mechanisms import parse_guarantee
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
-
-Rng = np.random.Generator
-Draw = Callable[[int, int, Rng], np.ndarray]
-"""1 on the dataset and 0 on the neighbour, trials, generator: to outputs of shape (trials,) or (trials, m)."""
 
 
 @dataclass(frozen=True)

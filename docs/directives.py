@@ -20,6 +20,9 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from typer.testing import CliRunner
 
+from dpverdict.cli.application import app as dpverdict
+from dpverdict.proofs.checks.drawings import formula_svg
+
 COLUMNS = 100
 
 
@@ -62,15 +65,13 @@ class Commands(_Generated):
 
     def run(self) -> list[nodes.Node]:
         """A section for each command."""
-        from dpverdict.cli.application import app
-
         runner = CliRunner(
             env={"COLUMNS": str(COLUMNS), "TERMINAL_WIDTH": str(COLUMNS), "NO_COLOR": "1", "TERM": "dumb"}
         )
         made: list[nodes.Node] = []
-        known: dict[str, typer.core.TyperCommand] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+        known: dict[str, typer.core.TyperCommand] = typer.main.get_command(dpverdict).commands  # type: ignore[attr-defined]
         for words in ([name, *rest] for name in known for rest in ((), *([part] for part in _parts(known[name])))):
-            text = "\n".join(line.rstrip() for line in runner.invoke(app, [*words, "--help"]).output.splitlines())
+            text = "\n".join(line.rstrip() for line in runner.invoke(dpverdict, [*words, "--help"]).output.splitlines())
             section = nodes.section(ids=[f"dpverdict-{'-'.join(words)}"])
             section += nodes.title("", f"dpverdict {' '.join(words)}")
             section += nodes.literal_block(text.strip("\n"), text.strip("\n"), language="text")
@@ -137,15 +138,11 @@ def _type_of(schema: dict[str, Any], whole: dict[str, Any]) -> str:
 
 
 def _inline_formula(translator: Any, node: nodes.math) -> None:
-    from dpverdict.proofs.checks.drawings import formula_svg
-
     translator.body.append(formula_svg(node.astext()))
     raise nodes.SkipNode
 
 
 def _formula(translator: Any, node: nodes.math_block) -> None:
-    from dpverdict.proofs.checks.drawings import formula_svg
-
     lines = [formula_svg(line.strip()) for line in node.astext().splitlines() if line.strip()]
     translator.body.append("".join(f'<p class="formula">{line}</p>' for line in lines))
     raise nodes.SkipNode

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpverdict.cli.corpus.entries import CONTROLS, Entry, entries
+from dpverdict.cli.corpus.running import BAD, NOT_ENDED
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs/corpus.md"
@@ -47,11 +48,11 @@ def counts(runs: dict[str, Any]) -> str:
 
     def ended(side: str) -> list[dict[str, Any]]:
         found = [runs[entry.id] for entry in known if entry.id in runs]
-        return [one for one in found if one[side]["status"] not in ("FAILED", "NOT INSTALLABLE HERE")]
+        return [one for one in found if one[side]["status"] not in NOT_ENDED]
 
     broken, controls = ended("broken"), ended("control")
     found = sum(one["broken"]["status"] in ("REFUTED", one["expected"]) for one in broken)
-    wrong = sum(one["control"]["status"] in ("REFUTED", "FINDING") for one in controls)
+    wrong = sum(one["control"]["status"] in BAD for one in controls)
     kinds = [sum(entry.control_is == kind for entry in known) for kind in CONTROLS]
     packages = len({entry.package for entry in known})
     return (

@@ -35,6 +35,7 @@ from dpverdict.mechanisms.core.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
+from dpverdict.numerics.roots import bisected
 from dpverdict.numerics.text import at_most
 
 _POINTS: Final = 129
@@ -182,9 +183,8 @@ def _regret(loss: PrivacyLoss, mu: float) -> float:
     alpha = (1 - np.cos(np.linspace(0, math.pi, _POINTS))) / 2
     missed = loss.beta(alpha)
     gaussian = ndtr(ndtri(1 - alpha) - mu)
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        k = (low + high) / 2
-        within = bool(np.all(np.interp(alpha + k, alpha, missed) - k <= gaussian))
-        low, high = (low, k) if within else (k, high)
-    return high
+
+    def too_little(k: float) -> bool:
+        return not np.all(np.interp(alpha + k, alpha, missed) - k <= gaussian)
+
+    return bisected(too_little, 0.0, 1.0, steps=_HALVINGS)[1]

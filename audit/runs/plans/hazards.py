@@ -205,18 +205,21 @@ def _releases(facts: Facts) -> Line:
     broken = [one for one in facts.releases if one.fields.get("disagreement")]
     if broken:
         return name, Answer.FAIL, "; ".join(f"{one.audit.name}: {one.fields['disagreement']}" for one in broken)
-    refuted = [one.audit.name for one in facts.releases if any(test["refuted"] for _, test in _tests(one))]
+    refuted = [one.audit.name for one in facts.releases if any(test["refuted"] for _, test in tests_of(one))]
     if refuted:
         return name, Answer.FAIL, f"releases contradict the claim: {', '.join(refuted)}"
     seen = [
-        f"{one.audit.name}: {test['samples']} releases per dataset" for one in facts.releases for _, test in _tests(one)
+        f"{one.audit.name}: {test['samples']} releases per dataset"
+        for one in facts.releases
+        for _, test in tests_of(one)
     ]
     if seen:
         return name, Answer.NOT_SHOWN, f"tested, nothing found, which is no proof: {'; '.join(seen)}"
     return name, Answer.NOT_SHOWN, "no release was sampled"
 
 
-def _tests(one: AuditResult) -> Iterator[tuple[str, dict[str, Any]]]:
+def tests_of(one: AuditResult) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The distinguishing tests in the report of an audit, by their kind."""
     statistical: Any = one.fields.get("statistical") or {}
     for kind in ("test", "sequential"):
         if statistical.get(kind) is not None:

@@ -26,7 +26,7 @@ from dpverdict.audit.reports.summary import own_delta, promised_epsilon
 from dpverdict.audit.runs.plans.composed import Mu, composed_claim, loss_of, mu_of, spent_together
 from dpverdict.audit.runs.plans.deployment import registry_entry
 from dpverdict.audit.runs.plans.faces import BADGES, NOT_RUN, status_of
-from dpverdict.audit.runs.plans.hazards import SOURCE, Answer, Facts, Hazard, checklist
+from dpverdict.audit.runs.plans.hazards import SOURCE, Answer, Facts, Hazard, checklist, tests_of
 from dpverdict.audit.runs.plans.plan import AuditResult, PlanResult
 from dpverdict.audit.runs.request import Bar
 from dpverdict.cards import DECISIONS, MARKS
@@ -37,6 +37,7 @@ from dpverdict.mechanisms.core.guarantees import (
     PureDP,
     RenyiDP,
     ZeroConcentratedDP,
+    parse_guarantee,
 )
 from dpverdict.numerics.roots import float_above
 from dpverdict.numerics.text import at_most, decimal
@@ -48,7 +49,6 @@ PAGE: Final = "packet.html"
 DOCUMENT: Final = "packet.json"
 """The names of the two files in the folder of a packet."""
 
-_KINDS: Final = {kind.__name__: kind for kind in (GaussianDP, PureDP, ApproximateDP, ZeroConcentratedDP, RenyiDP)}
 _VARIANTS: Final[Mapping[type, str]] = {
     PureDP: "Pure DP",
     ApproximateDP: "Approximate DP",
@@ -192,13 +192,9 @@ def _sentence(result: PlanResult, facts: Facts, hazards: Sequence[Hazard]) -> st
 
 
 def _claim_of(one: AuditResult) -> Guarantee | None:
-    """The claim of a report, from its exact parameters."""
+    """The claim of a report; its text says it exactly."""
     claim: Any = one.fields.get("claim")
-    if claim is None:
-        return None
-    parameters = {name: Fraction(value["exact"]) for name, value in claim["parameters"].items()}
-    found: Guarantee = _KINDS[claim["kind"]](**parameters)
-    return found
+    return None if claim is None else parse_guarantee(claim["text"])
 
 
 def _relation_of(one: AuditResult) -> str:
@@ -222,7 +218,6 @@ def _as_epsilon(claim: Guarantee) -> str | None:
 def _release(one: AuditResult, claim: Guarantee | None, relation: str, mu: Mu | str) -> dict[str, object]:
     """What is known of one release."""
     exact: Any = one.fields.get("exact") or {}
-    statistical: Any = one.fields.get("statistical") or {}
     summary: Any = one.fields.get("summary") or {}
     assumptions: Any = one.fields.get("assumptions") or []
     verdict: Any = exact.get("verdict") or {}
@@ -231,8 +226,7 @@ def _release(one: AuditResult, claim: Guarantee | None, relation: str, mu: Mu | 
     tested = [
         f"{kind}: {found['samples']} releases of each dataset, error probability {found['error_probability']:g}, "
         f"{'refuted' if found['refuted'] else 'nothing found, which is no proof'}"
-        for kind, found in ((kind, statistical.get(kind)) for kind in ("test", "sequential"))
-        if found is not None
+        for kind, found in tests_of(one)
     ]
     not_shown = [reason] if reason else []
     if one.status is None:

@@ -28,6 +28,7 @@ from dpverdict.cli.options import (
 from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar, say
 
 if TYPE_CHECKING:
+    from dpverdict.audit.exact.verdict import Status
     from dpverdict.audit.runs.request import Request
 
 
@@ -168,10 +169,8 @@ def audit(
         )
     if not quiet:
         with printing():
-            from dpverdict.cards import DECISIONS
-
             sys.stdout.write(made.text)
-            outputs.conclude(f"{made.status.name}: {DECISIONS[made.status.name]}")
+            outputs.conclude(_decided(made.status))
     return Ended(code=made.exit_code)
 
 
@@ -192,6 +191,12 @@ def _exact_certificate(request: Request) -> str:
         raise InvalidValue("certificate", request.mechanism, "of a mechanism of this library", remedy)
     mechanism, _ = find_white_box(request.mechanism, request.options)
     return sealed(verdict_certificate(mechanism, as_guarantee(request.claim) or mechanism.claim))
+
+
+def _decided(status: Status) -> str:
+    from dpverdict.cards import DECISIONS
+
+    return f"{status.name}: {DECISIONS[status.name]}"
 
 
 def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> Ended:
@@ -222,9 +227,7 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> Ended:
         with printing():
             print(printable(account.summary(), sys.stdout.encoding))
             if outputs.files:
-                from dpverdict.cards import DECISIONS
-
-                outputs.conclude(f"{account.status.name}: {DECISIONS[account.status.name]}")
+                outputs.conclude(_decided(account.status))
     return Ended(code=EXIT_CODES[account.status])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json as json_text
 import sys
 from collections.abc import Iterable
@@ -143,11 +142,12 @@ def scan(folder: From = None) -> Ended:
     Exit codes: 0 nothing known, 1 something with a known defect is installed.
     """
     from dpverdict.cli.corpus.entries import entries
+    from dpverdict.cli.corpus.packages import version_here
 
     lines, affected, looked = list[str](), 0, dict[str, str | None]()
     for entry in entries(folder):
         if entry.package not in looked:
-            looked[entry.package] = _version(entry.package)
+            looked[entry.package] = version_here(entry.package)
         version = looked[entry.package]
         if version is None or not entry.affects(version):
             continue
@@ -167,10 +167,3 @@ def scan(folder: From = None) -> Ended:
     if not here:
         say("note: none of the packages that the corpus knows is installed in this environment")
     return Ended(code=1 if affected else 0)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None

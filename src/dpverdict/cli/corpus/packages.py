@@ -34,24 +34,23 @@ def default_folder() -> Path:
     return Path(base) / "dpverdict" / "corpus"
 
 
+def version_here(package: str) -> str | None:
+    """The version of a distribution in this environment; None if it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def installed_here(requirement: str) -> bool:
     """Whether a requirement ``name==version`` is what this environment has."""
     name, _, version = requirement.partition("==")
-    try:
-        return importlib.metadata.version(name) == version
-    except importlib.metadata.PackageNotFoundError:
-        return False
+    return version_here(name) == version
 
 
 def missing(needs: Sequence[str]) -> list[str]:
     """The distributions that are not installed here."""
-    found = list[str]()
-    for name in needs:
-        try:
-            importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found.append(name)
-    return found
+    return [name for name in needs if version_here(name) is None]
 
 
 def install(requirements: Sequence[str], kept: Path) -> Path | None:

@@ -14,6 +14,9 @@ from dpverdict.cli.corpus.packages import NotInstallable, install, missing
 
 ENTRY: Final = "dpverdict.cli.corpus.reproduction:work"
 NOT_RUN: Final = "NOT INSTALLABLE HERE"
+FAILED: Final = "FAILED"
+NOT_ENDED: Final = (NOT_RUN, FAILED)
+"""What a side is said to be that was not run to an end."""
 SECONDS: Final = 600.0
 """For one side, installation apart, if no limit is given."""
 BAD: Final = ("REFUTED", "FINDING")
@@ -44,7 +47,7 @@ class Seen:
     @property
     def ran(self) -> bool:
         """Whether it was run to an end."""
-        return self.status not in (NOT_RUN, "FAILED")
+        return self.status not in NOT_ENDED
 
 
 @final
@@ -160,7 +163,7 @@ def _run_side(
     try:
         answer: Any = run_isolated(ENTRY, request, what=entry.id, limits=given)
     except MechanismFailure as error:
-        return not_run(str(error), status="FAILED", where=where)
+        return not_run(str(error), status=FAILED, where=where)
     return Seen(install=side.install, where=where, **answer)
 
 
@@ -173,7 +176,7 @@ def summary(results: Sequence[Result]) -> str:
         f"{found} of {len(ran)} defects found in the versions that have them, "
         f"{len(wrong)} of {len(controls)} controls refuted"
     ]
-    for status, said in ((NOT_RUN, "not installable here"), ("FAILED", "ended with an error")):
+    for status, said in ((NOT_RUN, "not installable here"), (FAILED, "ended with an error")):
         names = [one.id for one in results if status in (one.broken.status, one.control.status)]
         if names:
             lines.append(f"{len(names)} {said}, on one side or both: {', '.join(names)}")
