@@ -17,14 +17,15 @@ There are three kinds of sets, each of one coordinate and kept as data, so that 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, final
+from typing import Any, Final, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.fixed_size import checked_error, checked_samples, samplers
+from dpverdict.audit.scores.stored import number_of, whole_of
 from dpverdict.audit.statistics.joint_test import Counts, Order, epsilon_lower, joint_p
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.audit.trials.run import AnyMechanism
@@ -162,6 +163,29 @@ class Values:
             "values": list(self.values),
             "in words": f"x[{self.coordinate}] is one of {len(self.values)} numbers",
         }
+
+
+def set_from_data(data: Mapping[str, Any]) -> Finite:
+    """The set of outputs that ``data`` describe, as `Finite.describe` wrote it.
+
+    Raises:
+        KeyError, TypeError, ValueError: data that no set describes itself by.
+    """
+    coordinate = whole_of(data, "coordinate")
+    match data["kind"]:
+        case "low bits":
+            bit, exponent = whole_of(data, "bit", least=-2000), whole_of(data, "exponent", least=-2000)
+            return LowBits(coordinate=coordinate, centre=number_of(data, "centre"), exponent=exponent, bit=bit)
+        case "multiples":
+            grid = number_of(data, "grid")
+            if not grid > 0:
+                raise ValueError("a grid is > 0")
+            return Multiples(coordinate=coordinate, offset=number_of(data, "offset"), grid=grid)
+        case "values":
+            known = dict(enumerate(data["values"]))
+            return Values(coordinate=coordinate, values=tuple(number_of(known, i) for i in known))
+        case kind:
+            raise ValueError(f"no set is of kind {kind}")
 
 
 def low_bit_sets(outputs: Array, coordinate: int, centres: tuple[float, ...]) -> list[LowBits]:

@@ -25,7 +25,7 @@ from dpverdict.audit.distinguishing.events import count
 from dpverdict.audit.distinguishing.exploration import laid_out
 from dpverdict.audit.distinguishing.fixed_size import checked_error, samplers
 from dpverdict.audit.distinguishing.kept_state import check_time_outs
-from dpverdict.audit.distinguishing.low_bits import Finite, LowBits, Multiples, Values
+from dpverdict.audit.distinguishing.low_bits import set_from_data
 from dpverdict.audit.distinguishing.result import Event
 from dpverdict.audit.distinguishing.sequential import next_end
 from dpverdict.audit.distinguishing.witness_document import KIND as SEQUENTIAL
@@ -35,20 +35,14 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.runs.audits import check_pair
 from dpverdict.audit.runs.request import MOST_SAMPLES, with_observed
-from dpverdict.audit.scores.labels import BinScore, LabelScore
-from dpverdict.audit.scores.laid_out import KIND as OF_OUTCOMES
-from dpverdict.audit.scores.laid_out import OutcomeScore
-from dpverdict.audit.scores.learned import ChainedScore, SplineScore
-from dpverdict.audit.scores.score import CallableScore, LinearScore, Score
-from dpverdict.audit.scores.summaries import Summary, SummaryScore
-from dpverdict.audit.scores.trees import TreeScore
+from dpverdict.audit.scores.score import Score
+from dpverdict.audit.scores.stored import number_of, score_from_data, text_of, whole_of
 from dpverdict.audit.statistics.betting import bettor
 from dpverdict.audit.statistics.joint_test import Counts, Order, joint_p
 from dpverdict.audit.statistics.means import payoff_test
 from dpverdict.audit.statistics.payoffs import CurvePayoff, DivergencePayoff, Payoff, SymmetricPayoff, divergence_upper
 from dpverdict.audit.trials.catalogue import find, names_foreign_code
 from dpverdict.audit.trials.data_files import read_pair
-from dpverdict.audit.trials.outcomes.batches import Layout
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import loaded
 from dpverdict.audit.trials.run import AnyMechanism, Sampler
@@ -115,7 +109,7 @@ def replay_bets(
         level: the error probability.
         most: pairs; five times as many as the test had drawn if not given.
     """
-    stake, drawn = _number(evidence, "stake"), _whole(evidence, "pairs")
+    stake, drawn = number_of(evidence, "stake"), whole_of(evidence, "pairs")
     if stake < 0 or drawn < 1:
         raise ValueError("stake and pairs do not belong to a bettor")
     most = max(MOST_PER_PAIR * drawn, FEWEST_MOST) if most is None else most
@@ -134,91 +128,6 @@ def replay_bets(
             return Bets(pairs=done + first + 1, p_value=math.exp(-best), log_wealth=float(path[first]))
         done += size
     return Bets(pairs=done, p_value=math.exp(-best), log_wealth=wealth.log_wealth)
-
-
-Named = Callable[[str], Callable[[Array], object]]
-"""Finds a function that a score only names."""
-
-
-def score_from_data(data: Mapping[str, Any], named: Named) -> Score:
-    """The score that ``data`` describes.
-
-    Args:
-        data: of `Score.describe`: kinds "linear", "additive spline", "boosted trees", "labels", "bins",
-            "summaries", "chained" and "callable".
-        named: gives the function of a score of kind "callable", of which the data hold the name only.
-
-    Raises:
-        InvalidValue: another kind, such as a ranking of canaries.
-        KeyError, TypeError, ValueError: data that no score describes itself by.
-
-    >>> score = LinearScore(name="sum", weights=np.ones(2), offset=0.5)
-    >>> score_from_data(score.describe(), named=lambda name: np.sum)(np.array([[1.0, 2.0]]))
-    array([2.5])
-    """
-    match data["kind"]:
-        case "linear":
-            weights = np.asarray(data["weights"], dtype=np.float64)
-            return LinearScore(name=str(data["name"]), weights=weights, offset=_number(data, "offset"))
-        case "additive spline":
-            knots, values = (
-                tuple(np.asarray(part, dtype=np.float64) for part in data[key]) for key in ("knots", "values")
-            )
-            matched = len(knots) == len(values) and all(k.shape == v.shape for k, v in zip(knots, values, strict=True))
-            if not matched or not all(k.ndim == 1 and len(k) and (np.diff(k) > 0).all() for k in knots):
-                raise ValueError("knots and values do not match")
-            if not all(np.isfinite(part).all() for part in (*knots, *values)):
-                raise ValueError("knots and values are not finite")
-            return SplineScore(name=str(data["name"]), offset=_number(data, "offset"), knots=knots, values=values)
-        case "chained":
-            inner, outer = score_from_data(data["inner"], named), _spline(data["outer"], named)
-            return ChainedScore(name=str(data["name"]), inner=inner, outer=outer)
-        case "boosted trees":
-            return TreeScore.from_data(data)
-        case "bins":
-            return BinScore.from_data(data)
-        case "labels":
-            return LabelScore.from_data(data, None if data["rest"] is None else _spline(data["rest"], named))
-        case "summaries":
-            summary, outer = Summary.from_data(data["summary"]), _spline(data["outer"], named)
-            return SummaryScore(name=str(data["name"]), summary=summary, outer=outer)
-        case kind if kind == OF_OUTCOMES:
-            return OutcomeScore(layout=Layout.from_data(data["layout"]), inner=score_from_data(data["score"], named))
-        case "callable":
-            return CallableScore(function=named(str(data["name"])), name=str(data["name"]))
-        case kind:
-            remedy = "linear, spline, tree, label, bin, summary and named scores can be replayed"
-            raise InvalidValue("score", kind, "a kind of score that is kept as data", remedy)
-
-
-def _spline(data: Mapping[str, Any], named: Named) -> SplineScore:
-    score = score_from_data(data, named)
-    if not isinstance(score, SplineScore):
-        raise ValueError("the outer score is not a spline")
-    return score
-
-
-def set_from_data(data: Mapping[str, Any]) -> Finite:
-    """The set of outputs that ``data`` describe, see `low_bits`.
-
-    Raises:
-        KeyError, TypeError, ValueError: data that no set describes itself by.
-    """
-    coordinate = _whole(data, "coordinate")
-    match data["kind"]:
-        case "low bits":
-            bit, exponent = _whole(data, "bit", least=-2000), _whole(data, "exponent", least=-2000)
-            return LowBits(coordinate=coordinate, centre=_number(data, "centre"), exponent=exponent, bit=bit)
-        case "multiples":
-            grid = _number(data, "grid")
-            if not grid > 0:
-                raise ValueError("a grid is > 0")
-            return Multiples(coordinate=coordinate, offset=_number(data, "offset"), grid=grid)
-        case "values":
-            known = dict(enumerate(data["values"]))
-            return Values(coordinate=coordinate, values=tuple(_number(known, i) for i in known))
-        case kind:
-            raise ValueError(f"no set is of kind {kind}")
 
 
 Pair = Neighbours
@@ -366,9 +275,9 @@ class _Given:
 
 
 def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
-    claim, kind, evidence = parse_guarantee(_text(document, "claim")), _text(document, "kind"), document["evidence"]
+    claim, kind, evidence = parse_guarantee(text_of(document, "claim")), text_of(document, "kind"), document["evidence"]
     named = document["mechanism"]
-    name, source = _text(named, "name"), named["source_sha256"]
+    name, source = text_of(named, "name"), named["source_sha256"]
     run, pair = _subject(document, given)
     ours = given.mechanism is not None and not given.trust_code
     same = None if source is None or ours else source == source_hash(name)
@@ -387,7 +296,7 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
             **shared,
         )
     level, trials = _level(document, given), _trials(kind, evidence, given)
-    p, q = samplers(run, pair, seed, _number(document, "grid"))
+    p, q = samplers(run, pair, seed, number_of(document, "grid"))
     probed = (side.batches("replay probe", _PROBED) for side in (p, q))
     laid_out([batch for both in zip(*probed, strict=True) for batch in both], p, None)  # refuses what always fails
     streams = ("replay dataset", "replay neighbour")
@@ -403,17 +312,17 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
             int(sum(event.contains(chunk).sum() for chunk in side.chunks(stream, trials)))
             for side, stream in zip((p, q), streams, strict=True)
         ]
-        p_value = _event_p(claim, order, hits, trials, _number(evidence, "tested_at"), level)
+        p_value = _event_p(claim, order, hits, trials, number_of(evidence, "tested_at"), level)
         found = f"{hits[0]} and {hits[1]} releases in the set"
     else:
         held = score_from_data(document["score"], _function(document, run, pair, given))
         x, y = (side.scores(stream, trials, held) for side, stream in zip((p, q), streams, strict=True))
         if kind == "event":
-            threshold = _number(evidence, "threshold", finite=False)
+            threshold = number_of(evidence, "threshold", finite=False)
             chosen = Event(order=Order(evidence["order"]), threshold=threshold)
             counts = count(chosen, x, y)
             hits = [counts.of_dataset[0], counts.of_neighbour[0]]
-            p_value = _event_p(claim, chosen.order, hits, trials, _number(evidence, "epsilon"), level)
+            p_value = _event_p(claim, chosen.order, hits, trials, number_of(evidence, "epsilon"), level)
             found = f"{chosen.describe()} in {hits[0]} and {hits[1]} releases"
         elif kind == "payoff":
             result = payoff_test(_payoff(claim, evidence["payoff"]), x, y, level)
@@ -431,7 +340,7 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
 def _subject(document: Mapping[str, Any], given: _Given) -> tuple[AdditiveMechanism | AnyMechanism, Pair]:
     """What is run, and on which datasets; nothing is loaded that is not trusted."""
     named = document["mechanism"]
-    name, options = _text(named, "name"), named["options"]
+    name, options = text_of(named, "name"), named["options"]
     if not all(isinstance(key, str) and (text is None or isinstance(text, str)) for key, text in options.items()):
         raise TypeError("the options of the mechanism are texts")
     known: AdditiveMechanism | AnyMechanism | None = given.mechanism
@@ -448,7 +357,7 @@ def _subject(document: Mapping[str, Any], given: _Given) -> tuple[AdditiveMechan
     if isinstance(known, AdditiveMechanism) and isinstance(pair, NeighbourPair):
         check_pair(known, pair)
     if "observe" in named and not isinstance(known, observed):
-        known = with_observed(known, _text(named, "observe"))
+        known = with_observed(known, text_of(named, "observe"))
     return known, pair
 
 
@@ -462,7 +371,7 @@ def _must_be_trusted(what: str, code: str, given: _Given) -> None:
 def _level(document: Mapping[str, Any], given: _Given) -> float:
     if given.error_probability is not None:
         return checked_error(given.error_probability)
-    level = checked_error(_number(document, "level"))
+    level = checked_error(number_of(document, "level"))
     if level > LARGEST_LEVEL:
         requirement = f"at most {LARGEST_LEVEL:g} where a witness says it: it is how often a true claim is refuted"
         raise InvalidValue("level", level, requirement, "give --error-probability, a value of your own")
@@ -473,44 +382,17 @@ def _trials(kind: str, evidence: Mapping[str, Any], given: _Given) -> int:
     if given.samples is not None:
         trials = given.samples
     elif kind == SEQUENTIAL:
-        trials = _whole(evidence, "pairs")
+        trials = whole_of(evidence, "pairs")
     elif kind == "payoff":
-        trials = _whole(evidence["payoff"], "trials")
+        trials = whole_of(evidence["payoff"], "trials")
     elif kind == "low bits":
-        trials = _whole(dict(enumerate(evidence["counts"])), 1)
+        trials = whole_of(dict(enumerate(evidence["counts"])), 1)
     else:
-        trials = _whole(evidence, "dataset_trials")
+        trials = whole_of(evidence, "dataset_trials")
     if trials < 2 or (given.samples is None and trials > MOST_TRIALS):
         remedy = "give --samples, a number of your own"
         raise InvalidValue("samples", trials, f"a whole number from 2 to {MOST_TRIALS} in a witness", remedy)
     return trials
-
-
-def _text(data: Mapping[str, Any], name: str) -> str:
-    value = data[name]
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is a {type(value).__name__}, not a text")
-    return value
-
-
-def _number(data: Mapping[Any, Any], name: object, *, finite: bool = True) -> float:
-    """A number of a document, in which infinite ones are the texts "inf" and "-inf"."""
-    value = data[name]
-    if isinstance(value, bool) or (not isinstance(value, int | float) and value not in ("inf", "-inf")):
-        raise TypeError(f"{name} is a {type(value).__name__}, not a number")
-    number = float(value)
-    if math.isnan(number) or (finite and math.isinf(number)):
-        raise ValueError(f"{name} is {number!r}")
-    return number
-
-
-def _whole(data: Mapping[Any, Any], name: object, *, least: int = 0) -> int:
-    value = data[name]
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} is a {type(value).__name__}, not a whole number")
-    if not least <= value < 2**53:
-        raise ValueError(f"{name} is {value if abs(value) < 2**53 else 'huge'}")
-    return value
 
 
 def _event_p(claim: Guarantee, order: Order, hits: list[int], trials: int, epsilon: float, level: float) -> float:
@@ -527,14 +409,14 @@ def _payoff(claim: Guarantee, data: Mapping[str, Any]) -> Payoff:
     divergence = divergence_upper(claim)
     if data["kind"] == "divergence" and divergence is not None:
         means = dict(enumerate(data["means"]))
-        first, second = (_number(means, i) for i in means)
-        return DivergencePayoff(divergence, _number(data, "scale"), _number(data, "clip"), (first, second))
+        first, second = (number_of(means, i) for i in means)
+        return DivergencePayoff(divergence, number_of(data, "scale"), number_of(data, "clip"), (first, second))
     if data["kind"] == "curve":
-        return CurvePayoff.of_claim(claim, _number(data, "tau"))
+        return CurvePayoff.of_claim(claim, number_of(data, "tau"))
     if data["kind"] != "symmetric" or not isinstance(claim, PureDP | ApproximateDP):
         raise ValueError(f"no payoff of kind {data['kind']} belongs to {claim.describe()}")
     delta = float_above(claim.delta) if isinstance(claim, ApproximateDP) else 0.0
-    return SymmetricPayoff(min(float_above(claim.epsilon), 600.0), min(delta, 1.0), _number(data, "threshold"))
+    return SymmetricPayoff(min(float_above(claim.epsilon), 600.0), min(delta, 1.0), number_of(data, "threshold"))
 
 
 def _function(
@@ -546,8 +428,8 @@ def _function(
         if given.score is not None:
             return given.score
         if document["score_function"] is not None:
-            _must_be_trusted("score", _text(document, "score_function"), given)
-            return load_callable(_text(document, "score_function"), name="score")
+            _must_be_trusted("score", text_of(document, "score_function"), given)
+            return load_callable(text_of(document, "score_function"), name="score")
         if name == "likelihood ratio" and isinstance(run, HasLikelihoodScore) and isinstance(pair, NeighbourPair):
             return run.likelihood_score(pair)
         raise ValueError(f"the function of the score {name} is not known")
@@ -563,7 +445,7 @@ def _pair(document: Mapping[str, Any], given: _Given, run: object) -> Pair:
     """
     held = document["datasets"]["dataset"], document["datasets"]["neighbour"]
     stated = document["kind"] != SEQUENTIAL or document["relation"] != UNSTATED
-    relation = parse_adjacency(_text(document, "relation").partition(" ")[0]) if stated else None
+    relation = parse_adjacency(text_of(document, "relation").partition(" ")[0]) if stated else None
     if given.neighbours is not None:
         found = read_pair(given.neighbours, relation)
         for data, known in zip((found.dataset, found.neighbour), held, strict=True):
@@ -587,7 +469,7 @@ def _pair(document: Mapping[str, Any], given: _Given, run: object) -> Pair:
 
 def _dataset(known: Mapping[str, Any]) -> Any:
     """A dataset of any kind that is written out, if it is the one of its hash."""
-    if not _text(known, "dtype").startswith(OBJECT):
+    if not text_of(known, "dtype").startswith(OBJECT):
         return _array(known)
     data = loaded(known["values"])
     if hash_of(data) != known["sha256"]:
@@ -597,11 +479,11 @@ def _dataset(known: Mapping[str, Any]) -> Any:
 
 def _array(known: Mapping[str, Any]) -> NDArray[Any]:  # Any: of the type that the witness states
     """A dataset that is written out, if it is the one of its hash."""
-    kind = np.dtype(_text(known, "dtype"))
+    kind = np.dtype(text_of(known, "dtype"))
     if kind.kind not in KINDS_OF_NUMBERS or kind.itemsize > LONGEST_TEXT:
         raise TypeError(f"a dataset of type {kind} is not one of a witness")
     lengths = dict(enumerate(known["shape"]))
-    array = np.asarray(known["values"], dtype=kind).reshape([_whole(lengths, i) for i in lengths])
+    array = np.asarray(known["values"], dtype=kind).reshape([whole_of(lengths, i) for i in lengths])
     if array_hash(array) != known["sha256"]:
         raise ValueError("a dataset does not fit its hash")
     return array

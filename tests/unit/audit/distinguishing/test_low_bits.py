@@ -19,6 +19,7 @@ from dpverdict.audit.distinguishing.low_bits import (
     find_float_leak,
     grid_sets,
     lowest_bits,
+    set_from_data,
     value_sets,
 )
 from dpverdict.audit.statistics.joint_test import Order
@@ -165,3 +166,22 @@ def test_what_is_described_can_be_written_as_json() -> None:
 
     leak = find_float_leak(few_values, PAIR, PureDP(1), error_probability=ALARM, samples=300, seed=1, delta=0.0)
     assert json.loads(json.dumps(leak.describe(), allow_nan=False))["numbers"] == "float64, bit for bit"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        LowBits(coordinate=1, centre=0.5, exponent=-1, bit=-54),
+        Multiples(coordinate=0, offset=0.1, grid=2.0**-8),
+        Values(coordinate=0, values=(0.5, -1.25)),
+    ],
+)
+def test_a_set_survives_its_description(event: LowBits | Multiples | Values) -> None:
+    assert set_from_data(json.loads(json.dumps(event.describe()))) == event
+
+
+@pytest.mark.parametrize("change", [{"kind": "another"}, {"grid": 0.0}, {"grid": "inf"}])
+def test_data_of_no_set_are_refused(change: dict[str, object]) -> None:
+    data = Multiples(coordinate=0, offset=0.1, grid=2.0**-8).describe()
+    with pytest.raises(ValueError, match=r"kind another|grid"):
+        set_from_data({**data, **change})

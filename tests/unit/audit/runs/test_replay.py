@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit import read_witness, replay, write_witness
-from dpverdict.audit.distinguishing.low_bits import LowBits, Multiples, Values
 from dpverdict.audit.distinguishing.witness_document import array_hash, checksum, read_witness_schema
-from dpverdict.audit.runs.replay import score_from_data, set_from_data
-from dpverdict.audit.scores.learned import fit_chained_score, fit_spline_score
-from dpverdict.audit.scores.score import CallableScore, fit_linear_score
 from dpverdict.audit.trials.run import batched
 from dpverdict.cli.application import main
 from dpverdict.errors import DpverdictError, InvalidValue
@@ -437,19 +433,3 @@ def test_large_datasets_are_kept_as_hashes(folder: Path) -> None:
     values = document["datasets"]["dataset"] | {"values": [[0.0], [9.0]]}
     with pytest.raises(InvalidValue, match="does not fit its hash"):
         replay(forged(document, datasets=document["datasets"] | {"dataset": values}), trust_code=True)
-
-
-def test_scores_and_sets_survive_their_description() -> None:
-    rng = np.random.default_rng(3)
-    p, q = rng.normal(1, 1, (300, 2)), rng.normal(0, 1, (300, 2))
-    user = CallableScore(function=lambda outputs: outputs[:, 0], name="user")
-    for score in (fit_linear_score([p], [q]), fit_spline_score(p, q), fit_chained_score(user, p, q), user):
-        data = json.loads(json.dumps(score.describe()))
-        assert np.array_equal(score_from_data(data, lambda name: user.function)(q), score(q))
-    for event in (
-        LowBits(coordinate=1, centre=0.5, exponent=-1, bit=-54),
-        Multiples(coordinate=0, offset=0.1, grid=2.0**-8),
-        Values(coordinate=0, values=tuple(q[:5, 0].tolist())),
-    ):
-        found = set_from_data(json.loads(json.dumps(event.describe())))
-        assert found == event

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.runs.replay import score_from_data
 from dpverdict.audit.scores.labels import (
     BinScore,
     LabelScore,
@@ -15,6 +14,7 @@ from dpverdict.audit.scores.labels import (
     keys_of,
     repeated_share,
 )
+from dpverdict.audit.scores.stored import score_from_data
 from dpverdict.errors import InvalidValue
 
 SEED = 5
