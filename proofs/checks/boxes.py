@@ -14,7 +14,7 @@ from flint import arb, arb_series, ctx
 
 from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, float_down, precision
 from dpverdict.proofs.checks.evidence import Evidence, dyadic, ends, is_recorded, note, number, real_ends
-from dpverdict.proofs.checks.outcome import Finding, Method
+from dpverdict.proofs.checks.outcome import Finding, Method, means_of_proof
 from dpverdict.proofs.checks.traced import Traced, variable
 
 Side = tuple[Fraction, Fraction]
@@ -23,6 +23,7 @@ MOST_TEXT = 600
 """The longest expression that a finding shows; a certificate has all of it."""
 
 
+@means_of_proof
 def positive_on_box(
     name: str,
     function: Callable[..., arb],
@@ -127,6 +128,7 @@ def _expression(function: Callable[..., object], names: Sequence[str], box: Sequ
     return made.text if isinstance(made, Traced) else None
 
 
+@means_of_proof
 def increasing_on_box(
     name: str, function: Callable[[arb_series], arb_series], low: Exact, high: Exact, *, variable: str = "x"
 ) -> Finding:
@@ -143,6 +145,7 @@ def increasing_on_box(
     return positive_on_box(name, slope, {variable: (low, high)})
 
 
+@means_of_proof
 def smaller(name: str, left: Real, right: Real, *, scope: str, argued: str = "") -> Finding:
     """left < right for two numbers, at growing precision; the margin is a lower bound of right - left.
 
@@ -151,11 +154,13 @@ def smaller(name: str, left: Real, right: Real, *, scope: str, argued: str = "")
     return _ordered(name, left, right, scope, argued, (-1,))
 
 
+@means_of_proof
 def not_larger(name: str, left: Real, right: Real, *, scope: str, argued: str = "") -> Finding:
     """left <= right for two numbers, as in `smaller`."""
     return _ordered(name, left, right, scope, argued, (-1, 0))
 
 
+@means_of_proof
 def equal(name: str, left: Real, right: Real, *, scope: str, argued: str = "") -> Finding:
     """left = right; only rational numbers can be shown to be equal, for others write an identity."""
     return _ordered(name, left, right, scope, argued, (0,))
@@ -189,6 +194,7 @@ def _numbers(left: Real, right: Real, allowed: tuple[int, ...], *, holds: bool) 
     return {"kind": "comparison", "left": a, "right": b, "signs": ["=><"[sign] for sign in allowed], "holds": holds}
 
 
+@means_of_proof
 def rounds_to(name: str, value: Real, printed: str, *, scope: str) -> Finding:
     """The decimal ``printed`` is the value, rounded to its last digit: they differ by at most half a unit of it.
 

@@ -15,7 +15,7 @@ import sympy
 
 from dpverdict.errors import InvalidValue
 from dpverdict.proofs.checks.evidence import Evidence, Expressions, note
-from dpverdict.proofs.checks.outcome import Finding, Method, universal
+from dpverdict.proofs.checks.outcome import Finding, Method, means_of_proof, universal
 
 Expr = Any
 """A SymPy expression, matrix or number: SymPy ships no types."""
@@ -31,6 +31,7 @@ _POINTS = (
 _DIGITS = 60
 
 
+@means_of_proof
 def identity(
     name: str,
     left: Expr,
@@ -87,6 +88,7 @@ def identity(
     return found(True, margin="0 (identity)")
 
 
+@means_of_proof
 def positive(
     name: str,
     expression: Expr,
@@ -116,6 +118,7 @@ def positive(
     return _by_coefficients(name, expression, at_least, scope, cases, argued, strict=True)
 
 
+@means_of_proof
 def nonnegative(
     name: str,
     expression: Expr,

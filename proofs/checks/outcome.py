@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import enum
+import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import NoReturn, TypeAlias, final
+from typing import Concatenate, NoReturn, ParamSpec, TypeAlias, final
 
 from dpverdict.errors import InvalidValue
+
+P = ParamSpec("P")
 
 
 @final
@@ -106,6 +111,31 @@ class Finding:
 
     def __bool__(self) -> NoReturn:
         raise TypeError("read finding.holds, which may also be None")
+
+
+_ALONE: ContextVar[str | None] = ContextVar("_ALONE", default=None)
+
+
+@contextmanager
+def condition_alone(name: str) -> Generator[None]:
+    """Decide the conditions of one name only inside the block: what a planted fault asks of a check."""
+    token = _ALONE.set(name)
+    try:
+        yield
+    finally:
+        _ALONE.reset(token)
+
+
+def means_of_proof(decide: Callable[Concatenate[str, P], Finding]) -> Callable[Concatenate[str, P], Finding]:
+    """A function that decides the condition it is given the name of; it leaves it open where another is asked for."""
+
+    @functools.wraps(decide)
+    def decided(name: str, /, *args: P.args, **named: P.kwargs) -> Finding:
+        if _ALONE.get() not in (None, name):
+            return Finding(name=name, holds=None, method=Method.INSPECTION, scope="")
+        return decide(name, *args, **named)
+
+    return decided
 
 
 def universal(scope: str) -> str:

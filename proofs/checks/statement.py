@@ -39,6 +39,7 @@ from dpverdict.proofs.checks.outcome import (
     Outcome,
     Standing,
     StatementKind,
+    condition_alone,
     decide,
     unconfirmed,
 )
@@ -231,11 +232,12 @@ class Statement:
         """Whether the check refutes the condition that the fault is planted under; breaking others does not count."""
         found: list[bool | None] = []
         try:
-            for finding in self.check(fault.claim):
-                if finding.name == fault.condition:
-                    found.append(finding.holds)
-                    if finding.holds is False:
-                        return FaultFinding(condition=fault.condition, text=fault.text, missed="")
+            with condition_alone(fault.condition):
+                for finding in self.check(fault.claim):
+                    if finding.name == fault.condition:
+                        found.append(finding.holds)
+                        if finding.holds is False:
+                            return FaultFinding(condition=fault.condition, text=fault.text, missed="")
         except Exception as error:  # a fault may be anything, and one that was not decided was not found
             missed = f"the check gave up: {type(error).__name__}: {error}"
         else:

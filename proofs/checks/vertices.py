@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from flint import fmpq, fmpq_mat
 
 from dpverdict.proofs.checks.evidence import Evidence, is_recorded, note, number, sides_of
-from dpverdict.proofs.checks.outcome import Finding, Method
+from dpverdict.proofs.checks.outcome import Finding, Method, means_of_proof
 
 T = TypeVar("T")
 Vector = Sequence[Fraction | int]
@@ -102,6 +102,7 @@ def block_diagonal(block: Sequence[Sequence[Any]], copies: int) -> list[list[Any
     ]
 
 
+@means_of_proof
 def every(
     name: str,
     items: Iterable[T],

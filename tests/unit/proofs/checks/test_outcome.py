@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from dpverdict.proofs.checks.outcome import Finding, Method, Standing, decide
+from dpverdict.proofs.checks.outcome import Finding, Method, Standing, condition_alone, decide
 from dpverdict.proofs.checks.statement import Statement
+from dpverdict.proofs.checks.vertices import every
 
 Make = Callable[..., Statement]
 
@@ -27,3 +28,15 @@ def test_outcomes_and_labels(paper: str, make: Make) -> None:
     assert (outcome.label, outcome.anchor) == ("Lemma 3.4 (proof)", "scratch-lem3.4.proof")
     with pytest.raises(TypeError):
         bool(outcome)
+
+
+def test_a_condition_is_decided_alone() -> None:
+    looked_at: list[int] = []
+
+    def found(name: str) -> Finding:
+        return every(name, range(3), lambda n: not looked_at.append(n), over="n", cases=3)
+
+    with condition_alone("second"):
+        assert (found("first").holds, looked_at) == (None, [])
+        assert (found("second").holds, looked_at) == (True, [0, 1, 2])
+    assert found("first").holds is True

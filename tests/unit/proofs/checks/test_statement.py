@@ -55,6 +55,19 @@ def test_a_check_that_gives_up_is_undecided(paper: str, make: Make) -> None:
     assert "gave up" in outcome.note
 
 
+def test_a_fault_has_its_own_condition_decided_and_no_other(paper: str, make: Make) -> None:
+    ran: list[int] = []
+
+    def check(claim: int) -> Findings:
+        yield every("other", range(2), lambda n: not ran.append(claim), over="n", cases=2)
+        yield identity("value", x + x, claim * x)
+
+    outcome = make(paper, Standing.HOLDS, 2, check=check).verify()
+    assert ran == [2, 2]
+    assert [fault.missed for fault in outcome.faults] == [""]
+    assert outcome.unguarded == ("other",)
+
+
 def test_a_check_that_finds_nothing_is_undecided(paper: str, make: Make) -> None:
     outcome = make(paper, Standing.HOLDS, 2, check=lambda claim: iter(())).verify()
     assert outcome.standing is Standing.UNDECIDED
