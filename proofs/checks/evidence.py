@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from types import FunctionType
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import sympy
 from flint import arb, ctx, fmpq, fmpz
@@ -212,7 +212,7 @@ def real_ends(left: Real, right: Real) -> tuple[object, object]:
         return ends(left.ball()), ends(right.ball())
 
 
-_RELATIONS: dict[type[ast.cmpop], str] = {
+SIGNS: Final[Mapping[type[ast.cmpop], str]] = {
     ast.Eq: "=",
     ast.NotEq: "!=",
     ast.Lt: "<",
@@ -220,6 +220,7 @@ _RELATIONS: dict[type[ast.cmpop], str] = {
     ast.Gt: ">",
     ast.GtE: ">=",
 }
+"""The relations that are evidence, as Python's syntax has them and as they are written."""
 
 
 def sides_of(function: object) -> Sides:
@@ -241,8 +242,8 @@ def sides_of(function: object) -> Sides:
 
 
 def _compared(part: ast.expr) -> tuple[str, str, str]:
-    if isinstance(part, ast.Compare) and len(part.ops) == 1 and type(part.ops[0]) in _RELATIONS:
-        return ast.unparse(part.left), _RELATIONS[type(part.ops[0])], ast.unparse(part.comparators[0])
+    if isinstance(part, ast.Compare) and len(part.ops) == 1 and type(part.ops[0]) in SIGNS:
+        return ast.unparse(part.left), SIGNS[type(part.ops[0])], ast.unparse(part.comparators[0])
     return ast.unparse(part), "", ""
 
 

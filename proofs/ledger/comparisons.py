@@ -17,16 +17,8 @@ from types import CodeType, FunctionType
 from typing import Any, Final
 
 from dpverdict.balls import Real, compare
-from dpverdict.proofs.checks.evidence import Evidence, note, real_ends, written
+from dpverdict.proofs.checks.evidence import SIGNS, Evidence, note, real_ends, written
 
-_SIGNS: Final[dict[type[ast.cmpop], str]] = {
-    ast.Eq: "=",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-}
 _OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {  # Any: whatever a check compares
     "=": operator.eq,
     "!=": operator.ne,
@@ -144,7 +136,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         of_signs = isinstance(node.left, ast.Call) and getattr(node.left.func, "id", "") == "compare"
         self.generic_visit(node)
-        names = [_SIGNS.get(type(sign)) for sign in node.ops]
+        names = [SIGNS.get(type(sign)) for sign in node.ops]
         sides = [node.left, *node.comparators]
         moved = any(isinstance(part, ast.NamedExpr | ast.Yield) for side in sides for part in ast.walk(side))
         if of_signs or None in names or moved:

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
+from dpverdict.proofs.checks.evidence import SIGNS
+
 _ONE: Final = "1.0"
 _CONSTANTS: Final = ("pi", "E")
 Term: TypeAlias = tuple[str, str]
 """Top and bottom of a quotient."""
 MOST_VALUES: Final = 8
 """Values of one quadratic form that a solver is asked about: each is a sum of d^2 products."""
-_SIGNS: Final = ("=", "!=", "<", "<=", ">", ">=")
 
 
 class NotInSmt(Exception):
@@ -255,7 +256,7 @@ def _one(left: object, sign: str, right: object, holds: bool) -> str | None:
 def _pair(left: object, sign: str, right: object) -> str | None:
     """A comparison of numbers; of balls, by the ends that decide it; None for what is no number."""
     a, b = _ends(left), _ends(right)
-    if a is None or b is None or sign not in _SIGNS:
+    if a is None or b is None or sign not in SIGNS.values():
         return None
     if sign == "=":
         return f"(and (<= {a[0]} {b[1]}) (<= {b[0]} {a[1]}))" if a[0] != a[1] or b[0] != b[1] else f"(= {a[0]} {b[0]})"
