@@ -143,6 +143,7 @@ class _Comparison:
         self._conditioned: set[int] = set()
         self._stopped = False
         self._coins: dict[tuple[int, ...], list[tuple[Choice, Choice]]] = {}
+        self._bent = _bent(one.tape)
         found = [event.structural for event in one.tape.draws()]
         self._found.drawless = not one.tape.events
         pairs = zip(one.tape.events, other.tape.events, strict=False)
@@ -255,6 +256,9 @@ class _Comparison:
             self._stopped = True
             return False
         self._followed.update(int(i) for i in np.unique(here.ids) if i >= 0)
+        if any(self._bent.get(int(i), at + 1) <= at for i in np.unique(here.ids)):
+            self._open(f"noise that a step which is not linear has used is added at {here.where}: its law is not seen")
+            return False
         rows = Rows.of(here.query, there.query, here.ids, here.gains)
         seen = self._visible.get(at, np.zeros(here.value.shape, dtype=np.bool_))
         last = ~here.carried
@@ -596,6 +600,16 @@ class _Comparison:
 
 _UNSEEN: Final = ("Bingham", "Wishart", "Vector")
 """Mechanisms of diffprivlib that are given matrices or functions: neither their norm nor their law is known here."""
+
+
+def _bent(tape: Tape) -> dict[int, int]:
+    """The draws in noisy values that a step which is not linear has used, and how many events there were before it."""
+    found: dict[int, int] = {}
+    for event in tape.noisy_values():
+        if event.hidden == "transformed":
+            for number in np.unique(event.ids[event.ids >= 0]):
+                found[int(number)] = min(event.hidden_at, found.get(int(number), event.hidden_at))
+    return found
 
 
 def _alike(here: Choice, there: Choice) -> bool:

@@ -272,4 +272,5 @@ def escaped(one: Linear, how: str, tape: Tape) -> None:
         if source >= 0:
             event = tape.events[int(source)]
             assert isinstance(event, NoisyValue)
-            event.hidden = event.hidden or how
+            if event.hidden is None:
+                event.hidden, event.hidden_at = how, len(tape.events)

@@ -15,12 +15,15 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.numerics.arrays import Array
+
+THIS_ROOM: Final = __name__.rpartition(".")[0]
+"""Where the modules of the tap are: their lines are no place of a draw."""
 
 MOST_EVENTS: Final = 200_000
 """Of one run: beyond that a function is not followed."""
@@ -104,6 +107,7 @@ class NoisyValue:
         value: as the rest of the program sees it, shape (n,).
         where: file and line.
         hidden: how it was used other than by linear steps: "compared", "selected", "transformed"; None if it was not.
+        hidden_at: how many events there were when it was transformed.
         carried: entries that went into another noisy value, a mask of shape (n,).
         selection: of an argmax over all entries: what was selected.
         fresh: whether data met draws alone in it.
@@ -116,6 +120,7 @@ class NoisyValue:
     value: Array
     where: str
     hidden: str | None = None
+    hidden_at: int = 0
     carried: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     selection: int | None = None
     fresh: bool = False
@@ -146,6 +151,11 @@ class Choice:
     where: str
     open: str | None = None
     told: tuple[object, ...] = ()
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether it is one coin, which may fall either way."""
+        return self.what == "coin" and self.p.shape == (1, 2) and bool(np.all(self.p > 0))
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -197,18 +207,38 @@ class Parted(BaseException):
     """A replay met another event than the recorded one. It passes ``except Exception`` of the function."""
 
 
+CONTINUOUS: Final = ("gaussian", "laplace", "exponential", "uniform", "gumbel")
+"""Laws of which two draws are equal by chance once in 2^53 times or less."""
+
+
+class Watching(Protocol):
+    """Looks whether something has drawn past the tap."""
+
+    def look(self) -> None:
+        """Before a draw that is followed."""
+        ...
+
+    def forgive(self) -> None:
+        """After it."""
+        ...
+
+
 @final
 class Tape:
     """One run.
 
     Args:
         former: the run that is replayed; None to record.
+        turned: the number of an event of a recorded run, a coin, that is to fall the other way.
     """
 
     drawn: int
+    watched: Watching | None
 
-    def __init__(self, former: Tape | None = None) -> None:
+    def __init__(self, former: Tape | None = None, turned: int | None = None) -> None:
         self.former: Final = former
+        self._turned = turned
+        self.watched = None
         self.events: list[Event] = []
         self.drawn = 0
         self.parted: str | None = None
@@ -219,6 +249,7 @@ class Tape:
         self._thread = threading.get_ident()
         self._draws: list[Draw] = []
         self._starts: list[int] = []
+        self._by_values: dict[tuple[str, bytes], Draw] = {}
 
     # recording --------------------------------------------------------------------------------------------------------
 
@@ -276,11 +307,23 @@ class Tape:
         else:
             assert isinstance(former, Draw)
             made.values = former.values
-        self._draws.append(made)
-        self._starts.append(self.drawn)
-        self.drawn += made.size()
+        same = self._same_draw(made)
+        if same is not None:  # a generator that was copied, or started again, gives the same noise: it is one draw
+            made.first = same.first
+        else:
+            self._draws.append(made)
+            self._starts.append(self.drawn)
+            self.drawn += made.size()
         self.events.append(made)
         return made
+
+    def _same_draw(self, made: Draw) -> Draw | None:
+        """An earlier draw with the same values, of a law that gives none twice."""
+        values = np.asarray(made.values)
+        if made.law is None or made.law.kind not in CONTINUOUS or values.dtype != np.float64 or not values.size:
+            return None
+        found = self._by_values.setdefault((made.law.kind, values.tobytes()), made)
+        return None if found is made else found
 
     def noisy(self, query: Array, ids: NDArray[np.int64], gains: Array, value: Array) -> NoisyValue:
         """Note numbers made of data and noise; in a replay their value is the recorded one."""
@@ -299,6 +342,8 @@ class Tape:
         if former is not None:
             assert isinstance(former, Choice)
             made.outcome = former.outcome
+        elif self._turned == len(self.events):
+            made.outcome = ~np.asarray(made.outcome)
         self.events.append(made)
         return made.outcome
 
@@ -345,13 +390,19 @@ class _Silence:
         self._tape = tape
 
     def __enter__(self) -> None:
+        if self._tape.watched is not None and not self._tape.silent:
+            self._tape.watched.look()
         self._tape.silent += 1
 
     def __exit__(self, *_: object) -> None:
         self._tape.silent -= 1
+        if self._tape.watched is not None and not self._tape.silent:
+            self._tape.watched.forgive()
 
 
 _CURRENT: list[Tape] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_CURRENT.clear)  # what a process of the function's own draws is not followed
 
 
 def current() -> Tape | None:
@@ -380,7 +431,7 @@ def place() -> str:
     nearest = None
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
-        if not name.startswith(_HERE):
+        if not name.startswith(THIS_ROOM):
             line = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
             if nearest is None:
                 nearest = line
@@ -392,15 +443,12 @@ def place() -> str:
     return nearest or "unknown"
 
 
-_HERE: Final = __name__.rpartition(".")[0]
-
-
 def caller() -> str:
     """The module of the nearest caller that is neither of the tap nor a library that samplers pass through."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
-        if not name.startswith(_HERE) and name.partition(".")[0] not in ("numpy", "scipy", "random", "secrets"):
+        if not name.startswith(THIS_ROOM) and name.partition(".")[0] not in ("numpy", "scipy", "random", "secrets"):
             return name
         frame = frame.f_back
     return ""

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import copy
 import random
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from dpverdict.audit.implementation.tap.comparison import Compared, Released, Run, compare, differences
-from dpverdict.audit.implementation.tap.libraries import tapped_libraries
+from dpverdict.audit.implementation.tap.comparison import Compared, Released, Run, TapFinding, compare, differences
 from dpverdict.audit.implementation.tap.linear import Linear
-from dpverdict.audit.implementation.tap.samplers import tapped_samplers
-from dpverdict.audit.implementation.tap.tape import Parted, Tape, running
-from dpverdict.audit.implementation.tap.torch_noise import reseed
-from dpverdict.audit.implementation.tap.verdict import TapVerdict, decided
+from dpverdict.audit.implementation.tap.sources.earlier import Watched, compiled_calls, names_of_module
+from dpverdict.audit.implementation.tap.sources.libraries import libraries, loaded_libraries
+from dpverdict.audit.implementation.tap.sources.samplers import generator, replacing, samplers
+from dpverdict.audit.implementation.tap.sources.torch_noise import reseed
+from dpverdict.audit.implementation.tap.tape import CONTINUOUS, Call, Choice, Draw, Event, Parted, Tape, running
+from dpverdict.audit.implementation.tap.verdict import TapVerdict, decided, without_noise
 from dpverdict.audit.isolation.child import ChildFailed, in_a_child
 from dpverdict.audit.trials.outcomes.canonical import Outcome, outcome_of, outcome_of_error
 from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
@@ -33,8 +33,12 @@ SEEDS: Final = 2
 """Recorded runs: the loss of an adaptive function is that of one transcript."""
 MOST_SEEDS: Final = 4
 """Of a function that compares a noisy value which it returns: it may draw again where the answer is another."""
-REPEATS: Final = 8
-"""More runs on the same data of a function of which no draw is seen."""
+REPLAYS: Final = 2
+"""Replays on the same data, each with other seeds: what differs was drawn where the tap does not see it."""
+MOST_REPEATS: Final = 400
+"""Runs on each dataset of a function of which no draw is seen."""
+MOST_TURNED: Final = 2
+"""Coins that are made to fall the other way as well."""
 
 
 def tap_runs(
@@ -51,62 +55,138 @@ def tap_runs(
     """
     guarantee = as_guarantee(claim)
     pair = neighbours if isinstance(neighbours, tuple) else (neighbours.dataset, neighbours.neighbour)
-    start = time.perf_counter()
-    function = _function(mechanism)
-    compared: list[Compared] = []
-    runs, unlike = 0, None
-    for index in range(MOST_SEEDS):
-        if index >= seeds and not any(one.answered for one in compared):
-            break
-        first = _run(function, pair[0], None, [seed, index])
-        again = _run(function, pair[0], first.tape, [seed, index]) if index == 0 else None
-        runs += 1 + (again is not None)
-        unlike = None if again is None else differences(first, again)
-        if unlike is not None:
-            break
-        other = _run(function, pair[1], first.tape, [seed, index])
-        runs += 1
-        compared.append(compare(first, other))
-        if not first.tape.events and not other.tape.events:
-            unlike = _drifts(function, pair, first, other, [seed, index])
-            runs += 2 * REPEATS
-            break
-        if len(first.tape.noisy_values()) <= 1 and not _several(first.tape) and not compared[-1].answered:
-            break  # nothing can depend on an earlier noisy value
-    seconds = time.perf_counter() - start
-    return decided(mechanism_name(mechanism), guarantee, compared, unlike=unlike, runs=runs, seconds=seconds, seed=seed)
+    runs = _Runs(with_generator(mechanism), pair, seed)
+    unlike = runs.recorded(guarantee, seeds)
+    return decided(
+        mechanism_name(mechanism),
+        guarantee,
+        runs.compared,
+        unlike=unlike,
+        agreed=runs.agreed,
+        runs=runs.count,
+        seed=seed,
+    )
+
+
+class _Runs:
+    """The runs of one function on one pair, and what was seen in them."""
+
+    def __init__(self, mechanism: AnyMechanism, pair: tuple[Any, Any], seed: int) -> None:
+        self._mechanism, self._pair, self._seed = mechanism, pair, seed
+        self.compared: list[Compared] = []
+        self.count = 0
+        self.agreed = 0
+
+    def recorded(self, claim: Guarantee, seeds: int) -> str | None:
+        """Record and replay; why a run on the same data differed, or None."""
+        known = loaded_libraries()
+        one = self._run(0, None, 0)
+        if loaded_libraries() != known:  # it has loaded what is tapped while it ran
+            one = self._run(0, None, 0)
+        for i in range(REPLAYS):
+            unlike = differences(one, self._run(0, one.tape, MOST_SEEDS + i))
+            if unlike is not None:
+                return unlike
+        other = self._run(1, one.tape, 0)
+        self.compared.append(compare(one, other))
+        if not one.tape.events and not other.tape.events:
+            return self._repeated(claim, one, other)
+        self._turned(one)
+        second = self._run(0, None, 1)
+        self._fixed(one.tape.events, second.tape.events)
+        if len(one.tape.noisy_values()) <= 1 and not _several(one.tape) and not self.compared[0].answered:
+            return None  # nothing can depend on an earlier noisy value
+        for index in range(1, MOST_SEEDS):
+            if index >= seeds and not any(found.answered for found in self.compared):
+                break
+            first = second if index == 1 else self._run(0, None, index)
+            self.compared.append(compare(first, self._run(1, first.tape, index)))
+        return None
+
+    def _run(self, side: int, former: Tape | None, index: int, turned: int | None = None) -> Run:
+        self.count += 1
+        watched = former is None and self.count <= 2
+        return _run(self._mechanism, self._pair[side], Tape(former, turned), [self._seed, index], watch=watched)
+
+    def _repeated(self, claim: Guarantee, one: Run, other: Run) -> str | None:
+        """Of a function without draws: run it until no law within the claim would have agreed so often."""
+        if one.outcome.same_as(other.outcome) or one.outcome.raised:
+            needed = REPLAYS
+        else:
+            needed = min(MOST_REPEATS, without_noise(claim))
+        for i in range(needed):
+            for side, first in enumerate((one, other)):
+                if not self._run(side, None, 2 * MOST_SEEDS + i).outcome.same_as(first.outcome):
+                    return "the outcomes of two runs on the same data differ, and no draw was seen"
+        self.agreed = needed
+        return None
+
+    def _turned(self, one: Run) -> None:
+        """Follow what happens where a coin falls the other way: it may be thrown until it falls so."""
+        coins = [i for i, event in enumerate(one.tape.events) if isinstance(event, Choice) and event.two_sided]
+        for at in coins[:MOST_TURNED]:
+            turned = self._run(0, None, 0, at)
+            where = [sum(getattr(event, "where", "") == one.tape.events[at].where for event in run.tape.events)
+                     for run in (one, turned)]  # fmt: skip
+            if where[0] != where[1]:
+                why = f"how often a coin is thrown at {one.tape.events[at].where} depends on how it falls"
+                self.compared[0].open.append(f"{why}: the law of that is not seen")
+            else:
+                self.compared.append(compare(turned, self._run(1, turned.tape, 0)))
+
+    def _fixed(self, first: list[Event], second: list[Event]) -> None:
+        """Noise that is the same in two runs with other seeds: the function starts its generator itself."""
+        for one, other in zip(first, second, strict=False):
+            if one.signature != other.signature:
+                return
+            if _continuous(one) and _continuous(other) and _same_values(one, other):
+                found = TapFinding(
+                    what="the noise is the same in each run",
+                    where=one.where,
+                    promised="fresh noise in each run",
+                    measured=f"{getattr(one, 'what', 'a draw')} gives the same values: its seed is fixed, or of data",
+                )
+                if found not in self.compared[0].findings:
+                    self.compared[0].findings.append(found)
+
+
+def _continuous(event: Event) -> bool:
+    return isinstance(event, Draw | Call) and event.law is not None and event.law.kind in CONTINUOUS
+
+
+def _same_values(one: Event, other: Event) -> bool:
+    values = [np.asarray(getattr(event, "values", None) if isinstance(event, Draw) else getattr(event, "result", None))
+              for event in (one, other)]  # fmt: skip
+    return values[0].dtype == np.float64 and values[0].size > 0 and bool(np.array_equal(values[0], values[1]))
 
 
 def _several(tape: Tape) -> bool:
     return sum(event.signature[0] in ("call", "choice") for event in tape.events) > 1
 
 
-def _drifts(function: Callable[..., Any], pair: tuple[Any, Any], first: Run, other: Run, seed: list[int]) -> str | None:
-    """Of a function without draws: whether it is one, seen by running it more often."""
-    for i in range(REPEATS):
-        for data, one in zip(pair, (first, other), strict=True):
-            if not _run(function, data, None, [*seed, i]).outcome.same_as(one.outcome):
-                return "the outcomes of two runs on the same data differ, and no draw was seen"
-    return None
-
-
-def _function(mechanism: AnyMechanism) -> Callable[..., Any]:
-    made: Any = with_generator(mechanism)
-    if callable(made):
-        return made  # type: ignore[no-any-return]
-    return lambda dataset, rng: made.release_many(dataset, 1, rng)[0]
-
-
-def _run(function: Callable[..., Any], data: Any, former: Tape | None, seed: list[int]) -> Run:
-    """One run on a copy of the data."""
-    given, tape = copy.deepcopy(data), Tape(former)
+def _run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, watch: bool) -> Run:
+    """One run on a copy of the data; if ``watch``, with an eye on generators that are not tapped."""
+    made: Any = mechanism
+    function: Callable[..., Any] = (
+        mechanism if callable(mechanism) else lambda dataset, rng: made.release_many(dataset, 1, rng)[0]
+    )
+    given = copy.deepcopy(data)
     if isinstance(given, np.ndarray):
         given = np.array(given)
-    np.random.seed(abs(hash(tuple(seed))) % 2**32)  # noqa: NPY002  # of what a library draws from it untapped
-    random.seed(abs(hash(tuple(seed))))
-    reseed(abs(hash(tuple(seed))))
+    number = abs(hash(tuple(seed)))
+    np.random.seed(number % 2**32)  # noqa: NPY002  # of what a library draws from it untapped
+    random.seed(number)
+    reseed(number)
     shown: list[Linear] = []
-    with tapped_samplers(abs(hash(tuple(seed))) % 2**63) as rng, tapped_libraries(), warnings.catch_warnings():
+    rng = generator(number % 2**63)
+    replaced = [*samplers(rng, number % 2**63), *libraries()]
+    replaced += names_of_module(mechanism, replaced, number)
+    watched = Watched([rng, *(new for _, _, new in replaced)]) if watch else None
+    tape.watched = watched
+    compiled = compiled_calls(mechanism)
+    if compiled is not None:
+        tape.note(f"{compiled} is compiled code that the function calls by itself: what it draws is not seen")
+    with replacing(replaced), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             with running(tape):
@@ -122,6 +202,10 @@ def _run(function: Callable[..., Any], data: Any, former: Tape | None, seed: lis
             raise
         except BaseException as error:  # whatever a function ends in is an outcome
             outcome = outcome_of_error(error) if isinstance(error, Exception) else Outcome(type(error).__name__)
+    if watched is not None:
+        watched.look()
+        if watched.drew is not None:
+            tape.note(f"a generator that was made before has drawn ({watched.drew}): its draws are not followed")
     return Run(tape, shown, outcome)
 
 
@@ -156,4 +240,4 @@ def tap(
         return in_a_child(work, kind=TapVerdict, seconds=seconds)
     except ChildFailed as failure:
         name = mechanism_name(mechanism)
-        return decided(name, guarantee, [], unlike=str(failure), runs=0, seconds=0.0, seed=seed)
+        return decided(name, guarantee, [], unlike=str(failure), agreed=0, runs=0, seed=seed)

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, Final, final
 
 from dpverdict.audit.exact.comparison import comparison_by_concentration, comparison_of
 from dpverdict.audit.exact.spending import held_to
@@ -62,7 +62,6 @@ class TapVerdict:
         findings, open: see `Compared`.
         uncovered: what could not be followed.
         runs: of the function.
-        seconds: of all of them.
         seed: of the recorded draws.
     """
 
@@ -80,7 +79,6 @@ class TapVerdict:
     open: tuple[str, ...]
     uncovered: tuple[str, ...]
     runs: int
-    seconds: float
     seed: int
 
     @property
@@ -103,7 +101,7 @@ class TapVerdict:
         given["findings"] = tuple(TapFinding(**one) for one in given["findings"])
         for name in ("open", "uncovered"):
             given[name] = tuple(given[name])
-        for name in ("epsilon", "mu", "spent", "seconds"):
+        for name in ("epsilon", "mu", "spent"):
             given[name] = math.inf if given[name] == "inf" else given[name]
         return TapVerdict(**given)
 
@@ -148,8 +146,8 @@ def decided(
     compared: Sequence[Compared],
     *,
     unlike: str | None,
+    agreed: int,
     runs: int,
-    seconds: float,
     seed: int,
 ) -> TapVerdict:
     """The verdict on what was compared.
@@ -159,7 +157,8 @@ def decided(
         claim: the guarantee.
         compared: one for each recorded run.
         unlike: how a second run on the same data differed, or why there was none; None if it did not.
-        runs, seconds, seed: as they are shown.
+        agreed: of a function of which no draw was seen, how many more runs on each dataset gave what the first gave.
+        runs, seed: as they are shown.
     """
     findings = tuple(dict.fromkeys(one for run in compared for one in run.findings))
     opened = tuple(dict.fromkeys(one for run in compared for one in run.open))
@@ -173,10 +172,12 @@ def decided(
     no_draws = bool(compared) and unlike is None and all(run.drawless for run in compared)
     verdict = _Answer(claim, findings, opened, uncovered, unlike, loss)
     if no_draws and findings and not uncovered and not opened:
-        status, reason = TapStatus.REFUTED, "it draws nothing, gives one outcome on each dataset, and they differ"
+        enough = agreed >= without_noise(claim)
+        status = TapStatus.REFUTED if enough else TapStatus.FINDING
+        reason = f"no draw was seen, {agreed + 1} runs on each dataset gave one outcome each, and they differ"
+        reason += f" (error {NO_NOISE_ERROR:g})" if enough else ""
         loss = PairLoss()
         loss.never("no noise")
-        exact = True
     else:
         shown = worst is not None and not uncovered and not opened and _held(worst[1].shown, claim) is True
         status, reason = verdict.of(held, exact=exact, shown=shown)
@@ -196,9 +197,28 @@ def decided(
         open=opened,
         uncovered=(*uncovered, *(() if unlike is None else (unlike,))),
         runs=runs,
-        seconds=seconds,
         seed=seed,
     )
+
+
+NO_NOISE_ERROR: Final = 1e-6
+"""With which a function that keeps its claim is said to have no noise."""
+
+
+def without_noise(claim: Guarantee) -> int:
+    """How many more runs on each of two datasets have to give what the first gave, if the two outcomes differ.
+
+    Let b be what the first run on the neighbour gave, and q = P'(b). The claim says P(b) >= e^-eps (q - delta), so both
+    further runs of a pair agree with probability at most q (1 - e^-eps (q - delta)); for some of the eps at which the
+    claim bounds delta that is smallest at its largest, over q. The probability of n such pairs is its n-th power.
+    """
+    levels = [float(claim.epsilon)] if isinstance(claim, PureDP | ApproximateDP) else [0.25 * k for k in range(1, 33)]
+    least = 1.0
+    for epsilon in levels:
+        delta, kept = float(claim.delta_upper(epsilon)), math.exp(-epsilon)
+        q = min(1.0, (1 / kept + delta) / 2)
+        least = min(least, max(delta, q * (1 - kept * (q - delta))) * (1 + 1e-12))
+    return 10**9 if least >= 1 else math.ceil(math.log(NO_NOISE_ERROR) / math.log(least))
 
 
 def _size(loss: PairLoss) -> float:

@@ -30,7 +30,7 @@ from dpverdict.audit.implementation.tap.tagged import (
     tagged,
     wrapped,
 )
-from dpverdict.audit.implementation.tap.tape import Choice, Law, caller, current, place
+from dpverdict.audit.implementation.tap.tape import THIS_ROOM, Choice, Law, caller, current, place
 
 Replaced = tuple[Any, str, Any]
 
@@ -248,7 +248,7 @@ def _asks(base: type, tapped: type) -> Any:
 
 def _numpy(rng: Any) -> list[Replaced]:
     module = np.random
-    state = TappedRandomState(rng.bit_generator)
+    state = TappedRandomState(np.random.MT19937(rng.bit_generator.seed_seq.spawn(1)[0]))
 
     def default_rng(seed: Any = None) -> Any:
         if isinstance(seed, np.random.BitGenerator):
@@ -267,6 +267,8 @@ def _numpy(rng: Any) -> list[Replaced]:
     ]
     for name in ("sample", "ranf"):
         found.append((module, name, state.random_sample))
+    for name in ("seed", "get_state", "set_state"):
+        found.append((module, name, getattr(state, name)))
     for name in _methods(np.random.RandomState, lambda name: lambda *_: None):
         if hasattr(module, name) and callable(getattr(module, name)):
             found.append((module, name, getattr(state, name)))
@@ -283,10 +285,7 @@ _PCG64: Final = np.random.PCG64
 def _not_for() -> bool:
     """Whether a function of NumPy is called by a library, or by the tap itself, two calls up."""
     name = str(sys._getframe(2).f_globals.get("__name__", ""))  # pyright: ignore[reportPrivateUsage]
-    return name.partition(".")[0] in _NOT_FOR or name.startswith(_TAP)
-
-
-_TAP: Final = __name__.rpartition(".")[0]
+    return name.partition(".")[0] in _NOT_FOR or name.startswith(THIS_ROOM)
 
 
 def _arrays() -> list[Replaced]:
@@ -392,14 +391,24 @@ _PLAIN: Final = type("Random", (random.Random,), _random_methods(random.Random, 
 _SYSTEM: Final = type("SystemRandom", (random.SystemRandom,), _random_methods(random.SystemRandom, "SystemRandom"))
 
 
+def plain_generator(seed: int) -> Any:
+    """A tapped generator of `random`."""
+    return _PLAIN(seed)
+
+
+def system_generator() -> Any:
+    """A tapped generator of the system's random bits."""
+    return _SYSTEM()
+
+
 def _standard(seed: int) -> list[Replaced]:
-    own = _PLAIN(seed)
+    own = plain_generator(seed)
     found: list[Replaced] = [
         (random, "Random", _asks(random.Random, _PLAIN)),
         (random, "SystemRandom", _asks(random.SystemRandom, _SYSTEM)),
         (secrets, "SystemRandom", _asks(random.SystemRandom, _SYSTEM)),
     ]
-    for name in _random_methods(random.Random, "random"):
+    for name in ("seed", "getstate", "setstate", *_random_methods(random.Random, "random")):
         found.append((random, name, getattr(own, name)))
 
     def bits(original: Any, name: str) -> Any:
@@ -459,16 +468,9 @@ def _scipy() -> list[Replaced]:
     return [(distributions.rv_generic, "rvs", rvs)]
 
 
-@contextmanager
-def tapped_samplers(seed: int) -> Generator[Any]:
-    """Replace the samplers of this process by tapped ones, and put them back.
-
-    The generators that are not given a seed of the function's own draw from ``seed``.
-    """
-    rng = generator(seed)
-    replaced = [*_numpy(rng), *_arrays(), *_standard(seed), *_scipy()]
-    with replacing(replaced):
-        yield rng
+def samplers(rng: Any, seed: int) -> list[Replaced]:
+    """What is replaced: generators that are given no seed of the function's own draw from ``rng`` and ``seed``."""
+    return [*_numpy(rng), *_arrays(), *_standard(seed), *_scipy()]
 
 
 @contextmanager

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from dpverdict.audit.implementation.tap.samplers import Replaced, replacing
+from dpverdict.audit.implementation.tap.sources.samplers import Replaced
+from dpverdict.audit.implementation.tap.sources.torch_noise import torch_replaced
 from dpverdict.audit.implementation.tap.tagged import bare, tagged
 from dpverdict.audit.implementation.tap.tape import Call, Choice, Law, current, place
-from dpverdict.audit.implementation.tap.torch_noise import torch_replaced
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise, LaplaceNoise
 from dpverdict.mechanisms.finite.permute_and_flip import PermuteAndFlip
 from dpverdict.mechanisms.finite.randomized_response import ResponseNoise
@@ -45,9 +44,7 @@ _TOLD: Final = ("epsilon", "delta", "sensitivity", "lower", "upper", "gamma", "d
 
 
 def _diffprivlib() -> list[Replaced]:
-    module = sys.modules.get("diffprivlib.mechanisms")
-    if module is None:
-        return []
+    module = sys.modules["diffprivlib.mechanisms"]
     found: list[Replaced] = []
     seen: set[type] = set()
     for value in vars(module).values():
@@ -149,9 +146,7 @@ def _law_of_diffprivlib(mechanism: Any, name: str) -> tuple[Law | None, float | 
 
 
 def _opendp() -> list[Replaced]:
-    module = sys.modules.get("opendp.mod")
-    if module is None:
-        return []
+    module: Any = sys.modules["opendp.mod"]
     owner = module.Measurement
 
     def tapped(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -285,8 +280,19 @@ def _own() -> list[Replaced]:
     ]
 
 
-@contextmanager
-def tapped_libraries() -> Generator[None]:
-    """Replace the primitives of the libraries that are loaded, and put them back."""
-    with replacing([*_own(), *_diffprivlib(), *_opendp(), *torch_replaced()]):
-        yield
+def loaded_libraries() -> frozenset[str]:
+    """Those with adapters that are loaded."""
+    return frozenset(_ADAPTERS).intersection(sys.modules)
+
+
+def libraries() -> list[Replaced]:
+    """The primitives of the libraries that are loaded, and of this project, with what replaces them."""
+    return [*_own(), *(one for name, adapter in _ADAPTERS.items() if name in sys.modules for one in adapter())]
+
+
+_ADAPTERS: Final[dict[str, Callable[[], list[Replaced]]]] = {
+    "diffprivlib.mechanisms": _diffprivlib,
+    "opendp.mod": _opendp,
+    "torch": torch_replaced,
+}
+"""By the module that has the primitives."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpverdict.audit.implementation.tap.linear import Linear, added, drawn, escaped, plain, scaled
-from dpverdict.audit.implementation.tap.samplers import ADAPTED, GAUSSIAN, UNIFORM, Replaced
+from dpverdict.audit.implementation.tap.sources.samplers import ADAPTED, GAUSSIAN, UNIFORM, Replaced
 from dpverdict.audit.implementation.tap.tape import Call, Law, Tape, caller, current, place
 
 _ADDS: Final = {"add": 1, "__add__": 1, "__radd__": 1, "sub": -1, "__sub__": -1, "__rsub__": -1}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dpverdict.audit.implementation.tap.samplers import generator, tapped_samplers
+from dpverdict.audit.implementation.tap.sources.samplers import generator, replacing, samplers
 from dpverdict.audit.implementation.tap.tagged import bare, linear
 from dpverdict.audit.implementation.tap.tape import Tape, running
 
@@ -22,7 +22,8 @@ def test_outside_of_a_run_a_tapped_generator_is_a_generator() -> None:
 
 def test_classes_and_instances_pass_for_each_other_while_they_are_tapped() -> None:
     original = np.random.default_rng(1)
-    with tapped_samplers(1) as rng:
+    rng = generator(1)
+    with replacing(samplers(rng, 1)):
         assert isinstance(original, np.random.Generator)
         assert isinstance(rng, np.random.Generator)
         assert isinstance(np.random.Generator(np.random.PCG64(1)), np.random.Generator)
@@ -52,7 +53,8 @@ def test_classes_and_instances_pass_for_each_other_while_they_are_tapped() -> No
     ],
 )
 def test_a_draw_tells_its_law_its_location_and_its_scale(draw, kind, query, gain) -> None:  # type: ignore[no-untyped-def]
-    with tapped_samplers(1) as rng, running(Tape()) as tape:
+    rng = generator(1)
+    with replacing(samplers(rng, 1)), running(Tape()) as tape:
         value = draw(rng)
         one = linear(value)
         law = tape.draws()[0].law
@@ -65,7 +67,8 @@ def test_a_draw_tells_its_law_its_location_and_its_scale(draw, kind, query, gain
 
 def test_unit_draws_have_the_law_they_are_said_to_have() -> None:
     laws = {"laplace": "laplace", "normal": "norm", "exponential": "expon", "gumbel": "gumbel_r", "random": "uniform"}
-    with tapped_samplers(7) as rng:
+    rng = generator(7)
+    with replacing(samplers(rng, 7)):
         for name, law in laws.items():
             with running(Tape()) as tape:
                 getattr(rng, name)(size=2000)
@@ -78,7 +81,7 @@ def test_unit_draws_have_the_law_they_are_said_to_have() -> None:
 
 
 def test_bits_are_replayed_and_have_no_law() -> None:
-    with tapped_samplers(1):
+    with replacing(samplers(generator(1), 1)):
         with running(Tape()) as tape:
             first = secrets.token_bytes(8)
         with running(Tape(tape)):
