@@ -632,6 +632,62 @@ def inverse(piece: Mapping[str, Any]) -> str:
     return PROVED
 
 
+def optimum(piece: Mapping[str, Any]) -> str:
+    """Minimise sum w_i s_i with sum a_ci/s_i <= 1 for all c: both points keep their constraints and have one value.
+
+    For w_i y_i^2 <= sum_c l_c a_ci, every s has sum w_i s_i >= sum w_i (2 y_i - y_i^2/s_i) >= 2 sum w_i y_i - sum l_c.
+    """
+    radicand = int(piece["radicand"])
+    root = math.isqrt(radicand)
+
+    def read(parts: list[str]) -> tuple[Fraction, Fraction]:
+        a, b = map(number, parts)
+        return (a + b * root, Fraction(0)) if root * root == radicand else (a, b)
+
+    def product(*factors: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+        made = Fraction(1), Fraction(0)
+        for a, b in factors:
+            made = made[0] * a + made[1] * b * radicand, made[0] * b + made[1] * a
+        return made
+
+    def total(terms: Iterable[tuple[Fraction, Fraction]]) -> tuple[Fraction, Fraction]:
+        listed = list(terms)
+        return sum((a for a, _ in listed), Fraction(0)), sum((b for _, b in listed), Fraction(0))
+
+    def minus(left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+        return left[0] - right[0], left[1] - right[1]
+
+    def sign(value: tuple[Fraction, Fraction]) -> int:
+        a, b = value
+        parts = (a > 0) - (a < 0), (b > 0) - (b < 0)
+        if parts[0] * parts[1] >= 0:
+            return parts[0] or parts[1]
+        squares = a * a - b * b * radicand
+        return parts[0] * ((squares > 0) - (squares < 0))
+
+    weights, primal, dual = ([read(one) for one in piece[key]] for key in ("weights", "primal", "dual"))
+    rows = {words: [read(one) for one in row] for words, row in piece["constraints"]}
+    multipliers = [(words, read(one)) for words, one in piece["multipliers"]]
+    if not len(weights) == len(primal) == len(dual) or any(len(row) != len(weights) for row in rows.values()):
+        raise Refused("points of different lengths")
+    if any(sign(s) <= 0 for s in primal) or any(sign(one) < 0 for _, one in multipliers):
+        raise Refused("a variance is not positive, or a multiplier is negative")
+    whole = product(*primal)
+    others = [product(*(s for k, s in enumerate(primal) if k != i)) for i in range(len(primal))]
+    for words, row in rows.items():
+        if sign(minus(total(map(product, row, others)), whole)) > 0:
+            raise Refused(f"the primal point breaks the constraint {words}")
+    for i, (w, y) in enumerate(zip(weights, dual, strict=True)):
+        allowed = total(product(one, rows[words][i]) for words, one in multipliers)
+        if sign(minus(product(w, y, y), allowed)) > 0:
+            raise Refused("the dual point breaks its constraint")
+    value, twice = read(piece["value"]), (Fraction(2), Fraction(0))
+    bound = minus(product(twice, total(map(product, weights, dual))), total(one for _, one in multipliers))
+    if any(sign(minus(found, value)) for found in (total(map(product, weights, primal)), bound)):
+        raise Refused("the values of the two points are not the optimum")
+    return PROVED
+
+
 KINDS: dict[str, Any] = {
     "identity": identity,
     "inequality": inequality,
@@ -643,6 +699,7 @@ KINDS: dict[str, Any] = {
     "rounding": rounding,
     "cases": cases,
     "inverse": inverse,
+    "optimum": optimum,
 }
 AGAINST = {"difference", "failure", "box failure"}
 FOR = {"identity", "inequality", "boxes"}

@@ -13,9 +13,18 @@ from fractions import Fraction
 from flint import arb, arb_series, ctx
 
 from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, float_down, precision
-from dpverdict.proofs.checks.evidence import Evidence, dyadic, ends, is_recorded, note, number, real_ends
+from dpverdict.proofs.checks.evidence import (
+    Evidence,
+    Traced,
+    dyadic,
+    ends,
+    is_recorded,
+    note,
+    number,
+    real_ends,
+    variable,
+)
 from dpverdict.proofs.checks.outcome import Finding, Method, means_of_proof
-from dpverdict.proofs.checks.traced import Traced, variable
 
 Side = tuple[Fraction, Fraction]
 

@@ -11,6 +11,7 @@ and of each of its conditions, the finding, and the evidence in the form of `dpv
     rounding      a number and the decimal printed for it
     cases         what was enumerated, with every pair of numbers that was compared
     inverse       a matrix, its inverse, and values of the quadratic form
+    optimum       a primal and a dual point with their constraints, and the value that both have
 
 `dpverdict check` reads them again; so do the checkers of the test suite, which share no code with this project.
 """

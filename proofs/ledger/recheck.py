@@ -17,7 +17,9 @@ from flint import arb, fmpq
 
 from dpverdict.balls import ball, precision
 from dpverdict.errors import DpverdictError
+from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.identities import identity
+from dpverdict.proofs.checks.optima import Duality
 from dpverdict.proofs.ledger.certificates import FORMAT, seal
 
 Json: TypeAlias = Mapping[str, Any]
@@ -59,7 +61,7 @@ def _graded(condition: Json) -> str:
     against = {"difference", "failure", "box failure"}
     if condition["holds"] is True and kinds and set(kinds) <= against:
         raise CertificateRefused(f"{condition['name']!r} is said to hold, and shown to fail")
-    if condition["holds"] is False and kinds and set(kinds) <= {"identity", "inequality", "boxes"}:
+    if condition["holds"] is False and kinds and set(kinds) <= {"identity", "inequality", "boxes", "optimum"}:
         raise CertificateRefused(f"{condition['name']!r} is said to fail, and shown to hold")
     grades = []
     for piece in condition["evidence"]:
@@ -169,6 +171,25 @@ def _inverse(piece: Json) -> str:
         v = [read_number(x) for x in vector]
         found = sum(v[i] * inverse[i][k] * v[k] for i in places for k in places)
         _refuse_unless(found == read_number(value), f"the form at {vector} is {found}, not {value}")
+    return PROVED
+
+
+def _optimum(piece: Json) -> str:
+    """Both points keep their constraints, and have the value that is written: no other primal value is below it."""
+    radicand = int(piece["radicand"])
+
+    def read(parts: Sequence[str]) -> Surd:
+        rational, coefficient = map(read_number, parts)
+        return Surd(rational, coefficient, radicand)
+
+    points = Duality(
+        weights=[read(one) for one in piece["weights"]],
+        constraints={words: [read(one) for one in row] for words, row in piece["constraints"]},
+        primal=[read(one) for one in piece["primal"]],
+        dual=[read(one) for one in piece["dual"]],
+        multipliers={words: read(one) for words, one in piece["multipliers"]},
+    )
+    _refuse_unless(points.least() == read(piece["value"]), "the two points do not prove the optimum")
     return PROVED
 
 
@@ -360,4 +381,5 @@ _KINDS: Final[Mapping[str, Callable[[Json], str]]] = {
     "rounding": _rounding,
     "cases": _cases,
     "inverse": _inverse,
+    "optimum": _optimum,
 }

@@ -193,6 +193,8 @@ def _blocks(piece: Mapping[str, Any]) -> Iterator[str]:
             yield from _asserted([one for one in found if one is not None], "and")
         case "inverse":
             yield from _asserted(list(_inverse(piece)), "and")
+        case "optimum":
+            yield from _optimum(piece)
         case _:
             pass
 
@@ -236,6 +238,41 @@ def _inverse(piece: Mapping[str, Any]) -> Iterator[str]:
         v = [_number(_read(x)) for x in vector]
         terms = (f"(* {a} {inverse[i][k]} {b})" for i, a in enumerate(v) for k, b in enumerate(v))
         yield f"(= (+ {' '.join(terms)} 0.0) {_number(_read(value))})"
+
+
+def _optimum(piece: Mapping[str, Any]) -> Iterator[str]:
+    """Weak duality for one eigenvalue; and that both points keep their constraints and have the value, by the root r.
+
+    A constraint sum_i a_i/s_i <= 1 is multiplied by all s_i, which are positive.
+    """
+    yield from ("(push 1)", "(declare-const s Real)", "(declare-const y Real)", "(assert (> s 0.0))")
+    yield from ("(assert (not (>= (+ s (/ (* y y) s)) (* 2.0 y))))", "(check-sat)", "(pop 1)")
+
+    def term(parts: Sequence[str]) -> str:
+        rational, coefficient = (_number(_read(one)) for one in parts)
+        return rational if coefficient == "0.0" else f"(+ {rational} (* {coefficient} r))"
+
+    def total(terms: Iterable[str]) -> str:
+        return f"(+ 0.0 {' '.join(terms)})"
+
+    weights, primal, dual = ([term(one) for one in piece[key]] for key in ("weights", "primal", "dual"))
+    rows = {words: [term(one) for one in row] for words, row in piece["constraints"]}
+    multipliers = {words: term(one) for words, one in piece["multipliers"]}
+    others = ["(* 1.0 1.0 " + " ".join(s for k, s in enumerate(primal) if k != i) + ")" for i in range(len(primal))]
+    value = term(piece["value"])
+    asked = [f"(> {s} 0.0)" for s in primal] + [f"(>= {one} 0.0)" for one in multipliers.values()]
+    for row in rows.values():
+        sides = total(f"(* {a} {rest})" for a, rest in zip(row, others, strict=True))
+        asked.append(f"(<= {sides} (* 1.0 1.0 {' '.join(primal)}))")
+    for i, (w, y) in enumerate(zip(weights, dual, strict=True)):
+        allowed = total(f"(* {one} {rows[words][i]})" for words, one in multipliers.items())
+        asked.append(f"(<= (* {w} {y} {y}) {allowed})")
+    asked.append(f"(= {value} {total(f'(* {w} {s})' for w, s in zip(weights, primal, strict=True))})")
+    twice = total(f"(* 2.0 {w} {y})" for w, y in zip(weights, dual, strict=True))
+    asked.append(f"(= {value} (- {twice} {total(multipliers.values())}))")
+    yield from ("(push 1)", "(declare-const r Real)", "(assert (>= r 0.0))")
+    yield f"(assert (= (* r r) {_number(_read(piece['radicand']))}))"
+    yield from (f"(assert (not (and {' '.join(asked)})))", "(check-sat)", "(pop 1)")
 
 
 def _asserted(formulas: list[str], joined: str) -> Iterator[str]:

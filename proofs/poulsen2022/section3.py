@@ -14,6 +14,7 @@ from sympy import Integer, Matrix, oo, symbols
 
 from dpverdict.mechanisms.queries.elliptical import EllipticalGaussian
 from dpverdict.proofs.checks.identities import identity, nonnegative
+from dpverdict.proofs.checks.optima import Duality
 from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Formula, Plant, statement
 from dpverdict.proofs.checks.vertices import every, form_of
@@ -293,8 +294,10 @@ def _optimum(**changed: Formula) -> Mapping[str, Formula]:
     r"\left(\sum_j \Delta_j\right)^2",
     printed=OPTIMUM,
     needs=("egm.worst",),
-    confirms={"exact search": "one pair of coordinates"},
+    confirms={"exact search": "one pair of coordinates", "primal and dual": "one pair of coordinates"},
     planted=(
+        Plant("primal and dual", "1.01 (sum Delta_j)^2", _optimum(least=lambda total: total**2 * Fraction(101, 100))),
+        Plant("primal and dual", "~ Delta_j^2", _optimum(variance=lambda bound, total: bound**2)),
         Plant(
             "one pair of coordinates", "(a v - b z)^2", _optimum(rest=lambda a, b, v, z: (a * v - b * z) ** 2 / (v * z))
         ),
@@ -346,6 +349,20 @@ def axis_optimum(claim: Mapping[str, Formula]) -> Findings:
     steps = [Fraction(i, 3) for i in (1, 2, 3, 5, 8)]
     search = [(bounds, trial) for bounds in CASES[:4] for trial in itertools.product(steps, repeat=len(bounds))]
     yield every("exact search", search, least, over="d = 1..3, variances out of {1, 2, 3, 5, 8}/3", cases=180)
+
+    def optimal(bounds: Numbers) -> bool:
+        values = [claim["variance"](bound, sum(bounds)) for bound in bounds]
+        worst = "the worst corner"
+        made = Duality(
+            weights=[1] * len(bounds),
+            constraints={worst: [bound**2 for bound in bounds]},
+            primal=values,
+            dual=values,
+            multipliers={worst: sum(bounds) ** 2},
+        )
+        return bool(made.least() == claim["least"](sum(bounds)))
+
+    yield every("primal and dual", CASES, optimal, over="vectors of bounds, d = 1..5, exactly", cases=6)
     square = symbols("Q", positive=True)  # sum Delta_j^2
     common = s**2 * square  # the v with sum Delta_j^2/v = 1/s^2
     yield identity("isotropic noise", d * common, s**2 * claim["isotropic"](d, square), scope="every d")

@@ -16,6 +16,7 @@ from sympy import Integer, Matrix, Symbol
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.mechanisms.queries.correlated import squared_sensitivity
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
+from dpverdict.proofs.checks.optima import Duality
 from dpverdict.proofs.checks.outcome import Findings, Standing
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import every, form_of
@@ -225,6 +226,8 @@ LAW = Law(_even, _odd, lambda d: 4 * (d + 1))
         Plant("d = 1", "without 1 against 0", LAW._replace(even=lambda m, d: (*_even(m, d)[:2], 0 * m))),
         Plant("odd d: M is S^2", "that of even d", LAW._replace(odd=_even)),
         Plant("odd d: a law", "8 (d + 1)", LAW._replace(bound=lambda d: 8 * (d + 1))),
+        Plant("primal and dual", "without 1 against 0", LAW._replace(even=lambda m, d: (*_even(m, d)[:2], 0 * m))),
+        Plant("primal and dual", "8 (d + 1)", LAW._replace(bound=lambda d: 8 * (d + 1))),
         Plant("odd d: only then", "4 d", LAW._replace(bound=lambda d: 4 * d)),
         Plant("active pairs", "4 d", LAW._replace(bound=lambda d: 4 * d)),
     ),
@@ -273,6 +276,14 @@ def grouped_optimum(claim: Law) -> Findings:
         show=lambda case: f"(m, d) = {case}",
     )
 
+    yield every(
+        "primal and dual",
+        [(groups, dim) for dim in range(1, 8) for groups in range(1, 6) if _is_optimal(claim, groups, dim)],
+        lambda case: _duality(claim, *case).least() == case[0] * case[1] * PARTS.variance(*map(Fraction, case)),
+        over="m, d: S on its pairs of binary records, the law as multipliers, exactly",
+        cases=30,
+    )
+
     def active(case: tuple[int, int]) -> bool:
         groups, dim = case
         form, listed = form_of(dense(groups, dim)), records(groups, dim)
@@ -289,6 +300,37 @@ def grouped_optimum(claim: Law) -> Findings:
         over="m, d: pairs enumerated, dense matrices, exactly",
         cases=4,
         show=lambda case: f"(m, d) = {case}",
+    )
+
+
+def _is_optimal(claim: Law, groups: int, dim: int) -> bool:
+    return dim == 1 or dim % 2 == 0 or bool((groups + 1) ** 2 <= claim.bound(dim))
+
+
+def _duality(claim: Law, groups: int, dim: int) -> Duality:
+    """Within, contrasts and the line; the squared lengths there of n entries of +-1 with sum t in one group, and of j
+    ones in one group against k in another. S is the dual point, the law the multipliers: M = S^2.
+    """
+    m, d = Fraction(groups), Fraction(dim)
+    values = PARTS.within(m, d), PARTS.contrast(m, d), PARTS.common(m, d)
+    rows = {}
+    for n in range(dim + 1):
+        for t in range(n % 2, n + 1, 2):
+            line = t * t / d
+            rows[f"{n} entries of sum {t} in a group"] = (n - line, line * (1 - 1 / m), line / m)
+    for j in range(1, dim + 1):
+        for k in range(j + 1 if groups > 1 else 1):
+            sums, both = (j * j + k * k) / d, (j - k) ** 2 / (d * m)
+            rows[f"{j} ones against {k}"] = (j + k - sums, sums - both, both)
+    odd = dim % 2 == 1 and dim > 1
+    opposite, contrast, alone = (claim.odd if odd else claim.even)(m, d)
+    law = {f"{dim} entries of sum {int(odd)} in a group": opposite, f"{dim} ones against {dim}": contrast}
+    return Duality(
+        weights=(m * (d - 1), m - 1, 1),
+        constraints=rows,
+        primal=values,
+        dual=values,
+        multipliers={words: one for words, one in law.items() if one != 0} | {f"{dim} ones against 0": alone},
     )
 
 

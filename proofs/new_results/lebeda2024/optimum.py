@@ -19,6 +19,7 @@ from dpverdict.mechanisms.queries.count_ellipse import (
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.drawings import optimum_curve_figure
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
+from dpverdict.proofs.checks.optima import Duality
 from dpverdict.proofs.checks.outcome import Findings, Standing
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import binary_records, every, shared_noise_covariance
@@ -267,6 +268,8 @@ OPTIMUM = Optimum(_formula)
         Plant("certified, large d", "OPT + 1/d", Optimum(lambda m, k: _formula(m, k) + Fraction(1, m))),
         Plant("all vertices", "OPT + 1/d", Optimum(lambda m, k: _formula(m, k) + Fraction(1, m))),
         Plant("one layer is a law", "OPT + 1/d", Optimum(lambda m, k: _formula(m, k) + Fraction(1, m))),
+        Plant("primal and dual", "h(d, k) beyond khat", Optimum(_everywhere)),
+        Plant("primal and dual", "OPT + 10^-9", Optimum(lambda m, k: _formula(m, k) + Fraction(1, 10**9))),
     ),
     assumptions=("the trace bound, leb.new.lowerbound", "averaging over permutations, for the primal form"),
     figure=optimum_curve_figure,
@@ -304,6 +307,14 @@ def optimum_of_all(claim: Optimum) -> Findings:
             show=lambda case: f"(d, k) = {case}",
         )
     yield every(
+        "primal and dual",
+        [(m, k) for m in range(1, 15) for k in range(1, m + 1)],
+        lambda case: _duality(*case).least() == case[0] * claim.value(*case),
+        over="d, k: the ellipse on its layers, the law as multipliers, exactly",
+        argued="for every d and k by the results named",
+        cases=105,
+    )
+    yield every(
         "all vertices",
         [(m, k) for m in range(1, 7) for k in range(1, m + 1)],
         lambda case: _dense(claim.value(*case), *case),
@@ -317,6 +328,23 @@ def _is_bound(value: Surd, dim: int, k: int) -> bool:
     a, b = Fraction(k * k, dim), (dim - 1) * (k - Fraction(k * k, dim))
     rest = dim * value - a - b
     return rest >= 0 and rest * rest == 4 * a * b
+
+
+def _duality(dim: int, k: int) -> Duality:
+    """The line of 1 and its complement; a record with j ones has j^2/d on the one and j (d - j)/d on the other.
+
+    Where the trace bound is attained E[x x^T] is proportional to S^2: so S is the dual point, and tr S the law's mass.
+    """
+    best = ellipse_optimum(dim, k)
+    values = best.along, best.across
+    law = zip(best.active_layers, best.weights, strict=True)
+    return Duality(
+        weights=(1, dim - 1),
+        constraints={f"{j} ones": (Fraction(j * j, dim), Fraction(j * (dim - j), dim)) for j in range(k + 1)},
+        primal=values,
+        dual=values,
+        multipliers={f"{j} ones": weight * dim * best.per_query_variance for j, weight in law},
+    )
 
 
 def _dense(value: Surd, dim: int, k: int) -> bool:

@@ -110,16 +110,17 @@ class Surd:
     def __post_init__(self) -> None:
         if self.radicand < 0:
             raise InvalidValue("radicand", self.radicand, ">= 0", "only real square roots are represented")
-        root = Real.of(self.radicand).sqrt().rational
-        if root is not None or self.coefficient == 0:
-            object.__setattr__(self, "rational", self.rational + self.coefficient * (root or 0))
+        root = math.isqrt(self.radicand)
+        if (self.radicand or self.coefficient) and (root * root == self.radicand or self.coefficient == 0):
+            object.__setattr__(self, "rational", self.rational + self.coefficient * root)
             object.__setattr__(self, "coefficient", Fraction(0))
             object.__setattr__(self, "radicand", 0)
 
     @staticmethod
-    def root(radicand: int) -> Surd:
-        """sqrt(radicand)."""
-        return Surd(Fraction(0), Fraction(1), radicand)
+    def root(radicand: int | Fraction) -> Surd:
+        """sqrt(p/q), as sqrt(p q)/q."""
+        p, q = radicand.numerator, radicand.denominator
+        return Surd(Fraction(0), Fraction(1, q), p * q)
 
     @staticmethod
     def of(value: int | Fraction | Surd) -> Surd:
