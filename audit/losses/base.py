@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from dpverdict.audit.losses.lattice.custom import CustomLoss
     from dpverdict.audit.losses.lattice.exchange import PldPair
     from dpverdict.audit.losses.lattice.law import LatticePair
-    from dpverdict.cards import Curves
+    from dpverdict.cards import Curves, ThroughPoints
 
 
 class PrivacyLoss(ABC):
@@ -185,6 +185,18 @@ class PrivacyLoss(ABC):
         return ((self, 1),)
 
     # pictures ---------------------------------------------------------------------------------------------------------
+
+    def enclosed_beta(self, alpha: Fraction, digits: int) -> Enclosure:
+        """Encloses beta(alpha) to about ``digits`` digits: sooner than `certified_beta`, where all digits take long."""
+        return self.certified_beta(alpha)
+
+    def through_points(self, floor: float) -> ThroughPoints | None:
+        """Certified points of both curves, down to delta = ``floor``, to draw them through where values take long.
+
+        None where a picture can ask for every point. Trade-off points are upper bounds on beta, those of the profile on
+        delta.
+        """
+        return None
 
     def plot(
         self,
@@ -340,10 +352,12 @@ class PrivacyLoss(ABC):
 
 def _drawn(thing: PrivacyLoss | Guarantee | str, label: str | None) -> Curves:
     """What a picture shows of a loss, or of a claim."""
-    from dpverdict.cards import Curves
+    from dpverdict.cards import FLOOR, Curves
 
     if isinstance(thing, PrivacyLoss):
-        return Curves(label=label or repr(thing), beta=thing.beta, delta=thing.delta)
+        points = thing.through_points(FLOOR)
+        curves = thing if points is None else points
+        return Curves(label=label or repr(thing), beta=curves.beta, delta=curves.delta, points=points)
     claim = as_guarantee(thing)
     if not isinstance(claim, Guarantee):
         raise InvalidValue("others", thing, "privacy losses and claims", 'write for example loss.plot("mu=1")')

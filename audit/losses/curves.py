@@ -339,13 +339,13 @@ def q_above_of_profile(profile: Curve, level: Fraction, bits: int) -> arb:
         return ((above - own) / (middle - low)).union((own - below) / (high - middle)).nonnegative_part()
 
 
-_FIRST_SMOOTH_BITS = 72
+_SPARE_SMOOTH_BITS = 16
 _MAX_SMOOTH_BITS = 1 << 13
 _MAX_DOUBLINGS = 80
 _CLOSE = Fraction(1, 2**20)
 
 
-def smooth_beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fraction) -> arb:
+def smooth_beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fraction, accuracy: int = ACCURACY) -> arb:
     """beta(alpha) for 0 < alpha < 1, where L has a density and the law of L under P is that of -L under Q.
 
     Write a(x) = Q[L > x]; by symmetry P[L <= x] = a(-x), and by Neyman and Pearson (a(x), a(-x)) is on the graph, where
@@ -358,11 +358,12 @@ def smooth_beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fra
         q_tail: the curve a.
         alpha: the level.
         low, high: a guess of x1 < x2, which is moved until it is certain.
+        accuracy: accurate bits of the ball.
 
     Raises:
-        PrecisionExhausted: the ball stays wider than `ACCURACY`.
+        PrecisionExhausted: the ball stays wider than that.
     """
-    bits = _FIRST_SMOOTH_BITS + math.ceil(1 / (1 - alpha)).bit_length()  # so that q_tail - alpha is seen close to 1
+    bits = accuracy + _SPARE_SMOOTH_BITS + math.ceil(1 / (1 - alpha)).bit_length()
 
     def logarithm(point: Fraction) -> tuple[arb, arb]:
         value = q_tail(point, bits)
@@ -378,11 +379,11 @@ def smooth_beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fra
             with precision(bits + 16):
                 slope = ball(bracket.low).exp().union(ball(bracket.high).exp())
                 correction = (ball(alpha) - value) * slope
-            if correction.rad() < arb(2) ** -ACCURACY:  # else it is too wide for any beta <= 1
+            if correction.rad() < arb(2) ** -accuracy:  # else it is too wide for any beta <= 1
                 opposite = q_tail(-point, bits)
                 with precision(bits + 16):
                     beta = opposite - correction
-                if beta.rel_accuracy_bits() >= ACCURACY:
+                if beta.rel_accuracy_bits() >= accuracy:
                     return beta
             if not (excess > 0 or excess < 0):
                 break  # the root to all bits, and still too wide

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, final
 
-import numpy as np
-
 from dpverdict.numerics.arrays import Array
 
 if TYPE_CHECKING:
@@ -33,10 +31,11 @@ ROLES: Final[Mapping[str, str]] = {
     "#010207": "var(--cell-b)",
     "#010208": "var(--cell-c)",
     "#010209": "var(--cell-d)",
+    "#010210": "var(--bad)",
 }
 """Stand-in colours of the drawing, and what the style sheet makes of each."""
 
-INK, FAINT, EXACT, CLAIM, SAMPLE, *CELLS = ROLES
+INK, FAINT, EXACT, CLAIM, SAMPLE, *CELLS, BAD = ROLES
 
 SIZE: Final = (5.0, 3.9)
 """Inches: small enough to stay readable on a phone, where the whole drawing is scaled to the width of the page."""
@@ -67,10 +66,37 @@ _SETTINGS: Final[dict[Any, Any]] = {
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A curve to draw: points (x, y) of equal shape (n,)."""
+    """A curve to draw.
+
+    Attributes:
+        x, y: of equal shape (n,).
+        label: in the legend.
+        dots: the points (x, y) that it goes through where it is interpolated between them; None where it is not.
+    """
 
     x: Array
     y: Array
+    label: str
+    dots: tuple[Array, Array] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A point to draw the eye to: what is claimed, what was measured, or the worst violation.
+
+    Attributes:
+        x, y: where.
+        label: in the legend.
+        role: its colour, one of `ROLES`.
+        promised: what the claim allows at the same x, which a line joins to the point; None for no line.
+    """
+
+    x: float
+    y: float
+    label: str
+    role: str
+    promised: float | None = None
 
 
 @final
@@ -84,16 +110,29 @@ class Box:
     beta_upper: float
 
 
-def trade_off_figure(*, claimed: Line, exact: Line | None, boxes: Sequence[Box], name: str) -> str:
+def _draw_lines(axes: Axes, claimed: Line, exact: Line | None, marks: Sequence[Mark]) -> None:
+    """The curves, and the marks above them; what is not a positive number on a logarithmic axis is left out."""
+    if exact is not None:
+        axes.plot(exact.x, exact.y, color=EXACT, linewidth=3.2, solid_capstyle="round", label=exact.label)
+        if exact.dots is not None:
+            axes.plot(*exact.dots, color=EXACT, marker="o", markersize=4.5, linestyle="")
+    axes.plot(claimed.x, claimed.y, color=CLAIM, linewidth=1.5, linestyle=(0, (5, 2.5)), label=claimed.label)
+    for mark in marks:
+        if mark.promised is not None:
+            axes.plot([mark.x, mark.x], [mark.promised, mark.y], color=mark.role, linewidth=1.6)
+        axes.plot(mark.x, mark.y, color=mark.role, marker="D", markersize=6, linestyle="", label=mark.label, zorder=5)
+
+
+def trade_off_figure(
+    *, claimed: Line, exact: Line | None, boxes: Sequence[Box], marks: Sequence[Mark], name: str
+) -> str:
     """Type II error against type I error: what the claim allows, what is exact, what was measured."""
 
     def draw(axes: Axes) -> None:
         from matplotlib.patches import Rectangle
 
         axes.plot([0, 1], [1, 0], color=FAINT, linewidth=1, linestyle=(0, (1, 2)), label="perfect privacy")
-        if exact is not None:
-            axes.plot(exact.x, exact.y, color=EXACT, linewidth=3.2, solid_capstyle="round", label="exact, certified")
-        axes.plot(claimed.x, claimed.y, color=CLAIM, linewidth=1.5, linestyle=(0, (5, 2.5)), label="claimed")
+        _draw_lines(axes, claimed, exact, marks)
         for i, box in enumerate(boxes):
             corner = (box.alpha_lower, box.beta_lower)
             sides = (box.alpha_upper - box.alpha_lower, box.beta_upper - box.beta_lower)
@@ -101,36 +140,37 @@ def trade_off_figure(*, claimed: Line, exact: Line | None, boxes: Sequence[Box],
             label = "measured, confidence rectangles" if i == 0 else None
             middle = (box.alpha_lower + box.alpha_upper) / 2, (box.beta_lower + box.beta_upper) / 2
             axes.plot(*middle, color=SAMPLE, marker="o", markersize=3, linestyle="", label=label)
-        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="type I error alpha", ylabel="type II error beta")
+        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        axes.set(xlabel="false alarms (alpha)", ylabel="members that are missed (beta)")
         axes.legend(loc="upper right")
 
     parts = ["the claimed trade-off function", *(["the exact one"] if exact is not None else [])]
     parts += [f"{len(boxes)} measured confidence rectangles"] if boxes else []
-    description = f"Smallest type II error at every type I error: {', '.join(parts)}. Higher is more private."
+    parts += [mark.label for mark in marks]
+    description = f"The share of members missed at every share of false alarms: {', '.join(parts)}. Higher is better."
     return draw_svg(draw, title="Trade-off function", description=description, name=name)
 
 
-def profile_figure(*, claimed: Line, exact: Line | None, floor: float, name: str) -> str:
+def profile_figure(
+    *, claimed: Line, exact: Line | None, measured: Line | None, marks: Sequence[Mark], floor: float, name: str
+) -> str:
     """delta against epsilon, delta on a logarithmic scale from ``floor`` to 1; what is 0 there is not drawn."""
 
     def draw(axes: Axes) -> None:
         from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
         axes.set_yscale("log")
-        if exact is not None:
-            positive = np.where(exact.y > 0, exact.y, np.nan)
-            label = "exact, certified" if np.isfinite(positive).any() else "exact: 0 everywhere"
-            axes.plot(exact.x, positive, color=EXACT, linewidth=3.2, solid_capstyle="round", label=label)
-        positive = np.where(claimed.y > 0, claimed.y, np.nan)
-        axes.plot(claimed.x, positive, color=CLAIM, linewidth=1.5, linestyle=(0, (5, 2.5)), label="claimed, at most")
+        if measured is not None:
+            axes.plot(measured.x, measured.y, color=SAMPLE, linewidth=2.2, label=measured.label)
+        _draw_lines(axes, claimed, exact, marks)
         axes.set(xlim=(0, float(claimed.x[-1])), ylim=(floor, 2), xlabel="epsilon", ylabel="delta")
         axes.yaxis.set_major_locator(LogLocator(base=10, numticks=8))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: "1" if y == 1 else f"1e{round(math.log10(y))}"))
         axes.yaxis.set_minor_locator(NullLocator())
-        axes.legend(loc="lower left")
+        axes.legend(loc="best")
 
-    curves = "the claimed curve" if exact is None else "the claimed curve and the exact one"
-    description = f"The hockey-stick divergence delta at every epsilon, {curves}. Lower is more private."
+    named = [claimed.label, *(one.label for one in (exact, measured) if one is not None), *(one.label for one in marks)]
+    description = f"delta at every epsilon: {', '.join(named)}. Lower is better."
     return draw_svg(draw, title="Privacy profile", description=description, name=name)
 
 

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
 
+from dpverdict.audit.distinguishing.result import DistinguishingTest
+from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.losses.base import PrivacyLoss
-from dpverdict.audit.losses.spherical.loss import SphericalLoss
-from dpverdict.audit.reports.drawing import Line, covariance_figure, profile_figure, trade_off_figure
-from dpverdict.audit.reports.parts import ALPHAS, Table, claimed_beta_lower, claimed_delta_upper
+from dpverdict.audit.reports.drawing import (
+    BAD,
+    CLAIM,
+    SAMPLE,
+    Line,
+    Mark,
+    covariance_figure,
+    profile_figure,
+    trade_off_figure,
+)
+from dpverdict.audit.reports.parts import ALPHAS, BETA_DIGITS, Table, claimed_beta_lower, claimed_delta_upper
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.statistics import measured_boxes, region_table
+from dpverdict.audit.reports.summary import FALSE_ALARMS, own_delta, promised_epsilon, told_apart
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import at_least, at_most, decimal, shown
@@ -26,11 +38,10 @@ FLOOR: Final = 1e-12
 FARTHEST: Final = 1e4
 """The largest epsilon plotted."""
 
-_FEWEST: Final = 3
-"""Points that a smooth curve is drawn through."""
-
 POINTS: Final = 121
 """Points on a curve: more than a screen shows of a convex function."""
+
+_LARGEST_EXPONENT: Final = 700.0
 
 
 @final
@@ -52,62 +63,116 @@ class ReportFigure:
 
 
 def trade_off(report: Report) -> ReportFigure:
-    """The trade-off plot: claimed, exact and measured."""
+    """The trade-off plot: claimed, exact and measured, through the level of which the first sentence speaks."""
     claim, loss = report.claim, report.worst.loss if report.worst is not None else None
-    alphas = (1 - np.cos(np.linspace(0, np.pi, POINTS))) / 2  # dense at both ends, where the curves are steep
-    exact = None if loss is None else _beta_line(loss, alphas)
+    evenly = (1 - np.cos(np.linspace(0, np.pi, POINTS))) / 2  # dense at both ends, where the curves are steep
+    alphas = np.unique([*evenly, float(FALSE_ALARMS)])
+    claimed = Line(x=alphas, y=np.asarray(claim.beta_lower(alphas)), label="claimed, at least")
+    through = None if loss is None else loss.through_points(FLOOR)
+    exact = None
+    if through is not None:
+        exact = _line(report, alphas, through.beta(alphas), (through.alphas, through.betas))
+    elif loss is not None:
+        exact = _line(report, alphas, loss.certified_beta(alphas).upper)
     boxes = () if report.test is None else measured_boxes(report.test)
-    drawing = trade_off_figure(
-        claimed=Line(x=alphas, y=np.asarray(claim.beta_lower(alphas))), exact=exact, boxes=boxes, name="trade-off"
+    said, marks = "", []
+    at = None if exact is None else _worst(report, claimed.y - exact.y)
+    if exact is not None and at is not None:
+        promised, missed = told_apart(100 * float(claimed.y[at]), Fraction(100 * float(exact.y[at])), at_least)
+        level = decimal(Fraction(100 * float(alphas[at])), 3)
+        said = (
+            f" Worst violation: at {level} % false alarms {missed} % are missed, and at least {promised} % was claimed."
+        )
+        marks = [_violation(alphas[at], exact.y[at], claimed.y[at])]
+    drawing = trade_off_figure(claimed=claimed, exact=exact, boxes=boxes, marks=marks, name="trade-off")
+    caption = (
+        "The share of members that the best attacker misses, for each share of false alarms. A curve below the claim "
+        f"breaks it.{said}"
     )
-    caption = "The smallest type II error of any attacker at each type I error. A curve below the claim breaks it."
     measured = () if report.test is None or not boxes else (region_table(report.test),)
     tables = (_beta_table(claim, loss), *measured)
     return ReportFigure(title="Trade-off function", caption=caption, drawing=drawing, tables=tables)
 
 
 def profile(report: Report) -> ReportFigure:
-    """The privacy profile on a logarithmic scale: claimed and exact."""
+    """The privacy profile on a logarithmic scale: claimed, exact and measured, through the claim's own epsilon."""
     claim, loss = report.claim, report.worst.loss if report.worst is not None else None
-    epsilons = np.linspace(0, _reach(claim, loss), POINTS)
-    stated = [Fraction(round(epsilon * 1000), 1000) for epsilon in np.linspace(0, float(epsilons[-1]), 9).tolist()]
-    exact = None if loss is None else _delta_line(loss, epsilons, stated)
-    claimed = np.asarray(claim.delta_upper(epsilons))
-    drawing = profile_figure(claimed=Line(x=epsilons, y=claimed), exact=exact, floor=FLOOR, name="profile")
-    caption = "The hockey-stick divergence delta at each epsilon. A curve above the claim breaks it."
+    delta = own_delta(claim)
+    own = promised_epsilon(claim, delta)
+    evenly = np.linspace(0, _reach(report, own), POINTS)
+    epsilons = np.unique([*evenly, *([] if own is None or own > evenly[-1] else [float(own)])])
+    stated = [Fraction(round(epsilon * 1000), 1000) for epsilon in np.linspace(0, float(evenly[-1]), 9).tolist()]
+    through = None if loss is None else loss.through_points(FLOOR)
+    claimed = Line(x=epsilons, y=np.asarray(claim.delta_upper(epsilons)), label="claimed, at most")
+    exact = None
+    if through is not None:
+        exact = _line(report, epsilons, through.delta(epsilons), (through.epsilons, through.deltas))
+    elif loss is not None:
+        exact = _line(report, epsilons, loss.certified_delta(epsilons).upper)
+    said, marks = "", []
+    if own is not None and own <= evenly[-1]:
+        label = f"claim: epsilon {at_most(own, 3)} at delta {decimal(delta)}"
+        marks.append(Mark(x=float(own), y=max(float(delta), FLOOR), label=label, role=CLAIM))
+    at = None if exact is None else _worst(report, exact.y - claimed.y)
+    if exact is not None and at is not None:
+        found, promised = told_apart(float(exact.y[at]), Fraction(float(claimed.y[at])), decimal)
+        level = decimal(Fraction(float(epsilons[at])), 3)
+        said = f" Worst violation: at epsilon {level} delta is {found}, and at most {promised} was claimed."
+        marks.append(_violation(epsilons[at], exact.y[at], max(claimed.y[at], FLOOR)))
+    drawing = profile_figure(
+        claimed=claimed,
+        exact=exact,
+        measured=None if report.test is None else _measured(report.test, epsilons),
+        marks=[*marks, *_measured_epsilons(report, delta)],
+        floor=FLOOR,
+        name="profile",
+    )
+    caption = (
+        "What an attack can gain beyond exp(epsilon) times its false alarms: delta, for each epsilon. A curve above "
+        f"the claim breaks it.{said}"
+    )
     table = _delta_table(claim, loss, stated)
     return ReportFigure(title="Privacy profile", caption=caption, drawing=drawing, tables=(table,))
 
 
-def _beta_line(loss: PrivacyLoss, alphas: Array) -> Line:
-    """The upper ends of beta. Where one takes a second, a smooth curve through those of the table, on normal scales."""
-    if not isinstance(loss, SphericalLoss):
-        return Line(x=alphas, y=loss.certified_beta(alphas).upper)
-    from scipy.interpolate import PchipInterpolator
-    from scipy.special import ndtr, ndtri
-
-    stated = np.array([float(alpha) for alpha in ALPHAS if 0 < alpha < 1])
-    known = np.array([one.upper for one in loss.certified_beta([alpha for alpha in ALPHAS if 0 < alpha < 1])])
-    inside = (known > 0) & (known < 1)
-    if inside.sum() < _FEWEST:
-        return Line(x=stated, y=known)
-    x = alphas[(alphas >= stated[inside][0]) & (alphas <= stated[inside][-1])]
-    curve = PchipInterpolator(ndtri(stated[inside]), ndtri(known[inside]))
-    return Line(x=x, y=ndtr(curve(ndtri(x))))
+def _line(report: Report, x: Array, y: Array, dots: tuple[Array, Array] | None = None) -> Line:
+    """The exact curve of a report, with what is certain of it."""
+    what = "exact" if report.worst is not None and report.worst.exact else "a bound"
+    label = f"{what}, certified" if dots is None else f"{what}, certified at the dots, smooth between"
+    return Line(x=x, y=y, label=label if np.nanmax(y, initial=0.0) > 0 else "exact: 0 everywhere", dots=dots)
 
 
-def _delta_line(loss: PrivacyLoss, epsilons: Array, stated: list[Fraction]) -> Line:
-    """The upper ends of delta; through those of the table, on a logarithmic scale, where one takes long."""
-    if not isinstance(loss, SphericalLoss):
-        return Line(x=epsilons, y=loss.certified_delta(epsilons).upper)
-    from scipy.interpolate import PchipInterpolator
+def _worst(report: Report, excess: Array) -> int | None:
+    """Where an exact curve breaks the claim most; None where the report is not refuted, or no point shows it."""
+    if report.status is not Status.REFUTED or report.worst is None or not report.worst.exact:
+        return None
+    at = int(np.nanargmax(excess))
+    return at if excess[at] > 0 else None
 
-    known = np.array([one.upper for one in loss.certified_delta(stated)])
-    at = np.array([float(epsilon) for epsilon in stated])[known > 0]
-    if at.size < _FEWEST:
-        return Line(x=at, y=known[known > 0])
-    x = epsilons[(epsilons >= at[0]) & (epsilons <= at[-1])]
-    return Line(x=x, y=np.exp(PchipInterpolator(at, np.log(known[known > 0]))(x)))
+
+def _violation(x: float, found: float, promised: float) -> Mark:
+    return Mark(x=float(x), y=float(found), label="worst violation", role=BAD, promised=float(promised))
+
+
+def _measured(test: DistinguishingTest, epsilons: Array) -> Line | None:
+    """What the rectangles imply of the profile: delta >= 1 - beta - exp(epsilon) alpha at each upper corner."""
+    boxes = measured_boxes(test)
+    if not boxes:
+        return None
+    growth = np.exp(np.minimum(epsilons, _LARGEST_EXPONENT))
+    least = np.max([1 - box.beta_upper - growth * box.alpha_upper for box in boxes], axis=0)
+    return Line(x=epsilons, y=np.where(least > 0, least, np.nan), label="measured, at least")
+
+
+def _measured_epsilons(report: Report, own: Fraction) -> list[Mark]:
+    """The lower bounds of the tests on epsilon, as points that the profile runs above."""
+    marks = []
+    for test in (report.test, report.sequential):
+        if test is not None and test.epsilon_lower:
+            delta = test.delta if isinstance(test, DistinguishingTest) and test.delta is not None else float(own)
+            label = f"measured: epsilon at least {at_least(test.epsilon_lower, 3)}"
+            marks.append(Mark(x=test.epsilon_lower, y=max(delta, FLOOR), label=label, role=SAMPLE))
+    return marks
 
 
 def covariance(entries: Mapping[str, Fraction]) -> ReportFigure | None:
@@ -129,21 +194,27 @@ def covariance(entries: Mapping[str, Fraction]) -> ReportFigure | None:
     )
 
 
-def _reach(claim: Guarantee, loss: PrivacyLoss | None) -> float:
+def _reach(report: Report, own: Fraction | None) -> float:
     """The epsilon up to which there is something to see: where the curves reach the floor of the plot."""
+    ends = [_end(report.claim.delta_upper)] + ([] if report.worst is None else [_end(report.worst.loss.delta)])
+    tests = [test for test in (report.test, report.sequential) if test is not None]
+    ends += [1.25 * test.epsilon_lower for test in tests if test.epsilon_lower is not None]
+    if own is not None and isinstance(report.claim, PureDP | ApproximateDP):
+        ends.append(2 * float(own))
+    return min(max([end for end in ends if 0 < end < math.inf], default=10.0), FARTHEST)
+
+
+def _end(curve: Callable[[float], float]) -> float:
+    """Where a profile reaches the floor of the plot; infinite if it is beyond `FARTHEST`."""
     grid = np.geomspace(0.01, FARTHEST, 400)
-    ends = [bisect_left(grid, True, key=lambda epsilon: float(claim.delta_upper(float(epsilon))) <= FLOOR)]
-    if loss is not None:
-        ends.append(bisect_left(grid, True, key=lambda epsilon: loss.delta(float(epsilon)) <= FLOOR))
-    below = [float(grid[end]) for end in ends if end < grid.size]
-    own = [2 * float(claim.epsilon)] if isinstance(claim, PureDP | ApproximateDP) else []
-    return min(max([*below, *own], default=10.0), FARTHEST)
+    end = bisect_left(grid, True, key=lambda epsilon: float(curve(float(epsilon))) <= FLOOR)
+    return float(grid[end]) if end < grid.size else math.inf
 
 
 def _beta_table(claim: Guarantee, loss: PrivacyLoss | None) -> Table:
     columns = [[decimal(alpha) for alpha in ALPHAS]]
     if loss is not None:
-        columns.append([shown(exact) for exact in loss.certified_beta(ALPHAS)])
+        columns.append([shown(loss.enclosed_beta(alpha, BETA_DIGITS)) for alpha in ALPHAS])
     columns.append([at_least(claimed_beta_lower(claim, alpha)) for alpha in ALPHAS])
     header = ("alpha", *(("beta, certified",) if loss is not None else ()), "beta, claimed at least")
     return Table(caption="Values of the trade-off function", header=header, rows=tuple(zip(*columns, strict=True)))

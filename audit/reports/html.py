@@ -6,12 +6,16 @@ import os
 import re
 from collections.abc import Iterator
 from importlib import resources
+from typing import Final
 
+from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.figures import covariance, profile, trade_off
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
 from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.cards import MARKS
+
+_TESTED: Final = ("statistics", "sequential", "low-bits", "tap")
 
 
 def write_html(report: Report, path: str | os.PathLike[str]) -> None:
@@ -67,9 +71,12 @@ def style_sheet() -> str:
 
 
 def _parts(report: Report) -> dict[str, object]:
+    found = sections(report)
+    first = [one for one in found if one.anchor in _before_curves(report)]
     return {
         "report": report,
-        "sections": sections(report),
+        "first": first,
+        "sections": [one for one in found if one not in first],
         "figures": (trade_off(report), profile(report)),
         "covariance": None if report.covariance is None else covariance(report.covariance),
         "tiles": list(_tiles(report)),
@@ -77,12 +84,19 @@ def _parts(report: Report) -> dict[str, object]:
     }
 
 
-def _tiles(report: Report) -> Iterator[tuple[str, str, str]]:
-    """The numbers to read first: the kind of evidence, the name, the value."""
-    yield "none", "Claimed", report.summary.claimed
-    yield "none", "Found", report.summary.found
-    for kind, named in zip(("exact", "statistical"), report.key_facts(), strict=True):
-        yield from ((kind, name, value) for name, value in named.items())
+def _before_curves(report: Report) -> tuple[str, ...]:
+    """The sections that decide: the witness, or the tests of a black box that they refute."""
+    return ("witness",) if report.verdict is not None or report.status is not Status.REFUTED else _TESTED
+
+
+def _tiles(report: Report) -> Iterator[tuple[str, str, str, str]]:
+    """The numbers to read first: the kind of evidence, the name, the value, and what it means."""
+    value, _, meaning = report.summary.claimed.partition(": ")
+    meaning, _, also = meaning.partition("; ")
+    yield "none", "Claimed", "; ".join(filter(None, (value, also))), meaning
+    yield "none", "Found", report.summary.found, ""
+    if report.worst is not None:  # else they are what was found
+        yield from (("statistical", name, bound, "") for name, bound in list(report.key_facts()[1].items())[:1])
 
 
 def _shape(cell: str) -> str:

@@ -79,6 +79,9 @@ DELTAS: Final = tuple(map(Fraction, ("1e-3", "1e-5", "1e-6", "1e-9")))
 ALPHAS: Final = tuple(map(Fraction, ("1/1000", "1/100", "1/20", "1/10", "1/4", "1/2", "3/4")))
 """Where beta is stated: type I errors."""
 
+BETA_DIGITS: Final = 6
+"""Digits of beta that are computed where all of them take seconds."""
+
 
 def stated_epsilons(claim: Guarantee) -> tuple[Fraction, ...]:
     """The epsilons at which a report states delta, increasing."""
@@ -99,7 +102,7 @@ def stated_profile(loss: PrivacyLoss, claim: Guarantee) -> list[tuple[Fraction, 
 
 def stated_trade_off(loss: PrivacyLoss, claim: Guarantee) -> list[tuple[Fraction, Enclosure, Fraction]]:
     """Rows (alpha, the certified beta, the beta that the claim allows at least)."""
-    return [(a, loss.certified_beta(a), claimed_beta_lower(claim, a)) for a in ALPHAS]
+    return [(a, loss.enclosed_beta(a, BETA_DIGITS), claimed_beta_lower(claim, a)) for a in ALPHAS]
 
 
 def claimed_delta_upper(claim: Guarantee, epsilon: Fraction) -> Fraction:

@@ -20,7 +20,7 @@ from dpverdict.audit.distinguishing.result import DistinguishingTest
 from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.exact.verdict import Status, Verdict
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
-from dpverdict.audit.reports.parts import DELTAS, claimed_beta_lower
+from dpverdict.audit.reports.parts import BETA_DIGITS, DELTAS, claimed_beta_lower
 from dpverdict.balls import Enclosure
 from dpverdict.cards import DECISIONS
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -145,7 +145,7 @@ def _exact_sentence(
 
 def _kept(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None) -> str | None:
     delta = own_delta(claim)
-    missed = _certain(lambda: worst.loss.certified_beta(FALSE_ALARMS).lower)
+    missed = _certain(lambda: worst.loss.enclosed_beta(FALSE_ALARMS, BETA_DIGITS).lower)
     parts = []
     if missed is not None:
         parts.append(
@@ -169,7 +169,7 @@ def _broken(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None) -> st
         found = epsilon if delta == own else _certain(partial(worst.loss.certified_epsilon, delta))
         promised = promised_epsilon(claim, delta)
         if found is not None and promised is not None and found.lower > promised:
-            numbers = _apart(found.lower, promised, decimal)
+            numbers = told_apart(found.lower, promised, decimal)
             return (
                 f"The promise is broken: the true epsilon is {numbers[0]} at delta {decimal(delta)}, and "
                 f"{numbers[1]} was claimed{_attack(claim, worst)}."
@@ -179,7 +179,7 @@ def _broken(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None) -> st
 
 
 def _attack(claim: Guarantee, worst: WorstCase) -> str:
-    missed = _certain(lambda: worst.loss.certified_beta(FALSE_ALARMS).upper)
+    missed = _certain(lambda: worst.loss.enclosed_beta(FALSE_ALARMS, BETA_DIGITS).upper)
     promised = claimed_beta_lower(claim, FALSE_ALARMS)
     if missed is None or Fraction(at_most(100 * Fraction(missed), 2)) >= Fraction(at_least(100 * promised, 2)):
         return ""
@@ -198,7 +198,7 @@ def _sampled_sentence(claim: Guarantee, tests: tuple[DistinguishingTest | Sequen
         if bound is not None:
             quantity, least, promised, where = bound
             if promised is not None and least > promised:
-                numbers = _apart(least, promised, at_least)
+                numbers = told_apart(least, promised, at_least)
                 said += f": {quantity} is at least {numbers[0]}{where}, and {numbers[1]} was claimed"
         return f"{said}. {wrong}"
     test = tests[0]
@@ -276,7 +276,7 @@ def _near(number: float) -> str:
     return "infinite" if number == math.inf else decimal(Fraction(number), _digits(number))
 
 
-def _apart(found: float, promised: Fraction, shown: Callable[[Fraction, int], str]) -> tuple[str, str]:
+def told_apart(found: float, promised: Fraction, shown: Callable[[Fraction, int], str]) -> tuple[str, str]:
     """What was found, as ``shown``, and what was promised, rounded up, with as many digits as show the difference."""
     if found == math.inf:
         return "infinite", at_most(promised, DIGITS)

@@ -80,7 +80,50 @@ FLOOR: Final = 1e-12
 """The bottom of the plot of the privacy profile."""
 
 _FARTHEST: Final = 1e4
+_FEWEST: Final = 3
+"""Points that a smooth curve is drawn through."""
+
 _MOST_LETTERS: Final = 40
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThroughPoints:
+    """Both curves of a loss whose values take long, drawn through few points; between them nothing is certified.
+
+    Attributes:
+        alphas, betas: points of the trade-off function, shape (n,), alphas increasing.
+        epsilons, deltas: points of the privacy profile, shape (m,), epsilons increasing.
+    """
+
+    alphas: Array
+    betas: Array
+    epsilons: Array
+    deltas: Array
+
+    def beta(self, alphas: Array) -> Array:
+        """The trade-off function between the points, smooth on normal scales; NaN beyond them."""
+        from scipy.special import ndtr, ndtri
+
+        drawn: Array = ndtr(_between(ndtri(self.alphas), ndtri(self.betas), ndtri(alphas)))
+        return drawn
+
+    def delta(self, epsilons: Array) -> Array:
+        """The privacy profile between the points, smooth on a logarithmic scale; NaN beyond them."""
+        drawn: Array = np.exp(_between(self.epsilons, np.log(self.deltas), epsilons))
+        return drawn
+
+
+def _between(x: Array, y: Array, at: Array) -> Array:
+    """A curve through the points that keeps their order; nothing through fewer than three."""
+    from scipy.interpolate import PchipInterpolator
+
+    known = np.isfinite(x) & np.isfinite(y)
+    if known.sum() < _FEWEST:
+        return np.full(at.shape, np.nan)
+    inside = (at >= x[known][0]) & (at <= x[known][-1])
+    drawn: Array = PchipInterpolator(x[known], y[known])(np.where(inside, at, x[known][0]))
+    return np.where(inside, drawn, np.nan)
 
 
 @final
@@ -93,12 +136,14 @@ class Curves:
         beta: the trade-off function, or a lower bound on it, at levels of shape (n,).
         delta: the privacy profile, or an upper bound on it, at epsilons of shape (n,).
         promised: whether it is a claim, which is drawn dashed.
+        points: the points that the curves go through, where they are interpolated.
     """
 
     label: str
     beta: Callable[[Array], Array]
     delta: Callable[[Array], Array]
     promised: bool = False
+    points: ThroughPoints | None = None
 
 
 def draw(curves: Sequence[Curves], axes: Sequence[Axes] | None) -> tuple[Axes, Axes]:
@@ -122,9 +167,14 @@ def draw(curves: Sequence[Curves], axes: Sequence[Axes] | None) -> tuple[Axes, A
             one.label if len(one.label) <= _MOST_LETTERS else one.label[: _MOST_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
         )
         style = "--" if one.promised else "-"
-        trade_off.plot(alphas, one.beta(alphas), style, label=label)
+        if one.points is not None:
+            label += ": exact at the dots"
+        (drawn,) = trade_off.plot(alphas, one.beta(alphas), style, label=label)
         deltas = one.delta(epsilons)
         profile.plot(epsilons, np.where(deltas > 0, deltas, np.nan), style, label=label)
+        if one.points is not None:
+            trade_off.plot(one.points.alphas, one.points.betas, ".", color=drawn.get_color())
+            profile.plot(one.points.epsilons, one.points.deltas, ".", color=drawn.get_color())
     trade_off.set(xlabel="false alarms (alpha)", ylabel="missed members (beta)", title="Trade-off function")
     profile.set(xlabel="epsilon", ylabel="delta", title="Privacy profile", yscale="log")
     profile.set_ylim(bottom=FLOOR, top=1.0)
@@ -138,5 +188,5 @@ def _reach(delta: Callable[[Array], Array]) -> float:
     low, high = 0, len(grid) - 1
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if float(delta(grid[middle : middle + 1])[0]) <= FLOOR else (middle + 1, high)
+        low, high = (low, middle) if not float(delta(grid[middle : middle + 1])[0]) > FLOOR else (middle + 1, high)
     return float(grid[low])

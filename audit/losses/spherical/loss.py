@@ -25,11 +25,20 @@ from flint import arb
 from numpy.polynomial import Chebyshev
 from numpy.polynomial.chebyshev import chebinterpolate, chebpts1
 from scipy.optimize import brentq
+from scipy.special import ndtri
 
 from dpverdict.audit.losses.base import BallLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.curves import ACCURACY, Curve, epsilon_ball, log_delta_ball, smooth_beta_ball
-from dpverdict.audit.losses.domains import DIVERGENCE, EventBound, LossTails, finite_losses
+from dpverdict.audit.losses.domains import (
+    DIVERGENCE,
+    PROBABILITY,
+    PROFILE,
+    TRADE_OFF,
+    EventBound,
+    LossTails,
+    finite_losses,
+)
 from dpverdict.audit.losses.laplace.loss import interpolated
 from dpverdict.audit.losses.lattice.law import LatticePair
 from dpverdict.audit.losses.spherical.discretise import symmetric_lattice
@@ -38,6 +47,7 @@ from dpverdict.audit.losses.spherical.integral import SphericalProfile
 from dpverdict.audit.losses.spherical.law import RadialLaw, TailIntegral
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, precision, refine
+from dpverdict.cards import ThroughPoints
 from dpverdict.checks import check_not_negative_real, check_whole
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -247,6 +257,14 @@ def _logarithm(probability: Fraction) -> float:
         return float((arb(probability.numerator) / probability.denominator).log().mid())
 
 
+DRAWN: Final = 18
+"""Losses whose tails are computed for a picture."""
+
+_ROUGH_BITS: Final = 24
+_NEARLY_ONE: Final = 1 - 1e-15
+_SMALLEST_MU: Final = 1e-12
+_SMALLEST_DRAWN: Final = 1e-300
+
 RELATIVE_ERROR = 1e-13
 """Bound on the relative error of the float64 profile and tails, measured; a subnormal number has an absolute one."""
 
@@ -420,6 +438,47 @@ class SphericalLoss(BallLoss, ExactLoss):
             return refine(lambda: ball(1 - alpha), bits=ACCURACY)
         low, high = self._guess.bracket(alpha)
         return smooth_beta_ball(self._profile.q_above, alpha, low=low, high=high)
+
+    def enclosed_beta(self, alpha: Fraction, digits: int) -> Enclosure:
+        """Encloses beta(alpha) to ``digits`` digits: few values of a tail, found from the Gaussian loss alike at 0."""
+        if self._profile is None or alpha in (0, 1):
+            return self.certified_beta(alpha)
+        advantage = min(float(self._profile.delta(Fraction(0), _ROUGH_BITS)), _NEARLY_ONE)
+        mu = 2 * float(ndtri((1 + advantage) / 2))
+        if mu < _SMALLEST_MU:
+            return self.certified_beta(alpha)
+        guess = mu * float(ndtri(float(1 - alpha))) - mu * mu / 2
+        width = mu * min(mu, 1) / 4
+        bits = math.ceil(digits * math.log2(10)) + 2
+        return TRADE_OFF.enclosure(
+            smooth_beta_ball(
+                self._profile.q_above, alpha, low=Fraction(guess - width), high=Fraction(guess + width), accuracy=bits
+            )
+        )
+
+    def through_points(self, floor: float) -> ThroughPoints | None:
+        """`DRAWN` losses and their opposites: by symmetry, both (Q[L > s], P[L <= s]) and the reverse are on beta."""
+        profile = self._profile
+        if profile is None:
+            return None
+        reach = Fraction(self.certified_epsilon(floor).upper)
+        losses = [reach * Fraction(i, DRAWN) ** 3 for i in range(DRAWN + 1)]  # dense at 0, where beta bends
+        beta: dict[float, float] = {}
+        delta: dict[float, float] = {}
+        for loss in losses:
+            p, q = profile.p_above(loss, _ROUGH_BITS), profile.q_above(loss, _ROUGH_BITS)
+            with precision(2 * _BITS):
+                above, below = (PROBABILITY.enclosure(side).upper for side in (q, 1 - p))
+                delta[float(loss)] = PROFILE.enclosure(p - ball(loss).exp() * q).upper
+            if min(above, below) > _SMALLEST_DRAWN:
+                beta |= {above: below, below: above}
+        shown = sorted(epsilon for epsilon, value in delta.items() if value > 0)
+        return ThroughPoints(
+            alphas=np.array(sorted(beta)),
+            betas=np.array([beta[alpha] for alpha in sorted(beta)]),
+            epsilons=np.array(shown),
+            deltas=np.array([delta[epsilon] for epsilon in shown]),
+        )
 
     @cached_property
     def _guess(self) -> TailGuess:

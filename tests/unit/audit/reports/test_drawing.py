@@ -9,19 +9,33 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from dpverdict.audit.reports.drawing import ROLES, Box, Line, covariance_figure, profile_figure, trade_off_figure
+from dpverdict.audit.reports.drawing import (
+    BAD,
+    ROLES,
+    Box,
+    Line,
+    Mark,
+    covariance_figure,
+    profile_figure,
+    trade_off_figure,
+)
 
 ALPHAS = np.linspace(0, 1, 11)
-LINE = Line(x=ALPHAS, y=1 - ALPHAS)
+LINE = Line(x=ALPHAS, y=1 - ALPHAS, label="claimed")
+DOTTED = Line(x=ALPHAS, y=1 - ALPHAS, label="exact at the dots", dots=(ALPHAS[:3], 1 - ALPHAS[:3]))
 BOX = Box(0.1, 0.2, 0.7, 0.9)
+WORST = Mark(x=0.5, y=0.2, label="worst violation", role=BAD, promised=0.5)
+
+
+ZERO = Line(x=ALPHAS, y=0 * ALPHAS, label="exact: 0 everywhere")
 
 
 def drawings(name: str = "drawing") -> list[str]:
     return [
-        trade_off_figure(claimed=LINE, exact=LINE, boxes=[BOX], name=name),
-        trade_off_figure(claimed=LINE, exact=None, boxes=[], name=name),
-        profile_figure(claimed=LINE, exact=LINE, floor=1e-12, name=name),
-        profile_figure(claimed=LINE, exact=Line(x=ALPHAS, y=0 * ALPHAS), floor=1e-12, name=name),
+        trade_off_figure(claimed=LINE, exact=DOTTED, boxes=[BOX], marks=[WORST], name=name),
+        trade_off_figure(claimed=LINE, exact=None, boxes=[], marks=[], name=name),
+        profile_figure(claimed=LINE, exact=DOTTED, measured=LINE, marks=[WORST], floor=1e-12, name=name),
+        profile_figure(claimed=LINE, exact=ZERO, measured=None, marks=[], floor=1e-12, name=name),
         covariance_figure(("ab.", "ba.", "..c"), letters={"a": "own <&>", "b": "shared", "c": "count"}, name=name),
     ]
 
@@ -85,7 +99,9 @@ def test_drawing_leaves_no_global_figure() -> None:
         import numpy as np
         from dpverdict.audit.reports.drawing import Line, profile_figure
         x = np.linspace(0, 1, 5)
-        profile_figure(claimed=Line(x=x, y=1 - x), exact=None, floor=1e-12, name="a")
+        profile_figure(
+            claimed=Line(x=x, y=1 - x, label="claimed"), exact=None, measured=None, marks=[], floor=1e-12, name="a"
+        )
         print("matplotlib.pyplot" in sys.modules)
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -1,11 +1,18 @@
 """The figures of a report: the numbers that are drawn are those of the table beside them."""
 
+import re
+from datetime import UTC, datetime
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
+from dpverdict.audit import GaussianLoss, certify, worst_case
 from dpverdict.audit.reports.figures import covariance, profile, trade_off
 from dpverdict.audit.reports.report import Report
+from dpverdict.audit.runs.audits import audit_mechanism
+from dpverdict.audit.trials.catalogue import find_white_box
+from dpverdict.mechanisms import CorrelatedGaussian, GaussianDP
 
 
 @pytest.mark.parametrize("kind", ["CERTIFIED", "REFUTED", "black box", "infinite"])
@@ -13,7 +20,8 @@ def test_every_report_has_both_curves_with_their_values(reports: dict[str, Repor
     report = reports[kind]
     for figure in (trade_off(report), profile(report)):
         assert figure.drawing.startswith("<svg")
-        assert figure.caption.endswith("breaks it.")
+        assert "breaks it." in figure.caption
+        assert ("Worst violation" in figure.caption) == (kind in ("REFUTED", "infinite"))
         table = figure.tables[0]
         assert len({len(row) for row in table.rows}) == 1
         assert len(table.rows[0]) == len(table.header)
@@ -35,3 +43,56 @@ def test_the_pattern_of_a_covariance_names_what_is_there() -> None:
     assert "b:" not in independent.caption
     assert covariance({"row": Fraction(1)}) is None
     assert covariance({}) is None
+
+
+def test_the_profile_is_drawn_through_the_claims_own_epsilon_and_delta(reports: dict[str, Report]) -> None:
+    assert "claim: epsilon 4.89 at delta 1e-6" in profile(reports["CERTIFIED"]).drawing
+
+
+def test_the_worst_violation_is_where_the_curves_are_furthest_apart() -> None:
+    mechanism = CorrelatedGaussian(dim=3, mu=2)
+    report = audit_mechanism(mechanism, GaussianDP(1), sampling=None)
+    figure = trade_off(report)
+    found = re.search(r"at ([\d.]+) % false alarms ([\d.]+) % are missed, and at least ([\d.]+) % was", figure.caption)
+    assert found is not None
+    level, missed, promised = (Fraction(number) / 100 for number in found.groups())
+    alphas = np.linspace(0, 1, 10_001)
+    widest = np.max(GaussianDP(1).beta_lower(alphas) - GaussianLoss(2).beta(alphas))
+    assert float(promised - missed) > widest - 0.002
+    assert (
+        GaussianLoss(2).certified_beta(level).contains(missed)
+        or abs(float(missed) - GaussianLoss(2).beta(level)) < 2e-3
+    )
+    assert "worst violation" in figure.drawing
+    assert "worst violation" in profile(report).drawing
+
+
+def test_a_black_box_shows_what_was_measured(reports: dict[str, Report]) -> None:
+    report = reports["black box"]
+    assert report.test is not None
+    drawn = profile(report).drawing
+    assert ("measured: epsilon at least" in drawn) == bool(report.test.epsilon_lower)
+    assert "measured, at least" in drawn
+
+
+def test_a_slow_loss_is_drawn_through_certified_points_and_says_so() -> None:
+    mechanism, _ = find_white_box("rank1-gaussian", {"dim": "100", "epsilon": "1", "delta": "1e-6"})
+    worst = worst_case(mechanism)
+    loss = worst.loss
+    points = loss.through_points(1e-12)
+    assert points is not None
+    middle = len(points.epsilons) // 2
+    epsilon, delta = float(points.epsilons[middle]), float(points.deltas[middle])
+    assert 0 <= delta - loss.certified_delta(epsilon).upper < 1e-5 * delta
+    assert np.all(np.diff(points.alphas) > 0)
+    assert np.all(np.diff(points.betas) <= 0)
+    verdict = certify(mechanism)
+    report = Report(
+        name="R1SMG",
+        claim=verdict.claim,
+        created=datetime(2026, 1, 1, tzinfo=UTC),
+        verdict=verdict,
+        worst=worst,
+    )
+    assert "certified at the dots" in trade_off(report).drawing
+    assert "certified at the dots" in profile(report).drawing

@@ -218,3 +218,19 @@ def test_far_below_zero_the_profile_is_one() -> None:
     assert below[:, 0].tolist() == [1, 1]
     assert below[0, 1] == 1
     assert below[1, 1] == loss.delta(-1)
+
+
+@pytest.mark.parametrize(("dim", "alpha"), [(3, "1/20"), (10, "1/100"), (100, "3/4"), (1000, "1/2")])
+def test_few_digits_of_beta_enclose_all_of_them(dim: int, alpha: str) -> None:
+    loss = SphericalLoss(dim, RandomDirectionGaussian(Fraction(1, dim)))
+    rough, sharp = loss.enclosed_beta(Fraction(alpha), 4), loss.certified_beta(alpha)
+    assert rough.lower <= sharp.lower
+    assert sharp.upper <= rough.upper
+    assert rough.upper - rough.lower <= 1e-4 * rough.upper
+
+
+def test_few_digits_of_what_has_no_guess() -> None:
+    assert SphericalLoss(3, RandomDirectionGaussian(3), shift=0).enclosed_beta(Fraction(1, 20), 4).contains("0.95")
+    assert LOSS.enclosed_beta(Fraction(0), 4).contains(1)
+    tiny = SphericalLoss(3, RandomDirectionGaussian(3), shift="1e-15")
+    assert tiny.enclosed_beta(Fraction(1, 20), 4).upper <= 0.95
