@@ -51,6 +51,25 @@ def peers() -> dict[str, Bound]:
     return found
 
 
+def modes() -> dict[str, Bound]:
+    """The same, and the other ways in which they may be used: both orders of the pair, a threshold from half."""
+    found = peers()
+    try:
+        from jax_privacy.auditing import CanaryScoreAuditor, Split
+    except ImportError:
+        return found
+
+    def orders(p: np.ndarray, q: np.ndarray, d: float) -> float:
+        return CanaryScoreAuditor(p, q).epsilon_clopper_pearson(ERROR, d, one_sided=False)
+
+    def split(p: np.ndarray, q: np.ndarray, d: float) -> float:
+        return CanaryScoreAuditor(p, q).epsilon_clopper_pearson(
+            ERROR, d, one_sided=False, threshold_strategy=Split(seed=0)
+        )
+
+    return found | {"jax CP": orders, "jax split": split}
+
+
 def delta_of(case: Case) -> float:
     """At which a peer bounds epsilon; the claim is epsilon = 1 there."""
     return 0.0 if isinstance(case.claim, PureDP) else DELTA_1 if isinstance(case.claim, GaussianDP) else DELTA_20

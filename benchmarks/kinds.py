@@ -1,13 +1,15 @@
 """Wrong mechanisms of every kind: samples per side that an audit needs, beside published auditors and a simple test.
 
-    python benchmarks/kinds.py [--runs 30] [--kinds labels,rare] [--cases name,name] [--most 200000] [--list]
+    python benchmarks/kinds.py [--runs 60] [--kinds labels,rare] [--cases name] [--most 200000] [--reach 4] [--list]
 
-Everything is at error probability 0.05, exploration included; a number of samples is for 80 % power (`sample_size`), by
-``--runs`` audits at each of four sizes. "none" is none up to ``--most``. The peers are those of `empirical_peers`; they
-get the raw output as their score, both ways round and the better, if it is one number, else a linear score learned on
-half of the releases; one that refuses a case (no delta of 0) does not refute it. "simple" is an event test: label
-counts, or boosted trees, from a quarter, the best event from a quarter, half for the exact test. The last two kinds
-compare bounds instead: our lower bound of epsilon over the peer's.
+Everything is at error probability 0.05, exploration included; a number of samples is for 80 % power, found by a stair
+of ``--runs`` audits with the standard error that is printed (`n80_by_steps`). "none" is none up to ``--most``; "> n" is
+none up to n, ``--reach`` times ours, beyond which the others are not tried. The peers are the `modes` of
+`empirical_peers`; they get the raw output as their score if it is one number, else a linear score learned on half of
+the releases. Each is used as well as it can be: the score both ways round, of a curve two points, and the fewest
+samples are shown; one that refuses a case (no delta of 0) does not refute it. "simple" is no published auditor but an
+event test: label counts, or boosted trees, from a quarter, the best event from a quarter, half for the exact test. The
+last two kinds compare bounds instead: our lower bound of epsilon over the peer's.
 """
 
 from __future__ import annotations
@@ -18,14 +20,13 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from empirical_core import ERROR, PAIR, Draw, Rng
-from empirical_peers import Bound, peers
+from empirical_peers import Bound, modes
 from rich.console import Console
 from rich.table import Table
-from sample_size import Size, n80
+from sample_size import Size, n80_by_steps
 
 from dpverdict.audit.distinguishing import events as event_rows
 from dpverdict.audit.distinguishing import rows as payoff_rows
@@ -38,7 +39,10 @@ from dpverdict.audit.scores.trees import fit_tree_score
 from dpverdict.audit.statistics.joint_test import Counts, joint_p
 from dpverdict.audit.statistics.predicted_power import best_event
 from dpverdict.mechanisms import parse_guarantee
-from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
+
+Refutes = Callable[[int, int], bool]
+"""Of samples per side and a seed."""
 
 
 @dataclass(frozen=True)
@@ -267,22 +271,23 @@ def both(case: Case, samples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return p, q
 
 
-def point(claim: Guarantee) -> tuple[float, float]:
-    """The (epsilon, delta) that a peer and the simple test are asked about; of a curve that at epsilon = 0."""
+def points(claim: Guarantee) -> list[tuple[float, float]]:
+    """The (epsilon, delta) that a peer and the simple test are asked about; of a curve two, each by itself."""
     if isinstance(claim, PureDP | ApproximateDP):
-        return float(claim.epsilon), float(getattr(claim, "delta", 0.0))
-    return 0.0, float(claim.delta_upper(0.0))
+        return [(float(claim.epsilon), float(getattr(claim, "delta", 0.0)))]
+    assert isinstance(claim, GaussianDP)
+    return [(epsilon, float(claim.delta_upper(epsilon))) for epsilon in (0.0, float(claim.mu))]
 
 
-def ours(case: Case) -> Callable[[int, int], bool]:
+def ours(case: Case) -> Refutes:
     claim = parse_guarantee(case.claim)
     return lambda samples, seed: (
         distinguish(Mechanism(case.draw), PAIR, claim, error_probability=ERROR, samples=samples, seed=seed).refuted
     )
 
 
-def peer(bound: Bound, case: Case) -> Callable[[int, int], bool]:
-    epsilon, delta = point(parse_guarantee(case.claim))
+def peer(bound: Bound, case: Case, at: tuple[float, float], sign: int) -> Refutes:
+    epsilon, delta = at
 
     def bounded(p: np.ndarray, q: np.ndarray) -> float:
         try:
@@ -293,16 +298,16 @@ def peer(bound: Bound, case: Case) -> Callable[[int, int], bool]:
     def refutes(samples: int, seed: int) -> bool:
         p, q = both(case, samples, seed)
         if p.shape[1] == 1:
-            return max(bounded(sign * p[:, 0], sign * q[:, 0]) for sign in (1, -1)) > epsilon
+            return bounded(sign * p[:, 0], sign * q[:, 0]) > epsilon
         half = samples // 2
         score = fit_linear_score([p[:half]], [q[:half]])
-        return bounded(score(p[half:]), score(q[half:])) > epsilon
+        return bounded(sign * score(p[half:]), sign * score(q[half:])) > epsilon
 
     return refutes
 
 
-def simple(case: Case) -> Callable[[int, int], bool]:
-    epsilon, delta = point(parse_guarantee(case.claim))
+def simple(case: Case, at: tuple[float, float]) -> Refutes:
+    epsilon, delta = at
 
     def refutes(samples: int, seed: int) -> bool:
         p, q = both(case, samples, seed)
@@ -323,41 +328,70 @@ def simple(case: Case) -> Callable[[int, int], bool]:
     return refutes
 
 
-def needed(refutes: Callable[[int, int], bool], near: float, runs: int, most: int) -> Size:
-    """As `n80`; 50, the fewest that are tried, where the sizes that are left do not tell more."""
-    try:
-        return n80(refutes, near, runs, most)
-    except (ValueError, np.linalg.LinAlgError):
-        return Size(50.0)
-
-
-def compare(cases: list[Case], runs: int, most: int, console: Console) -> list[float]:
-    """The rows of samples, and of each case the best of the others over ours."""
-    others: dict[str, Callable[[Case], Callable[[int, int], bool]]] = {
-        name: partial(peer, bound) for name, bound in peers().items()
+def others_of(case: Case) -> dict[str, list[Refutes]]:
+    """By name of the peer, with each point of the claim that it may be asked about."""
+    claim = parse_guarantee(case.claim)
+    asked = points(claim)
+    found = {
+        name: [peer(bound, case, at, sign) for at in asked for sign in (1, -1)]
+        for name, bound in modes().items()
+        if name != "jax GDP" or isinstance(claim, GaussianDP)  # it takes a Gaussian curve for granted
     }
-    others["simple"] = simple
-    made = Table(title="samples per side for 80 % power")
-    for column in ("kind", "case", "dpverdict", *others, "best other / ours"):
-        made.add_column(column)
-    ratios: list[float] = []
+    return found | {"simple": [simple(case, at) for at in asked]}
+
+
+def compare(cases: list[Case], runs: int, most: int, reach: float, console: Console) -> list[Row]:
+    """The rows of samples; the others are tried up to ``reach`` times as many as ours."""
+    names = [*modes(), "simple"]
+    rows = []
     for case in cases:
         start = time.time()
-        own = needed(ours(case), case.near, runs, most)
-        found = {name: needed(make(case), case.near, max(runs // 2, 10), most) for name, make in others.items()}
-        best = min(size.samples for size in found.values())
-        if math.isfinite(own.samples):
-            ratios.append(best / own.samples)
-        elif math.isfinite(best):
-            ratios.append(0.0)
-        shown = "-" if not ratios else "> " + f"{most / own.samples:.1f}" if math.isinf(best) else f"{ratios[-1]:.2f}"
-        made.add_row(case.kind, case.name, str(own), *map(str, found.values()), shown)
-        console.print(
-            f"{case.kind}: {case.name}: {own} {dict(zip(found, map(str, found.values()), strict=True))} ", shown
-        )
-        console.print(f"  {time.time() - start:.0f} s")
+        own = n80_by_steps(ours(case), case.near, runs, most)
+        found = {}
+        for name, asked in others_of(case).items():
+            begin, limit = (own.samples, reach * own.samples) if math.isfinite(own.samples) else (case.near, most)
+            sizes = [n80_by_steps(refutes, begin, runs, max(limit, 100)) for refutes in asked]
+            found[name] = min(sizes, key=lambda size: (size.samples, size.beyond))
+        rows.append(Row(case, own, found))
+        console.print(f"{rows[-1]}   [{time.time() - start:.0f} s]")
+    made = Table(title="samples per side for 80 % power")
+    for column in ("kind", "case", "claim", "dpverdict", *names, "best peer / ours", "simple / ours"):
+        made.add_column(column)
+    for row in rows:
+        sizes_of = [str(row.others.get(name, "-")) for name in names]
+        ratios = [row.shown(row.of_peers), row.shown(row.others["simple"])]
+        made.add_row(row.case.kind, row.case.name, row.case.claim, str(row.own), *sizes_of, *ratios)
     console.print(made)
-    return ratios
+    return rows
+
+
+@dataclass(frozen=True)
+class Row:
+    """Samples of one case: ours, and the others' by name."""
+
+    case: Case
+    own: Size
+    others: dict[str, Size]
+
+    @property
+    def of_peers(self) -> Size:
+        """The best of the published auditors."""
+        sizes = [size for name, size in self.others.items() if name != "simple"]
+        return min(sizes, key=lambda size: (size.samples, size.beyond), default=Size(math.nan))
+
+    def ratio(self, other: Size) -> float:
+        """The other's samples over ours; what was tried, where it did not suffice."""
+        if math.isinf(self.own.samples):
+            return math.nan if math.isinf(other.samples) else 0.0
+        return (other.beyond if math.isinf(other.samples) else other.samples) / self.own.samples
+
+    def shown(self, other: Size) -> str:
+        return ("> " if math.isinf(other.samples) else "") + f"{self.ratio(other):.2f}"
+
+    def __str__(self) -> str:
+        of_others = ", ".join(f"{name} {size}" for name, size in self.others.items())
+        sizes = f"{self.case.kind}: {self.case.name}: {self.own}; {of_others}"
+        return f"{sizes}; ratio {self.shown(self.of_peers)}"
 
 
 def compare_bounds(runs: int, console: Console) -> list[float]:
@@ -391,7 +425,8 @@ def compare_bounds(runs: int, console: Console) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--runs", type=int, default=60, help="of each auditor on each case")
+    parser.add_argument("--reach", type=float, default=4.0, help="times our samples up to which the others are tried")
     parser.add_argument("--kinds", default="")
     parser.add_argument("--cases", default="")
     parser.add_argument("--most", type=int, default=200_000)
@@ -414,9 +449,13 @@ def main() -> None:
     if not chosen.bounds:
         event_rows.mu_lower = event_rows.epsilon_lower = lambda *_, **__: 0.0
         payoff_rows.curve_mu_lower = payoff_rows.symmetric_epsilon_lower = lambda *_: 0.0
-        ratios += compare(cases, chosen.runs, chosen.most, console)
-    if ratios:
-        console.print(f"best other / ours: least {min(ratios):.2f}, median {statistics.median(ratios):.2f}")
+        for row in compare(cases, chosen.runs, chosen.most, chosen.reach, console):
+            ratios.append(row.ratio(row.of_peers))
+    known = [ratio for ratio in ratios if not math.isnan(ratio)]
+    if known:
+        console.print(
+            f"best peer / ours: {len(known)} cases, least {min(known):.2f}, median {statistics.median(known):.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -100,8 +100,11 @@ def is_in_doubt(event: ChosenEvent, claim: Guarantee, total: int) -> bool:
     """Whether more exploration is worth the trials that decide: an event leads by little, or nothing leads yet.
 
     Where the payoff of a single epsilon promises nothing, what there may be is rare: then it is better known from more
-    trials. A whole curve is explored by a tenth of the samples, and its bounds need the others.
+    trials. So it is where some numbers repeat and others do not: a few trials tell little of atoms, whatever the payoff
+    promises. A whole curve is explored by a tenth of the samples, and its bounds need the others.
     """
+    if event.atoms:
+        return True
     if event.z >= ENOUGH:
         return False
     if event.share >= LEADS and event.z > DOUBTFUL:

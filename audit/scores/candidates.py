@@ -5,7 +5,8 @@ side never enters, a tail on one side) is told by an event in one order of the p
 out there. Candidates by what the explored outputs are:
 
 * the numbers themselves, both ways round: a tail on one side; nothing is learned, so nothing is fitted wrongly;
-* labels, where a value is met twice: of whole rows, and of single columns; with a spline for what repeats nothing;
+* labels, where a value is met twice: of whole rows, and of single columns; by themselves, and with a spline for what
+  repeats nothing;
 * bins of a continuous number, coarse and fine: they bend anywhere;
 * the learned scores, and with several numbers the summaries.
 
@@ -29,6 +30,7 @@ from dpverdict.audit.scores.labels import (
     fit_bin_score,
     fit_label_score,
     keys_of,
+    label_scores_of_others,
     repeated_share,
 )
 from dpverdict.audit.scores.learned import MOST_COORDINATES, SPLINE, fit_spline_score
@@ -38,6 +40,7 @@ from dpverdict.audit.scores.trees import thinned
 from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.audit.statistics.payoffs import Payoff
 from dpverdict.audit.statistics.predicted_power import (
+    LUCK,
     Line,
     Promised,
     best_event,
@@ -85,12 +88,19 @@ class Candidate:
         fit: gives the score; from no outputs, if it is known.
         known: nothing is learned from outputs.
         slow: it takes long to learn, so that fewer outputs choose.
+        of_others: gives the score of every output, learned from all others, where that is cheaper than folds.
     """
 
     name: str
     fit: Fit
     known: bool = False
     slow: bool = False
+    of_others: Callable[[Array, Array], Outputs] | None = None
+
+    @property
+    def luck(self) -> float:
+        """See `best_event`: labels are no thresholds that were searched for."""
+        return LUCK if self.of_others is None else 0.0
 
 
 @final
@@ -106,6 +116,7 @@ class ChosenEvent:
         share: of the error that event and payoff have together.
         z: what the event promises.
         of_payoff: what the payoff promises.
+        atoms: whether some of the explored outputs repeat a value and others do not.
     """
 
     score: Score
@@ -115,6 +126,7 @@ class ChosenEvent:
     share: float
     z: float
     of_payoff: float
+    atoms: bool = False
 
 
 def choose_event(
@@ -146,11 +158,11 @@ def choose_event(
     of_payoff = promised_by_payoff(payoff, *own, paid)
     tried = [leading]
     tried += [one for one in candidates(p, q) if one.name != leading.name] if others else []
-    scores_of = [own, *(out_of_sample(candidate, p, q) for candidate in tried[1:])]
+    scores_of = [(own, leading.luck), *((out_of_sample(one, p, q), one.luck) for one in tried[1:])]
     best: tuple[Candidate, Promised] | None = None
-    for candidate, scores in zip(tried, scores_of, strict=True):
-        event = best_event(scores, lines, fresh)
-        if event is not None and (best is None or event.z > best[1].z):
+    for candidate, (scores, luck) in zip(tried, scores_of, strict=True):
+        event = best_event(scores, lines, fresh, luck)
+        if event is not None and (best is None or event.beyond_luck > best[1].beyond_luck):
             best = candidate, event
     if best is None:
         return None
@@ -175,6 +187,7 @@ def choose_event(
         share=share,
         z=z,
         of_payoff=of_payoff,
+        atoms=others and 0 < repeated_share(np.concatenate([p, q]), tuple(range(p.shape[1]))) <= ALL_LABELS,
     )
 
 
@@ -183,14 +196,19 @@ def candidates(p: Array, q: Array) -> list[Candidate]:
     m, both = p.shape[1], np.concatenate([p, q])
     found: list[Candidate] = []
 
-    def labels(columns: tuple[int, ...], of: str) -> None:
+    def labels(columns: tuple[int, ...], of: str, repeated: float) -> None:
+        if repeated == 0:
+            return
         name = f"learned labels of {of}"
-        found.append(Candidate(name=name, fit=partial(fit_label_score, columns=columns, name=name)))
+        if repeated <= ALL_LABELS:
+            found.append(Candidate(name=name, fit=partial(fit_label_score, columns=columns, name=name)))
+            name += " alone"
+        fit = partial(fit_label_score, columns=columns, name=name, alone=True)
+        found.append(Candidate(name=name, fit=fit, of_others=partial(label_scores_of_others, columns=columns)))
 
     if m > 1:
         rows = tuple(range(m))
-        if repeated_share(both, rows) > 0:
-            labels(rows, "whole outputs")
+        labels(rows, "whole outputs", repeated_share(both, rows))
         if summaries_apply(p):
             found.append(Candidate(name=SUMMARY, fit=fit_summary_score, slow=True))
     if m <= MOST_COORDINATES:
@@ -205,8 +223,7 @@ def candidates(p: Array, q: Array) -> list[Candidate]:
             weights[column] = sign
             found.append(known_candidate(LinearScore(name=f"{said} {how}", weights=weights, offset=0.0)))
         repeated = repeated_share(both, (column,))
-        if repeated > 0:
-            labels((column,), said)
+        labels((column,), said, repeated)
         if repeated <= ALL_LABELS:
             for bins in (FEW,) if len(p) < FEW_OUTPUTS else (COARSE, FINE) if m == 1 else (COARSE,):
                 name = f"learned bins of {said}, {bins}"
@@ -225,6 +242,8 @@ def out_of_sample(candidate: Candidate, p: Array, q: Array) -> Outputs:
     if candidate.known:
         score = candidate.fit(p[:0], q[:0])
         return score(p), score(q)
+    if candidate.of_others is not None:
+        return candidate.of_others(p, q)
     if candidate.slow:
         p, q = thinned(p, MOST_FITTED), thinned(q, MOST_FITTED)
     few = min(len(p), len(q))

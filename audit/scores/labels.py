@@ -129,11 +129,12 @@ class LabelScore:
 
 
 def fit_label_score(
-    dataset_outputs: Array, neighbour_outputs: Array, columns: tuple[int, ...], *, name: str
+    dataset_outputs: Array, neighbour_outputs: Array, columns: tuple[int, ...], *, name: str, alone: bool = False
 ) -> LabelScore:
     """log[(a + 1)/(b + 1)] for every value of these columns that occurs twice, a and b its counts on the two sides.
 
-    Where fewer than `ALL_LABELS` of the outputs are such values, a spline is learned of the other ones.
+    Where fewer than `ALL_LABELS` of the outputs are such values, a spline is learned of the other ones; with ``alone``
+    they are 0.
     """
     p, q = keys_of(dataset_outputs, columns), keys_of(neighbour_outputs, columns)
     keys, where, counts = np.unique(np.concatenate([p, q]), return_inverse=True, return_counts=True)
@@ -141,11 +142,31 @@ def fit_label_score(
     label = counts > 1
     values = _log_ratios(of_p[label], (counts - of_p)[label], len(p), len(q))
     rest = None
-    if float(counts[label].sum()) <= ALL_LABELS * len(where):
+    if not alone and float(counts[label].sum()) <= ALL_LABELS * len(where):
         others = dataset_outputs[~label[where[: len(p)]]], neighbour_outputs[~label[where[len(p) :]]]
         if min(map(len, others)) >= 2 and sum(map(len, others)) >= FEWEST_CONTINUOUS:
             rest = fit_spline_score(*(side[:, list(columns)] for side in others))
     return LabelScore(name=name, columns=columns, keys=keys[label], values=values, rest=rest)
+
+
+def label_scores_of_others(
+    dataset_outputs: Array, neighbour_outputs: Array, columns: tuple[int, ...]
+) -> tuple[Array, Array]:
+    """The score of every output by `fit_label_score`, ``alone``, of all outputs but this one: shape (n,) each.
+
+    Counts without one output are exact and cost nothing, where folds would learn from fewer outputs and give one label
+    several scores.
+    """
+    sides = keys_of(dataset_outputs, columns), keys_of(neighbour_outputs, columns)
+    keys, where = np.unique(np.concatenate(sides), return_inverse=True)
+    parts = where[: len(sides[0])], where[len(sides[0]) :]
+    of_p, of_q = (np.bincount(part, minlength=len(keys)) for part in parts)
+    found = []
+    for part, (less_p, less_q) in zip(parts, ((1, 0), (0, 1)), strict=True):
+        a, b = of_p[part] - less_p, of_q[part] - less_q
+        ratios = _log_ratios(a, b, max(len(sides[0]) - less_p, 1), max(len(sides[1]) - less_q, 1))
+        found.append(np.where(a + b > 1, ratios, 0.0))
+    return found[0], found[1]
 
 
 @final

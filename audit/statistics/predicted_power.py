@@ -32,6 +32,8 @@ IN_THE_TAIL: Final = 40
 """Thresholds that are tried: spread over all scores, spaced geometrically towards the tail, and the outermost ones."""
 CAUTION: Final = 0.75
 """Standard errors by which the frequencies of an event are moved before it is compared with others."""
+LUCK: Final = 0.8
+"""What the best of hundreds of thresholds promises by chance beyond `CAUTION`, in standard errors."""
 FOLDS: Final = 4
 FOLDS_OF_MANY: Final = 2
 MANY: Final = 5_000
@@ -42,9 +44,10 @@ FEWEST_RARE: Final = 30
 BETTING: Final = 0.72
 BETTING_ON_A_CURVE: Final = 0.8
 """What betting makes of z."""
-LEAST_SHARE: Final = 0.08
+LEAST_OF_EVENT: Final = 0.12
+LEAST_OF_PAYOFF: Final = 0.08
 """Of the error that payoff and event divide: what each of them gets at least, whatever is predicted."""
-SHARES: Final = (LEAST_SHARE, 0.2, 0.35, 0.5, 0.65, 0.8, 1 - LEAST_SHARE)
+SHARES: Final = (LEAST_OF_EVENT, 0.2, 0.35, 0.5, 0.65, 0.8, 1 - LEAST_OF_PAYOFF)
 """Of the event."""
 UNKNOWN: Final = 0.5
 """Standard deviation of a prediction, in units of sqrt(f/n_e)."""
@@ -72,6 +75,7 @@ class Promised:
         line: the point of the claimed curve.
         z: at the confirming size, the frequencies moved to the bad side.
         spread: standard deviation of the excess p - e^epsilon q - delta in one pair of trials.
+        beyond_luck: z without what the best threshold promises where nothing is: by it scores are compared.
     """
 
     order: Order
@@ -80,50 +84,59 @@ class Promised:
     line: Line
     z: float
     spread: float
+    beyond_luck: float
 
 
-def best_event(scores: Scores, lines: Sequence[Line], fresh: int) -> Promised | None:
+def best_event(scores: Scores, lines: Sequence[Line], fresh: int, luck: float = LUCK) -> Promised | None:
     """The event and the line with the largest z from ``fresh`` trials per side; None if the scores are all one.
 
     None as well of a claim without lines, which allows everything that float64 can tell, such as mu=1e400.
+
+    Args:
+        scores: explored ones.
+        lines: of the claim.
+        fresh: trials per side that will decide.
+        luck: what chance promises on this score, in standard errors: less than `LUCK` where thresholds are few.
     """
-    return _best_of_sorted(np.sort(scores[0]), np.sort(scores[1]), lines, fresh)
+    return _best_of_sorted(np.sort(scores[0]), np.sort(scores[1]), lines, fresh, luck)
 
 
-def _best_of_sorted(a: Array, b: Array, lines: Sequence[Line], fresh: int) -> Promised | None:
+def _best_of_sorted(a: Array, b: Array, lines: Sequence[Line], fresh: int, luck: float) -> Promised | None:
     pooled = _distinct(a, b)
     if len(pooled) < 2 or not lines:
         return None
     found = [
-        _best(a, b, pooled, lines, fresh, Order.DATASET_FIRST),
-        _best(-b[::-1], -a[::-1], -pooled[::-1], lines, fresh, Order.NEIGHBOUR_FIRST),
+        _best(a, b, pooled, lines, fresh, luck, Order.DATASET_FIRST),
+        _best(-b[::-1], -a[::-1], -pooled[::-1], lines, fresh, luck, Order.NEIGHBOUR_FIRST),
     ]
-    return max(found, key=lambda event: event.z)
+    return max(found, key=lambda event: event.beyond_luck)
 
 
-def honest_promise(candidates: Sequence[Scores], lines: Sequence[Line], fresh: int) -> float:
+def honest_promise(candidates: Sequence[tuple[Scores, float]], lines: Sequence[Line], fresh: int) -> float:
     """The z of the event that a search over these scores finds, counted on scores that it did not see.
 
     Args:
-        candidates: explored scores of every candidate.
+        candidates: explored scores of every candidate, and what chance promises on them, as in `best_event`.
         lines: of the claim.
         fresh: trials per side that will decide.
     """
-    most = max(min(map(len, scores)) for scores in candidates)
+    most = max(min(map(len, scores)) for scores, _ in candidates)
     folds = FOLDS if most < MANY else FOLDS_OF_MANY
     found = []
-    in_order = [tuple((side[order], order % folds) for side, order in _sorted(scores)) for scores in candidates]
+    in_order = [
+        (tuple((side[order], order % folds) for side, order in _sorted(scores)), luck) for scores, luck in candidates
+    ]
     for fold in range(folds):
         best: tuple[float, float] | None = None
-        for sides in in_order:
+        for sides, luck in in_order:
             kept, left = ([side[(folded == fold) == own] for side, folded in sides] for own in (False, True))
-            event = _best_of_sorted(kept[0], kept[1], lines, fresh)
-            if event is not None and min(map(len, left)) > 0 and (best is None or event.z > best[0]):
+            event = _best_of_sorted(kept[0], kept[1], lines, fresh, luck)
+            if event is not None and min(map(len, left)) > 0 and (best is None or event.beyond_luck > best[0]):
                 first, second = _turned((left[0], left[1]), event.order)
                 at = event.threshold if event.order is Order.DATASET_FIRST else -event.threshold
                 epsilon, delta = event.line
                 excess = float(np.mean(first >= at)) - math.exp(epsilon) * float(np.mean(second >= at)) - delta
-                best = event.z, excess / event.spread
+                best = event.beyond_luck, excess / event.spread
         found.append(0.0 if best is None else best[1])
     return math.sqrt(fresh) * sum(found) / folds
 
@@ -143,11 +156,18 @@ def carried_over(event: Promised, dataset_scores: Array, neighbour_scores: Array
 
 
 def promised_by_payoff(payoff: Payoff, dataset_scores: Array, neighbour_scores: Array, fresh: int) -> float:
-    """The z that a payoff promises from ``fresh`` pairs."""
+    """The z that a payoff promises from ``fresh`` pairs.
+
+    Of a single epsilon each side has one output more, the worst one: a few explored outputs may show no wrong side, and
+    then promise with certainty.
+    """
     x, y = payoff.of_dataset(dataset_scores), payoff.of_neighbour(neighbour_scores)
-    spread = math.sqrt(float(x.var() + y.var()))
-    if spread < 1e-9:
+    if x.std() + y.std() < 1e-9:
         return 0.0
+    if isinstance(payoff, SymmetricPayoff):
+        worst = np.array([-payoff.threshold])
+        x, y = np.append(x, payoff.of_dataset(worst)), np.append(y, payoff.of_neighbour(-worst))
+    spread = math.sqrt(float(x.var() + y.var()))
     z = (float(x.mean() - y.mean()) - payoff.allowed) / spread * math.sqrt(fresh)
     rare = math.inf
     if isinstance(payoff, SymmetricPayoff):
@@ -202,7 +222,7 @@ def _distinct(a: Array, b: Array) -> Array:
     return distinct
 
 
-def _best(a: Array, b: Array, pooled: Array, lines: Sequence[Line], fresh: int, order: Order) -> Promised:
+def _best(a: Array, b: Array, pooled: Array, lines: Sequence[Line], fresh: int, luck: float, order: Order) -> Promised:
     """The best {score >= t} of sorted scores, turned so that the first law is that under which it is likely."""
     cuts = _cuts(a, b, pooled)
     thresholds = _between(pooled[cuts], pooled[cuts + 1])
@@ -217,6 +237,7 @@ def _best(a: Array, b: Array, pooled: Array, lines: Sequence[Line], fresh: int, 
         line=lines[int(line)],
         z=float(z[line, i]),
         spread=float(spread[line, i]),
+        beyond_luck=float(z[line, i]) - luck * math.sqrt(fresh / min(len(a), len(b))),
     )
 
 

@@ -1,5 +1,7 @@
 """Exploring trials: how many there are, what they choose, and that a score known beforehand keeps its place."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -67,3 +69,5 @@ def test_more_is_explored_where_an_event_leads_in_doubt_or_nothing_leads_yet() -
     assert not is_in_doubt(chosen(5.0, -1.0, 0.92), pure, 10_000)  # certain
     assert not is_in_doubt(chosen(1.0, 2.5, 0.08), pure, 10_000)  # the payoff leads
     assert not is_in_doubt(chosen(-4.0, -1.0, 0.08), pure, 1_000_000)  # rare things were met there already
+    assert is_in_doubt(replace(chosen(1.0, 2.5, 0.08), atoms=True), pure, 10_000)
+    assert is_in_doubt(replace(chosen(5.0, -1.0, 0.92), atoms=True), pure, 10_000)  # few of them were seen

@@ -93,6 +93,9 @@ def test_the_candidates_follow_the_kind_of_the_outputs() -> None:
     assert "bins" not in labels
     rows, wide = names(lambda: rng.integers(0, 2, (500, 5)) * 1.0), names(lambda: rng.normal(size=(100, 300)))
     assert "labels of whole outputs" in rows
+    mixed = names(lambda: np.where(rng.random((500, 1)) < 0.2, 0.0, rng.normal(size=(500, 1))))
+    assert mixed.count("labels of the output") == 2  # with a spline, and alone
+    assert "alone" not in labels
     assert "summaries" in wide
     assert wide.count("as it is") == MOST_COLUMNS
 

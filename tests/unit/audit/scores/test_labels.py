@@ -12,6 +12,7 @@ from dpverdict.audit.scores.labels import (
     fit_bin_score,
     fit_label_score,
     keys_of,
+    label_scores_of_others,
     repeated_share,
 )
 from dpverdict.audit.scores.stored import score_from_data
@@ -54,6 +55,30 @@ def test_atoms_stand_beside_a_spline_of_the_continuous_part() -> None:
     at = score(column(3.25, 2.0, -1.0))
     assert at[0] == pytest.approx(np.log(201 / 21))
     assert at[1] > 0.5 > -0.5 > at[2]
+
+
+def test_an_output_is_scored_by_all_others() -> None:
+    rng = np.random.default_rng(SEED)
+    p, q = (rng.integers(0, 6, size=(40, 2)).astype(np.float64) for _ in range(2))
+    found = label_scores_of_others(p, q, (0, 1))
+    for i in range(40):
+        without = np.delete(p, i, axis=0), np.delete(q, i, axis=0)
+        of_p, of_q = (
+            fit_label_score(*sides, (0, 1), name="s", alone=True) for sides in ((without[0], q), (p, without[1]))
+        )
+        assert found[0][i] == pytest.approx(of_p(p[i : i + 1])[0])
+        assert found[1][i] == pytest.approx(of_q(q[i : i + 1])[0])
+
+
+def test_chance_does_not_favour_the_side_of_an_output() -> None:
+    """Labels of one law: a table of all outputs tells the sides apart, one of all others does not."""
+    rng, of_all, of_others = np.random.default_rng(SEED), [], []
+    for _ in range(20):
+        p, q = rng.integers(0, 50, size=(2, 300, 1)) * 1.0
+        score = fit_label_score(p, q, (0,), name="s")
+        of_all.append(score(p).mean() - score(q).mean())
+        of_others.append(np.subtract(*(side.mean() for side in label_scores_of_others(p, q, (0,)))))
+    assert abs(np.mean(of_others)) < 0.1 < 0.2 < np.mean(of_all)
 
 
 def test_what_is_beyond_the_range_of_the_other_side_is_a_bin() -> None:
