@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sympy
 from flint import arb
@@ -207,10 +207,13 @@ def lemma_a_3(claim: Classic) -> Findings:
     below epsilon/2, a box. So the lemma holds for all epsilon <= 1 and all delta in (0, 1).
     """
     c, e, t = Symbol("c", positive=True), Symbol("epsilon", positive=True), Symbol("t", real=True)
-    tail = c - e / (2 * c)
+
+    def tail(c: Any, e: Any) -> Any:  # of symbols, and of balls
+        return c - e / (2 * c)
+
     yield identity(
         "exponent of the tail",
-        tail**2,
+        tail(c, e) ** 2,
         claim.square(c, e),
         scope="all c > 0, eps > 0",
     )
@@ -232,7 +235,7 @@ def lemma_a_3(claim: Classic) -> Findings:
     least = Fraction(2, 3) if a == Fraction(5, 4) else Fraction(1, 10)  # c >= sqrt(2 ln 1.25) = 0.668
     yield positive_on_box(
         "delta close to 1",
-        lambda c, e: ball(a) * (-c * c / 2).exp() - ((c - e / (2 * c)) / arb(2).sqrt()).erfc() / 2,
+        lambda c, e: ball(a) * (-c * c / 2).exp() - (tail(c, e) / arb(2).sqrt()).erfc() / 2,
         {"c": (least, "0.7072"), "epsilon": (0, limit)},
     )
     cases = list(product(("0.01", "0.3", "1"), DELTAS))

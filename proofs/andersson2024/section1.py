@@ -103,7 +103,7 @@ COMPARABLE = Comparable(Fraction(2915, 1000), None, "1e-12")
     printed=COMPARABLE,
     caveat=Reading(
         "read as comparable with the least Gaussian noise: at eps = 0.01, delta = 1e-3 it is 31 times that",
-        COMPARABLE._replace(exact=(Fraction(6), (("0.01", "1e-3"),))),
+        COMPARABLE._replace(exact=(Fraction(31), (("0.01", "1e-3"),))),
     ),
     corrected=Reading(
         "at most 2.915 times the variance of Lemma A.3 for eps <= ln(1/delta), and at most 5.6 times that of the "

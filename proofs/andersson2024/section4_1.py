@@ -122,11 +122,13 @@ def proposition_4_1(claim: Partial) -> Findings:
 
     def inside(case: Instance) -> bool:
         size = case.height(OFFSET)
-        return all(
-            0 <= claim.position(digits, i, case.arity) <= claim.high(case.arity, size, time)
-            for time, digits in enumerate(case.digits(OFFSET), 1)
-            for i in range(1, size + 1)
-        )
+        for time, digits in enumerate(case.digits(OFFSET), 1):
+            places = [claim.position(digits, i, case.arity) for i in range(1, size + 1)]
+            if len(places) != size or places[0] != time:  # from level 1 on nothing is left out
+                return False
+            if not all(0 <= place <= claim.high(case.arity, size, time) for place in places):
+                return False
+        return True
 
     yield every("p_i stays in the tree", CASES, inside, over="k, T", cases=198)
     yield every(

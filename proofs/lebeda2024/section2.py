@@ -273,6 +273,7 @@ def lemma_2_1(variance: Formula) -> Findings:
     printed=(operator.le, 2),
     planted=(
         Plant("no channel increases it", "post-processing loses nothing", (operator.eq, 2)),
+        Plant("no channel increases it", "it loses 1 %", (lambda a, b: a <= b * Fraction(99, 100), 2)),
         Plant("subadditivity", "|a||b| - ab in place of 2(|a||b| - ab)", (operator.le, 1)),
     ),
     assumptions=("mu-GDP is a bound on E_gamma for every gamma > 0, in both directions",),

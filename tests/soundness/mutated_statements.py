@@ -6,9 +6,10 @@ A change is made in the syntax tree of a file of ``proofs/``, or of a formula th
 another comparison, another arithmetic operator, a sign or a term left out, a loop cut to its first item. Then the
 statements that reach the changed code are checked again, in a process of their own, those that are most about it first.
 A mutant is killed if one of their outcomes is no longer the recorded one, if a planted fault is missed, if the check
-ends with an error or takes far longer, or if the ledger would show another scope, the region or the cases that ran;
-otherwise it survives. One at a place that none of these statements ever comes to is not counted. Words, drawings, what
-a witness shows and planted faults are not mutated: a planted fault stands for many, and another wrong one is as good.
+ends with an error or takes far longer, or if the ledger would show another scope, the region or the cases that ran, or
+another counterexample of what fails as printed; otherwise it survives. One at a place that none of these statements
+ever comes to is not counted. Words, drawings, what a witness shows and planted faults are not mutated: a planted fault
+stands for many, and another wrong one is as good.
 """
 
 from __future__ import annotations
@@ -304,21 +305,21 @@ def _functions(module: ModuleType) -> Iterator[FunctionType]:
 
 
 def verdict(mutant: Mutant, most: int) -> tuple[str, dict[tuple[str, str], str]]:
-    """Why the mutant is killed, or "" if nothing is noticed; and the scopes of its statements, which the ledger shows.
+    """Why the mutant is killed, or "" if nothing is noticed; and what the ledger shows of its statements.
 
     Its statements are checked, the quickest means first.
     """
     install(mutant)
     names = mutant.concerned[:most]
-    scopes: dict[tuple[str, str], str] = {}
+    rows: dict[tuple[str, str], str] = {}
     for how in (unrun, WITH_FAULTS):
         Statement._run = how  # type: ignore[method-assign]
         for paper, number in names:
             outcome = registered(paper, number).decided_alone()
-            scopes[paper, number] = outcome.scope
+            rows[paper, number] = row_of(outcome)
             if noticed(outcome):
-                return f"{number}: {outcome.standing.value}", scopes
-    return "", scopes
+                return f"{number}: {outcome.standing.value}", rows
+    return "", rows
 
 
 WITH_FAULTS = Statement._run
@@ -329,12 +330,17 @@ def unrun(_: Statement, fault: Plant) -> FaultFinding:
     return FaultFinding(condition=fault.condition, text=fault.text, missed="")
 
 
+def row_of(outcome: Outcome) -> str:
+    """The scope that the ledger shows, and the counterexample where there is one."""
+    return f"{outcome.scope}; {outcome.witness}"
+
+
 @cache
-def scope_of(paper: str, number: str) -> str:
-    """The scope of a statement without any change."""
+def unchanged_row(paper: str, number: str) -> str:
+    """What the ledger shows of a statement without any change."""
     Statement._run = unrun  # type: ignore[method-assign]
     try:
-        return registered(paper, number).decided_alone().scope
+        return row_of(registered(paper, number).decided_alone())
     finally:
         Statement._run = WITH_FAULTS  # type: ignore[method-assign]
 
@@ -378,9 +384,9 @@ def run(mutant: Mutant, most: int = MOST[0], seconds: int = 20) -> str:
     _, status = os.waitpid(child, 0)
     if not sent:
         return f"ended by {signal.Signals(os.WTERMSIG(status)).name}" if os.WIFSIGNALED(status) else "ended"
-    why, scopes = pickle.loads(sent)
-    other = [number for (paper, number), scope in scopes.items() if not why and scope != scope_of(paper, number)]
-    return f"{other[0]}: another scope" if other else str(why)
+    why, rows = pickle.loads(sent)
+    other = [number for (paper, number), row in rows.items() if not why and row != unchanged_row(paper, number)]
+    return f"{other[0]}: another row" if other else str(why)
 
 
 def modules() -> list[str]:

@@ -1,6 +1,7 @@
 """Small wrong changes to checks and formulas are noticed by the ledger; `mutated_statements.py` runs many more."""
 
 import ast
+import dataclasses
 import importlib.util
 import sys
 from pathlib import Path
@@ -78,8 +79,16 @@ def test_a_change_that_nothing_rests_on_survives(monkeypatch: pytest.MonkeyPatch
     assert run(one) == ""
 
 
-def test_a_change_of_the_scope_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_of_the_row_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     one = of_quick_statements()[0]
     monkeypatch.setattr(mutated_statements, "install", lambda mutant: None)
-    monkeypatch.setattr(mutated_statements, "scope_of", lambda paper, number: "all d >= 1")
-    assert run(one).endswith(": another scope")
+    monkeypatch.setattr(mutated_statements, "unchanged_row", lambda paper, number: "all d >= 1; ")
+    assert run(one).endswith(": another row")
+
+
+def test_a_place_that_is_never_run_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change that ends a check is noticed wherever it is run."""
+    one = of_quick_statements()[0]
+    assert run(dataclasses.replace(one, operator=mutated_statements.STOP)) == "ended with SystemExit"
+    monkeypatch.setattr(mutated_statements, "install", lambda mutant: None)
+    assert mutated_statements.killed_by(one) is None

@@ -188,7 +188,7 @@ def gaussian_limit(claim: Limits) -> Findings:
         return max(found.upper - target.lower, target.upper - found.lower) < distance
 
     cases = [(16, Fraction(15, 1000)), (48, Fraction(85, 10000))]
-    yield every("closer", cases, near, over="d: s = 1, eps = 1", cases=2, method=Method.BALLS)
+    yield every("closer", cases, near, over="d, distance: s = 1, eps = 1", cases=2, method=Method.BALLS)
 
 
 class Worst(NamedTuple):
@@ -333,7 +333,8 @@ def concentrated(claim: Concentrated) -> Findings:
             half = (order - ball("1/2")) * a
             if not inner.overlaps(((2 * order - 1) * half.cosh() + half.sinh()) / (a / 2).exp()):
                 return False
-            return bool((inner / (2 * order - 1)).log() < claim.bound(order, a) * (order - 1))
+            moment = inner / (2 * order - 1)
+            return bool(moment > 1) and bool(moment.log() < claim.bound(order, a) * (order - 1))
 
     grid = [(1 + Fraction(i, 7), Fraction(j, 9)) for i in (1, 2, 5, 9, 20, 60, 200) for j in (1, 3, 5, 9, 20, 50, 90)]
     yield every(

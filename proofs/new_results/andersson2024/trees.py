@@ -267,13 +267,20 @@ def adaptive(claim: Online) -> Findings:
 
 
 class Writes(NamedTuple):
-    """Digits written on level i up to the horizon, of (T, k, i); the bound of (T, k, h)."""
+    """Digits written on level i up to the horizon, of (T, k, i); the bound of (T, k, h); and the sum without floors, of
+    (T, k, h, y), y = k^-h.
+    """
 
     level: Callable[[int, int, int], int]
     bound: Formula
+    unfloored: Formula
 
 
-WRITES = Writes(lambda t, k, i: (t + (k**i - 1) // 2) // k**i, lambda t, k, h: t * k / (k - 1) + h / 2)
+WRITES = Writes(
+    lambda t, k, i: (t + (k**i - 1) // 2) // k**i,
+    lambda t, k, h: t * k / (k - 1) + h / 2,
+    lambda t, k, h, y: (t - sympy.Rational(1, 2)) * k / (k - 1) * (1 - y) + h / 2,
+)
 
 
 @result(
@@ -287,13 +294,18 @@ WRITES = Writes(lambda t, k, i: (t + (k**i - 1) // 2) // k**i, lambda t, k, h: t
     planted=(
         Plant("digits written", "without the offset", WRITES._replace(level=lambda t, k, i: t // k**i)),
         Plant("the bound", "T + h/2", WRITES._replace(bound=lambda t, k, h: t + h / 2)),
+        Plant(
+            "the sum without floors",
+            "T for T - 1/2",
+            WRITES._replace(unfloored=lambda t, k, h, y: t * k / (k - 1) * (1 - y) + h / 2),
+        ),
         Plant("every T, k and h", "T/2", WRITES._replace(bound=lambda t, k, h: t / 2)),
     ),
 )
 def writes(claim: Writes) -> Findings:
     """The digits of t and of t - 1 are compared for every t. floor(x) <= x, and the sums are geometric.
 
-    With y = k^-h: sum_{i<h} (T + (k^i - 1)/2)/k^i = T (k/(k-1))(1 - y) + h/2 - (k/(k-1))(1 - y)/2.
+    With y = k^-h: sum_{i<h} (T + (k^i - 1)/2)/k^i = (T - 1/2) (k/(k-1))(1 - y) + h/2.
     """
 
     def counted(case: tuple[int, int]) -> bool:
@@ -319,7 +331,15 @@ def writes(claim: Writes) -> Findings:
         over="k, T: exactly",
         cases=11996,
     )
-    t, k, h, u = sympy.symbols("t k h u", positive=True)  # y = 1/(1 + u)
-    geometric = k / (k - 1) * (1 - 1 / (1 + u))
-    slack = sympy.cancel(claim.bound(t, k, h) - (t * geometric + h / 2 - geometric / 2))
+    t, k, h, u = sympy.symbols("t k h u", positive=True)
+    heights = [sympy.Integer(height) for height in range(1, 8)]
+    yield identity(
+        "the sum without floors",
+        sympy.Matrix([sum((t + (k**i - 1) / 2) / k**i for i in range(height)) for height in heights]),
+        sympy.Matrix([claim.unfloored(t, k, height, k ** (-height)) for height in heights]),
+        scope="h = 1..7",
+        cases=7,
+        argued="every h: geometric sums",
+    )
+    slack = sympy.cancel(claim.bound(t, k, h) - claim.unfloored(t, k, h, 1 / (1 + u)))
     yield nonnegative("every T, k and h", slack, {t: 1, k: 2, h: 1, u: 0}, scope="all T, k, h: without the floors")
