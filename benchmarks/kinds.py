@@ -37,7 +37,7 @@ from dpverdict.audit.scores.labels import ALL_LABELS, fit_label_score, repeated_
 from dpverdict.audit.scores.score import fit_linear_score
 from dpverdict.audit.scores.trees import fit_tree_score
 from dpverdict.audit.statistics.joint_test import Counts, joint_p
-from dpverdict.audit.statistics.predicted_power import best_event
+from dpverdict.audit.statistics.predicted_power import Searched, best_event
 from dpverdict.mechanisms import parse_guarantee
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 
@@ -318,7 +318,8 @@ def simple(case: Case, at: tuple[float, float]) -> Refutes:
             score: Callable[[np.ndarray], np.ndarray] = fit_label_score(*train, columns, name="labels")
         else:
             score = fit_tree_score(*train)
-        event = best_event((score(p[ends[0] : ends[1]]), score(q[ends[0] : ends[1]])), [(epsilon, delta)], ends[1])
+        chosen = Searched(scores=(score(p[ends[0] : ends[1]]), score(q[ends[0] : ends[1]])))
+        event = best_event(chosen, [(epsilon, delta)], ends[1])
         if event is None:
             return False
         last = [score(side[ends[1] :]) for side in (p, q)]

@@ -40,9 +40,11 @@ from dpverdict.audit.scores.trees import thinned
 from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.audit.statistics.payoffs import Payoff
 from dpverdict.audit.statistics.predicted_power import (
+    HANDICAP,
     LUCK,
     Line,
     Promised,
+    Searched,
     best_event,
     carried_over,
     honest_promise,
@@ -97,10 +99,10 @@ class Candidate:
     slow: bool = False
     of_others: Callable[[Array, Array], Outputs] | None = None
 
-    @property
-    def luck(self) -> float:
-        """See `best_event`: labels are no thresholds that were searched for."""
-        return LUCK if self.of_others is None else 0.0
+    def searched(self, scores: Outputs) -> Searched:
+        """Its explored scores: labels are no thresholds that were searched for."""
+        labels = self.of_others is not None
+        return Searched(scores=scores, luck=0.0 if labels else LUCK, gaps=labels or self.known)
 
 
 @final
@@ -158,27 +160,30 @@ def choose_event(
     of_payoff = promised_by_payoff(payoff, *own, paid)
     tried = [leading]
     tried += [one for one in candidates(p, q) if one.name != leading.name] if others else []
-    scores_of = [(own, leading.luck), *((out_of_sample(one, p, q), one.luck) for one in tried[1:])]
+    searched = [leading.searched(own), *(one.searched(out_of_sample(one, p, q)) for one in tried[1:])]
     best: tuple[Candidate, Promised] | None = None
-    for candidate, (scores, luck) in zip(tried, scores_of, strict=True):
-        event = best_event(scores, lines, fresh, luck)
+    for candidate, scores in zip(tried, searched, strict=True):
+        event = best_event(scores, lines, fresh)
         if event is not None and (best is None or event.beyond_luck > best[1].beyond_luck):
             best = candidate, event
     if best is None:
         return None
     candidate, found = best
     # Beside a score that was known beforehand its share is fixed, whatever it promises.
-    z = found.z if leading.known else honest_promise(scores_of, lines, fresh)
+    z = found.z if leading.known else honest_promise(searched, lines, fresh)
     score, threshold = candidate.fit(*outputs), found.threshold
     if not candidate.known:
         threshold = carried_over(found, score(p), score(q))
     # A payoff whose score was known beforehand is decided on the explored outputs too, so nothing that was explored may
     # choose the level of its test.
     share = BESIDE_KNOWN
+    atoms = others and 0 < repeated_share(np.concatenate([p, q]), tuple(range(p.shape[1]))) <= ALL_LABELS
     if not leading.known:
         # Where the payoff promises nothing there is little to lose by an event whose folds were too small to show it.
         promised = z if of_payoff >= HOPELESS else max(z, (z + found.z) / 2)
-        share = share_of_event(of_payoff, promised, explored=min(map(len, own)), fresh=fresh, error=error)
+        handicap = 0.0 if atoms else HANDICAP  # a fault where atoms are is no smooth one
+        explored = min(map(len, own))
+        share = share_of_event(of_payoff, promised, explored=explored, fresh=fresh, error=error, handicap=handicap)
     return ChosenEvent(
         score=score,
         order=found.order,
@@ -187,7 +192,7 @@ def choose_event(
         share=share,
         z=z,
         of_payoff=of_payoff,
-        atoms=others and 0 < repeated_share(np.concatenate([p, q]), tuple(range(p.shape[1]))) <= ALL_LABELS,
+        atoms=atoms,
     )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
@@ -34,6 +34,10 @@ CAUTION: Final = 0.75
 """Standard errors by which the frequencies of an event are moved before it is compared with others."""
 LUCK: Final = 0.8
 """What the best of hundreds of thresholds promises by chance beyond `CAUTION`, in standard errors."""
+OUTERMOST: Final = 10
+BRIDGED: Final = 5.0
+"""A threshold is past a gap if it is farther beyond the largest score of the other side than this many times the mean
+by which its outermost scores exceed the next one: an exponential tail has e^-5 of a count there."""
 FOLDS: Final = 4
 FOLDS_OF_MANY: Final = 2
 MANY: Final = 5_000
@@ -87,50 +91,63 @@ class Promised:
     beyond_luck: float
 
 
-def best_event(scores: Scores, lines: Sequence[Line], fresh: int, luck: float = LUCK) -> Promised | None:
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """Explored scores among which an event is searched for.
+
+    Attributes:
+        scores: of both sides.
+        luck: what chance promises, in standard errors: less than `LUCK` where thresholds are few.
+        gaps: whether the other side counts as 0 past a gap, see `BRIDGED`: where scores are no learned function that is
+            flat beyond what it was learned from.
+    """
+
+    scores: Scores
+    luck: float = LUCK
+    gaps: bool = False
+
+
+def best_event(searched: Searched, lines: Sequence[Line], fresh: int) -> Promised | None:
     """The event and the line with the largest z from ``fresh`` trials per side; None if the scores are all one.
 
     None as well of a claim without lines, which allows everything that float64 can tell, such as mu=1e400.
-
-    Args:
-        scores: explored ones.
-        lines: of the claim.
-        fresh: trials per side that will decide.
-        luck: what chance promises on this score, in standard errors: less than `LUCK` where thresholds are few.
     """
-    return _best_of_sorted(np.sort(scores[0]), np.sort(scores[1]), lines, fresh, luck)
+    return _best_of_sorted(
+        replace(searched, scores=(np.sort(searched.scores[0]), np.sort(searched.scores[1]))), lines, fresh
+    )
 
 
-def _best_of_sorted(a: Array, b: Array, lines: Sequence[Line], fresh: int, luck: float) -> Promised | None:
+def _best_of_sorted(searched: Searched, lines: Sequence[Line], fresh: int) -> Promised | None:
+    a, b = searched.scores
     pooled = _distinct(a, b)
     if len(pooled) < 2 or not lines:
         return None
+    turned = replace(searched, scores=(-b[::-1], -a[::-1]))
     found = [
-        _best(a, b, pooled, lines, fresh, luck, Order.DATASET_FIRST),
-        _best(-b[::-1], -a[::-1], -pooled[::-1], lines, fresh, luck, Order.NEIGHBOUR_FIRST),
+        _best(searched, pooled, lines, fresh, Order.DATASET_FIRST),
+        _best(turned, -pooled[::-1], lines, fresh, Order.NEIGHBOUR_FIRST),
     ]
     return max(found, key=lambda event: event.beyond_luck)
 
 
-def honest_promise(candidates: Sequence[tuple[Scores, float]], lines: Sequence[Line], fresh: int) -> float:
+def honest_promise(candidates: Sequence[Searched], lines: Sequence[Line], fresh: int) -> float:
     """The z of the event that a search over these scores finds, counted on scores that it did not see.
 
     Args:
-        candidates: explored scores of every candidate, and what chance promises on them, as in `best_event`.
+        candidates: explored scores of every candidate.
         lines: of the claim.
         fresh: trials per side that will decide.
     """
-    most = max(min(map(len, scores)) for scores, _ in candidates)
+    most = max(min(map(len, one.scores)) for one in candidates)
     folds = FOLDS if most < MANY else FOLDS_OF_MANY
     found = []
-    in_order = [
-        (tuple((side[order], order % folds) for side, order in _sorted(scores)), luck) for scores, luck in candidates
-    ]
+    in_order = [[(side[order], order % folds) for side, order in _sorted(one.scores)] for one in candidates]
     for fold in range(folds):
         best: tuple[float, float] | None = None
-        for sides, luck in in_order:
+        for one, sides in zip(candidates, in_order, strict=True):
             kept, left = ([side[(folded == fold) == own] for side, folded in sides] for own in (False, True))
-            event = _best_of_sorted(kept[0], kept[1], lines, fresh, luck)
+            event = _best_of_sorted(replace(one, scores=(kept[0], kept[1])), lines, fresh)
             if event is not None and min(map(len, left)) > 0 and (best is None or event.beyond_luck > best[0]):
                 first, second = _turned((left[0], left[1]), event.order)
                 at = event.threshold if event.order is Order.DATASET_FIRST else -event.threshold
@@ -178,7 +195,9 @@ def promised_by_payoff(payoff: Payoff, dataset_scores: Array, neighbour_scores: 
     return z
 
 
-def share_of_event(payoff: float, event: float, *, explored: int, fresh: int, error: float) -> float:
+def share_of_event(
+    payoff: float, event: float, *, explored: int, fresh: int, error: float, handicap: float = HANDICAP
+) -> float:
     """The part of the error, among `SHARES`, that an event gets beside a payoff, from the z that the two promise.
 
     The one under which a refutation is likeliest, if each prediction is wrong by a normal deviation of
@@ -190,11 +209,12 @@ def share_of_event(payoff: float, event: float, *, explored: int, fresh: int, er
         explored: scores per side that predicted.
         fresh: trials per side that will decide.
         error: that both have together.
+        handicap: what the event has to promise more to be the payoff's equal, in units of sqrt(fresh/explored).
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     weights = weights / weights.sum()
     unit = math.sqrt(fresh / explored)
-    spread, event = UNKNOWN * unit, event - HANDICAP * unit
+    spread, event = UNKNOWN * unit, event - handicap * unit
     best, chosen = -1.0, SHARES[0]
     for share in SHARES:
         of_payoff = special.ndtr(payoff + spread * nodes + special.ndtri((1 - share) * error))
@@ -222,12 +242,16 @@ def _distinct(a: Array, b: Array) -> Array:
     return distinct
 
 
-def _best(a: Array, b: Array, pooled: Array, lines: Sequence[Line], fresh: int, luck: float, order: Order) -> Promised:
+def _best(searched: Searched, pooled: Array, lines: Sequence[Line], fresh: int, order: Order) -> Promised:
     """The best {score >= t} of sorted scores, turned so that the first law is that under which it is likely."""
+    a, b = searched.scores
     cuts = _cuts(a, b, pooled)
     thresholds = _between(pooled[cuts], pooled[cuts + 1])
     p, q = (1 - np.searchsorted(side, thresholds, "left") / len(side) for side in (a, b))
-    z, spread = _promise(p, len(a), q, len(b), lines, fresh)
+    moved = _moved(p, len(a), -CAUTION), _moved(q, len(b), CAUTION)
+    if searched.gaps:
+        moved = moved[0], np.where(_past_a_gap(b, thresholds), 0.0, moved[1])
+    z, spread = _promise(*moved, lines, fresh)
     line, i = np.unravel_index(int(np.argmax(z)), z.shape)
     threshold = float(thresholds[i])
     return Promised(
@@ -237,8 +261,17 @@ def _best(a: Array, b: Array, pooled: Array, lines: Sequence[Line], fresh: int, 
         line=lines[int(line)],
         z=float(z[line, i]),
         spread=float(spread[line, i]),
-        beyond_luck=float(z[line, i]) - luck * math.sqrt(fresh / min(len(a), len(b))),
+        beyond_luck=float(z[line, i]) - searched.luck * math.sqrt(fresh / min(len(a), len(b))),
     )
+
+
+def _past_a_gap(b: Array, thresholds: Array) -> NDArray[np.bool_]:
+    """Whether no exponential tail of the sorted scores would reach a threshold."""
+    outermost = b[-OUTERMOST:]
+    with np.errstate(invalid="ignore"):
+        excess = float(outermost.mean() - b[-min(OUTERMOST + 1, len(b))])
+        past: NDArray[np.bool_] = thresholds - b[-1] > BRIDGED * excess
+    return past
 
 
 def _between(lower: Array, upper: Array) -> Array:
@@ -262,13 +295,12 @@ def _cuts(a: Array, b: Array, pooled: Array) -> NDArray[np.int64]:
     return cuts
 
 
-def _promise(p: Array, of_p: int, q: Array, of_q: int, lines: Sequence[Line], fresh: int) -> tuple[Array, Array]:
+def _promise(p: Array, q: Array, lines: Sequence[Line], fresh: int) -> tuple[Array, Array]:
     """The z of the excess p - e^epsilon q - delta in ``fresh`` trials and its spread in one: shape (lines, thresholds).
 
     With the mean of its variance at p and q and of that on the line, which is near the likelihood root also for rare
     events.
     """
-    p, q = _moved(p, of_p, -CAUTION), _moved(q, of_q, CAUTION)
     epsilon, delta = (np.array(part)[:, np.newaxis] for part in zip(*lines, strict=True))
     e = np.exp(epsilon)
     middle = np.clip((p - delta + q) / (1 + e), 0, 1)

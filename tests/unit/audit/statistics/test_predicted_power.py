@@ -11,8 +11,8 @@ from dpverdict.audit.statistics.payoffs import CurvePayoff, SymmetricPayoff
 from dpverdict.audit.statistics.predicted_power import (
     LEAST_OF_EVENT,
     LEAST_OF_PAYOFF,
-    LUCK,
     SHARES,
+    Searched,
     best_event,
     carried_over,
     honest_promise,
@@ -30,9 +30,9 @@ def test_an_event_promises_about_the_root_that_fresh_trials_show() -> None:
     rng, found = np.random.default_rng(SEED), []
     for _ in range(40):
         p, q = (rng.random((2, 400)) < np.array([[0.1], [0.01]])).astype(np.float64)
-        event = best_event((p, q), LINE, 1000)
+        event = best_event(Searched(scores=(p, q)), LINE, 1000)
         assert event is not None
-        found.append((event.order, event.threshold, honest_promise([((p, q), LUCK)], LINE, 1000)))
+        found.append((event.order, event.threshold, honest_promise([Searched(scores=(p, q))], LINE, 1000)))
     assert {order for order, _, _ in found} == {Order.DATASET_FIRST}
     assert {threshold for _, threshold, _ in found} == {0.5}
     true = float(signed_root(100.0, 1000, 10.0, 1000, 1.0, 0.0))
@@ -45,7 +45,7 @@ def test_an_event_in_the_other_order_is_a_lower_tail() -> None:
     rng = np.random.default_rng(SEED)
     p = rng.laplace(size=2000)
     q = np.where(rng.random(2000) < 0.1, -20 + rng.normal(size=2000), rng.laplace(size=2000))
-    event = best_event((p, q), LINE, 1000)
+    event = best_event(Searched(scores=(p, q)), LINE, 1000)
     assert event is not None
     assert event.order is Order.NEIGHBOUR_FIRST
     assert -17 < event.threshold < -5
@@ -59,9 +59,9 @@ def test_an_event_in_the_other_order_is_a_lower_tail() -> None:
 def test_nothing_is_promised_where_the_sides_are_the_same(line: tuple[tuple[float, float], ...]) -> None:
     rng = np.random.default_rng(SEED)
     pairs = [[(rng.normal(size=300), rng.normal(size=300)) for _ in range(3)] for _ in range(40)]
-    assert np.mean([honest_promise([(one, LUCK) for one in scores], line, 1000) for scores in pairs]) < 0.5
-    assert best_event((np.zeros(50), np.zeros(50)), line, 100) is None
-    assert honest_promise([((np.zeros(50), np.zeros(50)), LUCK)], line, 100) == 0.0
+    assert np.mean([honest_promise([Searched(scores=one) for one in scores], line, 1000) for scores in pairs]) < 0.5
+    assert best_event(Searched(scores=(np.zeros(50), np.zeros(50))), line, 100) is None
+    assert honest_promise([Searched(scores=(np.zeros(50), np.zeros(50)))], line, 100) == 0.0
 
 
 @pytest.mark.parametrize("payoff", [SymmetricPayoff(1.0, 0.0, 0.9), CurvePayoff.of_claim(GaussianDP(1))])
@@ -85,10 +85,22 @@ def test_outputs_of_which_none_is_on_the_wrong_side_do_not_promise_certainty() -
 
 def test_what_chance_promises_is_taken_off_where_it_was_searched() -> None:
     scores = np.repeat([1.0, 0.0], [30, 970]), np.zeros(1000)
-    few, many = (best_event(scores, ((1.0, 0.0),), 4000, luck) for luck in (0.0, 1.0))
+    few, many = (best_event(Searched(scores=scores, luck=luck), ((1.0, 0.0),), 4000) for luck in (0.0, 1.0))
     assert few is not None
     assert many is not None
     assert few.beyond_luck == few.z == many.z == many.beyond_luck + 2
+
+
+def test_past_a_gap_the_other_side_counts_as_none() -> None:
+    rng = np.random.default_rng(SEED)
+    q, hits = rng.laplace(size=993), np.linspace(40.0, 60.0, 7)
+    far, near = np.concatenate([rng.laplace(size=993), hits]), np.concatenate([rng.laplace(size=993), hits / 8])
+    for p, gains in ((far, True), (near, False)):
+        with_gaps, without = (best_event(Searched(scores=(p, q), gaps=gaps), LINE, 4000) for gaps in (True, False))
+        assert with_gaps is not None
+        assert without is not None
+        assert (with_gaps.z > without.z + 0.5) is gains
+        assert not gains or q.max() < with_gaps.threshold < 40
 
 
 def test_the_share_follows_the_predictions_and_leaves_each_a_floor() -> None:
