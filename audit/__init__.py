@@ -151,6 +151,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and no other nam
     def __getattr__(name: str) -> object:
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        importlib.import_module("dpverdict.audit.losses.composition")  # what `loss * 30` takes
         found = getattr(importlib.import_module(_MODULES[name]), name)
         globals()[name] = found
         return found

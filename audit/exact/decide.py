@@ -119,7 +119,7 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
     the claim allows; then, where that is a bound, what follows from its l2 norm, and what is attained for certain.
     """
 
-    verdict = partial(Verdict, mechanism=mechanism.name, claim=claim)
+    verdict = partial(Verdict, mechanism=mechanism.name, claim=claim, loss=worst.loss)
 
     simple = simple_witness(claim, worst)
     if simple is not None:

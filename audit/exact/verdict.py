@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn, final
 
+from dpverdict.audit.losses.base import PrivacyLoss, curves_of
 from dpverdict.balls import Enclosure
 from dpverdict.cards import card
 from dpverdict.errors import NotCertified
@@ -85,6 +86,7 @@ class Verdict:
         witness: present if REFUTED.
         reason: present if INCONCLUSIVE.
         on_trust: what a mechanism that is not of this library declares of itself, and how it was tried; None for ours.
+        loss: the privacy loss of the worst pair, or one above it, for a picture; None if there is none.
     """
 
     status: Status
@@ -94,6 +96,7 @@ class Verdict:
     witness: Witness | None = None
     reason: str | None = None
     on_trust: str | None = None
+    loss: PrivacyLoss | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         evidence = {
@@ -127,6 +130,9 @@ class Verdict:
             detail = self.witness.statement
         trust = "" if self.on_trust is None else f" {self.trust}"
         return f"{self.status.name}:{trust} {self.mechanism} claims {self.claim.describe()}: {detail}"
+
+    def __str__(self) -> str:
+        return self.summary()
 
     @property
     def trust(self) -> str:
@@ -173,6 +179,7 @@ class Verdict:
             claim=self.claim.describe(),
             answer=self.answer,
             evidence={"exact": self.key_facts()},
+            curves=[] if self.loss is None else [curves_of(self.loss, "worst neighbours"), curves_of(self.claim, None)],
         )
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, final, overload
+from html import escape
+from typing import TYPE_CHECKING, ClassVar, Final, final, overload
 
 import numpy as np
 from flint import arb
@@ -38,6 +39,7 @@ from dpverdict.audit.losses.domains import (
     rounded,
 )
 from dpverdict.balls import Enclosure, Enclosures, Exact, exactly, precision
+from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.numerics.arrays import Array
@@ -49,6 +51,15 @@ if TYPE_CHECKING:
     from dpverdict.audit.losses.lattice.exchange import PldPair
     from dpverdict.audit.losses.lattice.law import LatticePair
     from dpverdict.cards import Curves, ThroughPoints
+
+
+composers: Final[list[Callable[[Sequence[tuple[PrivacyLoss, int]]], PrivacyLoss]]] = []
+"""`composition.compose_counted`, from when it is imported, which `dpverdict.audit` does with its first name: it knows
+every class of losses, and none of them it. A list in small letters is no part of the source that a certificate hashes.
+"""
+
+
+_USUAL_DELTA: Final = 1e-6
 
 
 class PrivacyLoss(ABC):
@@ -184,6 +195,20 @@ class PrivacyLoss(ABC):
         """The losses this one is composed of, each with the number of times: itself, if it is not composed."""
         return ((self, 1),)
 
+    # many releases ----------------------------------------------------------------------------------------------------
+
+    @final
+    def __mul__(self, times: int) -> PrivacyLoss:
+        """The loss of ``times`` independent releases on the same pair: `composition.compose` of as many equal losses.
+
+        Raises:
+            InvalidValue: not a whole number >= 0, or a loss that cannot be composed.
+        """
+        count = check_whole(times, "times", least=0, remedy="compose(a, b) is for losses that differ")
+        return composers[-1]([(self, count)] if count else [])
+
+    __rmul__ = __mul__
+
     # pictures ---------------------------------------------------------------------------------------------------------
 
     def enclosed_beta(self, alpha: Fraction, digits: int) -> Enclosure:
@@ -222,7 +247,18 @@ class PrivacyLoss(ABC):
         things = (self, *others)
         if labels is not None and len(labels) != len(things):
             raise InvalidValue("labels", len(labels), f"{len(things)}, one for each", "name this loss and the others")
-        return draw([_drawn(one, None if labels is None else labels[i]) for i, one in enumerate(things)], axes)
+        return draw([curves_of(one, None if labels is None else labels[i]) for i, one in enumerate(things)], axes)
+
+    def __str__(self) -> str:
+        from dpverdict.cards import shortened
+
+        return f"{shortened(repr(self))}: epsilon {self.epsilon(_USUAL_DELTA):.3g} at delta {_USUAL_DELTA:g}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dpverdict.cards import framed
+
+        return framed(f"<strong>{escape(str(self))}</strong>", curves=[curves_of(self, None)])
 
     # two-sided --------------------------------------------------------------------------------------------------------
 
@@ -350,8 +386,12 @@ class PrivacyLoss(ABC):
     def _advantage_ball(self) -> arb: ...
 
 
-def _drawn(thing: PrivacyLoss | Guarantee | str, label: str | None) -> Curves:
-    """What a picture shows of a loss, or of a claim."""
+def curves_of(thing: PrivacyLoss | Guarantee | str, label: str | None) -> Curves:
+    """What a picture shows of a loss, or of a claim, under the label; what it is without one.
+
+    Raises:
+        InvalidValue: neither a loss nor a claim.
+    """
     from dpverdict.cards import FLOOR, Curves
 
     if isinstance(thing, PrivacyLoss):

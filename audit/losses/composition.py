@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Final, final
 
-from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders, composers
 from dpverdict.audit.losses.bounded import BoundedLoss, Factor
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.contour.loss import ComposedLoss
@@ -81,6 +81,9 @@ def compose_counted(parts: Iterable[tuple[Factor, int]]) -> PrivacyLoss:
     for loss, count in counted:
         factors.add(loss, count)
     return factors.composed()
+
+
+composers.append(compose_counted)
 
 
 def _reversed(loss: Factor) -> Factor:

@@ -24,6 +24,7 @@ from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.implementation.sequence import FLAGGED
 from dpverdict.audit.implementation.tap.verdict import TapStatus, TapVerdict
 from dpverdict.audit.implementation.timing import NAME as TIMES
+from dpverdict.audit.losses.base import curves_of
 from dpverdict.audit.reports.summary import Summary, summary_of
 from dpverdict.cards import card
 from dpverdict.errors import InvalidValue
@@ -238,6 +239,8 @@ class Report:
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         exact, statistical = self.key_facts()
+        known = self.verdict if self.worst is None else self.worst
+        loss = None if known is None else known.loss
         return card(
             status=self.status.name,
             name=self.name,
@@ -247,4 +250,8 @@ class Report:
                 "exact": exact | (self.verdict.key_facts() if self.verdict is not None else {}),
                 "statistical": statistical,
             },
+            curves=[] if loss is None else [curves_of(loss, "worst neighbours"), curves_of(self.claim, None)],
         )
+
+    def __str__(self) -> str:
+        return f"{self.status.name}: {self.name} claims {self.claim.describe()}: {self.summary.sentence}"

@@ -12,11 +12,13 @@ A picture has the trade-off functions and the privacy profiles of losses and cla
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
@@ -40,12 +42,22 @@ CARD: Final = (
     "font-family:system-ui,sans-serif;font-size:14px;line-height:1.45;overflow-wrap:anywhere"
 )
 BADGE: Final = "display:inline-block;padding:.1em .7em;border-radius:99px;color:#fff;font-weight:700;background:"
-NAME: Final = "padding:.15em 1em .15em 0;text-align:left;vertical-align:top;font-weight:400;opacity:.85"
+NAME: Final = (
+    "padding:.15em 1em .15em 0;text-align:left;vertical-align:top;font-weight:400;opacity:.85;overflow-wrap:normal"
+)
 VALUE: Final = "padding:.15em 0;text-align:left;vertical-align:top"
 PLAIN: Final = "background:none;border:0"
 
 
-def card(*, status: str, name: str, claim: str, answer: str, evidence: Mapping[str, Mapping[str, str]]) -> str:
+def card(
+    *,
+    status: str,
+    name: str,
+    claim: str,
+    answer: str,
+    evidence: Mapping[str, Mapping[str, str]],
+    curves: Sequence[Curves] = (),
+) -> str:
     """The card as HTML.
 
     Args:
@@ -55,12 +67,18 @@ def card(*, status: str, name: str, claim: str, answer: str, evidence: Mapping[s
         answer: one sentence: why the status is what it is.
         evidence: for each kind of evidence, which is the caption of its table, its values by name; a kind without
             values has no table.
+        curves: what is drawn below, if anything.
     """
     badge = f'<span style="{BADGE}{GROUNDS[status]}">{MARKS[status]} {status}: {DECISIONS[status]}</span>'
     claims = f"<strong>{escape(name)}</strong> claims <strong>{escape(claim)}</strong>"
     lines = [f'<div style="margin:0 0 .4em">{badge} {claims}</div>', f"<div>{escape(answer)}</div>"]
     lines += [_table(kind, rows) for kind, rows in evidence.items() if rows]
-    return f'<div style="{CARD}">{"".join(lines)}</div>'
+    return framed(*lines, curves=curves)
+
+
+def framed(*lines: str, curves: Sequence[Curves]) -> str:
+    """A card of lines of markup, with the picture of the curves below, if there are any."""
+    return f'<div style="{CARD}">{"".join(lines)}{picture(curves) if curves else ""}</div>'
 
 
 def _table(kind: str, rows: Mapping[str, str]) -> str:
@@ -84,6 +102,10 @@ _FEWEST: Final = 3
 """Points that a smooth curve is drawn through."""
 
 _MOST_LETTERS: Final = 40
+# Any: Matplotlib's type for the names of its settings differs between its versions
+_GREY: Final[dict[Any, Any]] = dict.fromkeys(
+    ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), "#808080"
+)
 
 
 @final
@@ -163,9 +185,7 @@ def draw(curves: Sequence[Curves], axes: Sequence[Axes] | None) -> tuple[Axes, A
     alphas = (1 - np.cos(np.linspace(0, math.pi, POINTS))) / 2  # dense at both ends, where the curves are steep
     epsilons = np.linspace(0, max(_reach(one.delta) for one in curves), POINTS)
     for one in curves:
-        label = (
-            one.label if len(one.label) <= _MOST_LETTERS else one.label[: _MOST_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
-        )
+        label = shortened(one.label)
         style = "--" if one.promised else "-"
         if one.points is not None:
             label += ": exact at the dots"
@@ -180,6 +200,32 @@ def draw(curves: Sequence[Curves], axes: Sequence[Axes] | None) -> tuple[Axes, A
     profile.set_ylim(bottom=FLOOR, top=1.0)
     trade_off.legend()
     return trade_off, profile
+
+
+def picture(curves: Sequence[Curves]) -> str:
+    """The curves as an image within a page that loads nothing; grey, so that it is read on light and on dark ground."""
+    from matplotlib import rc_context, rcdefaults, rcParams
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    with rc_context():
+        rcdefaults()
+        rcParams.update(
+            {**_GREY, "svg.hashsalt": "card", "svg.fonttype": "none", "legend.frameon": False, "font.size": 11.0}
+        )
+        figure = Figure(figsize=(9.6, 3.8), layout="constrained")
+        FigureCanvasSVG(figure)
+        draw(curves, list(figure.subplots(1, 2)))
+        drawing = io.BytesIO()
+        figure.savefig(drawing, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    words = "Trade-off functions and privacy profiles of " + ", ".join(one.label for one in curves)
+    image = base64.b64encode(drawing.getvalue()).decode("ascii")
+    return f'<img alt="{escape(words)}" style="width:100%;margin-top:.7em" src="data:image/svg+xml;base64,{image}">'
+
+
+def shortened(text: str) -> str:
+    """A text of at most 40 characters, for a legend or a line."""
+    return text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _reach(delta: Callable[[Array], Array]) -> float:

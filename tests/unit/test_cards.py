@@ -11,11 +11,13 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpverdict.audit import GaussianLoss, LaplaceLoss
+from dpverdict.audit import GaussianLoss, LaplaceLoss, RandomDirectionGaussian, SphericalLoss, certify, compose
+from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.cards import DECISIONS, GROUNDS, MARKS, card
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import GaussianDP
+from dpverdict.mechanisms import CorrelatedGaussian, GaussianDP
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.sources import reached
 
 
 def shown(status: str = "CERTIFIED", **changes: object) -> str:
@@ -88,3 +90,45 @@ def test_new_axes_are_made_and_labels_taken() -> None:
 def test_what_cannot_be_drawn_is_refused(others: tuple[object, ...], given: dict[str, list[object]]) -> None:
     with pytest.raises(InvalidValue):
         GaussianLoss(1).plot(*others, **given)  # type: ignore[arg-type]
+
+
+def test_a_slow_loss_goes_through_its_dots() -> None:
+    loss = SphericalLoss(100, RandomDirectionGaussian("0.1"))
+    trade_off, _ = loss.plot(axes=list(Figure().subplots(1, 2)))
+    curve, dots = trade_off.lines
+    assert "exact at the dots" in str(curve.get_label())
+    points = loss.through_points(1e-12)
+    assert points is not None
+    assert np.array_equal(np.asarray(dots.get_xdata()), points.alphas)
+    drawn = points.beta(points.alphas)
+    inside = (points.betas > 1e-12) & (points.betas < 1 - 1e-12)
+    assert np.allclose(drawn[inside], points.betas[inside], rtol=1e-6)
+    assert np.isnan(points.beta(np.array([0.0, 1.0]))).all()
+
+
+def test_a_loss_times_a_number_is_that_many_releases() -> None:
+    loss = GaussianLoss("0.1")
+    assert repr(loss * 100) == repr(100 * loss) == "GaussianLoss(mu=1)"
+    assert repr(LaplaceLoss(["1"]) * 3) == repr(compose(*[LaplaceLoss(["1"])] * 3))
+    assert repr(loss * 0) == "GaussianLoss(mu=0)"
+    for times in (-1, 1.5, "2"):
+        with pytest.raises(InvalidValue):
+            loss * times  # type: ignore[operator]
+
+
+def test_no_certificate_of_a_loss_rests_on_every_other_loss() -> None:
+    """A method that named `compose` would tie the source hash of each statement to all of them."""
+    found = reached(GaussianLoss(1), data=True)
+    assert GaussianLoss in found
+    assert compose_counted not in found
+    assert LaplaceLoss not in found
+
+
+def test_what_is_printed_is_a_line_and_what_a_notebook_shows_has_the_curves() -> None:
+    loss = GaussianLoss(1)
+    assert str(loss) == "GaussianLoss(mu=1): epsilon 4.89 at delta 1e-06"
+    assert len(str(LaplaceLoss([f"0.{n}" for n in range(1, 99)]))) < 90
+    verdict = certify(CorrelatedGaussian(dim=3, mu=1), "mu=2")
+    assert str(verdict) == verdict.summary()
+    for text in (loss._repr_html_(), verdict._repr_html_()):
+        assert text.count("data:image/svg+xml;base64,") == 1
