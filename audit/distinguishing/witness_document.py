@@ -34,7 +34,6 @@ from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.betting import Mixture
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
 from dpverdict.audit.trials.catalogue import find, names_foreign_code, takes
-from dpverdict.audit.trials.data_files import read_limited
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import data_hash, written
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, unmarked
@@ -45,6 +44,7 @@ from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, ObjectPair, adjacency_name
 from dpverdict.mechanisms.core.records import records_of
+from dpverdict.numerics.files import read_limited
 
 FORMAT: Final = "dpverdict witness"
 VERSION: Final = 1

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from pathlib import Path
 from typing import Final, final
 
 from dpverdict.audit.distinguishing.witness_document import software_versions, strict_json
@@ -24,6 +23,7 @@ from dpverdict.cards import MARKS
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.numerics.files import read_limited
 from dpverdict.numerics.text import exact_text, whole_number
 
 LONGEST_EVENT: Final = 1 << 24
@@ -46,12 +46,9 @@ def event_loss(path: str, adjacency: str | None) -> PrivacyLoss:
     if adjacency is None:
         remedy = "add --adjacency add-or-remove-one or --adjacency replace-one: it changes what is spent"
         raise InvalidValue("adjacency", None, "given with an event", remedy)
-    file = Path(path)
     try:
-        if file.stat().st_size > LONGEST_EVENT:
-            raise InvalidValue("event", path, f"a file of at most {LONGEST_EVENT} bytes", "this is no event")
-        text = file.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
+        text = read_limited(path, "event", LONGEST_EVENT).decode("utf-8")
+    except UnicodeDecodeError as error:
         raise InvalidValue("event", path, "a readable JSON file", f"reading it fails: {error}") from None
     return loss_from_event(text, adjacency)
 
@@ -92,7 +89,7 @@ def account_fields(
         "version": 1,
         "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "event": path,
-        "event_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+        "event_sha256": hashlib.sha256(read_limited(path, "event", LONGEST_EVENT)).hexdigest(),
         "relation": adjacency,
         "claim": account.claim.describe(),
         "status": account.status.name,

@@ -160,22 +160,6 @@ def must_be_a_file(path: str, name: str) -> None:
         raise InvalidValue(name, path, "a file, not a device or a pipe", "write the numbers to a file first")
 
 
-def read_limited(path: str, name: str, most: int) -> bytes:
-    """The bytes of a file, which is not read further than it may be long.
-
-    Raises:
-        InvalidValue: a file that cannot be read, or of more than ``most`` bytes.
-    """
-    try:
-        with open(path, "rb") as file:
-            content = file.read(most + 1)
-    except (OSError, ValueError) as error:
-        raise unreadable(name, path, "a file that can be read", error) from None
-    if len(content) > most:
-        raise InvalidValue(name, path, f"a file of at most {most} bytes", "this is another kind of file")
-    return content
-
-
 def must_fit(size: int, path: str, name: str) -> None:
     """Raise unless so many bytes of numbers are within `LARGEST` and their `SHARE` of the memory that is free."""
     free = free_memory()

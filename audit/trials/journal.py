@@ -27,9 +27,13 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.files import read_limited
 
 MARK: Final = b"dpverdict journal 2\n"
 """What an entry begins with; the hash of its name, its keyed digest and its bytes follow."""
+
+LARGEST_ENTRY: Final = 2**30
+"""Bytes of an entry, at most: what is longer was not kept by a journal."""
 
 KEY_VARIABLE: Final = "DPVERDICT_JOURNAL_KEY"
 """The environment variable with the key of a journal that travels between machines: a secret of the CI system."""
@@ -108,8 +112,8 @@ class Journal:
     def read(self, name: str) -> bytes | None:
         """The bytes of an entry; None if it is absent, damaged, edited, or of another name."""
         try:
-            whole = self._path(name).read_bytes()
-        except OSError:
+            whole = read_limited(self._path(name), "journal", LARGEST_ENTRY)
+        except InvalidValue:
             return None
         head = _head(name)
         if not whole.startswith(head):
@@ -118,9 +122,14 @@ class Journal:
         return content if hmac.compare_digest(self._digest(head, content), digest) else None
 
     def write(self, name: str, content: bytes) -> None:
-        """Write an entry, whole or not at all; an entry of that name is replaced."""
+        """Write an entry, whole or not at all; an entry of that name is replaced. One that is too long is not kept."""
         head = _head(name)
-        write_atomically(self._path(name), head + self._digest(head, content) + content)
+        whole = head + self._digest(head, content) + content
+        path = self._path(name)
+        if path.is_symlink():  # no journal made it, and what it leads to is not ours
+            path.unlink()
+        if len(whole) <= LARGEST_ENTRY:
+            write_atomically(path, whole)
 
     def holds(self, name: str) -> bool:
         """Whether there is a whole entry of that name."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.files import open_at_once
 
 _LONGEST: Final = 80
 """Of the name of a file, so much stands in that of its temporary one: a name has at most 255 bytes."""
@@ -53,14 +54,15 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
     devices = {target for target in data if target.exists() and not target.is_file()}
     with contextlib.ExitStack() as held:
         ready = {target: held.enter_context(_beside(target, data[target])) for target in data if target not in devices}
-        former = {target: held.enter_context(_kept(target)) for target in ready if len(ready) > 1}
+        former = {target: held.enter_context(_kept(target)) for target in ready if len(data) > 1}
         placed: list[Path] = []
         try:
             for target, temporary in ready.items():
                 os.replace(temporary, target)
                 placed.append(target)
             for target in devices:
-                target.write_bytes(data[target])
+                with open_at_once(target, "wb") as file:
+                    file.write(data[target])
         except BaseException:
             for target in placed if former else []:
                 _restore(target, former[target])

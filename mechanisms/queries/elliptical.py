@@ -22,9 +22,10 @@ from dpverdict.mechanisms.core.noise import DiagonalNoise
 from dpverdict.mechanisms.core.parameters import Parameter, Words
 from dpverdict.mechanisms.core.sensitivity import Box
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.files import read_limited
 
 LONGEST_FILE: Final = 2**26
-"""Characters of a file of bounds, at most: for a million of them there is room."""
+"""Bytes of a file of bounds, at most: for a million of them there is room."""
 
 
 def _read_bounds(name: str, words: Words) -> str | tuple[str, ...]:
@@ -39,15 +40,10 @@ def _read_bounds(name: str, words: Words) -> str | tuple[str, ...]:
     text = found = words[name]
     if text.startswith("@"):
         try:
-            with open(text[1:], encoding="utf-8") as file:
-                found = file.read(LONGEST_FILE + 1)
-        except (OSError, ValueError) as error:
+            found = read_limited(text[1:], name, LONGEST_FILE).decode("utf-8")
+        except UnicodeDecodeError as error:
             remedy = f"reading it fails with {type(error).__name__}"
             raise InvalidValue(name, text, "a readable text file after the @", remedy) from None
-        if len(found) > LONGEST_FILE:
-            raise InvalidValue(
-                name, text, f"a file of at most {LONGEST_FILE} characters", "this is another kind of file"
-            )
     numbers = tuple(found.replace(",", " ").split())
     if not numbers:
         remedy = "separate them by commas, or name a file as @bounds.txt"

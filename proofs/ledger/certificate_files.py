@@ -12,6 +12,7 @@ from typing import Any, Final, final
 
 from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.files import read_limited
 from dpverdict.proofs.ledger.certificates import FORMAT, seal
 from dpverdict.proofs.ledger.recheck import GRADES, CertificateRefused, recheck
 
@@ -45,8 +46,8 @@ def write_certificates(folder: Path, files: Mapping[str, str]) -> None:
 def _named(folder: Path) -> tuple[str, ...]:
     """The files of a manifest, as far as they lie in its folder."""
     try:
-        listed = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError):
+        listed = json.loads(read_limited(folder / MANIFEST, "certificate", MOST_BYTES))["files"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ()
     return tuple(name for name in listed if (folder / name).resolve().is_relative_to(folder.resolve()))
 
@@ -115,13 +116,13 @@ def _check_folder(folder: Path) -> Checked:
         try:
             if not path.resolve().is_relative_to(folder.resolve()):
                 raise CertificateRefused("it is outside the folder")
-            if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+            if not path.exists():
+                raise CertificateRefused("it is missing")
+            if hashlib.sha256(read_limited(path, "certificate", MOST_BYTES)).hexdigest() != digest:
                 raise CertificateRefused("it is not the file that the manifest names")
             if path.suffix == ".json":
                 grades += recheck(_read(path))
-        except FileNotFoundError:
-            refused.append((name, "it is missing"))
-        except CertificateRefused as problem:
+        except (CertificateRefused, InvalidValue) as problem:
             refused.append((name, str(problem)))
     return Checked(grades=grades, files=len(listed) + 1, refused=tuple(refused))
 
@@ -132,10 +133,9 @@ def _read(path: Path) -> dict[str, Any]:
     Raises:
         InvalidValue: it is none, or far too long.
     """
-    if path.stat().st_size > MOST_BYTES:
-        raise InvalidValue("certificate", str(path), f"a file below {MOST_BYTES} bytes", "give one of dpverdict's")
+    content = read_limited(path, "certificate", MOST_BYTES)
     try:
-        made = json.loads(path.read_text(encoding="utf-8"))
+        made = json.loads(content)
     except (ValueError, RecursionError):
         made = None
     if not isinstance(made, dict):

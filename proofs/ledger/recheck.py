@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import sympy
 from flint import arb, fmpq
 
-from dpverdict.balls import ball, precision
+from dpverdict.balls import ball, exactly, precision
 from dpverdict.errors import DpverdictError
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.identities import identity
@@ -51,7 +51,7 @@ def recheck(document: Json) -> Counter[str]:
         for reading in document["readings"]:
             for condition in reading["conditions"]:
                 grades[_graded(condition)] += 1
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError, SyntaxError) as error:
+    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError, RecursionError, SyntaxError) as error:
         raise CertificateRefused(f"it cannot be read: {type(error).__name__}: {error}") from None
     return grades
 
@@ -91,7 +91,7 @@ def read_number(text: str) -> Fraction:
     head, _, power = text.partition("*2**")
     if power and abs(int(power)) > 1 << 20:
         raise ValueError(f"{text} is too long")
-    return Fraction(head) * Fraction(2) ** int(power or 0)
+    return exactly(head) * Fraction(2) ** int(power or 0)
 
 
 def _ends(value: Any) -> tuple[Fraction, Fraction] | None:

@@ -65,13 +65,13 @@ from dpverdict.audit.runs.plans.deployment import Deployment, read_deployment
 from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY, Bar, Request
 from dpverdict.audit.runs.scores import ScoresRequest
 from dpverdict.audit.trials.catalogue import CALIBRATION, offered, option
-from dpverdict.audit.trials.data_files import read_limited
 from dpverdict.audit.trials.journal import Journal
 from dpverdict.audit.trials.whole_files import hold, remove_left_over
 from dpverdict.audit.trials.words import names_a_callable, nearest, probability
 from dpverdict.balls import exactly
 from dpverdict.checks import check_seed
 from dpverdict.errors import DpverdictError, InvalidValue
+from dpverdict.numerics.files import open_at_once, read_limited
 from dpverdict.numerics.text import whole_number
 
 LARGEST_PLAN: Final = 2**24
@@ -449,7 +449,7 @@ def open_journal(plan: Path, folder: Path | None, *, fresh: bool = False) -> Gen
     where = plan.with_name(plan.name + ".journal") if folder is None else folder
     journal = Journal(where)
     try:
-        lock = (where / "lock").open("a")
+        lock = open_at_once(where / "lock", "ab")
     except OSError as error:
         raise InvalidValue("journal", str(where), "a folder that can be written to", str(error.strerror)) from None
     with lock:

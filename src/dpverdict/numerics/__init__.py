@@ -1,1 +1,1 @@
-"""Numbers: the normal law in balls and in float64, exact sums, roots, and exact numbers as text."""
+"""Numbers: the normal law in balls and in float64, exact sums, roots, exact numbers as text, and files of them."""

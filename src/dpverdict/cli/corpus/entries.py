@@ -19,6 +19,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.files import read_limited
+
+LARGEST_ENTRY: Final = 2**20
+"""Bytes of the file of an entry, at most."""
 
 FOLDER: Final = Path(__file__).parent / "entries"
 """The entries of this package."""
@@ -145,9 +149,10 @@ def read_entry(path: Path) -> Entry:
         InvalidValue: it is no entry: the message says what is missing, unknown or out of place.
     """
     where = path.name
+    content = read_limited(path, "entry", LARGEST_ENTRY)
     try:
-        fields = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        fields = tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise InvalidValue("entry", where, f"a readable TOML file ({error})", "see docs/corpus.md") from None
     unknown = sorted(fields.keys() - _MAY)
     if unknown:

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import os
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,32 @@ def test_an_edited_entry_with_a_new_digest_is_not_read(tmp_path: Path) -> None:
             assert journal.read("verdict") is None
     forged(journal, "verdict", content, hmac.digest(b"k" * 32, head + content, "sha256"))
     assert journal.read("verdict") == content  # whoever has the key writes entries
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_an_entry_that_is_no_file_is_absent_and_not_waited_for(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal", b"k" * 32)
+    journal.write("a", b"content")
+    (entry,) = (tmp_path / "journal").iterdir()
+    entry.unlink()
+    os.mkfifo(entry)
+    assert journal.read("a") is None
+    entry.unlink()
+    entry.symlink_to("/dev/zero")
+    assert journal.read("a") is None
+    journal.write("a", b"content")
+    assert journal.read("a") == b"content"
+
+
+def test_an_entry_that_is_too_long_is_neither_kept_nor_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path / "journal", b"k" * 32)
+    journal.write("a", bytes(1000))
+    monkeypatch.setattr("dpverdict.audit.trials.journal.LARGEST_ENTRY", 1000)
+    assert journal.read("a") is None
+    journal.write("b", bytes(1000))
+    assert not journal.holds("b")
+    journal.write("c", bytes(900))
+    assert journal.holds("c")
 
 
 def test_an_entry_under_another_name_or_key_is_not_read(tmp_path: Path) -> None:

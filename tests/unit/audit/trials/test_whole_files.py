@@ -147,3 +147,11 @@ def test_an_output_is_no_input_by_whatever_path(tmp_path: Path, monkeypatch: pyt
         keep_apart({"json": output}, {"the data": str(data)})
     keep_apart({"json": tmp_path / "else.json"}, {"the data": str(data)})
     keep_apart({"json": Path(os.devnull)}, {"the data": os.devnull, "the pair": "not there", "bad": "a\0b"})
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_that_nobody_reads_is_not_waited_for_and_nothing_is_written(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="No such device"):
+        write_together({tmp_path / "a.json": "{}", tmp_path / "pipe": "{}"})
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]

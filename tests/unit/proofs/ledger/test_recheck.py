@@ -87,3 +87,9 @@ def test_a_change_after_the_seal_is_refused() -> None:
 def test_no_code_is_run(text: str) -> None:
     piece = {"kind": "identity", "sides": [[text, text]], "variables": X}
     assert recheck(certificate(piece)) == {OPEN: 1}
+
+
+@pytest.mark.parametrize("number", ["1e999999999", "1e-999999999", "1*2**9999999999", None, [], "nan"])
+def test_a_number_of_any_size_or_kind_is_refused_at_once(number: Any) -> None:
+    with pytest.raises(CertificateRefused, match="cannot be read"):
+        recheck(certificate(TRUE["inverse"][0] | {"inverse": [[number]]}))
