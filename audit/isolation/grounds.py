@@ -8,8 +8,8 @@ A `Recorder` watches the interpreter from before the user's code is loaded. `Rec
 * every folder that was listed, by the names in it;
 * where a module was searched before it was found, or was not found: it must still not be there.
 
-Whoever starts a program, opens a connection or a database, forks, or loads a library that reads files behind Python's
-back uses something that is not seen: then the grounds say so, and the result cannot be kept.
+Whoever starts a program, opens a connection or a database, forks by itself, or loads a library that reads files behind
+Python's back uses something that is not seen: then the grounds say so, and the result cannot be kept.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ NETWORK: Final = "it uses the network"
 
 READERS: Final = ("h5py", "pyarrow", "netCDF4", "tables", "duckdb", "polars", "fastparquet", "zarr", "lmdb", "cv2")
 """Libraries that read files of data without Python's own ``open``."""
+
+_ON_PURPOSE: Final = ("dpverdict.audit.isolation.child", "forked")
+"""Where this package makes copies of a process; the module is not imported here, as little is before a recorder."""
 
 _NO_DATA: Final = ("/proc/", "/sys/", "/dev/")
 
@@ -239,7 +242,7 @@ class Recorder:
             elif event == "import":
                 self._imports.add(str(arguments[0]))
             elif event in UNSEEN and self._unseen is None and not (self._network and UNSEEN[event] == NETWORK):
-                self._unseen = UNSEEN[event]
+                self._unseen = None if _of_this_package(event) else UNSEEN[event]
         except Exception as error:  # a hook that raises would stop the user's code
             self._unseen = f"what it uses could not be followed ({type(error).__name__})"
 
@@ -357,6 +360,12 @@ _FIRST: Final[list[str]] = []
 def search_first(folder: str) -> None:
     """Say that the user's code finds modules in this folder before any on ``sys.path``."""
     _FIRST.insert(0, folder)
+
+
+def _of_this_package(event: str) -> bool:
+    """Whether an event is the copy that `in_a_child` makes, to run again what this process runs as well."""
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
+    return event == "os.fork" and (frame.f_globals.get("__name__"), frame.f_code.co_name) == _ON_PURPOSE
 
 
 def _state(path: str) -> tuple[int, ...] | None:

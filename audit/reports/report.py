@@ -22,6 +22,7 @@ from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
 from dpverdict.audit.implementation.embedding import EmbeddingCheck
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.implementation.sequence import FLAGGED
+from dpverdict.audit.implementation.tap.confirmation import Confirmation
 from dpverdict.audit.implementation.tap.verdict import TapStatus, TapVerdict
 from dpverdict.audit.implementation.timing import NAME as TIMES
 from dpverdict.audit.losses.base import curves_of
@@ -53,6 +54,7 @@ class Report:
         membership: the membership-inference game of one record of a real table, in words; None if there is no table.
         implementation: what a few runs with known random numbers show of the code; empty if nothing was run.
         tap: what the noise tap saw of the pair that was tested; None if it was not asked.
+        tap_confirmation: what the tap found, on fresh releases; None if it found nothing, or they were not needed.
         leak: the search through the low bits of the outputs; None if the claim is not audited as one about float64.
         covariance: the distinct entries of the covariance of the noise, exactly; None for a black box.
         assumptions: what is taken for granted.
@@ -76,6 +78,7 @@ class Report:
     membership: Mapping[str, str] | None = None
     implementation: tuple[GreyBoxFinding, ...] = ()
     tap: TapVerdict | None = None
+    tap_confirmation: Confirmation | None = None
     leak: FloatLeak | None = None
     covariance: Mapping[str, Fraction] | None = None
     assumptions: tuple[str, ...] = ()
@@ -101,7 +104,12 @@ class Report:
         """The sentence to read first when two kinds of evidence contradict each other; None when they do not."""
         status = None if self.verdict is None else self.verdict.status
         if self.tap is not None and self._tap_refutes and not self._refuted_otherwise:
-            return f"The noise tap refutes {self.claim.describe()}: {self.tap.reason}."
+            if self.tap.status is TapStatus.REFUTED:
+                return f"The noise tap refutes {self.claim.describe()}: {self.tap.reason}."
+            assert self.tap_confirmation is not None  # see _tap_refutes
+            fresh = f"{self.tap_confirmation.samples} fresh releases on each dataset"
+            error = f"error probability {self.tap_confirmation.error_probability:g}"
+            return f"What the noise tap found refutes {self.claim.describe()} on {fresh} ({error}): {self.tap.reason}."
         if status is not Status.REFUTED and self.embedding is not None and not self.embedding.holds:
             failed = ", ".join(self.embedding.failures)
             found = "Nothing exact refutes" if status is None else f"The exact audit says {status.name} of"
@@ -172,7 +180,8 @@ class Report:
 
     @property
     def _tap_refutes(self) -> bool:
-        return self.tap is not None and self.tap.status is TapStatus.REFUTED
+        confirmed = self.tap_confirmation is not None and self.tap_confirmation.refuted
+        return confirmed or (self.tap is not None and self.tap.status is TapStatus.REFUTED)
 
     @property
     def _refuted_otherwise(self) -> bool:

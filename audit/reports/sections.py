@@ -14,6 +14,7 @@ from typing import Final
 from dpverdict.audit.exact.verdict import Certificate, Witness
 from dpverdict.audit.exact.worst_case import gdp_parameter
 from dpverdict.audit.implementation.embedding import TWO_SAMPLES
+from dpverdict.audit.implementation.tap.verdict import TapStatus
 from dpverdict.audit.reports.parts import Evidence, Section, Table, facts, stated_deltas, stated_profile
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.statistics import sequential_section, statistics_section
@@ -214,16 +215,34 @@ def _tap(report: Report) -> Iterator[Section]:
         return
     text = [f"{tap.status.name.replace('_', ' ')}: {tap.reason}. Of this pair, along the recorded draws."]
     text += [f"Open: {one}." for one in tap.open] + [f"Not covered: {one}." for one in tap.uncovered]
+    text.append(
+        f"The function was called {tap.runs} times for it, in a copy of this process that is thrown away: a file that "
+        "it writes or a service that it calls was reached as often."
+    )
     named = {"loss of this pair": tap.loss + (", exact" if tap.exact else ""), "runs": str(tap.runs)}
+    sampled = tap.status is TapStatus.REFUTED  # without a draw, by its repeated runs
     header = ("", "call", "line", "promised", "measured")
     yield Section(
         anchor="tap",
         title="Noise tap",
-        evidence=Evidence.EXACT if tap.exact else Evidence.NONE,
+        evidence=Evidence.EXACT if tap.exact else Evidence.STATISTICAL if sampled else Evidence.NONE,
         text=tuple(text),
         tables=(*((Table(header=header, rows=tuple(tap.table())),) if tap.table() else ()), facts(named)),
         values=tap.to_dict(),
     )
+
+
+def _tap_confirmation(report: Report) -> Iterator[Section]:
+    """The test of what the noise tap found."""
+    fresh = report.tap_confirmation
+    if fresh is not None:
+        yield Section(
+            anchor="tap_confirmation",
+            title="Fresh releases for the finding of the noise tap",
+            evidence=Evidence.STATISTICAL,
+            text=(fresh.text() + ".",),
+            values=fresh.to_dict(),
+        )
 
 
 def _membership(report: Report) -> Iterator[Section]:
@@ -292,6 +311,7 @@ SECTIONS: Final[tuple[Callable[[Report], Iterator[Section]], ...]] = (
     *_EVIDENCE,
     _implementation,
     _tap,
+    _tap_confirmation,
     _membership,
     _assumptions,
     _reproduction,

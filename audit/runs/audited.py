@@ -152,7 +152,8 @@ def status_of_fields(fields: Mapping[str, Any]) -> Status:
     statistical = fields["statistical"] or {}
     tests = [statistical.get(name) for name in ("test", "sequential", "low_bits")]
     refuted = any(one is not None and one["refuted"] is not False for one in tests)
-    tapped = (fields.get("tap") or {}).get("status") == "REFUTED"
+    tap = fields.get("tap") or {}
+    tapped = tap.get("status") == "REFUTED" or bool((fields.get("tap_confirmation") or {}).get("refuted"))
     certified = verdict is not None and exact is Status.CERTIFIED and verdict["certificate"] is not None
     if status is Status.CERTIFIED and (refuted or tapped or not certified):
         raise ValueError("it says CERTIFIED without a certificate, or against a test")

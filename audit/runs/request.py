@@ -26,8 +26,10 @@ from dpverdict.audit.distinguishing.witness_document import (
     source_hash,
     strict_json,
 )
+from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.membership import membership_game
+from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, confirm
 from dpverdict.audit.implementation.tap.tapped_runs import tap
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.to_json import report_fields
@@ -123,7 +125,8 @@ class Request:
         numbers: what the claim is about: "real", "double", or the releases as they are if not given.
         search: the domain of the records, as in "binary:20": the pair of datasets is searched for.
         observe: what else of a call is part of its outcome, see `parse_observed`.
-        tap: "yes" to record the noise on the one dataset and replay it on the other as well, see `implementation.tap`.
+        tap: "yes" to record the noise on the one dataset and replay it on the other as well, see `implementation.tap`;
+            "no" to leave that out; if not given, it is done for a function, of which nothing else is known.
         exact_only: whether nothing is sampled.
         command: the command line, without the seed if it was not given.
     """
@@ -167,7 +170,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         DpverdictError: a part that cannot be used, with its name, value, requirement and remedy.
     """
     _check_combination(request)
-    tapped = yes_or_no(request.tap)
+    tapped = None if request.tap is None else yes_or_no(request.tap)
     seed = secrets.randbits(63) if request.seed is None else whole_number(request.seed, "seed", at_least=0)
     error = probability(request.error_probability or DEFAULT_ERROR_PROBABILITY, "error_probability")
     samples = (
@@ -257,7 +260,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
             parameters=parameters,
             command=command,
         )
-        return replace(report, tap=tap(mechanism, pair, claim, seed=seed)) if tapped else report
+        return report if tapped is False else _with_tap(report, mechanism, pair, sampling)
     game = None
     if table is not None:
         parameters["table"] = str(request.data)
@@ -277,8 +280,33 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     )
     if not tapped:
         return report
-    tested = arrays or (worst_case(mechanism).pair if game is None else game.pair)
-    return replace(report, tap=tap(mechanism, tested, report.claim, seed=seed))
+    assert sampling is not None  # see _check_combination
+    return _with_tap(report, mechanism, arrays or (worst_case(mechanism).pair if game is None else game.pair), sampling)
+
+
+TAP_SECONDS: Final = 60.0
+"""For all runs of the noise tap in an audit; then the function is not covered by it."""
+
+
+def _with_tap(report: Report, mechanism: AnyMechanism, pair: AnyPair, sampling: Sampling) -> Report:
+    """A report with what the noise tap sees, and a test of what it finds where nothing has refuted the claim yet."""
+    inner, limit = mechanism, TAP_SECONDS
+    if isinstance(mechanism, observed):  # what else is observed is not tapped
+        inner = mechanism.function
+        limit = limit if mechanism.timeout is None else min(limit, 1 + 20 * mechanism.timeout)
+    verdict = tap(inner, pair, report.claim, seed=sampling.seed, seconds=limit)
+    fresh = None
+    if report.status is not Status.REFUTED:
+        fresh = confirm(
+            verdict,
+            mechanism,
+            pair,
+            report.claim,
+            seed=(sampling.seed + 1) % 2**128,  # the releases of the audit are those of its own seed
+            error_probability=sampling.error_probability,
+            samples=min(CONFIRMING, sampling.samples),
+        )
+    return replace(report, tap=verdict, tap_confirmation=fresh)
 
 
 def with_observed(mechanism: AdditiveMechanism | AnyMechanism, text: str) -> observed:
@@ -294,10 +322,10 @@ def with_observed(mechanism: AdditiveMechanism | AnyMechanism, text: str) -> obs
     return observed(mechanism, **words)
 
 
-def yes_or_no(text: str | None) -> bool:
+def yes_or_no(text: str) -> bool:
     """Whether the noise tap is asked for."""
-    if text not in (None, "yes", "no", "true", "false", "True", "False"):
-        raise InvalidValue("tap", text, "yes or no", "write yes to record and replay the noise as well")
+    if text not in ("yes", "no", "true", "false", "True", "False"):
+        raise InvalidValue("tap", text, "yes or no", "write no to leave the recorded and replayed noise out")
     return text in ("yes", "true", "True")
 
 

@@ -34,7 +34,7 @@ Setting = TypeVar("Setting")
 DEFAULT_SAMPLES: Final = 20_000
 """Releases per dataset of a callable, at most: enough for a gross error, seconds for most mechanisms."""
 
-SHOWN: Final = ("subject", "worst", "witness", "reason", "statistics", "sequential", "tap")
+SHOWN: Final = ("subject", "worst", "witness", "reason", "statistics", "sequential", "tap", "tap_confirmation")
 """The sections of a report that a failure shows."""
 
 
@@ -80,7 +80,8 @@ def assert_private(
         sequential: whether a callable is run pair by pair at first, and no further once its claim falls; otherwise it
             is run ``samples`` times in any case, with sharper bounds. See `dpverdict.audit.runs.audits`.
         tap: whether its noise is recorded on the one dataset and replayed on the other, too, see ``dpverdict tap``.
-            What the tap finds fails the assertion as well; where it cannot follow the function, it says nothing.
+            What the tap finds fails the assertion as well, and is tested on fresh releases; where it cannot follow the
+            function, it says nothing.
 
     Returns:
         The report, if the claim is certified, or, for a callable, not refuted.
@@ -93,7 +94,7 @@ def assert_private(
 
     from dpverdict.audit.exact.verdict import Status
     from dpverdict.audit.exact.worst_case import worst_case
-    from dpverdict.audit.implementation.tap.tapped_runs import tap as tap_of
+    from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, tap_and_confirm
     from dpverdict.audit.implementation.tap.verdict import TapStatus
     from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism, audit_sequentially
     from dpverdict.audit.trials.library_claims import stating
@@ -132,8 +133,15 @@ def assert_private(
         kept = report.status is not Status.REFUTED
     if tap:
         assert neighbours is not None  # given, or the worst pair
-        found = tap_of(mechanism, neighbours, report.claim, seed=seed)
-        report = replace(report, tap=found)
+        found, fresh = tap_and_confirm(
+            mechanism,
+            neighbours,
+            report.claim,
+            seed=seed,
+            error_probability=error_probability,
+            samples=min(CONFIRMING, sampling.samples),
+        )
+        report = replace(report, tap=found, tap_confirmation=fresh)
         kept = kept and found.status not in (TapStatus.REFUTED, TapStatus.FINDING)
     if not kept:
         raise PrivacyViolation(report)

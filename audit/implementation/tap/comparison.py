@@ -19,8 +19,10 @@ from dpverdict.audit.implementation.tap.pair_loss import (
     Rows,
     selection_probabilities,
 )
+from dpverdict.audit.implementation.tap.score import recorded_ratio
 from dpverdict.audit.implementation.tap.tagged import TaggedArray, TaggedFloat, TaggedInt, bare, linear
 from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, Law, NoisyValue, Tape
+from dpverdict.audit.scores.score import Score
 from dpverdict.audit.trials.outcomes.canonical import Outcome
 
 _OWN: Final = 1 << 40
@@ -81,6 +83,7 @@ class Compared:
         complete: whether all noisy values that moved stand in the output.
         notes: what may help to understand it.
         spent: the sum of the epsilons that library calls declare; None if none does.
+        score: tells releases on the two datasets apart, by what was seen; None if it gives none.
     """
 
     findings: list[TapFinding] = field(default_factory=list)
@@ -97,6 +100,7 @@ class Compared:
     drawless: bool = False
     sampled: bool = False
     answered: bool = False
+    score: Score | None = None
 
 
 @final
@@ -163,6 +167,7 @@ class _Comparison:
         self._transcript()
         self._draws()
         self._output()
+        found.score = recorded_ratio((tape, self._other.tape), self._one.outcome, self._law_of)
         return found
 
     # noisy values, calls, choices ------------------------------------------------------------------------------------

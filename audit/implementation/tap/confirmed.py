@@ -14,48 +14,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, final
 
-from dpverdict.audit.distinguishing.fixed_size import distinguish
-from dpverdict.audit.implementation.tap.tapped_runs import tap
+from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, Confirmation, tap_and_confirm
 from dpverdict.audit.implementation.tap.verdict import TapStatus, TapVerdict
 from dpverdict.audit.isolation.process import Limits, run_isolated
 from dpverdict.audit.trials.catalogue import find
 from dpverdict.audit.trials.data_files import read_pair
 from dpverdict.audit.trials.measurements import MeasuredRelease
-from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.audit.trials.words import probability
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
-from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee, parse_guarantee
+from dpverdict.mechanisms.core.guarantees import as_guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
-from dpverdict.mechanisms.core.neighbours import AnyPair, Neighbours, as_pair
-from dpverdict.numerics.text import at_least, whole_number
+from dpverdict.mechanisms.core.neighbours import AnyPair, as_pair
+from dpverdict.numerics.text import whole_number
 
 ENTRY: Final = "dpverdict.audit.implementation.tap.confirmed:work"
-CONFIRMING: Final = 2_000
-"""Fresh releases on each dataset, if no number is given."""
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmation:
-    """A test of the claim on fresh releases of the untouched function.
-
-    Attributes:
-        samples: releases on each dataset.
-        error_probability: of refuting a claim that holds.
-        refuted: whether the test refuted the claim.
-        epsilon_lower: a bound on epsilon from below, which holds but for the error probability; None without one.
-    """
-
-    samples: int
-    error_probability: float
-    refuted: bool
-    epsilon_lower: float | None
-
-    def text(self) -> str:
-        """One line."""
-        bound = "" if self.epsilon_lower is None else f"eps >= {at_least(self.epsilon_lower, 4)}, "
-        found = "the claim is refuted" if self.refuted else "the claim is not refuted"
-        return f"{self.samples} fresh releases on each dataset: {bound}{found} (error {self.error_probability:g})"
 
 
 @final
@@ -91,54 +63,15 @@ class Tapped:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        confirmation = None if self.confirmation is None else asdict(self.confirmation)
-        if confirmation is not None and confirmation["epsilon_lower"] == float("inf"):
-            confirmation["epsilon_lower"] = "inf"
-        return {"tap": self.verdict.to_dict(), "fresh_releases": confirmation, "exit_code": self.exit_code}
+        fresh = None if self.confirmation is None else self.confirmation.to_dict()
+        return {"tap": self.verdict.to_dict(), "fresh_releases": fresh, "exit_code": self.exit_code}
 
     @staticmethod
     def from_dict(fields: Mapping[str, Any]) -> Tapped:
         """The same, from JSON values."""
         given = fields["fresh_releases"]
-        if given is not None:
-            lower = given["epsilon_lower"]
-            words: dict[str, Any] = {**given, "epsilon_lower": float("inf") if lower == "inf" else lower}
-            given = Confirmation(**words)
-        return Tapped(verdict=TapVerdict.from_dict(fields["tap"]), confirmation=given)
-
-
-def tap_and_confirm(
-    mechanism: AnyMechanism,
-    neighbours: Neighbours,
-    claim: Guarantee | str,
-    *,
-    seed: int,
-    error_probability: float,
-    samples: int,
-) -> Tapped:
-    """`tap`, and for what it found a test on fresh releases of the function as it is.
-
-    Args:
-        mechanism, neighbours, claim, seed: see `tap`.
-        error_probability: that the test refutes a claim that holds.
-        samples: fresh releases on each dataset; 0 for no test.
-    """
-    verdict = tap(mechanism, neighbours, claim, seed=seed)
-    if not samples or verdict.status not in (TapStatus.REFUTED, TapStatus.FINDING):
-        return Tapped(verdict=verdict, confirmation=None)
-    try:
-        test = distinguish(
-            mechanism, neighbours, claim, error_probability=error_probability, samples=samples, seed=seed, delta=0
-        )
-    except MechanismFailure:
-        return Tapped(verdict=verdict, confirmation=None)
-    confirmation = Confirmation(
-        samples=samples,
-        error_probability=error_probability,
-        refuted=test.refuted,
-        epsilon_lower=test.epsilon_lower,
-    )
-    return Tapped(verdict=verdict, confirmation=confirmation)
+        fresh = None if given is None else Confirmation.from_dict(given)
+        return Tapped(verdict=TapVerdict.from_dict(fields["tap"]), confirmation=fresh)
 
 
 @final
@@ -220,6 +153,7 @@ def _carried_out(request: TapRequest) -> Tapped:
         raise InvalidValue("neighbours", None, f"given for {request.mechanism}", remedy)
     if claim is None:
         raise InvalidValue("claim", None, f"given for {request.mechanism}", 'add --claim, for example "eps=1"')
-    return tap_and_confirm(
+    verdict, confirmation = tap_and_confirm(
         mechanism, as_pair(pair), as_guarantee(claim), seed=seed, error_probability=error, samples=samples
     )
+    return Tapped(verdict=verdict, confirmation=confirmation)

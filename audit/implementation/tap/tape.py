@@ -230,14 +230,15 @@ class Tape:
     Args:
         former: the run that is replayed; None to record.
         turned: the number of an event of a recorded run, a coin, that is to fall the other way.
+        frozen: whether noisy values are as in the former run; otherwise the draws alone are.
     """
 
     drawn: int
     watched: Watching | None
 
-    def __init__(self, former: Tape | None = None, turned: int | None = None) -> None:
+    def __init__(self, former: Tape | None = None, turned: int | None = None, *, frozen: bool = True) -> None:
         self.former: Final = former
-        self._turned = turned
+        self._turned, self._frozen = turned, frozen
         self.watched = None
         self.events: list[Event] = []
         self.drawn = 0
@@ -332,7 +333,7 @@ class Tape:
         former = self.expected(made.signature, where)
         if former is not None:
             assert isinstance(former, NoisyValue)
-            made.value = former.value
+            made.value = former.value if self._frozen else made.value
         self.events.append(made)
         return made
 
@@ -355,7 +356,7 @@ class Tape:
                 made.result = make()
         else:
             assert isinstance(former, Call)
-            made.result = former.result
+            made.result = former.result if self._frozen else _shifted(former, made)
         self.events.append(made)
         return made.result
 
@@ -382,6 +383,15 @@ class Tape:
     def draw_of(self, number: int) -> Draw:
         """The draw that a numbered value belongs to."""
         return self._draws[bisect_right(self._starts, number) - 1]
+
+
+def _shifted(former: Call, made: Call) -> Any:
+    """The result of a call that adds noise, had it been given another value."""
+    if former.law is None or former.value is None or made.value is None or former.value.shape != made.value.shape:
+        return former.result
+    result = np.asarray(former.result, dtype=np.float64)
+    moved = result + (made.value - former.value).reshape(result.shape)
+    return moved if result.ndim else type(former.result)(moved)
 
 
 @final

@@ -16,6 +16,7 @@ import numpy as np
 
 from dpverdict.audit.implementation.tap.comparison import Compared, Released, Run, TapFinding, compare, differences
 from dpverdict.audit.implementation.tap.linear import Linear
+from dpverdict.audit.implementation.tap.score import way_moved
 from dpverdict.audit.implementation.tap.sources.earlier import Watched, compiled_calls, names_of_module
 from dpverdict.audit.implementation.tap.sources.libraries import libraries, loaded_libraries
 from dpverdict.audit.implementation.tap.sources.samplers import generator, replacing, samplers
@@ -91,6 +92,9 @@ class _Runs:
         self.compared.append(compare(one, other))
         if not one.tape.events and not other.tape.events:
             return self._repeated(claim, one, other)
+        if self.compared[0].score is None:
+            moved = self._run(1, one.tape, 0, frozen=False)
+            self.compared[0].score = way_moved(one.outcome, moved.outcome)
         self._turned(one)
         second = self._run(0, None, 1)
         self._fixed(one.tape.events, second.tape.events)
@@ -103,10 +107,12 @@ class _Runs:
             self.compared.append(compare(first, self._run(1, first.tape, index)))
         return None
 
-    def _run(self, side: int, former: Tape | None, index: int, turned: int | None = None) -> Run:
+    def _run(
+        self, side: int, former: Tape | None, index: int, turned: int | None = None, *, frozen: bool = True
+    ) -> Run:
         self.count += 1
-        watched = former is None and self.count <= 2
-        return _run(self._mechanism, self._pair[side], Tape(former, turned), [self._seed, index], watch=watched)
+        tape, watch = Tape(former, turned, frozen=frozen), former is None and self.count <= 2
+        return _run(self._mechanism, self._pair[side], tape, [self._seed, index], watch=watch)
 
     def _repeated(self, claim: Guarantee, one: Run, other: Run) -> str | None:
         """Of a function without draws: run it until no law within the claim would have agreed so often."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, final
 
@@ -22,6 +22,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.implementation.tap.comparison import SHOWN, Compared, TapFinding, TapRow
 from dpverdict.audit.implementation.tap.pair_loss import ROUNDING, PairLoss
 from dpverdict.audit.losses.base import ExactLoss
+from dpverdict.audit.scores.score import Score
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
@@ -63,6 +64,7 @@ class TapVerdict:
         uncovered: what could not be followed.
         runs: of the function.
         seed: of the recorded draws.
+        score: tells releases on the two datasets apart, by what was seen; None if there is none. JSON has it not.
     """
 
     name: str
@@ -80,6 +82,7 @@ class TapVerdict:
     uncovered: tuple[str, ...]
     runs: int
     seed: int
+    score: Score | None = field(default=None, compare=False, repr=False)
 
     @property
     def exit_code(self) -> int:
@@ -88,7 +91,8 @@ class TapVerdict:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values; an infinite number as text."""
-        found = asdict(self)
+        found = asdict(replace(self, score=None))
+        del found["score"]
         found["status"] = self.status.name
         return {key: _json(value) for key, value in found.items()}
 
@@ -198,6 +202,7 @@ def decided(
         uncovered=(*uncovered, *(() if unlike is None else (unlike,))),
         runs=runs,
         seed=seed,
+        score=None if worst is None else worst[1].score or compared[0].score,
     )
 
 

@@ -78,9 +78,14 @@ def audit(
         option("--observe", "WHAT", 'Of each call of a function: "timeout=0.5, warnings, bits, time".', "Tests"),
     ] = None,
     tap: Annotated[
-        bool,
-        typer.Option("--tap", help="Record and replay the noise, too: see dpverdict tap.", rich_help_panel="Tests"),
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--tap/--no-tap",
+            help="Record and replay the noise, too: see dpverdict tap. Of a function it is done unless left out.",
+            rich_help_panel="Tests",
+            show_default=False,
+        ),
+    ] = None,
     no_test: Annotated[
         bool, typer.Option("--no-test", help="Exact evidence only: sample nothing.", rich_help_panel="Tests")
     ] = False,
@@ -137,7 +142,7 @@ def audit(
         numbers=numbers,
         search=search,
         observe=observe,
-        tap="yes" if tap else None,
+        tap=None if tap is None else "yes" if tap else "no",
         exact_only=no_test,
         command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
     )

@@ -206,6 +206,44 @@ def _by_its_map(measurement: Any, metric: str, here: Array, there: Array) -> flo
     return float(found) if not isinstance(found, tuple) else float(found[0])
 
 
+# SmartNoise -----------------------------------------------------------------------------------------------------------
+
+
+def _smartnoise() -> list[Replaced]:
+    module = sys.modules["snsql.sql._mechanisms"]
+    kinds = [kind for kind in vars(module).values() if isinstance(kind, type) and "release" in vars(kind)]
+    return [(kind, "release", _released(vars(kind)["release"])) for kind in kinds if kind.__name__ in _OF_SMARTNOISE]
+
+
+_OF_SMARTNOISE: Final = {"Laplace": "laplace", "Gaussian": "gaussian"}
+"""Its mechanisms, with the law of their noise: OpenDP draws it, on a grid that is finer than anything here."""
+
+
+def _released(original: Callable[..., Any]) -> Callable[..., Any]:
+    def release(self: Any, vals: Any) -> Any:
+        tape, given = current(), _all_bare(list(vals))
+        if tape is None:
+            return original(self, given)
+        name = type(self).__name__
+        reach = max(abs(float(self.lower)), abs(float(self.upper))) * float(self.max_contrib)
+        made = Call(
+            what=f"SmartNoise {name}",
+            value=numbers(given),
+            told={key: getattr(self, key) for key in ("epsilon", "delta", "lower", "upper", "max_contrib", "scale")},
+            law=Law(_OF_SMARTNOISE[name]),
+            scale=float(self.scale),
+            sensitivity=reach,
+            norm=1,
+            epsilon=float(self.epsilon),
+            loss_upper=None,
+            result=None,
+            where=place(),
+        )
+        return list(tape.call(made, lambda: original(self, given)))
+
+    return release
+
+
 # this project ---------------------------------------------------------------------------------------------------------
 
 
@@ -293,6 +331,7 @@ def libraries() -> list[Replaced]:
 _ADAPTERS: Final[dict[str, Callable[[], list[Replaced]]]] = {
     "diffprivlib.mechanisms": _diffprivlib,
     "opendp.mod": _opendp,
+    "snsql.sql._mechanisms": _smartnoise,
     "torch": torch_replaced,
 }
 """By the module that has the primitives."""

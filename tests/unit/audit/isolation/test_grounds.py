@@ -157,6 +157,7 @@ UNSEEN = [
     "exec(compile('', '<made>', 'exec')); import types; made = types.ModuleType('made'); made.__file__ = '<made>'; "
     "import sys; sys.modules['made'] = made",
 ]
+SEEN = "from dpverdict.audit.isolation.child import in_a_child; in_a_child(lambda: 1, kind=int, seconds=9)"
 EACH = """
 import json, os, sys
 from dpverdict.audit.isolation.grounds import Recorder
@@ -176,8 +177,8 @@ for folder, use in json.loads(sys.argv[1]):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="every use has a copy of one interpreter, made by a fork")
 def test_what_cannot_be_seen_cannot_be_kept(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    places = [str(shutil.copytree(folder, tmp_path_factory.mktemp("use") / "of")) for _ in (*UNSEEN, "")]
-    asked = json.dumps(list(zip(places, (*UNSEEN, ""), strict=True)))
+    places = [str(shutil.copytree(folder, tmp_path_factory.mktemp("use") / "of")) for _ in (*UNSEEN, SEEN)]
+    asked = json.dumps(list(zip(places, (*UNSEEN, SEEN), strict=True)))
     done = subprocess.run([sys.executable, "-B", "-c", EACH, asked], capture_output=True, check=True)
     *unseen, seen = [grounds_of(json.loads(line)) for line in done.stdout.splitlines()]
     assert len(unseen) == len(UNSEEN)

@@ -1,5 +1,6 @@
 """A request in words: what it may ask for, and what it is told when it may not."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -92,7 +93,7 @@ def test_what_is_called_many_times_at_once_is_not_observed() -> None:
         audit_request(Request(mechanism="correlated-gaussian", options={"dim": "3", "mu": "1"}, observe="warnings"))
 
 
-def test_the_noise_tap_joins_a_report_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_the_noise_tap_joins_the_report_of_a_function_unless_it_is_left_out(tmp_path: Path) -> None:
     import json
 
     from dpverdict.audit.reports.terminal import report_text
@@ -103,15 +104,21 @@ def test_the_noise_tap_joins_a_report_where_it_is_asked_for(tmp_path: Path) -> N
     )
     np.savez(tmp_path / "pair.npz", dataset=np.ones((4, 3)), neighbour=np.ones((3, 3)))
     asked = {"mechanism": f"{tmp_path}/release.py:release", "neighbours": str(tmp_path / "pair.npz"), "claim": "eps=1"}
-    report = audit_request(Request(**asked, samples="60", seed="1", tap="yes"))
+    report = audit_request(Request(**asked, samples="60", seed="1"))
     assert report.tap is not None
+    assert report.tap_confirmation is not None
+    assert "likelihood ratio of the 3 values" in report.tap_confirmation.score
     assert (report.tap.epsilon, report.status.name, report.exit_code) == (3.0, "REFUTED", 1)
     assert "The noise tap refutes eps=1" in report.answer
     text = report_text(report, anchors=("tap",), width=120)
+    assert f"called {report.tap.runs} times" in text
     assert "release.py:2" in text
     fields = json.loads(render_json(report))
     assert fields["tap"]["status"] == "REFUTED"
     jsonschema.validate(fields, read_schema())
-    assert audit_request(Request(**asked, samples="60", seed="1")).tap is None
+    assert audit_request(Request(**asked, samples="60", seed="1", tap="no")).tap is None
+    own = Request(mechanism="correlated-gaussian", options={"dim": "3", "mu": "1"}, samples="60", seed="1")
+    assert audit_request(own).tap is None  # its noise law is known
+    assert audit_request(replace(own, tap="yes")).tap is not None
     with pytest.raises(InvalidValue, match="tap"):
         audit_request(Request(**asked, tap="perhaps"))

@@ -1,5 +1,7 @@
 """Adapters: the zoo and the correct mechanisms of this project, diffprivlib and OpenDP where they are installed."""
 
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -127,3 +129,47 @@ def test_a_measurement_of_opendp_is_held_to_its_own_map() -> None:
     wrong = tap_runs(release(1.0), pair, "eps=1", seed=1)
     assert wrong.status is TapStatus.FINDING
     assert wrong.epsilon == pytest.approx(3.0)
+
+
+class OfSmartNoise:
+    """What a mechanism of SmartNoise SQL keeps, with noise that no tap sees, as that of OpenDP."""
+
+    def __init__(self, scale: float) -> None:
+        self.epsilon, self.delta, self.lower, self.upper, self.max_contrib, self.scale = 1.0, 0.0, 0, 1, 1, scale
+
+    def release(self, vals: Any) -> Any:
+        return [float(one) + KEPT[0].laplace(scale=self.scale) for one in vals]
+
+
+KEPT = [np.random.default_rng(7)]
+
+
+def test_the_mechanisms_of_smartnoise_tell_what_they_declare(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = type("Laplace", (OfSmartNoise,), {"release": OfSmartNoise.release})
+    monkeypatch.setitem(sys.modules, "snsql.sql._mechanisms", SimpleNamespace(Laplace=kind))
+    pair = np.ones((10, 1)), np.ones((9, 1))
+    found = tap_runs(lambda x: kind(1.0).release([len(x)]), pair, "eps=1", seed=1)
+    assert (found.status, found.epsilon, found.spent) == (TapStatus.QUIET, 1.0, 1.0), found.text()
+    assert found.rows[0].promised == "sensitivity 1, eps 1, laplace 1"
+    small = tap_runs(lambda x: kind(0.5).release([len(x)]), pair, "eps=1", seed=1)
+    assert (small.status, small.epsilon) == (TapStatus.REFUTED, 2.0)
+    far = tap_runs(lambda x: kind(1.0).release([3 * len(x)]), pair, "eps=1", seed=1)
+    assert far.status is TapStatus.FINDING
+    assert "sensitivity" in far.reason
+    assert "release" in vars(kind)
+    assert vars(kind)["release"] is OfSmartNoise.release
+
+
+def test_a_query_of_smartnoise_sql_is_followed() -> None:
+    snsql, pandas = pytest.importorskip("snsql"), pytest.importorskip("pandas")
+    columns = {"row_privacy": True, "rows": 40, "x": {"type": "float", "lower": 0.0, "upper": 10.0}}
+
+    def release(data: Any) -> Any:
+        privacy = snsql.Privacy(epsilon=1.0, delta=1e-5)
+        reader = snsql.from_connection(data, privacy=privacy, metadata={"": {"T": {"P": dict(columns)}}})
+        return [float(one) for one in reader.execute("SELECT COUNT(*) AS n, SUM(x) AS s FROM T.P")[1]]
+
+    data = pandas.DataFrame({"x": np.linspace(10, 0, 40)})
+    pair = data, data.iloc[1:].reset_index(drop=True)
+    assert tap_runs(release, pair, "eps=2", seed=1).status is TapStatus.QUIET
+    assert tap_runs(release, pair, "eps=1", seed=1).status is TapStatus.FINDING  # each column spends it
