@@ -38,11 +38,12 @@ from dpverdict.audit.losses.domains import (
     fast,
     rounded,
 )
-from dpverdict.balls import Enclosure, Enclosures, Exact, exactly, precision
+from dpverdict.balls import Enclosure, Enclosures, Exact, ball, exactly, precision
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.roots import as_fraction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -592,7 +593,11 @@ class TwoOrders(PrivacyLoss):
         return _larger(self.remove._log_delta_balls(epsilons), self.add._log_delta_balls(epsilons))
 
     def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
-        return _larger(self.remove._epsilon_balls(deltas), self.add._epsilon_balls(deltas))
+        values = self.remove._epsilon_balls(deltas)
+        for i, (delta, value) in enumerate(zip(deltas, values, strict=True)):
+            if not (value.is_finite() and self.add.delta_at_most(as_fraction(value.lower())) <= ball(exactly(delta))):
+                values[i] = _larger([value], self.add._epsilon_balls([delta]))[0]
+        return values
 
     def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
         both = zip(self.remove._beta_balls(alphas), self.add._beta_balls(alphas), strict=True)

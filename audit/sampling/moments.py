@@ -49,7 +49,7 @@ from dpverdict.numerics.arrays import Array
 _BOUND_BITS = 96
 _REACH = 40.0  # standard deviations, for float64 estimates
 _SHIFTS = 32
-_LARGEST_TILT = 40.0  # of z: moments beyond are not used
+_LARGEST_TILT = 100.0  # of z: moments beyond are not used
 
 
 class StepMoments(ABC):

@@ -1,4 +1,4 @@
-"""Few Poisson-sampled Gaussian steps with little noise: the contour integral on panels that grow with the height.
+"""Poisson-sampled Gaussian steps whose integrand falls slowly: the contour integral on panels that grow with height.
 
 The line Re t = c of `dpverdict.audit.sampling.steps` has to reach heights of 1e6 and more there: the loss of one step
 has nearly an atom at log(1 - q), so M(c + i v) falls like exp(-log(v)^2/(2 mu^2)) only. What is left that high varies
@@ -51,13 +51,15 @@ from dpverdict.errors import PrecisionExhausted
 NODES: Final = 44
 """Gauss-Legendre nodes of a panel."""
 MOST_PANELS: Final = 600
+MOST_EXPONENTIALS: Final = 60_000
+"""Exponentials that count, over all panels: each is evaluated at all nodes; some seconds."""
 HIGHEST: Final = 1e40
 """No line is longer."""
 
 _GROWTH = 2.6  # of the end of a panel over its begin
 _RATIOS = np.geomspace(1.3, 12.0, 24)
 _BOUND_BITS = 96
-_BESSEL_BITS = 80  # that Bessel functions lose where argument and order are about the same
+_BESSEL_BITS = 120  # that Bessel functions lose where argument and order are about the same
 
 
 @final
@@ -105,6 +107,11 @@ class PanelLine:
         self._plans = self._ends(self._series, top, aim - 5)
         self._panels: list[_Panel] = []
 
+    @property
+    def size(self) -> int:
+        """The number of exponentials that count, over all panels."""
+        return sum(kept for _, _, kept, _ in self._plans)
+
     def _lay(self) -> list[_Panel]:
         """The panels, and the bound of what is beyond them: most of the time goes here, once."""
         if not self._panels:
@@ -127,12 +134,9 @@ class PanelLine:
             exponent = 1 + c if self._remove else -c
             total, error = arb(0), arb(0)
             for panel in panels:
-                argument = frequency * panel.half
-                root = (arb.pi() / (2 * argument)).sqrt()
-                part = sum(
-                    (a * argument.bessel_j(arb(2 * k + 1) / 2) for k, a in enumerate(panel.coefficients)), start=acb(0)
-                )
-                total += panel.half * root * (part * acb(0, -frequency * panel.middle).exp()).real
+                bessel = _spherical(frequency * panel.half, NODES)
+                part = sum((a * j for a, j in zip(panel.coefficients, bessel, strict=True)), start=acb(0))
+                total += panel.half * (part * acb(0, -frequency * panel.middle).exp()).real
                 error += panel.error
             scale = (-exponent * least).exp()
             fall = (-c * epsilon).exp()
@@ -154,7 +158,7 @@ class PanelLine:
     def _ends(self, series: Exponentials, top: float, aim: float) -> list[tuple[float, float, int, float]]:
         """Ends of the panels, the number of exponentials that are kept, and the parameter of the ellipse."""
         found: list[tuple[float, float, int, float]] = []
-        low, length = 0.0, self._centre
+        low, length, total = 0.0, self._centre, 0
         rate = float(self._moments.rate)
         fixed = self._steps * (1 + self._centre if self._remove else -self._centre) * math.log1p(-rate)
         while low < top:
@@ -168,7 +172,8 @@ class PanelLine:
                 if length < 1e-9 * (low + self._centre):
                     raise PrecisionExhausted("the integral", self._bits, "take more noise, or more steps")
             found.append((low, low + length, kept, ratio))
-            if len(found) > MOST_PANELS:
+            total += kept
+            if len(found) > MOST_PANELS or total > MOST_EXPONENTIALS:
                 raise PrecisionExhausted("the integral", self._bits, "take more noise, or more steps")
             low += length
             length *= 1.2
@@ -235,6 +240,15 @@ class PanelLine:
         least = c.max(begin) * (c + 1).max(begin)
         off = 2 * half * steps * (on_line.min(series.largest) + short) ** (steps - 1) * short / least
         return (fit + off).upper()
+
+
+def _spherical(x: arb, number: int) -> list[arb]:
+    """The spherical Bessel functions j_k(x), k < number, x > 0: downwards from the last two, where none is lost."""
+    root = (arb.pi() / (2 * x)).sqrt()
+    found = [root * x.bessel_j(arb(2 * k + 1) / 2) for k in (number - 1, number - 2)]
+    for k in range(number - 2, 0, -1):
+        found.append((2 * k + 1) / x * found[-1] - found[-2])
+    return found[::-1]
 
 
 @functools.lru_cache(maxsize=8)

@@ -7,7 +7,7 @@ w >= V: the nodes at w_k = step (k + 1/2) >= V have the weights |t (t + 1)|^-1 <
 
     (step/pi) exp(-c x) sum |M(t_k)|^T w_k^-2  <=  exp(-c x) B^T/(pi V).
 
-Where so many nodes would be too many, few steps of Gaussian noise are integrated on panels that grow with the height
+Where so many nodes would be too many, Gaussian noise is integrated on panels that grow with the height
 (`dpverdict.audit.sampling.panels`). float64 estimates choose the line; any choice gives a valid ball.
 
 Reference: Abate and Whitt 1992 (doi:10.1007/BF01158520), for the inversion with controlled alias.
@@ -48,13 +48,14 @@ from dpverdict.numerics.arrays import Array
 MOST_TERMS = 2e7
 """The largest table of exponentials of one contour, in nodes of the line times points of the moments: some seconds."""
 
-FEW_STEPS = 5
-"""Up to so many steps a line of panels is laid where nodes of one step are too many: some seconds for each line."""
+FEW_TERMS = 1e6
+"""A contour of at most so many terms, some tenths of a second, is not compared with panels."""
 
 _LOG2 = math.log(2.0)
 _GUARD = 6
-_ATTEMPTS = 8
+_ATTEMPTS = 4
 _KEPT = 16
+_TERMS_OF_EXPONENTIAL = 500  # by time: terms of a contour for each exponential of a line of panels
 _LARGEST = 1e4
 _FARTHEST = Fraction(10) ** 300  # of an epsilon, for choosing an exponent
 _FAR = 1e4  # of an epsilon, beyond which Chernoff's bound is given
@@ -112,9 +113,10 @@ class SampledSteps(BallLoss):
     """The privacy loss of T steps of Poisson-sampled Gaussian noise, or Laplace noise on one coordinate, in one order.
 
     Use `dpverdict.audit.sampling.poisson.poisson_sampled`. ``delta``, ``epsilon`` and ``beta`` are certified; the
-    relative width of ``certified_delta`` is 2^-53. A contour takes 0.05 s to some seconds, mostly less than 0.2 s,
-    whatever the number of steps. Few steps with little noise, whose integrand falls slowly, are integrated on panels
-    (`dpverdict.audit.sampling.panels`), in 0.3 to some seconds.
+    relative width of ``certified_delta`` is 2^-53, except next to the end of the loss and far in its tail, which no line
+    reaches: there it is between 0 and Chernoff's bound. A contour takes 0.05 s to some seconds, mostly less than 0.2 s,
+    whatever the number of steps. Steps with little noise or small rates, whose integrand falls slowly, are integrated
+    on panels (`dpverdict.audit.sampling.panels`), in 0.2 to some seconds.
 
     Args:
         step: the loss of one step.
@@ -144,9 +146,7 @@ class SampledSteps(BallLoss):
         if self.steps == 2 and isinstance(self.step.pair, GaussianLoss):
             return True
         wanted = ACCURACY + _GUARD
-        if self._plan(0.0, wanted) is not None:
-            return True
-        return self.steps <= FEW_STEPS and self._line(0.0, wanted) is not None
+        return self._plan(0.0, wanted) is not None or self._line(0.0, wanted) is not None
 
     def reversed(self) -> SampledSteps:
         """The loss in the other order."""
@@ -168,6 +168,8 @@ class SampledSteps(BallLoss):
             least = refine(lambda: -ball(epsilon).expm1(), bits=bits + 4)
             with precision(bits + 20):
                 return least + ball(epsilon).exp() * other
+        if epsilon == 0 and self.step.order is Direction.ADD:  # the total variation, in either order
+            return self.reversed().profile(epsilon, bits)
         if self.step.order is Direction.ADD and compare(Real.of(epsilon), self._edge) in (0, 1):
             return arb(0)
         if epsilon > _FAR:
@@ -182,7 +184,7 @@ class SampledSteps(BallLoss):
                 return value
         wanted = bits + _GUARD
         for attempt in range(_ATTEMPTS):
-            laid = self._lay(float(epsilon), wanted, panels_first=attempt > 1)
+            laid = self._lay(float(epsilon), wanted, panels_first=attempt > 0)
             if laid is None:
                 break
             self._laid = [*self._laid[1 - _KEPT :], laid]
@@ -190,6 +192,8 @@ class SampledSteps(BallLoss):
             accuracy = value.rel_accuracy_bits()
             if accuracy >= bits:
                 return value
+            if accuracy < 0 and attempt:  # it is far below the estimate that the line was chosen by
+                break
             wanted += min(max(bits - accuracy, 4), 2 * bits + 60)
         remedy = "compose the losses of single steps by BoundedLoss: bounds from a lattice of losses"
         raise PrecisionExhausted("the integral", wanted, remedy)
@@ -221,12 +225,18 @@ class SampledSteps(BallLoss):
             return (self._order.at(best) * (-best * ball(epsilon)).exp()).upper()
 
     def _lay(self, epsilon: float, bits: int, *, panels_first: bool) -> Contour | PanelLine | None:
-        """A line for delta(epsilon) to so many bits: nodes of one step, where these are few, or panels."""
-        line = self._line(epsilon, bits) if panels_first else None
-        plan = self._plan(epsilon, bits) if line is None else None
-        if plan is not None:
-            return Contour(self._order, plan)
-        return line or self._line(epsilon, bits)
+        """A line for delta(epsilon) to so many bits: nodes of one step or panels, whichever takes less time."""
+        plan = self._plan(epsilon, bits)
+        terms = math.inf if plan is None else self._terms(plan.step * plan.number, plan.number)
+        if terms > FEW_TERMS or panels_first:
+            line = self._line(epsilon, bits)
+            if line is not None and (panels_first or line.size * _TERMS_OF_EXPONENTIAL < terms):
+                return line
+        return None if plan is None else Contour(self._order, plan)
+
+    def _terms(self, height: float, number: float) -> float:
+        """About how many exponentials so many nodes up to a height take."""
+        return number * float(self._order.points(np.array([height]))[0])
 
     def _plan(self, epsilon: float, bits: int) -> Plan | None:
         """The cheapest line found for delta(epsilon) to so many bits; None if it takes more than `MOST_TERMS`."""
@@ -302,7 +312,17 @@ class SampledSteps(BallLoss):
     # balls ------------------------------------------------------------------------------------------------------------
 
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        return [self.profile(exactly(epsilon), ACCURACY) for epsilon in epsilons]
+        return [self._enclosed(exactly(epsilon)) for epsilon in epsilons]
+
+    def _enclosed(self, epsilon: Fraction) -> arb:
+        """A ball that contains delta(epsilon): below Chernoff's bound, where no contour reaches."""
+        try:
+            return self.profile(epsilon, ACCURACY)
+        except PrecisionExhausted:
+            if epsilon < 0:
+                raise
+            with precision(_BOUND_BITS):
+                return arb(0).union(self.delta_at_most(epsilon).min(arb(1)))
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         return [log_delta_ball(self.profile, exactly(epsilon)) for epsilon in epsilons]
@@ -327,7 +347,7 @@ class SampledSteps(BallLoss):
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):
             return arb(1 - alpha.numerator)
-        return beta_between(lambda epsilon: self.profile(epsilon, ACCURACY), alpha, self._reach(alpha))
+        return beta_between(self._enclosed, alpha, self._reach(alpha))
 
     def _reach(self, alpha: Fraction) -> Fraction:
         """An epsilon beyond which, on either side, no line touches the trade-off function; it steers."""

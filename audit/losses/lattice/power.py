@@ -53,7 +53,8 @@ MAX_WINDOW = 1 << 23
 
 _WIDTH = 9.0  # standard deviations of the tilted law on either side of the window
 _OUTSIDE = 1e-16  # tilted mass outside a window that is wide enough
-_TILTS = 6  # of one bound of the mass outside
+_TILTS = 6  # of one bound of the mass outside; more where these do not show that next to nothing is there
+_MOST_TILTS = 24
 _STEERING = 2048  # points of a law that steers; the bounds use all of them
 _ENDS = 512  # so many of them next to either end
 
@@ -199,7 +200,9 @@ def _log_beyond(parts: Parts, step: float, moment: float, end: int, normal: floa
     ``normal`` is the best tilt of a normal law; where a law has a heavier tail, a smaller one does better.
     """
     best = 0.0
-    for halvings in range(_TILTS):
+    for halvings in range(_MOST_TILTS):
+        if halvings >= _TILTS and best <= math.log(_OUTSIDE):
+            break
         tail = max(min(normal, 20.0), -20.0) / 2**halvings
         other = _log_moment(parts, step + tail)[0]
         room = 1e-12 * (abs(other) + abs(moment) + abs(tail * end))

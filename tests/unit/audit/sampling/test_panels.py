@@ -13,11 +13,12 @@ from scipy.special import ndtr
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.sampling import panels
 from dpverdict.audit.sampling.moments import Exponentials, GaussianMoments
 from dpverdict.audit.sampling.panels import PanelLine
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.audit.sampling.two_steps import two_steps_profile
-from dpverdict.balls import Real
+from dpverdict.balls import Real, precision
 from dpverdict.errors import PrecisionExhausted
 
 X, WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -128,6 +129,16 @@ def test_one_line_serves_many_epsilons():
     values = [loss.certified_delta(epsilon) for epsilon in ("0.1", "0.11", "0.12")]
     assert len(loss._laid) == 1
     assert values[0].lower > values[1].upper > values[1].lower > values[2].upper
+
+
+@pytest.mark.parametrize("x", ["1e-9", "0.5", "20", "43", "1e4"])
+def test_spherical_bessel_functions_are_those_of_half_orders(x):
+    with precision(300):
+        point = arb(x)
+        root = (arb.pi() / (2 * point)).sqrt()
+        for k, value in enumerate(panels._spherical(point, panels.NODES)):
+            assert value.overlaps(root * point.bessel_j(arb(2 * k + 1) / 2))
+            assert value.rad() < arb(2) ** -200
 
 
 def test_a_line_that_is_too_long_is_refused():

@@ -166,6 +166,29 @@ def test_the_lattice_and_the_contour_of_few_steps_agree():
     assert upper[0] - lower[0] < 1e-5 * upper[0]
 
 
+@pytest.mark.parametrize(("s", "q", "number"), [("1", "0.01", 12), ("0.5", "0.01", 50)])
+def test_little_sampling_or_noise_is_certified_whatever_the_number_of_steps(s, q, number):
+    loss = poisson_sampled(GaussianLoss(1 / Fraction(s)), q, number)
+    value = loss.certified_delta("0.25")
+    assert value.upper - value.lower <= 1e-15 * value.upper
+    lower, upper = BoundedLoss(loss.remove.factors, 2.0**-10).delta_bounds(np.array([0.25]))
+    assert lower[0] <= value.upper
+    assert value.lower <= upper[0]
+
+
+def test_next_to_its_end_the_loss_is_below_chernoffs_bound():
+    loss = poisson_sampled(GaussianLoss(1), "0.1", 20).add  # which ends at 2.107
+    value = loss.certified_delta(2)
+    assert 0 <= value.lower <= value.upper <= 1e-33
+    assert loss.certified_delta("2.11").upper == 0
+
+
+def test_the_larger_epsilon_of_both_orders_needs_only_one(many):
+    for delta in ("1e-6", "0.05"):
+        both = [order.certified_epsilon(delta) for order in (many.remove, many.add)]
+        assert many.certified_epsilon(delta).lower == max(value.lower for value in both)
+
+
 def test_noise_beyond_the_moments_is_bracketed_on_a_lattice():
     loss = poisson_sampled(GaussianLoss(25), "0.1", 3)
     assert not loss.is_certified

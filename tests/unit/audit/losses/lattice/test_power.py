@@ -32,6 +32,16 @@ def convolved(times: int) -> np.ndarray:
     return power
 
 
+def test_the_window_holds_a_law_with_a_far_tail() -> None:
+    """A law with nearly all mass at 0, and some a thousand spreads away: small tilts show what is outside."""
+    masses = np.zeros(200_001)
+    masses[0], masses[1:] = 1 - 1e-3, 1e-3 * np.diff(-np.exp(-np.arange(200_001) / 5000.0))
+    law = LatticeLaw(interval=Fraction(1, 1024), lowest=0, masses=masses, infinity_mass=0.0, side=Side.PESSIMISTIC)
+    parts = [(law, 20)]
+    found = tilted_power(parts, Steering(parts), 0.0)
+    assert found.outside < 1e-15
+
+
 @pytest.mark.parametrize("step", [0.0, 0.3])
 def test_the_tilted_power_is_the_tilted_convolution(step: float) -> None:
     parts = [(LAW, 5)]
