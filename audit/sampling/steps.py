@@ -113,8 +113,8 @@ class SampledSteps(BallLoss):
     """The privacy loss of T steps of Poisson-sampled Gaussian noise, or Laplace noise on one coordinate, in one order.
 
     Use `dpverdict.audit.sampling.poisson.poisson_sampled`. ``delta``, ``epsilon`` and ``beta`` are certified; the
-    relative width of ``certified_delta`` is 2^-53, except next to the end of the loss and far in its tail, which no line
-    reaches: there it is between 0 and Chernoff's bound. A contour takes 0.05 s to some seconds, mostly less than 0.2 s,
+    relative width of ``certified_delta`` is 2^-53, but next to the end of the loss and far in its tail: there no line
+    may reach, and it is between 0 and Chernoff's bound. A contour takes 0.05 s to some seconds, mostly less than 0.2 s,
     whatever the number of steps. Steps with little noise or small rates, whose integrand falls slowly, are integrated
     on panels (`dpverdict.audit.sampling.panels`), in 0.2 to some seconds.
 
