@@ -29,6 +29,7 @@ from dpverdict.proofs.ji2024.notation import (
     GRID,
     GRID_WORDS,
     PAPER,
+    RESTORED,
     Cell,
     M,
     Variance,
@@ -98,6 +99,7 @@ def ball_event_lower(claim: Claim, event: Event, cell: Cell) -> float:
 @statement(
     paper=PAPER,
     number="claim.M4",
+    restored=RESTORED,
     kind=StatementKind.CLAIM,
     expected=Standing.FAILS_AS_PRINTED,
     text="The R1SMG mechanism achieves (eps, delta)-DP guarantee on query results in R^M, with E|n|^2 = C_R (Delta_2 "
@@ -281,6 +283,7 @@ PRINTED = Example(
 @statement(
     paper=PAPER,
     number="claim.M100",
+    restored=RESTORED,
     kind=StatementKind.CLAIM,
     expected=Standing.FAILS_AS_PRINTED,
     text="R1SMG achieves (eps, delta)-DP: at M = 100, eps = 1, delta = 1e-5, Delta = 1 the noise n = sigma z v with "

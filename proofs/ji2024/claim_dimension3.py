@@ -24,6 +24,7 @@ from dpverdict.proofs.ji2024.notation import (
     GRID,
     GRID_WORDS,
     PAPER,
+    RESTORED,
     Variance,
     delta,
     epsilon,
@@ -161,6 +162,7 @@ def _scaled(factor: Fraction) -> Variance:
 @statement(
     paper=PAPER,
     number="claim.M3",
+    restored=RESTORED,
     kind=StatementKind.CLAIM,
     expected=Standing.HOLDS,
     text="The R1SMG mechanism achieves (eps, delta)-DP guarantee on query results in R^3: sigma^2 = 2/(eps psi), psi = "
@@ -207,6 +209,7 @@ PROOF: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="claim.M3.all",
+    restored=RESTORED,
     kind=StatementKind.CLAIM,
     expected=Standing.HOLDS,
     text="The R1SMG mechanism achieves (eps, delta)-DP guarantee on query results in R^3: sigma^2 = 2/(eps psi), psi = "

@@ -25,6 +25,7 @@ from dpverdict.proofs.checks.identities import Expr
 from dpverdict.proofs.checks.outcome import Finding, Method
 
 PAPER = "ji2024"
+RESTORED = "the mechanism, of which the abstract supplied prints C_R and psi: noise sigma z v, sigma^2 = C_R Delta^2"
 M, p = symbols("M p", positive=True)
 epsilon, delta, sigma, Delta = symbols("epsilon delta sigma Delta", positive=True)
 

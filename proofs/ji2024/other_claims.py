@@ -25,6 +25,7 @@ from dpverdict.proofs.ji2024.notation import (
     DELTAS,
     GRID,
     PAPER,
+    RESTORED,
     Cell,
     Delta,
     M,
@@ -133,6 +134,7 @@ def single_coefficient(claim: tuple[tuple[Matrix, ...], Formula]) -> Findings:
 @statement(
     paper=PAPER,
     number="accuracy",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="Its expected accuracy loss is lower bounded by C_R (Delta_2 f)^2, where C_R = 2/(eps psi). (With equality.)",
@@ -255,6 +257,7 @@ def _inverted(dim: int, cell: Cell) -> Real:
 @statement(
     paper=PAPER,
     number="stable",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS_WITH_CAVEAT,
     text="Compared with other mechanisms, the R1SMG mechanism is more stable and less likely to generate noise with "

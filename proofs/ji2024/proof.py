@@ -23,6 +23,7 @@ from dpverdict.proofs.ji2024.notation import (
     DELTAS,
     EPSILONS,
     PAPER,
+    RESTORED,
     Delta,
     M,
     delta,
@@ -46,6 +47,7 @@ CONSTANTS: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="constants",
+    restored=RESTORED,
     kind=StatementKind.EQUATION,
     expected=Standing.HOLDS,
     text="psi = (delta Gamma((M-1)/2)/(sqrt(pi) Gamma(M/2)))^(2/(M-2)). (It solves pi kappa_M psi^((M-2)/2) = delta: "
@@ -110,6 +112,7 @@ ERROR_A: Mapping[str, Formula] = {
 @statement(
     paper=PAPER,
     number="proof.errorA",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS_ON_RANGE,
     text="(Why the proof fails, reconstructed.) The angle at y between the two noise lines is not uniform: "
@@ -176,6 +179,7 @@ def _small_angle(dim: int) -> arb:
 @statement(
     paper=PAPER,
     number="proof.errorB",
+    restored=RESTORED,
     kind=StatementKind.TEXT,
     expected=Standing.HOLDS,
     text="(Why the proof fails, reconstructed.) Densities of singular Gaussians on different lines cannot be divided; "

@@ -20,6 +20,7 @@ from dpverdict.proofs.checks.outcome import Findings, Standing, StatementKind
 from dpverdict.proofs.checks.statement import Plant, statement
 
 PAPER = "lebeda2024sampling"
+RESTORED = "the text of the paper was not supplied: the words and the example are ours"
 
 Law = tuple[Fraction, ...]
 Profile = Callable[[str, int], Fraction]
@@ -60,6 +61,7 @@ def of_the_worse_step(order: str, steps: int) -> Fraction:
 @statement(
     paper=PAPER,
     number="order",
+    restored=RESTORED,
     kind=StatementKind.PROPOSITION,
     expected=Standing.HOLDS,
     text="(Our words and example.) The order of a sampled pair that is the worse one for a single step need not be the "
@@ -103,6 +105,7 @@ def scale_of(sampling: str) -> Fraction:
 @statement(
     paper=PAPER,
     number="schemes",
+    restored=RESTORED,
     kind=StatementKind.PROPOSITION,
     expected=Standing.HOLDS,
     text="(Our words and example.) A guarantee computed for Poisson sampling does not hold for batches of fixed size "

@@ -1,14 +1,22 @@
 """Inequalities on boxes and between numbers: decided, refuted with a point, or left open."""
 
+import runpy
 from fractions import Fraction
+from pathlib import Path
 
+import pytest
 from flint import arb
 from sympy import Symbol
 
 from dpverdict.balls import Real
+from dpverdict.proofs.checks import boxes
 from dpverdict.proofs.checks.boxes import equal, increasing_on_box, not_larger, positive_on_box, rounds_to, smaller
+from dpverdict.proofs.checks.evidence import recorded
+from dpverdict.proofs.ledger.certificates import FORMAT, seal
+from dpverdict.proofs.ledger.recheck import recheck
 
 x = Symbol("x")
+CHECKER = runpy.run_path(str(Path(__file__).parents[4] / "tests" / "certificate_checker.py"))
 
 
 def test_boxes_decide_inequalities_and_say_where_they_fail() -> None:
@@ -18,7 +26,38 @@ def test_boxes_decide_inequalities_and_say_where_they_fail() -> None:
     assert positive_on_box("touches 0", lambda x: x * x, {"x": (-1, 1)}, most=500).holds is not True
     open_box = positive_on_box("too few balls", lambda x: x * x - x + arb("0.2501"), {"x": (0, 1)}, most=3)
     assert open_box.holds is None
-    assert "undecided after 3 balls, on 0.75 <= x <= 1: [" in open_box.witness
+    assert "undecided after 4 balls, on 0.5 <= x <= 0.75: [" in open_box.witness
+
+
+def nearly_touching(x: arb) -> arb:
+    """(x - 1)^2 + 1e-6, in a form in which balls lose."""
+    return x * x - 2 * x + 1 + arb("1e-6")
+
+
+def test_the_centred_form_decides_where_plain_balls_give_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = positive_on_box("near 0 at 1", nearly_touching, {"x": (0, 3)}, most=500)
+    assert found.holds is True
+    assert 0 < float(found.margin) <= 1e-6
+    monkeypatch.setattr(boxes, "_centred", lambda function, part, plain: plain)
+    assert positive_on_box("near 0 at 1", nearly_touching, {"x": (0, 3)}, most=500).holds is None
+
+
+def test_the_centred_form_shows_nothing_that_is_false() -> None:
+    below = positive_on_box("below 0 at 1", lambda x: nearly_touching(x) - arb("1.1e-6"), {"x": (0, 3)}, most=500)
+    assert below.holds is not True
+    two = positive_on_box("0 at x = y", lambda x, y: (x - y) * (x - y), {"x": (0, 1), "y": (0, 1)}, most=500)
+    assert two.holds is not True
+    kink = positive_on_box("no derivative", lambda x: abs(x - arb("1/3")) - arb("1e-9"), {"x": (0, 1)}, most=500)
+    assert kink.holds is not True
+
+
+def test_parts_that_the_centred_form_decided_are_read_again() -> None:
+    with recorded(2000) as kept:
+        assert positive_on_box("near 0 at 1", nearly_touching, {"x": (0, 3)}, most=500).holds
+    condition = {"name": "near 0 at 1", "holds": True, "evidence": kept.pieces, "left_out": 0}
+    made = {"format": FORMAT, "readings": [{"reading": "as printed", "conditions": [condition]}]}
+    assert recheck({**made, "sha256": seal(made)}) == {"proved from the file": 1}
+    assert CHECKER["check"](made, sealed=False) == {"proved": 1}
 
 
 def test_slopes_on_a_box() -> None:

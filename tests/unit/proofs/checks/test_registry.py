@@ -1,6 +1,7 @@
 """Statements are found by paper and number; a paper is a folder."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,8 @@ import pytest
 
 from dpverdict.errors import InvalidValue
 from dpverdict.proofs.checks.outcome import Standing
-from dpverdict.proofs.checks.registry import load, matching, papers, statements, verify
+from dpverdict.proofs.checks.registry import load, matching, papers, statements, title, verify
+from dpverdict.proofs.checks.rooms import RESULTS, rooms
 from dpverdict.proofs.checks.statement import Statement
 
 ROOT = Path(__file__).parents[4]
@@ -77,3 +79,10 @@ def test_a_fifth_paper_is_a_folder(tmp_path: Path) -> None:
     assert done.stdout == (
         "bassily2014; Concentrated Differential Privacy (Bun and Steinke); prop3.1; prop12; propA.1\nholds\n"
     ), done.stderr
+
+
+@pytest.mark.parametrize("paper", [paper for paper in rooms() if paper != RESULTS])
+def test_the_text_checked_is_pinned_or_said_not_to_be_there(paper: str) -> None:
+    """By the version in the title or the date of a report; else every row says that nothing was supplied."""
+    pinned = re.search(r"arXiv:\d{4}\.\d{5}v\d+|report of \d+ \w+ \d{4}", title(paper))
+    assert pinned or all("not supplied" in found.restored for found in statements(paper))
