@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 from flint import arb, arb_series, ctx
 
@@ -105,12 +106,12 @@ def positive_on_box(
     return Finding(name=name, holds=True, method=Method.BALLS, scope=words, margin=f"{least:.6g}", sides=sides)
 
 
-def _centred(function: Callable[..., arb], part: Sequence[Side], plain: arb) -> arb:
+def _centred(function: Callable[..., Any], part: Sequence[Side], plain: arb) -> arb:  # Any: of balls, or of series
     """The centred form of the function on a box; ``plain`` where it has no derivative in balls."""
     former = ctx.cap
     ctx.cap = 2
     try:
-        made = function(*(ball((low + high) / 2) for low, high in part))
+        made: arb = function(*(ball((low + high) / 2) for low, high in part))
         for i, (low, high) in enumerate(part):
             series = [arb_series([_spanned(side), arb(int(k == i))], 2) for k, side in enumerate(part)]
             slope = function(*series)[1]
