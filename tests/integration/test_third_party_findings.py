@@ -1,68 +1,39 @@
-"""The defects of examples/third_party_findings.py show in the versions that have them; their witnesses are whole.
+"""What the pages say of other libraries holds where they are installed: entries of the corpus, and an accountant.
 
-What is not installed is skipped: ``diffprivlib`` of the extra ``dev`` is here; the others are not.
-A finding fails with the probability that its audit misses, below 1e-9 each: by the counts in the witnesses, the
-releases of a budget are more than ten times what the joint test needs at this error probability.
+What is not installed is not run. The releases are as many as the entry says; the seed of a failure is shown.
 """
 
-import json
-import runpy
+from dataclasses import asdict
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import dp_accounting
-import numpy as np
 import pytest
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant
 
-from dpverdict.audit.distinguishing.witness_document import read_witness
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import REPLACE_ONE, ApproximateDP, StandardGaussian, parse_guarantee
+from dpverdict.cli.corpus.entries import Entry, entries
+from dpverdict.cli.corpus.packages import installed_here, missing
+from dpverdict.cli.corpus.reproduction import work
+from dpverdict.cli.corpus.running import BAD, NOT_ENDED
+from dpverdict.mechanisms import REPLACE_ONE, ApproximateDP, StandardGaussian
 
-ROOT = Path(__file__).parents[2]
-EXAMPLE = runpy.run_path(str(ROOT / "examples/third_party_findings.py"))
-FINDINGS: dict[str, Any] = EXAMPLE["FINDINGS"]
-WITNESSES = sorted((ROOT / "examples/witnesses").glob("*.json"))
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")  # of old libraries
-
-
-@pytest.mark.parametrize("name", FINDINGS)
-def test_a_finding_is_refuted_where_its_library_is_installed(name: str, seed: int) -> None:
-    finding = FINDINGS[name]
-    if not EXAMPLE["installed"](finding):
-        pytest.skip(f"{finding.package} {' or '.join(finding.versions)} is absent")
-    refuted, _ = EXAMPLE["audit"](finding, seed)
-    assert refuted
+FAST = ("diffprivlib-linreg-bounds-x", "diffprivlib-mean-nan", "dp-accounting-rdp-replace")
+HERE = [one for one in entries() if all(map(installed_here, one.broken.install)) and not missing(one.needs)]
 
 
-@pytest.mark.parametrize("name", FINDINGS)
-def test_every_finding_has_a_pair_a_claim_and_a_witness(name: str) -> None:
-    finding = FINDINGS[name]
-    dataset, neighbour = finding.pair()
-    different = (
-        abs(len(dataset) - len(neighbour)) == 1 or np.sum((dataset != neighbour).reshape(len(dataset), -1).any(1)) == 1
-    )
-    assert different
-    document = read_witness(ROOT / f"examples/witnesses/{name}.json")
-    assert document["claim"] == parse_guarantee(finding.claim).describe()
-    assert np.array_equal(np.array(document["datasets"]["dataset"]["values"]), dataset)
-
-
-@pytest.mark.parametrize("path", WITNESSES, ids=lambda path: path.stem)
-def test_every_witness_belongs_to_a_finding_and_damage_is_seen(path: Path, tmp_path: Path) -> None:
-    assert path.stem in FINDINGS
-    assert path.stat().st_size < 64_000
-    document = json.loads(path.read_text())
-    document["samples"] += 1
-    damaged = tmp_path / path.name
-    damaged.write_text(json.dumps(document))
-    with pytest.raises(InvalidValue, match="checksum"):
-        read_witness(damaged)
+@pytest.mark.parametrize(
+    "entry", [pytest.param(one, id=one.id, marks=[] if one.id in FAST else [pytest.mark.slow]) for one in HERE]
+)
+def test_a_defect_is_found_where_its_library_is_installed(entry: Entry, seed: int) -> None:
+    request = {**asdict(entry), "folder": None, "seed": seed}
+    found = work({**request, "install": entry.broken.install, "control": False}, print)
+    assert found["status"] in ("REFUTED", entry.expected), found
+    if all(map(installed_here, entry.control.install)):
+        clear = work({**request, "install": entry.control.install, "control": True}, print)
+        assert clear["status"] not in (*BAD, *NOT_ENDED), clear
 
 
 @pytest.mark.parametrize("multiplier", ["1", "2"])
