@@ -198,11 +198,12 @@ def agrees(span: Span, arity: int, width: int, digits: TreeDigits) -> bool:
     low, high = span.low(arity), span.high(arity)
     if (digits.subtracted, digits.largest) != (-low, high):
         return False
-    for time in range(digits.capacity(width) + 1):
-        written = digits.encode(time, width)
-        if digits.decode(written) != time or not all(low <= digit <= high for digit in written):
-            return False
-    return True
+    written = [digits.encode(time, width) for time in range(digits.capacity(width) + 1)]
+    if list(written[0]) != [0] * width or list(written[-1]) != [high] * width:  # the whole span, to its last number
+        return False
+    return all(
+        digits.decode(one) == time and all(low <= digit <= high for digit in one) for time, one in enumerate(written)
+    )
 
 
 def is_vertex(arity: int, height: int, vertex: tuple[int, int]) -> bool:

@@ -175,7 +175,8 @@ def gaussian_limit(claim: Limits) -> Findings:
         return atoms + integrate(sympy.expand((a - 2 * x) ** power) * exp(-x) / 2, (x, 0, a))
 
     mean = sympy.limit(moment(1) / a**2, a, 0)  # d = s^2/a^2
-    yield identity("mean", mean * s**2, claim.mean(s), scope="a = s/sqrt d to 0, all s > 0")
+    both = sympy.Matrix([mean * s**2, sympy.simplify(moment(0))])  # the law has mass 1
+    yield identity("mean", both, sympy.Matrix([claim.mean(s), 1]), scope="a = s/sqrt d to 0, all s > 0")
     spread = sympy.limit(sympy.simplify(moment(2) - moment(1) ** 2) / a**2, a, 0)
     yield identity("variance", spread * s**2, claim.variance(s), scope="a = s/sqrt d to 0, all s > 0")
 
