@@ -34,6 +34,7 @@ class TraceBound(NamedTuple):
     squares: Callable[[Fraction, Fraction, Fraction], tuple[Fraction, Fraction]]
 
 
+MORE = Fraction(101, 100)
 BOUND = TraceBound(
     lambda ab, bb: ab**2 / bb,
     lambda d, m1, m2: m2 / d,
@@ -64,7 +65,7 @@ BOUND = TraceBound(
         Plant(
             "no private covariance is below",
             "1 % more",
-            BOUND._replace(squares=lambda d, m1, m2: tuple(x * Fraction(101, 100) for x in BOUND.squares(d, m1, m2))),
+            BOUND._replace(squares=lambda d, m1, m2: (MORE * m2 / d, MORE * (d - 1) * (m1 - m2 / d))),
         ),
     ),
 )
