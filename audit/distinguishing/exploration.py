@@ -73,7 +73,7 @@ MOST_BESIDE_KNOWN: Final = 25_000
 """With a score that is known beforehand, which the others only watch over."""
 MOST_REFITTED: Final = 20_000
 """Exploring trials beyond which a fifth more of them does not improve a score."""
-GROWN: Final = 0.45
+GROWN: Final = 0.33
 """Of the samples: explored where what leads is predicted to be in doubt, see `is_in_doubt`."""
 WORTH_GROWING: Final = 1.25
 """Times what was explored: less tells nothing new, and everything is learned again."""
