@@ -246,8 +246,11 @@ def _known_from(pair: AnyPair) -> str:
 
 
 def _outcomes(report: Report) -> dict[str, str]:
-    """What the explored outcomes were, where they were not all numbers of one length."""
-    return {"outcomes": report.test.outcomes} if report.test is not None and report.test.outcomes else {}
+    """What the explored outcomes were: of what kinds, where they were not all numbers of one length, and how typed."""
+    if report.test is None:
+        return {}
+    said = {"outcomes": report.test.outcomes, "outcomes taken for": report.test.kind_of_outputs}
+    return {name: words for name, words in said.items() if words}
 
 
 def check_pair(mechanism: AdditiveMechanism, pair: NeighbourPair) -> None:

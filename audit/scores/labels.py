@@ -23,9 +23,9 @@ from dpverdict.numerics.arrays import Array
 
 Keys = NDArray[np.uint64]
 
-SMOOTHED: Final = 1.0
-"""Added to every count of a label or a bin: with 1/2, labels that were met four times on one side by chance stand above
-one that truly is ten times as likely."""
+SMOOTHED: Final = 3.0
+"""Added to every count of a label or a bin: with 1, labels that were met five times on one side by chance stand above
+one that truly is ten times as likely and was met often."""
 ALL_LABELS: Final = 0.9
 """Of the explored outputs: where more of them repeat a value, the others are no continuous part."""
 FEWEST_CONTINUOUS: Final = 30
@@ -131,7 +131,7 @@ class LabelScore:
 def fit_label_score(
     dataset_outputs: Array, neighbour_outputs: Array, columns: tuple[int, ...], *, name: str, alone: bool = False
 ) -> LabelScore:
-    """log[(a + 1)/(b + 1)] for every value of these columns that occurs twice, a and b its counts on the two sides.
+    """log[(a + 3)/(b + 3)] for every value of these columns that occurs twice, a and b its counts on the two sides.
 
     Where fewer than `ALL_LABELS` of the outputs are such values, a spline is learned of the other ones; with ``alone``
     they are 0.
@@ -228,7 +228,7 @@ class BinScore:
 def fit_bin_score(
     dataset_outputs: Array, neighbour_outputs: Array, bins: int, *, name: str, column: int = 0
 ) -> BinScore:
-    """log[(a + 1)/(b + 1)] of bins between quantiles of both sides together.
+    """log[(a + 3)/(b + 3)] of bins between quantiles of both sides together.
 
     The least and the greatest output of each side are edges too, so that what is beyond the range of the other side is
     a bin of its own.
