@@ -46,6 +46,7 @@ class Report:
         claim: the guarantee that was audited.
         created: when the audit ran, in UTC.
         parameters: the parameters of the mechanism, in words; of any text, it is never read as markup.
+        relation: the neighbouring relation, as `parse_adjacency` reads it; None for recorded scores.
         verdict: exact evidence; None for a black box.
         worst: the worst neighbouring pair and its privacy loss; None for a black box.
         embedding: whether Algorithm 1 is the image of the standard mechanism; None where that is not claimed.
@@ -70,6 +71,7 @@ class Report:
     claim: Guarantee
     created: datetime
     parameters: Mapping[str, str] = field(default_factory=dict)
+    relation: str | None = None
     verdict: Verdict | None = None
     worst: WorstCase | None = None
     embedding: EmbeddingCheck | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -202,25 +203,40 @@ def _comparison(event: Event) -> str:
 
 def _witness_table(witness: StatisticalWitness, words: Words) -> Table:
     row = witness.row
-    named = {"violated": witness.inequality}
+    named = {"violated": _rounded(witness.inequality)}
     if row.event is not None:
-        named["event"] = f"{row.event.describe()} ({row.event.order.value})"
+        named["event"] = _rounded(f"{row.event.describe()} ({row.event.order.value})")
     if row.counts is not None:
         counts = row.counts
         first, second = words.sides
         named[first] = "{} times in {} {}".format(*counts.of_dataset, words.drawn)
         named[second] = "{} times in {} {}".format(*counts.of_neighbour, words.drawn)
     if row.payoff is not None:
-        named["payoff"] = ", ".join(f"{name} {_short(value)}" for name, value in row.payoff.items())
+        named["payoff"] = _named(row.payoff)
     named["decided on trials"] = row.confirmed
     named[words.given] = f"of shape {witness.dataset_shape} and {witness.neighbour_shape}"
-    named["score"] = ", ".join(f"{name}: {_short(value)}" for name, value in witness.score.items())
+    named["score"] = _named(witness.score)
     return facts(named, caption="The event that contradicts the claim")
 
 
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 120 else text[:100] + f"... ({len(text)} characters; complete in the JSON)"
+_LONG_NUMBER: Final = re.compile(r"(?<![\w.])-?\d+\.\d{6,}(?:e[+-]?\d+)?(?![\w.])")
+
+
+def _rounded(text: str) -> str:
+    """A text with its long numbers to six digits: the JSON has them all.
+
+    >>> _rounded("score <= -1.3827947658717772 (p <= 1.4880005524189592e-10)")
+    'score <= -1.38279 (p <= 1.488e-10)'
+    """
+    return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", text)
+
+
+def _named(values: Mapping[str, object]) -> str:
+    """What a score or a payoff is: its words and single numbers; its arrays are in the JSON."""
+    short = {name: value for name, value in values.items() if not isinstance(value, list | tuple | dict)}
+    said = _rounded(", ".join(f"{name} {value}" for name, value in short.items()))
+    left = [name for name in values if name not in short]
+    return f"{said}; {' and '.join(left)}: in the JSON" if left else said
 
 
 def _winner(witness: Mapping[str, Any]) -> Table:

@@ -5,22 +5,25 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Collection, Iterator
-from typing import Final
+from typing import Final, final
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.reports.parts import Evidence, Section, Table
+from dpverdict.audit.reports.parts import Evidence, Section, Table, facts
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
 from dpverdict.errors import printable
 
 COLOURS: Final = {Status.CERTIFIED: "green", Status.REFUTED: "red", Status.INCONCLUSIVE: "yellow"}
+_WIDEST: Final = 10_000
 TAGS: Final = {Evidence.EXACT: "blue", Evidence.STATISTICAL: "cyan", Evidence.NONE: ""}
 
 
@@ -84,7 +87,45 @@ def _indented(part: RenderableType) -> Padding:
     return Padding(part, (0, 0, 0, 2), expand=False)
 
 
-def _table(table: Table, encoding: str) -> RichTable:
+@final
+class _Fitting:
+    """A table with a header, or one list of facts for each of its rows where the table would break words and numbers.
+
+    Columns get the width of their longest word, and what is left of the line where they have more to say.
+    """
+
+    def __init__(self, table: Table, encoding: str) -> None:
+        self._table, self._encoding = table, encoding
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        drawn = _drawn(self._table, self._encoding)
+        columns = list(zip(self._table.header, *self._table.rows, strict=True))
+        natural = [max(cell_len(printable(text, self._encoding)) for text in column) for column in columns]
+        least = [
+            max(cell_len(word) for text in column for word in printable(text, self._encoding).split() or [""])
+            for column in columns
+        ]
+        between = Measurement.get(console, options.update(width=_WIDEST), drawn).maximum - sum(natural)
+        room = options.max_width - between - sum(least)
+        if room < 0:
+            for i, row in enumerate(self._table.rows):
+                if i:
+                    yield ""
+                yield _drawn(facts(dict(zip(self._table.header, row, strict=True))), self._encoding)
+            return
+        wanting = sorted(range(len(columns)), key=lambda i: natural[i] - least[i])
+        for count, i in enumerate(wanting):  # those that want little first; what they leave is for the others
+            given = min(natural[i] - least[i], room // (len(columns) - count))
+            drawn.columns[i].width = least[i] + given
+            room -= given
+        yield drawn
+
+
+def _table(table: Table, encoding: str) -> RenderableType:
+    return _Fitting(table, encoding) if table.header else _drawn(table, encoding)
+
+
+def _drawn(table: Table, encoding: str) -> RichTable:
     drawn = RichTable(
         show_header=bool(table.header),
         header_style="bold",

@@ -59,7 +59,11 @@ def report_fields(report: Report) -> dict[str, object]:
     fields: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
         "created": report.created.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "mechanism": {"name": report.name, "parameters": dict(report.parameters)},
+        "mechanism": {
+            "name": report.name,
+            "parameters": dict(report.parameters),
+            "relation": report.relation,
+        },
         "claim": _claim(report.claim),
         "status": report.status.name,
         "exit_code": report.exit_code,

@@ -199,13 +199,8 @@ def _claim_of(one: AuditResult) -> Guarantee | None:
 
 def _relation_of(one: AuditResult) -> str:
     """The neighbouring relation of a report; "" where it is not known."""
-    exact: Any = one.fields.get("exact") or {}
-    worst = exact.get("worst_case")
-    if worst is not None:
-        return str(worst["neighbours"]["relation"])
     mechanism: Any = one.fields.get("mechanism") or {}
-    said = str(mechanism.get("parameters", {}).get("neighbouring relation", "")).split()
-    return said[0] if said else ""
+    return mechanism.get("relation") or ""
 
 
 def _as_epsilon(claim: Guarantee) -> str | None:

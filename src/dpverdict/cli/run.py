@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +17,10 @@ from dpverdict.cli.options import (
     option,
 )
 from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar, say
+
+if TYPE_CHECKING:
+    from dpverdict.audit.runs.plans.plan import PlanResult
+    from dpverdict.audit.runs.request import Bar
 
 
 @ends
@@ -49,14 +54,10 @@ def run(
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.audit.runs.costs import announced_plan
     from dpverdict.audit.runs.plans.faces import BADGES, print_plan, render_junit, render_plan_html, render_plan_json
-    from dpverdict.audit.runs.plans.packet import DOCUMENT, PAGE, packet_fields, render_packet_html, render_packet_json
     from dpverdict.audit.runs.plans.plan import open_journal, read_plan, run_plan
-    from dpverdict.audit.trials.whole_files import output_folder
 
     limits = parse_limits(timeout, memory)
-    folder = None if packet is None else output_folder(packet, "packet")
-    page, document = (None, None) if folder is None else (folder / PAGE, folder / DOCUMENT)
-    with Outputs(json=json, junit=junit, report=report, packet_page=page, packet_document=document) as outputs:
+    with Outputs(json=json, junit=junit, report=report, **_packet_files(packet)) as outputs:
         outputs.keep_apart_from({"the plan": plan})
         read = read_plan(plan)
         outputs.keep_apart_from(read.inputs)
@@ -65,14 +66,13 @@ def run(
             say(f"note: {cost}")
         with open_journal(plan, journal, fresh=fresh) as kept, engine_of_options(jobs, dask), progress_bar() as bar:
             result = run_plan(read, kept, bar, limits)
-            fields = {} if packet is None else packet_fields(result, plan, bar)
+            packet_faces = {} if packet is None else _packet_faces(result, plan, bar)
         outputs.keep_apart_from(result.files)
         outputs.write(
             json=lambda: render_plan_json(result),
             junit=lambda: render_junit(result),
             report=lambda: render_plan_html(result),
-            packet_page=lambda: render_packet_html(fields),
-            packet_document=lambda: render_packet_json(fields),
+            **packet_faces,
         )
     if not quiet:
         with printing():
@@ -82,3 +82,24 @@ def run(
     if result.not_run is not None:
         say(f"error: {result.not_run}")
     return Ended(code=result.exit_code)
+
+
+def _packet_files(folder: Path | None) -> dict[str, Path]:
+    """The two files of a packet by their names in `Outputs`; none where none is asked for."""
+    if folder is None:
+        return {}
+    from dpverdict.audit.runs.plans.packet import DOCUMENT, PAGE
+    from dpverdict.audit.trials.whole_files import output_folder
+
+    made = output_folder(folder, "packet")
+    return {"packet_page": made / PAGE, "packet_document": made / DOCUMENT}
+
+
+def _packet_faces(result: PlanResult, plan: Path, bar: Bar | None) -> dict[str, Callable[[], str]]:
+    from dpverdict.audit.runs.plans.packet import packet_fields, render_packet_html, render_packet_json
+
+    fields = packet_fields(result, plan, bar)
+    return {
+        "packet_page": lambda: render_packet_html(fields),
+        "packet_document": lambda: render_packet_json(fields),
+    }

@@ -2,12 +2,13 @@
 
 import dataclasses
 import io
+import re
 
 import pytest
 from rich.console import Console
 
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.reports.terminal import print_report
+from dpverdict.audit.reports.terminal import print_report, report_text
 
 Reports = dict[str, Report]
 
@@ -65,3 +66,25 @@ def test_a_witness_shows_the_event_with_both_probabilities(reports: Reports) -> 
     assert report.verdict.witness.statement in text
     assert "P(event)" in text
     assert "Q(event)" in text
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_no_word_and_no_number_is_broken_in_the_middle(reports: Reports, width: int) -> None:
+    """Where the words of a table do not fit beside each other, each row is a list; a hash is longer than a line."""
+    for kind, report in reports.items():
+        words = set(re.split(r"\s+", report_text(report, width=2000)))
+        narrow = re.split(r"[\s\u2500-\u257f]+", report_text(report, width=width))
+        assert [word for word in narrow if word not in words and not re.fullmatch("[0-9a-f]+", word)] == [], kind
+
+
+def test_a_table_that_would_break_words_is_a_list_of_its_rows(reports: Reports) -> None:
+    """Planted: a column for each of six headers on 60 columns."""
+    ledger = report_text(reports["black box, refuted"], anchors=("statistics",), width=60)
+    assert "statement    " in ledger
+    assert re.search(r"statement +bound +tested by", report_text(reports["black box, refuted"], width=160)) is not None
+
+
+def test_the_arrays_of_a_score_are_left_to_the_json(reports: Reports) -> None:
+    text = report_text(reports["black box, refuted"], width=2000)
+    assert "[[" not in text
+    assert not re.search(r"\d\.\d{14,}", text.partition("Statistical evidence")[2])
