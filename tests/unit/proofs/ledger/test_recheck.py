@@ -34,6 +34,10 @@ TRUE: dict[str, tuple[dict[str, Any], str]] = {
         PROVED,
     ),
     "comparison": ({"kind": "comparison", "left": "1", "right": ["2", "3"], "signs": ["<"], "holds": True}, COMPARED),
+    "touching": (
+        {"kind": "comparison", "left": ["1", "2"], "right": ["2", "3"], "signs": ["<", "="], "holds": True},
+        COMPARED,
+    ),
     "rounding": ({"kind": "rounding", "printed": "0.33", "value": "1/3", "holds": True}, COMPARED),
     "cases": ({"kind": "cases", "cases": [["d = 1", [["1", "=", "1", True], ["2", "<", "1", False]]]]}, COMPARED),
     "inverse": (
