@@ -205,6 +205,12 @@ class ShuffledBatches:
         return -((-own).log1p() + (self.batches - 1) * (-other).log1p()).expm1()
 
 
+def _spelt(relation: str) -> str:
+    """The name of a relation whose words may be joined by hyphens, and "add-or-remove-one" for "add_remove"."""
+    name = str(relation).replace("-", "_")
+    return "add_remove" if name == "add_or_remove_one" else name
+
+
 def shuffled_batches(
     *, noise_multiplier: Exact, batches: int, epochs: int, relation: Relation | NeighboringRelation, shuffle: Shuffle
 ) -> ShuffledBatches:
@@ -215,7 +221,7 @@ def shuffled_batches(
         batches: the number T of batches of one epoch.
         epochs: the number E of epochs; each record takes part once in each.
         relation: "add_remove" or "zero_out" (without the record, its place in the batch contributes nothing), or
-            "replace_one"; or dp_accounting's relation.
+            "replace_one", also with hyphens; or dp_accounting's relation.
         shuffle: "fresh" for a permutation in each epoch, "persistent" for one that all epochs use.
 
     Raises:
@@ -230,7 +236,7 @@ def shuffled_batches(
     (10.995, 10.997)
     """
     s = check_positive(noise_multiplier, "noise_multiplier")
-    named = _NAMES.get(relation, relation) if isinstance(relation, NeighboringRelation) else relation
+    named = _NAMES.get(relation, relation) if isinstance(relation, NeighboringRelation) else _spelt(relation)
     if named not in _ABSENT:
         raise InvalidValue("relation", relation, f"one of {', '.join(_ABSENT)}", "say what neighbours are")
     if shuffle not in ("persistent", "fresh"):

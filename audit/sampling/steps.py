@@ -32,11 +32,13 @@ from dpverdict.audit.losses.curves import (
     ACCURACY,
     beta_between,
     epsilon_ball,
+    epsilon_between,
     log_delta_ball,
     q_above_of_profile,
 )
 from dpverdict.audit.losses.domains import LossTails
 from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.sampling.moments import GaussianMoments, StepMoments
 from dpverdict.audit.sampling.panels import PanelLine
 from dpverdict.audit.sampling.step import SampledStep
@@ -132,7 +134,7 @@ class SampledSteps(BallLoss):
         self.step, self.steps, self._moments = step, steps, moments
         self._other: SampledSteps | None = None
         self._order = _Order(moments, steps, step.order)
-        self._edge = Real(lambda: -self.steps * (-ball(step.sampling_probability)).log1p())
+        self._edge = _largest_loss(step, steps)
         self._laid: list[Contour | PanelLine] = []
 
     @property
@@ -170,7 +172,7 @@ class SampledSteps(BallLoss):
                 return least + ball(epsilon).exp() * other
         if epsilon == 0 and self.step.order is Direction.ADD:  # the total variation, in either order
             return self.reversed().profile(epsilon, bits)
-        if self.step.order is Direction.ADD and compare(Real.of(epsilon), self._edge) in (0, 1):
+        if self._edge is not None and compare(Real.of(epsilon), self._edge) in (0, 1):
             return arb(0)
         if epsilon > _FAR:
             with precision(bits + 20):
@@ -342,17 +344,20 @@ class SampledSteps(BallLoss):
                 return arb(0).union(bound)
             return self.profile(epsilon, bits)
 
-        return epsilon_ball(near, delta)
+        try:
+            return epsilon_ball(near, delta)
+        except PrecisionExhausted:  # so many bits no line has
+            return epsilon_between(self._enclosed, delta, self._beyond(float(delta) / 2))
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):
             return arb(1 - alpha.numerator)
-        return beta_between(self._enclosed, alpha, self._reach(alpha))
+        return beta_between(self._enclosed, alpha, self._beyond(1e-30))
 
-    def _reach(self, alpha: Fraction) -> Fraction:
-        """An epsilon beyond which, on either side, no line touches the trade-off function; it steers."""
+    def _beyond(self, delta: float) -> Fraction:
+        """An epsilon where Chernoff's bound is at most delta, or 2^12."""
         high = Fraction(1)
-        while float(self.delta_at_most(high)) > 1e-30 and high < 1 << 12:
+        while float(self.delta_at_most(high)) > delta and high < 1 << 12:
             high *= 2
         return high
 
@@ -382,3 +387,12 @@ class SampledSteps(BallLoss):
 
 def _value(laid: Contour | PanelLine, epsilon: Fraction) -> arb:
     return laid.value(Kind.PROFILE, epsilon) if isinstance(laid, Contour) else laid.value(epsilon)
+
+
+def _largest_loss(step: SampledStep, steps: int) -> Real | None:
+    """The supremum of the loss of so many steps; None where it has none."""
+    rate, sign = step.sampling_probability, 1 if step.order is Direction.REMOVE else -1
+    if isinstance(step.pair, LaplaceLoss):
+        shift = step.pair.groups[0][0]
+        return Real(lambda: sign * steps * (ball(rate) * (sign * ball(shift)).expm1()).log1p())
+    return None if sign > 0 else Real(lambda: -steps * (-ball(rate)).log1p())

@@ -31,6 +31,7 @@ from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.audit.sampling.step import SampledStep
+from dpverdict.audit.sampling.steps import SampledSteps
 from dpverdict.balls import Enclosure, Exact, ball, exactly, float_down, float_up, precision
 from dpverdict.errors import ContradictoryBounds, InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -58,6 +59,11 @@ LOSSES: dict[str, PrivacyLoss] = {
     "sampled, add": poisson_sampled(GaussianLoss(1), "0.3").add,
     "sampled laplace, remove": poisson_sampled(LaplaceLoss(["0.5"]), "0.1").remove,
     "sampled laplace, add": poisson_sampled(LaplaceLoss(["0.5"]), "0.1").add,
+    "sampled steps, remove": poisson_sampled(GaussianLoss(1), "0.01", 1000).remove,
+    "sampled steps, add": poisson_sampled(GaussianLoss(1), "0.01", 1000).add,
+    "sampled laplace steps, remove": poisson_sampled(LaplaceLoss([1]), "0.1", 400).remove,
+    "sampled laplace steps, add": poisson_sampled(LaplaceLoss([1]), "0.1", 400).add,
+    "sampled finite": poisson_sampled(FiniteLoss(["3/4", "1/4"], ["1/4", "3/4"]), "1/2", 2).remove,
     "discrete, narrow": DiscreteGaussianLoss.product([1], ["1/10"]),
     "discrete, none": DiscreteGaussianLoss(1, 1, 0),
     "discretes": compose(DiscreteGaussianLoss(1, 1, 1), DiscreteGaussianLoss.product([2], [3])),
@@ -65,13 +71,14 @@ LOSSES: dict[str, PrivacyLoss] = {
 TRIVIAL = ("equal laws", "laplace, none", "discrete, none")
 SAMPLED = [name for name in LOSSES if name.startswith("sampled")]
 SYMMETRIC = [name for name in LOSSES if name not in ("disjoint", "distribution", "finite, one-sided", *SAMPLED)]
-WITH_TAILS = [name for name in LOSSES if name not in ("disjoint", "distribution", *TRIVIAL)]
+STEPS = [name for name in SAMPLED if "steps" in name]
+WITH_TAILS = [name for name in LOSSES if name not in ("disjoint", "distribution", *TRIVIAL, *STEPS)]
 EPSILONS: list[Exact] = ["-5", "-1", "-0.3", 0, "1e-9", "0.2", "0.5", "0.9", "1.4", "3"]
 ALPHAS: list[Exact] = [0, "1e-9", "0.01", "0.1", "0.3", "0.5", "0.8", "0.99", 1]
 ORDERS: list[Exact] = ["0.5", 1, "1.1"]
 
 
-SLOW = ("random direction", "isotropic laplace")  # 10 to 500 ms for every value
+SLOW = ("random direction", "isotropic laplace", *STEPS[1:])  # 10 to 500 ms for every value
 
 
 def cases(names: Iterable[str]) -> list[ParameterSet]:
@@ -224,7 +231,7 @@ def orders(loss: PrivacyLoss) -> list[Exact]:
     """Orders at which the divergence of the loss is known."""
     if isinstance(loss, SampledStep):
         return [2, 5] if loss.order is Direction.REMOVE else []
-    return [2] if isinstance(loss, SphericalLoss) else ORDERS
+    return [2] if isinstance(loss, SphericalLoss | SampledSteps) else ORDERS
 
 
 LAWS: list[Callable[[PrivacyLoss], None]] = [

@@ -119,3 +119,9 @@ def test_what_is_out_of_range_is_refused(name, changed):
     given = {"noise_multiplier": 1, "batches": 10, "epochs": 1, "relation": "zero_out", "shuffle": "fresh"}
     with pytest.raises(InvalidValue, match=name):
         shuffled_batches(**(given | changed))
+
+
+def test_the_words_of_a_relation_may_be_joined_by_hyphens():
+    common = {"noise_multiplier": 1, "batches": 10, "epochs": 1, "shuffle": "fresh"}
+    for words, name in (("replace-one", "replace_one"), ("add-or-remove-one", "add_remove"), ("zero-out", "zero_out")):
+        assert shuffled_batches(relation=words, **common).relation == name
