@@ -516,7 +516,8 @@ class _Comparison:
 
     def _unread(self) -> None:
         """Draws that are replayed as bits, and of which nothing more is known."""
-        unknown = {draw.what for draw in self._one.tape.draws() if draw.law is not None and not draw.law.known}
+        drawn = [draw for draw in self._one.tape.draws() if not draw.seeds]
+        unknown = {draw.what for draw in drawn if draw.law is not None and not draw.law.known}
         bits = sorted(name for name in unknown if name.startswith(("secrets.", "os.")))
         rest = sorted(unknown - set(bits))
         if bits:
@@ -547,7 +548,7 @@ class _Comparison:
         if one.same_as(other) or (self._single_precision() and _nearly(one, other)):
             return
         events = self._one.tape.events
-        passing = [e for e in events if isinstance(e, Choice) or (isinstance(e, Draw) and e.structural)]
+        passing = [e for e in events if isinstance(e, Choice) or (isinstance(e, Draw) and (e.structural or e.seeds))]
         if found.uncovered or found.open:
             self._open("the outcomes differ, with the noise as it was")
         elif any(isinstance(e, Choice) for e in passing) or passing:

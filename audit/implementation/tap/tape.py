@@ -74,6 +74,7 @@ class Draw:
         first: the number of its first value among all of the run.
         structural: whether it only orders or picks (a permutation, a whole number), and adds nothing by itself.
         told: arguments that have to be equal in both runs.
+        seeds: whether it has started a generator.
     """
 
     what: str
@@ -84,6 +85,7 @@ class Draw:
     first: int
     structural: bool = False
     told: tuple[object, ...] = ()
+    seeds: bool = False
 
     @property
     def signature(self) -> tuple[object, ...]:

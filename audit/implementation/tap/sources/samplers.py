@@ -251,6 +251,7 @@ def _numpy(rng: Any) -> list[Replaced]:
     state = TappedRandomState(np.random.MT19937(rng.bit_generator.seed_seq.spawn(1)[0]))
 
     def default_rng(seed: Any = None) -> Any:
+        _is_a_seed(seed)
         if isinstance(seed, np.random.BitGenerator):
             return TappedGenerator(seed)
         if isinstance(seed, TappedGenerator):
@@ -273,6 +274,14 @@ def _numpy(rng: Any) -> list[Replaced]:
         if hasattr(module, name) and callable(getattr(module, name)):
             found.append((module, name, getattr(state, name)))
     return found
+
+
+def _is_a_seed(seed: Any) -> None:
+    """Random bits that start a generator are no noise: the draws of the generator are seen."""
+    tape = current()
+    for draw in () if tape is None or not isinstance(seed, int) else tape.draws():
+        if draw.law is not None and not draw.law.known and isinstance(draw.values, int) and draw.values == seed:
+            draw.seeds = True
 
 
 _GENERATOR: Final = np.random.Generator

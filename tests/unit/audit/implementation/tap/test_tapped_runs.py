@@ -234,6 +234,19 @@ def by_name_small(x):
     return counts(x) + imported_laplace(scale=1, size=3)  # noqa: NPY002  # as users write it
 
 
+def of_a_secret_seed(x):
+    return counts(x) + np.random.default_rng(secrets.randbits(128)).laplace(scale=3, size=3)
+
+
+def of_a_secret_seed_small(x):
+    return counts(x) + np.random.default_rng(secrets.randbits(128)).laplace(scale=1, size=3)
+
+
+def of_a_seed_that_is_noise_too(x):
+    seed = secrets.randbits(20)
+    return counts(x) + np.random.default_rng(seed).laplace(scale=3, size=3), total(x) + seed
+
+
 def seeded(x):
     return counts(x) + np.random.default_rng(3).laplace(scale=3, size=3)
 
@@ -252,7 +265,7 @@ def started_again(x, rng):
 CORRECT = [
     *(laplace, located, gaussian, legacy, state, plain_random, of_scipy, geometric, two_exponentials, two_noises),
     *(noises_together, through_views, one_by_one, in_a_dictionary, prefix_sums, adaptive, clipped, shuffled),
-    *(of_the_module, by_name),
+    *(of_the_module, by_name, of_a_secret_seed),
 ]
 WRONG = [
     (laplace_small, REFUTED, 3.0),
@@ -280,6 +293,7 @@ WRONG = [
     (not_finite, FINDING, math.inf),
     (of_the_module_small, REFUTED, 3.0),
     (by_name_small, REFUTED, 3.0),
+    (of_a_secret_seed_small, REFUTED, 3.0),
     (seeded, FINDING, None),
     (seeded_by_the_data, FINDING, None),
     (started_again, FINDING, None),
@@ -477,7 +491,7 @@ def lasting(x, rng):
     [own_generator, in_a_thread, of_bits, of_the_system, by_inversion, rejected, drawn_again, forgotten, sparse_vector,
      coin_then_answer, raises, other_number_of_draws, seldom_of_a_kept_generator, seldom_of_compiled_code,
      seldom_of_a_coin, seldom_of_bits, thrown_until, polar, of_a_fork, of_a_pickled_generator, of_raw_bits, of_time,
-     of_a_process, of_a_device],
+     of_a_process, of_a_device, of_a_seed_that_is_noise_too],
     ids=lambda function: function.__name__,
 )  # fmt: skip
 def test_what_cannot_be_followed_is_not_covered_and_never_clean(function: Any) -> None:
