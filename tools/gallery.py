@@ -17,6 +17,7 @@ from dpverdict.audit.reports.html import render_html
 from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism
 from dpverdict.audit.runs.plans.faces import render_plan_html
 from dpverdict.audit.runs.plans.plan import open_journal, read_plan, run_plan
+from dpverdict.audit.trials.catalogue import find_white_box
 from dpverdict.mechanisms import CorrelatedGaussian, NeighbourPair, broken, parse_adjacency, parse_guarantee
 from dpverdict.proofs import statements
 from dpverdict.proofs.ledger.html import render_html as render_ledger
@@ -36,6 +37,13 @@ def refuted() -> str:
     """A printed misprint: the variance where the standard deviation belongs."""
     command = "dpverdict audit broken:M3 --dim 5 --mu 1 --samples 20000 --seed 1"
     return render_html(audit_mechanism(broken.by_name("M3").make(5, 1), None, sampling=SAMPLING, command=command))
+
+
+def random_direction() -> str:
+    """R1SMG: the published claim is false; its curves are drawn through certified dots."""
+    mechanism, _ = find_white_box("rank1-gaussian", {"dim": "10", "epsilon": "1", "delta": "1e-6"})
+    command = "dpverdict audit rank1-gaussian --dim 10 --epsilon 1 --delta 1e-6 --samples 20000 --seed 1"
+    return render_html(audit_mechanism(mechanism, None, sampling=SAMPLING, command=command))
 
 
 def black_box() -> str:
@@ -70,6 +78,7 @@ def ledger() -> str:
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "certified.html": certified,
     "refuted.html": refuted,
+    "random_direction.html": random_direction,
     "black_box.html": black_box,
     "plan.html": plan,
     "ledger.html": ledger,

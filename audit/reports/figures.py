@@ -115,7 +115,8 @@ def profile(report: Report) -> ReportFigure:
         marks.append(Mark(x=float(own), y=max(float(delta), FLOOR), label=label, role=CLAIM))
     at = None if exact is None else _worst(report, exact.y - claimed.y)
     if exact is not None and at is not None:
-        found, promised = told_apart(float(exact.y[at]), Fraction(float(claimed.y[at])), decimal)
+        allowed = delta if own is not None and epsilons[at] == float(own) else Fraction(float(claimed.y[at]))
+        found, promised = told_apart(float(exact.y[at]), allowed, decimal)
         level = decimal(Fraction(float(epsilons[at])), 3)
         said = f" Worst violation: at epsilon {level} delta is {found}, and at most {promised} was claimed."
         marks.append(_violation(epsilons[at], exact.y[at], max(claimed.y[at], FLOOR)))
