@@ -48,7 +48,7 @@ SEED: Final = 20261122
 SECONDS: Final = 60.0
 MEMORY: Final = 2 << 30
 FRESH: Final = 50
-CHUNK: Final = 200
+CHUNK: Final = 50
 """Cases after which what was found is printed."""
 
 RELEASES: Final = """
@@ -86,7 +86,7 @@ class Ended:
     @property
     def finding(self) -> str | None:
         """What is wrong with it; None if nothing is."""
-        if self.code == -signal.SIGALRM or self.seconds > SECONDS:
+        if self.code in (-signal.SIGALRM, -signal.SIGXCPU) or self.seconds > SECONDS:
             return f"hangs: {self.seconds:.0f} s of processor time"
         if self.code not in (0, 1, 2, 3):
             return f"ends with {self.code}: {self.errors[-400:]}"
@@ -202,12 +202,12 @@ def _serve() -> None:
 
 
 def run(case: Case, folder: Path, *, seconds: float = SECONDS, fresh: bool = True) -> Ended:
-    """Run a case in ``folder``, in a process of its own, and end it after that many seconds.
+    """Run a case in ``folder``, in a process of its own; end it after so long on the clock, or `SECONDS` of processor.
 
     Args:
         case: what is run.
         folder: where.
-        seconds: after which it is ended.
+        seconds: on the clock, after which it is ended.
         fresh: whether the user's code gets a fresh interpreter, as from the command line, or a copy of this one.
     """
     write(folder, case.files)
@@ -224,6 +224,7 @@ def run(case: Case, folder: Path, *, seconds: float = SECONDS, fresh: bool = Tru
             sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
             sys.path[:] = [entry for entry in sys.path if entry]
             resource.setrlimit(resource.RLIMIT_AS, (4 * MEMORY, 4 * MEMORY))  # the machine survives what is found
+            resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(SECONDS) + 1, resource.RLIM_INFINITY))
             signal.alarm(math.ceil(seconds) + 5)
             if not fresh:
                 forked = partial(subprocess.Popen, preexec_fn=_serve)
@@ -255,6 +256,8 @@ def fuzz(
     workers: int = 2,
     seed: int = SEED,
     patience: int = 1,
+    *,
+    told: bool = False,
 ) -> list[str]:
     """Run the cases of a kind with these numbers: what was found, one line each.
 
@@ -262,11 +265,16 @@ def fuzz(
     busy machine nor the fork is a finding.
     """
 
+    slowest = 0.0, 0
+
     def one(number: int, *, again: bool = False) -> str | None:
+        nonlocal slowest
         with tempfile.TemporaryDirectory() as folder:
             case = a_case(kind, number, material, seed)
             seconds, fresh = (3 if again else 1) * patience * SECONDS, again or number % FRESH == 0
-            finding = run(case, Path(folder), seconds=seconds, fresh=fresh).finding
+            ended = run(case, Path(folder), seconds=seconds, fresh=fresh)
+        slowest = max(slowest, (ended.seconds, number))
+        finding = ended.finding
         return None if finding is None else f"{kind} {number}: {case.words!r:.300}: {finding}"
 
     with ThreadPoolExecutor(workers) as pool:
@@ -274,6 +282,8 @@ def fuzz(
     for number, line in found.items():
         if line is not None:
             found[number] = one(number, again=True)
+    if told:
+        print(f"  {kind} {slowest[1]} took longest: {slowest[0]:.1f} s of processor time")
     return [line for line in found.values() if line is not None]
 
 
@@ -306,7 +316,7 @@ def _main() -> int:
         numbers = range(given.start, given.start + count)
         of_kind = 0
         for at in range(0, count, CHUNK):
-            lines = fuzz(kind, numbers[at : at + CHUNK], material, given.workers, given.seed, given.patience)
+            lines = fuzz(kind, numbers[at : at + CHUNK], material, given.workers, given.seed, given.patience, told=True)
             of_kind += len(lines)
             print(*lines, f"{kind}: {of_kind} in {min(at + CHUNK, count)}, {time.monotonic() - began:.0f} s", sep="\n")
             sys.stdout.flush()

@@ -194,12 +194,11 @@ class LaplaceSum:
     def _plan(self, terms: ActiveTerms, log_sum: float, bits: int, extra: int) -> _Plan:
         """Which terms to take, given about the logarithm of the sum; nothing here enters a bound."""
         m = self._m
-        lowest, z, log_weights = terms.floats()
         log_target = log_sum - (bits + 8) * _LOG2
-        taken = len(z)
+        taken = len(terms.lowest)
         if self._source.shifts_are_equal:
-            taken = terms_needed(m, float(self._shifts[0]), z, log_target)
-        lowest, z, log_weights = lowest[:taken], z[:taken], log_weights[:taken]
+            taken = terms_needed(float(self._shifts[0]), terms, log_target)
+        lowest, z, log_weights = terms.part(0, taken).floats()
         length = series_length(m, lowest, z, log_weights, log_target, first=self._length)
         self._length = length
         if length * taken > _MOST_WORK:
@@ -242,14 +241,15 @@ class LaplaceSum:
             return bound.upper()
         circles = tail_radii(m, plan.lowest, plan.z, length)[0].tolist()
         factorial = arb(length).fac()
-        terms = plan.terms
+        terms, leads = plan.terms, kernel.leads
+        plus, minus = kernel.exponents(m, 0)
         for circle, lowest, weight, z in zip(circles, terms.lowest, terms.weights(), terms.points(), strict=True):
             radius = arb(circle)
             step = z / radius
             ratio = step / (length + 1)
             if not ratio < 1:
                 return arb("inf")
-            size = size_on_circle(*kernel.exponents(m, lowest), radius) * (2 * radius if kernel.leads else 1)
+            size = size_on_circle(plus - lowest, minus + lowest, radius) * (2 * radius if leads else 1)
             bound += weight * size * step**length / (factorial * (1 - ratio))
         return bound.upper()
 

@@ -291,8 +291,16 @@ class LaplaceLoss(BallLoss, ExactLoss):
     def __init__(self, shifts: Iterable[Exact]) -> None:
         if isinstance(shifts, str):
             raise InvalidValue("shifts", shifts, "a sequence of numbers", 'write ["0.5"] for a single shift')
-        values = [_size(shift) for shift in shifts]
-        self._set(Counter(value for value in values if value))
+        given = list(shifts)
+        try:
+            distinct = Counter((type(shift), shift) for shift in given)  # of many equal ones one is read
+        except TypeError:  # some have no hash: they are arrays of one number, or no numbers
+            distinct = Counter((Fraction, _size(shift)) for shift in given)
+        counts: Counter[Fraction] = Counter()
+        for (_, shift), count in distinct.items():
+            value = _size(shift)
+            counts.update({value: count} if value else {})
+        self._set(counts)
 
     @classmethod
     def equal(cls, m: int, shift: Exact) -> LaplaceLoss:

@@ -201,22 +201,28 @@ def log_binomials(m: int, lowest: Array) -> Array:
     return logarithms
 
 
-def terms_needed(m: int, shift: float, z: Array, log_target: float) -> int:
+_FEW_TERMS = 256
+
+
+def terms_needed(shift: float, terms: ActiveTerms, log_target: float) -> int:
     """How many terms to take, for equal shifts, so that all the others are below exp(log_target) altogether.
 
-    Args:
-        z: the points at which the series are evaluated, for C = size - 1, size - 2, ..., 0.
+    Few are needed of many, so these are looked at in parts.
     """
-    lowest = np.arange(z.size - 1, -1, -1, dtype=np.float64)
-    radius = radii(m, lowest, z)
-    with np.errstate(all="ignore"):
-        size = log_binomials(m, lowest) + log_size(m, lowest, radius) + z / radius
-        log_ratio = np.log(lowest / (m - lowest + 1)) + np.log((1 + radius) / (1 - radius)) + shift / radius
-        at_one = (1 + radius**2) * (m - 2 * lowest) >= 2 * radius * m * (1 + 1e-9)
-        enough = at_one & (log_ratio < -1e-3) & (size - np.log(-np.expm1(log_ratio)) < log_target)
-    enough[0] = False
-    found = np.flatnonzero(enough)
-    return int(found[0]) if found.size else z.size
+    m, stop = terms.m, _FEW_TERMS
+    while True:
+        lowest, z, log_weights = terms.part(0, stop).floats()
+        radius = radii(m, lowest, z)
+        with np.errstate(all="ignore"):
+            size = log_weights + log_size(m, lowest, radius) + z / radius
+            log_ratio = np.log(lowest / (m - lowest + 1)) + np.log((1 + radius) / (1 - radius)) + shift / radius
+            at_one = (1 + radius**2) * (m - 2 * lowest) >= 2 * radius * m * (1 + 1e-9)
+            enough = at_one & (log_ratio < -1e-3) & (size - np.log(-np.expm1(log_ratio)) < log_target)
+        enough[0] = False
+        found = np.flatnonzero(enough)
+        if found.size or stop >= len(terms.lowest):
+            return int(found[0]) if found.size else len(terms.lowest)
+        stop *= 4
 
 
 def series_length(m: int, lowest: Array, z: Array, log_weights: Array, log_target: float, *, first: int) -> int:

@@ -77,3 +77,17 @@ def test_what_is_out_of_reach_or_not_proved_is_refused():
         random_allocation(noise_multiplier="0.4", steps=2).certified_delta(1)
     with pytest.raises(InvalidValue, match="steps"):
         random_allocation(noise_multiplier=1, steps=0)
+
+
+@pytest.mark.parametrize("epsilon", [601, 700, 10**5])
+@pytest.mark.parametrize("noise", ["1", "0.03"])  # at 0.03 the loss of one step is 555 in the mean
+def test_far_from_zero_the_profile_is_between_what_it_is_at_least_and_at_most(noise: str, epsilon: int) -> None:
+    remove = AllocationLoss(Fraction(noise), 2, Direction.REMOVE)
+    exponent = 1 / float(Fraction(noise)) ** 2 - epsilon  # E_Q (L - c)_+ <= E_Q L^2/(4 c)
+    for loss in (remove, remove.reversed()):
+        far, near = loss.certified_delta(epsilon), loss.certified_delta(-epsilon)
+        assert 0 <= far.lower <= far.upper <= min(1.0, math.exp(min(exponent, 600.0)) / 4 * (1 + 1e-8) + 5e-324)
+        assert 1 - 2**-52 <= near.lower <= 1 == near.upper
+    # L is at least half the likelihood ratio of the first step
+    least = float(GaussianLoss(1 / Fraction(noise)).delta(epsilon + math.log(2))) / 2
+    assert remove.certified_delta(epsilon).upper >= least
