@@ -321,10 +321,11 @@ class SampledSteps(BallLoss):
         try:
             return self.profile(epsilon, ACCURACY)
         except PrecisionExhausted:
-            if epsilon < 0:
-                raise
+            one = self if epsilon >= 0 else self.reversed()
             with precision(_BOUND_BITS):
-                return arb(0).union(self.delta_at_most(epsilon).min(arb(1)))
+                size = ball(abs(epsilon))
+                far = arb(0).union(one.delta_at_most(abs(epsilon)).min(arb(1)))
+                return far if epsilon >= 0 else -(-size).expm1() + (-size).exp() * far
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         return [log_delta_ball(self.profile, exactly(epsilon)) for epsilon in epsilons]

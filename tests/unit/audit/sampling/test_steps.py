@@ -181,6 +181,8 @@ def test_next_to_its_end_the_loss_is_below_chernoffs_bound():
     value = loss.certified_delta("0.42")
     assert 0 <= value.lower <= value.upper <= 1e-4
     assert loss.certified_delta("0.4215").upper == 0
+    reflected = loss.reversed().certified_delta("-0.42")  # 1 - exp(-0.42) and a little
+    assert 1 - math.exp(-0.42) - 1e-12 <= reflected.lower <= reflected.upper <= 1 - math.exp(-0.42) + 1e-4
 
 
 def test_the_larger_epsilon_of_both_orders_needs_only_one(many):
