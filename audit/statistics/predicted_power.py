@@ -267,9 +267,8 @@ def _best(searched: Searched, pooled: Array, lines: Sequence[Line], fresh: int, 
 
 def _past_a_gap(b: Array, thresholds: Array) -> NDArray[np.bool_]:
     """Whether no exponential tail of the sorted scores would reach a threshold."""
-    outermost = b[-OUTERMOST:]
-    with np.errstate(invalid="ignore"):
-        excess = float(outermost.mean() - b[-min(OUTERMOST + 1, len(b))])
+    with np.errstate(invalid="ignore", over="ignore"):  # of scores near the largest float64
+        excess = float(np.mean(b[-OUTERMOST:] - b[-min(OUTERMOST + 1, len(b))]))
         past: NDArray[np.bool_] = thresholds - b[-1] > BRIDGED * excess
     return past
 
