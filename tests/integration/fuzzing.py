@@ -76,7 +76,10 @@ def first(outputs):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a case ended: exit code (negative: the signal), standard error, seconds of processor, bytes of memory."""
+    """How a case ended: exit code (negative: the signal), standard error, seconds of processor, bytes of memory.
+
+    The memory is what an interpreter with this package takes, and what the case took beyond that it is a copy of.
+    """
 
     code: int
     errors: str
@@ -212,6 +215,7 @@ def run(case: Case, folder: Path, *, seconds: float = SECONDS, fresh: bool = Tru
     """
     write(folder, case.files)
     errors = folder / ".errors"
+    inherited = _resident()  # what the process that runs the tests holds is not the case's
     child = os.fork()
     if child == 0:
         code = 70
@@ -242,7 +246,13 @@ def run(case: Case, folder: Path, *, seconds: float = SECONDS, fresh: bool = Tru
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # whatever the case started
     text = errors.read_text(encoding="utf-8", errors="replace") if errors.exists() else ""
-    return Ended(os.waitstatus_to_exitcode(status), text, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10)
+    memory = max((usage.ru_maxrss << 10) - inherited, 0) + process.LEAST_MEMORY
+    return Ended(os.waitstatus_to_exitcode(status), text, usage.ru_utime + usage.ru_stime, memory)
+
+
+def _resident() -> int:
+    """Bytes of this process that are in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def a_case(kind: str, number: int, material: dict[str, bytes], seed: int = SEED) -> Case:
