@@ -108,8 +108,9 @@ def recorded_ratio(tapes: tuple[Tape, Tape], outcome: Outcome, law_of: Callable[
     if not found:
         return None
     columns: Any = list(zip(*(part for _, part in found), strict=True))
+    values = "value" if len(found) == 1 else f"{len(found)} values"
     return RecordedRatio(
-        name=f"likelihood ratio of the {len(found)} values that the tap saw move",
+        name=f"likelihood ratio of the {values} that the tap saw move",
         places=np.array([place for place, _ in found]),
         here=np.array(columns[0]),
         there=np.array(columns[1]),

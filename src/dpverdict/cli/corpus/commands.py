@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json as json_text
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final
@@ -27,9 +29,17 @@ SEED: Final = "1"
 
 
 def _show(lines: Iterable[str]) -> None:
+    """Print lines; a terminal breaks those that are too long for it between words."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     with printing():
         for line in lines:
-            print(printable(line, sys.stdout.encoding))
+            text = printable(line, sys.stdout.encoding)
+            print(text if width is None or len(text) <= width else _broken(text, width))
+
+
+def _broken(line: str, width: int) -> str:
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 @ends

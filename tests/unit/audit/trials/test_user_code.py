@@ -62,16 +62,19 @@ def test_what_passes_is_left_as_it_is() -> None:
 
 
 def test_an_interrupt_by_the_user_is_no_error_of_the_code() -> None:
-    former = signal.getsignal(signal.SIGINT)
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
 
     def call() -> None:
         _thread.interrupt_main()  # what Ctrl-C does
         while True:
             pass
 
-    with pytest.raises(KeyboardInterrupt):
-        guarded(lambda: guarded(call, failure), failure)
-    assert signal.getsignal(signal.SIGINT) is former
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            guarded(lambda: guarded(call, failure), failure)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, former)
 
 
 def test_a_handler_that_user_code_sets_does_not_stay() -> None:

@@ -60,6 +60,21 @@ def test_scan_names_what_is_installed_in_an_affected_version(own: Path, capsys: 
     assert "no release mends it" in capsys.readouterr().out
 
 
+def test_a_terminal_breaks_long_lines_between_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "diffprivlib-linreg-intercept-budget"
+    assert main(["corpus", "show", name]) == 0
+    whole = capsys.readouterr().out
+    assert max(map(len, whole.splitlines())) > 80
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["corpus", "show", name]) == 0
+    broken = capsys.readouterr().out
+    assert max(map(len, broken.splitlines())) <= 80
+    assert broken.split() == whole.split()
+
+
 def test_scan_of_an_environment_without_such_packages_is_clear(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scan", "--from", str(own)]) == 0
     printed = capsys.readouterr()
