@@ -300,6 +300,15 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
     probed = (side.batches("replay probe", _PROBED) for side in (p, q))
     laid_out([batch for both in zip(*probed, strict=True) for batch in both], p, None)  # refuses what always fails
     streams = ("replay dataset", "replay neighbour")
+
+    def scored() -> tuple[Array, Array]:
+        """Called after everything was read: a damaged witness is refused before the releases are made."""
+        held = score_from_data(document["score"], _function(document, run, pair, given))
+        of_dataset, of_neighbour = (
+            side.scores(stream, trials, held) for side, stream in zip((p, q), streams, strict=True)
+        )
+        return of_dataset, of_neighbour
+
     if kind == SEQUENTIAL:
         frozen = score_from_data(document["score"], _function(document, run, pair, given))
         payoff = _payoff(claim, evidence["payoff"])
@@ -308,28 +317,27 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
         found = f"wealth {math.exp(min(bets.log_wealth, 700.0)):.6g} after {trials} pairs"
     elif kind == "low bits":
         event, order = set_from_data(evidence["event"]), Order(evidence["order"])
+        epsilon = number_of(evidence, "tested_at")
         hits = [
             int(sum(event.contains(chunk).sum() for chunk in side.chunks(stream, trials)))
             for side, stream in zip((p, q), streams, strict=True)
         ]
-        p_value = _event_p(claim, order, hits, trials, number_of(evidence, "tested_at"), level)
+        p_value = _event_p(claim, order, hits, trials, epsilon, level)
         found = f"{hits[0]} and {hits[1]} releases in the set"
+    elif kind == "event":
+        chosen = Event(order=Order(evidence["order"]), threshold=number_of(evidence, "threshold", finite=False))
+        epsilon = number_of(evidence, "epsilon")
+        counts = count(chosen, *scored())
+        hits = [counts.of_dataset[0], counts.of_neighbour[0]]
+        p_value = _event_p(claim, chosen.order, hits, trials, epsilon, level)
+        found = f"{chosen.describe()} in {hits[0]} and {hits[1]} releases"
+    elif kind == "payoff":
+        payoff = _payoff(claim, evidence["payoff"])
+        result = payoff_test(payoff, *scored(), level)
+        p_value = result.p_value
+        found = f"mean payoffs {result.dataset_mean:.6g} and {result.neighbour_mean:.6g}"
     else:
-        held = score_from_data(document["score"], _function(document, run, pair, given))
-        x, y = (side.scores(stream, trials, held) for side, stream in zip((p, q), streams, strict=True))
-        if kind == "event":
-            threshold = number_of(evidence, "threshold", finite=False)
-            chosen = Event(order=Order(evidence["order"]), threshold=threshold)
-            counts = count(chosen, x, y)
-            hits = [counts.of_dataset[0], counts.of_neighbour[0]]
-            p_value = _event_p(claim, chosen.order, hits, trials, number_of(evidence, "epsilon"), level)
-            found = f"{chosen.describe()} in {hits[0]} and {hits[1]} releases"
-        elif kind == "payoff":
-            result = payoff_test(_payoff(claim, evidence["payoff"]), x, y, level)
-            p_value = result.p_value
-            found = f"mean payoffs {result.dataset_mean:.6g} and {result.neighbour_mean:.6g}"
-        else:
-            raise ValueError(f"no witness is of kind {kind}")
+        raise ValueError(f"no witness is of kind {kind}")
     if p_value <= level:
         check_time_outs(p, q)
     return Replay(

@@ -218,6 +218,20 @@ def test_damaged_and_foreign_files(folder: Path, capsys: pytest.CaptureFixture[s
     assert main(["replay", "w.json", "--samples", "1", "--trust-code"]) == 2
 
 
+@pytest.mark.parametrize(("kind", "evidence"), [("event", {}), ("event", None), ("payoff", {"payoff": {}})])
+def test_a_damaged_witness_is_refused_before_the_releases_are_made(folder: Path, kind: str, evidence: object) -> None:
+    calls = []
+
+    def counted(dataset: Any, rng: np.random.Generator) -> Any:
+        calls.append(1)
+        return dataset.sum() + 2 * rng.normal(size=2)
+
+    document = forged(black_box("noisy", "--claim", "mu=1"), kind=kind, evidence=evidence)
+    with pytest.raises(InvalidValue, match="parts fit together"):
+        replay(document, mechanism=counted, samples=50_000)
+    assert len(calls) < 1000
+
+
 @pytest.mark.parametrize(
     "change",
     [
