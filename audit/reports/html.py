@@ -60,6 +60,7 @@ def render(template: str, **values: object) -> str:
     )
     environment.filters["shape"] = _shape
     environment.filters["drawing"] = Markup
+    environment.filters["unbroken"] = _unbroken
     return environment.get_template(template).render(**values)
 
 
@@ -97,6 +98,15 @@ def _tiles(report: Report) -> Iterator[tuple[str, str, str, str]]:
     yield "none", "Found", report.summary.found, ""
     if report.worst is not None:  # else they are what was found
         yield from (("statistical", name, bound, "") for name, bound in list(report.key_facts()[1].items())[:1])
+
+
+def _unbroken(text: str) -> str:
+    """The text as markup in which no line ends within a number such as 1e-6, where a browser may break one."""
+    from markupsafe import Markup, escape
+
+    pieces = re.split(r"([\d.]+e-\d+)", text)  # every second one is a number
+    span = Markup('<span class="whole">{}</span>')
+    return Markup("").join(span.format(piece) if i % 2 else escape(piece) for i, piece in enumerate(pieces))
 
 
 def _shape(cell: str) -> str:

@@ -99,6 +99,15 @@ def test_user_text_never_becomes_markup(reports: Reports) -> None:
     assert page.text.count(evil) >= 8
 
 
+def test_no_line_ends_within_a_number(reports: Reports) -> None:
+    for kind, report in reports.items():
+        page = render_html(report)
+        visible = re.sub(r"<style.*?</style>|<svg.*?</svg>|<[^>]*title=.*?>", "", page, flags=re.DOTALL)
+        without = re.sub(r'<span class="whole">[\d.]+e-\d+</span>', "", visible)
+        assert re.findall(r"<(?:p|dd|h1|td)\b[^>]*>[^<]*\de-\d", without) == [], kind
+    assert any('<span class="whole">' in render_html(report) for report in reports.values())
+
+
 def test_the_same_report_gives_the_same_bytes(reports: Reports) -> None:
     assert render_html(reports["CERTIFIED"]) == render_html(dataclasses.replace(reports["CERTIFIED"]))
 
