@@ -9,6 +9,10 @@ from hypothesis import settings
 DEFAULT_SEED = 20250131
 SEED = int(os.environ.get("DPVERDICT_SEED", DEFAULT_SEED))
 
+# One thread of linear algebra a process: tests run on every core already, and threads that wait for each other there
+# took eight times the processor time. Set before NumPy is loaded, and for every process that a test starts.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 os.environ.setdefault("DPVERDICT_JOURNAL_KEY", "of the tests" * 3)  # none of them makes a key for the user
 
 settings.register_profile("local", deadline=None, print_blob=True)
