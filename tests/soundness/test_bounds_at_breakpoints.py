@@ -31,6 +31,7 @@ from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.balls import Quantity, ball, precision
 from dpverdict.errors import ContradictoryBounds
 
+SLOW = pytest.mark.slow
 LEVELS = [0.0, 1e-300, 1e-40, 1e-12, 1e-5, 0.01, 0.1, 0.3, 0.5, 0.9, 0.99, 1 - 1e-9, 1.0]
 
 
@@ -75,7 +76,7 @@ def sums(step, count):
 LAPLACE = [("1.1339", 60), ("0.3", 1), ("0.3", 2), ("4", 3), ("1/3", 10), ("7.5", 12)]
 
 
-@pytest.mark.parametrize("cells", [2, 37.3])
+@pytest.mark.parametrize("cells", [2, pytest.param(37.3, marks=SLOW)])
 @pytest.mark.parametrize(("shift", "count"), LAPLACE)
 def test_equal_laplace_mechanisms(shift, count, cells):
     loss = LaplaceLoss([shift])
@@ -86,14 +87,20 @@ def test_equal_laplace_mechanisms(shift, count, cells):
     )
 
 
-def test_the_loss_of_a_hundred_mechanisms_just_below_its_largest_value():
+@pytest.mark.parametrize(
+    ("interval", "width"), [(1e-2, 1e-2), pytest.param(1e-4, 1e-6, marks=SLOW)], ids=["wide steps", "narrow steps"]
+)
+def test_the_loss_of_a_hundred_mechanisms_just_below_its_largest_value(interval, width):
     """113.38 was given as a lower bound on epsilon(1e-5), and 1 as one on delta(113.38)."""
-    loss = BoundedLoss([(LaplaceLoss([1.1339]), 100)], 1e-4)
+    loss = BoundedLoss([(LaplaceLoss([1.1339]), 100)], interval)
     lower, upper = loss.epsilon_bounds(np.array([1e-5]))
     assert lower <= 79.968870167211840
-    assert upper - lower < 1e-6
+    assert upper - lower < width
     lower, upper = loss.delta_bounds(np.array([113.38]))
-    assert 9.97e-33 < lower < upper < 9.99e-33
+    assert lower < 9.99e-33
+    assert upper > 9.97e-33
+    if interval == 1e-4:
+        assert 9.97e-33 < lower < upper < 9.99e-33
 
 
 @pytest.mark.parametrize("cells", [2, 9.3])
@@ -119,7 +126,7 @@ def test_unequal_laplace_mechanisms(groups, interval):
         (GaussianLoss("0.01"), 300, GaussianLoss.from_squared("0.03"), 1e-4),
         (DiscreteGaussianLoss.product([1], ["1/10"]), 5, DiscreteGaussianLoss.from_groups([("1/10", 1, 5)]), 2.5),
         (DiscreteGaussianLoss.product([2], [3]), 9, DiscreteGaussianLoss.from_groups([(3, 2, 9)]), 0.11),
-        (SphericalLoss(3, IsotropicGaussian(2)), 4, GaussianLoss(1), 0.1),
+        pytest.param(SphericalLoss(3, IsotropicGaussian(2)), 4, GaussianLoss(1), 0.1, marks=SLOW),
     ],
 )
 def test_other_losses(loss, count, truth, interval):
@@ -138,7 +145,7 @@ def test_a_laplace_mechanism_with_a_gaussian_one():
     st.sampled_from(["laplace", "response"]),
 )
 @example(Fraction(11339, 10000), 60, 50.0, "laplace")
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=2, deadline=None)
 def test_any_number_of_equal_mechanisms(size, count, cells, kind):
     loss = LaplaceLoss([size]) if kind == "laplace" else ResponseLoss(1, size)
     truth = LaplaceLoss.equal(count, size) if kind == "laplace" else ResponseLoss(count, size)
@@ -230,8 +237,11 @@ def test_distributions(name):
 # other routes with two sides ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("points", [1 << 9, pytest.param(laplace_profile.POINTS, marks=SLOW)])
 @pytest.mark.parametrize("groups", [(("1/2", 3),), (("3", 2), ("1/3", 2)), (("0.01", 40),), (("8", 5), ("7.9", 1))])
-def test_bounds_in_balls_from_a_lattice_of_losses(groups):
+def test_bounds_in_balls_from_a_lattice_of_losses(groups, points, monkeypatch):
+    """However few points: that costs width, never soundness."""
+    monkeypatch.setattr(laplace_profile, "POINTS", points)
     truth = LaplaceLoss.grouped(groups)
     lattice = laplace_profile.LaplaceBounds(truth.groups)
     total, step = truth.total, 2 * truth.total / laplace_profile.POINTS
@@ -261,10 +271,10 @@ def test_knots_of_the_trade_off_function(parts):
     assert (upper >= enclosures.lower).all()
 
 
-def test_arrays_of_isotropic_noise_about_the_largest_loss():
+def test_isotropic_noise_about_the_largest_loss():
     """The float64 values are no bounds; they are accurate to 1e-12 up to the largest loss, and 0 from there on."""
     loss = SphericalLoss(4, IsotropicLaplace(2))
-    points = np.array(sorted({*around(0.5, 1e-3), *np.linspace(0.4, 0.5, 50)}))
+    points = np.array([0.4, 0.45, *sorted(around(0.5, 1e-3))])
     values = loss.delta(points)
     enclosures = loss.certified_delta(points)
     assert (values[points >= 0.5] == 0).all()

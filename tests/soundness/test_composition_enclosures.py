@@ -27,7 +27,7 @@ from dpverdict.audit.losses.contour.moments import Kind, MomentFunction, Planner
 from dpverdict.balls import Enclosure, Real, ball, precision
 
 BITS = 60
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=20, deadline=None)
 
 
 def exact(value):

@@ -19,7 +19,7 @@ from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.discrete_gaussian.profile import DiscreteGaussianProfile
 from dpverdict.balls import ball, precision
 
-EXAMPLES = settings(max_examples=25, deadline=None)
+EXAMPLES = settings(max_examples=8, deadline=None)
 DIGITS = 60
 
 variances = st.fractions(Fraction(1, 6), 6, max_denominator=6) | st.sampled_from([Fraction(1, 20), Fraction(1, 7)])
@@ -136,7 +136,7 @@ def test_the_renyi_divergence_is_enclosed(pairs, order):
     st.lists(st.tuples(st.sampled_from([Fraction(1, 2), Fraction(2), Fraction(5)]), shifts), min_size=1, max_size=2),
     st.fractions(Fraction(1, 1000), Fraction(1, 2), max_denominator=1000),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_epsilon_inverts_the_profile(pairs, delta):
     loss = loss_of(pairs)
     root = loss.certified_epsilon(delta)

@@ -22,7 +22,7 @@ from dpverdict.numerics import gaussian as ball_grid
 from dpverdict.numerics import gaussian as gaussian_balls
 from dpverdict.numerics import gaussian_formulas
 
-EXAMPLES = settings(max_examples=150, deadline=None)
+EXAMPLES = settings(max_examples=50, deadline=None)
 
 log_mus = st.floats(-200, 3) | st.floats(-6, 3) | st.floats(-1, 1.5)
 # The point epsilon/mu - mu/2: delta is about exp(-t^2/2), down to 1e-106000.

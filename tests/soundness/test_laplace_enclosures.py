@@ -28,7 +28,7 @@ from dpverdict.audit.losses.laplace.profile import LaplaceBounds, LaplaceProfile
 from dpverdict.audit.losses.laplace.terms import Kernel
 from dpverdict.balls import ball, precision
 
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=20, deadline=None)
 SLOW = settings(max_examples=300, deadline=None)
 
 shifts = st.fractions(min_value=Fraction(1, 1000), max_value=6, max_denominator=1000) | st.sampled_from(

@@ -26,7 +26,7 @@ from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGau
 from dpverdict.balls import Enclosure, precision
 from dpverdict.errors import PrecisionExhausted
 
-FEW = settings(max_examples=12, deadline=None)
+FEW = settings(max_examples=5, deadline=None)
 DIGITS = 28
 
 

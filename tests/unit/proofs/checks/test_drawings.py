@@ -5,7 +5,6 @@ import pytest
 from dpverdict.errors import InvalidValue
 from dpverdict.proofs.checks.drawings import formula_svg
 from dpverdict.proofs.checks.registry import statements
-from dpverdict.proofs.lebeda2024.notation import C, mu
 
 
 def test_what_matplotlib_cannot_draw_is_named() -> None:
@@ -13,9 +12,15 @@ def test_what_matplotlib_cannot_draw_is_named() -> None:
         formula_svg(r"\nosuchcommand{x}")
 
 
+FORMULAS = [found.formula for found in statements() if found.formula]
+
+
+def test_a_tenth_of_the_formulas_can_be_drawn() -> None:
+    for formula in FORMULAS[::10]:
+        assert formula_svg(formula).startswith("<svg")
+
+
+@pytest.mark.slow
 def test_every_formula_can_be_drawn() -> None:
-    for found in statements():
-        if found.formula:
-            assert formula_svg(found.formula).startswith("<svg")
-    assert str(C) == "C"
-    assert mu.is_positive
+    for formula in FORMULAS:
+        assert formula_svg(formula).startswith("<svg")
