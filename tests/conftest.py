@@ -1,6 +1,10 @@
 """What every test shares: one seed, printed, and one set of Hypothesis settings."""
 
+import importlib
+import json
 import os
+import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -35,3 +39,47 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 def seed() -> int:
     """The seed of this session: give it to numpy.random.default_rng, or spawn from it."""
     return SEED
+
+
+RUN_ISOLATED = [
+    f"dpverdict.{module}.run_isolated"
+    for module in (
+        *("audit.isolation.process", "audit.implementation.tap.confirmed", "audit.runs.apart"),
+        *("audit.runs.replay_apart", "proofs.ledger.apart"),
+    )
+]
+
+
+@pytest.fixture
+def warm_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code of the user's runs in copies of this process, where it would run in fresh interpreters without limits.
+
+    The start of an interpreter is most of the time of such an audit. What is asked and answered crosses as JSON, as it
+    does otherwise. The fresh interpreter itself is tested in unit/audit/isolation, unit/audit/runs, in
+    unit/cli/test_session and in integration/test_misbehaving_code.
+    """
+    from dpverdict.audit.isolation.child import in_a_child
+    from dpverdict.audit.isolation.process import Limits, run_isolated
+
+    def copied(
+        entry: str,
+        request: Mapping[str, object],
+        *,
+        what: str,
+        limits: Limits,
+        told: Callable[[object], None] | None = None,
+    ) -> object:
+        if limits:
+            return run_isolated(entry, request, what=what, limits=limits, told=told)
+        module, _, function = entry.partition(":")
+        work = getattr(importlib.import_module(module), function)
+        sent = json.loads(json.dumps(request))
+
+        def worked() -> tuple[str]:
+            warnings.simplefilter("ignore")  # code of the user's is not held to the warnings of this session
+            return (json.dumps(work(sent, lambda _: None)),)
+
+        return json.loads(in_a_child(worked, kind=tuple, seconds=600)[0])
+
+    for name in RUN_ISOLATED:
+        monkeypatch.setattr(name, copied)

@@ -35,6 +35,7 @@ CHECKERS = {
 
 
 @needs_links
+@pytest.mark.slow  # the gate asks mypy and pyright themselves; below is shown that they read every folder
 def test_the_package_is_typed_in_strict_mode() -> None:
     checked = mypy(ROOT)
     assert checked.returncode == 0, checked.stdout + checked.stderr

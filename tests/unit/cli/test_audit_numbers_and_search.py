@@ -10,6 +10,8 @@ import pytest
 from dpverdict.audit.reports.to_json import read_schema
 from dpverdict.cli.application import main
 
+pytestmark = pytest.mark.usefixtures("warm_copies")
+
 MECHANISMS = """
 import numpy as np
 from dpverdict.audit import batched

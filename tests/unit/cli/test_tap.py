@@ -8,6 +8,8 @@ import pytest
 
 from dpverdict.cli.application import main
 
+pytestmark = pytest.mark.usefixtures("warm_copies")
+
 ROOT = Path(__file__).parents[3]
 
 
