@@ -90,12 +90,14 @@ class _Beside:
 
     def holds(self, file: str) -> bool:
         """Whether a file is one of the user's, in a folder or below it."""
+        return bool(self.around(file))
+
+    def around(self, file: str) -> str:
+        """The innermost folder of the user's that a file of theirs lies in or below; empty for any other file."""
         path = os.path.abspath(file)
-        return any(_in(path, folder) for folder in self.folders) and not path.startswith(installed_folders())
-
-
-def _in(file: str, folder: str) -> bool:
-    return os.path.abspath(file).startswith(os.path.join(folder, ""))
+        if path.startswith(installed_folders()):
+            return ""
+        return max((folder for folder in self.folders if path.startswith(folder + os.sep)), key=len, default="")
 
 
 _BESIDE: Final = _Beside()
@@ -140,9 +142,8 @@ def refuse_shared_names() -> None:
     """
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if not isinstance(file, str) or not file.endswith(".py") or not _BESIDE.holds(file):
+        if not isinstance(file, str) or not file.endswith(".py") or not (around := _BESIDE.around(file)):
             continue
-        around = max((folder for folder in _BESIDE.folders if _in(file, folder)), key=len)
         for name in _imported_by(file, _state(file)):
             beside = _file_beside(name, around)
             loaded = getattr(sys.modules.get(name), "__file__", None)
