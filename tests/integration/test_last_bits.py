@@ -20,26 +20,14 @@ def correlated(dataset, rng):
     return {scale} * np.asarray(dataset).sum(axis=0) + rng.normal(size=8) + 0.1 * MIX @ rng.normal(size=8)
 """
 SETTINGS = [
-    {},
-    {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3"},
-    {"OPENBLAS_CORETYPE": "Nehalem", "OPENBLAS_NUM_THREADS": "1"},
+    {"OPENBLAS_NUM_THREADS": "2"},
+    {"OPENBLAS_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3"},
 ]
 
 
 def audited(folder: Path, setting: dict[str, str], *words: str) -> tuple[int, dict[str, Any]]:
     """Exit code and report of an audit in an environment of its own."""
-    command = [
-        sys.executable,
-        "-m",
-        "dpverdict.cli",
-        "audit",
-        *words,
-        "--seed",
-        "3",
-        "--json",
-        "report.json",
-        "--quiet",
-    ]
+    command = [sys.executable, "-m", "dpverdict.cli", "audit", *words, "--seed", "3", "--json", "report.json", "--quiet"]
     done = subprocess.run(command, cwd=folder, env={**os.environ, **setting}, check=False, capture_output=True)
     return done.returncode, json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
@@ -56,5 +44,5 @@ def test_exact_figures_are_the_same_to_the_byte_and_the_report_names_the_librari
     found = [audited(tmp_path, setting, "correlated-gaussian", "--dim", "7", "--mu", "1") for setting in SETTINGS]
     assert {code for code, _ in found} == {0}
     exact = [{name: report[name] for name in ("status", "answer", "exact")} for _, report in found]
-    assert exact[0] == exact[1] == exact[2]
+    assert exact[0] == exact[1]
     assert {"numpy", "blas"} <= set(found[0][1]["reproduction"]["versions"])

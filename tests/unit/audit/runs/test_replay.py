@@ -395,8 +395,13 @@ def test_what_is_no_number_of_json_is_refused(folder: Path) -> None:
             read_witness("forged.json")
 
 
-@pytest.mark.parametrize("given", ["nothing", "trust", "mechanism", "mechanism and score"])
-@pytest.mark.parametrize("named", ["rel.py:noisy", "spy.py:noisy", "spy:noisy", "spypackage.inner:noisy"])
+@pytest.mark.parametrize(
+    ("named", "given"),
+    [
+        *((named, given) for named in ("rel.py:noisy", "spy.py:noisy", "spy:noisy") for given in ("nothing", "trust")),
+        *(("spypackage.inner:noisy", given) for given in ("nothing", "trust", "mechanism", "mechanism and score")),
+    ],
+)
 def test_code_that_a_witness_names_runs_only_when_trusted(
     folder: Path, monkeypatch: pytest.MonkeyPatch, named: str, given: str
 ) -> None:
