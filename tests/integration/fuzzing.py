@@ -194,8 +194,6 @@ def warm_up() -> None:
             f"curve laplace --dim 3 --epsilon 1 --points 3 --png {folder}/c.png",
         ):
             assert main(line.split()) == 0
-    gc.collect()
-    gc.freeze()  # a collection in a copy would write to every page
 
 
 def _serve() -> None:
@@ -219,6 +217,7 @@ def run(case: Case, folder: Path, *, seconds: float = SECONDS, fresh: bool = Tru
     child = os.fork()
     if child == 0:
         code = 70
+        gc.freeze()  # a collection in this copy would write to every page
         try:
             os.setsid()
             os.chdir(folder)

@@ -96,6 +96,7 @@ class Watched:
         seen = {id(getattr(one, "bit_generator", getattr(one, "_bit_generator", one))) for one in owners}
         kinds = {kind for base in (np.random.BitGenerator, random.Random) for kind in (base, *_below(base))}
         kinds.discard(random.SystemRandom)
+        gc.unfreeze()  # what was frozen is not among the objects below
         found = [one for one in gc.get_objects() if type(one) in kinds and id(one) not in seen]
         self._held = [(one, _state(one)) for one in found]
         self.drew: str | None = None

@@ -220,7 +220,7 @@ def test_far_below_zero_the_profile_is_one() -> None:
     assert below[1, 1] == loss.delta(-1)
 
 
-@pytest.mark.parametrize(("dim", "alpha"), [(3, "1/20"), (10, "1/100"), (100, "3/4"), (1000, "1/2")])
+@pytest.mark.parametrize(("dim", "alpha"), [(3, "1/20"), pytest.param(10, "1/100", marks=pytest.mark.slow)])
 def test_few_digits_of_beta_enclose_all_of_them(dim: int, alpha: str) -> None:
     loss = SphericalLoss(dim, RandomDirectionGaussian(Fraction(1, dim)))
     rough, sharp = loss.enclosed_beta(Fraction(alpha), 4), loss.certified_beta(alpha)

@@ -1,5 +1,6 @@
 """Generators that were made before: those of the function's module are tapped, others are seen to have drawn."""
 
+import gc
 import random
 from functools import partial
 
@@ -42,3 +43,15 @@ def test_a_generator_that_is_kept_elsewhere_is_seen_to_draw_and_one_that_is_not_
     KEPT[0].random()
     watched.look()
     assert watched.drew == "PCG64"
+
+
+def test_a_generator_that_was_frozen_is_seen_to_draw() -> None:
+    """As every object is in a process that froze them, to fork copies of itself."""
+    gc.freeze()
+    try:
+        watched = Watched([RNG])
+        KEPT[0].random()
+        watched.look()
+        assert watched.drew == "PCG64"
+    finally:
+        gc.unfreeze()
