@@ -27,7 +27,8 @@ SETTINGS = [
 
 def audited(folder: Path, setting: dict[str, str], *words: str) -> tuple[int, dict[str, Any]]:
     """Exit code and report of an audit in an environment of its own."""
-    command = [sys.executable, "-m", "dpverdict.cli", "audit", *words, "--seed", "3", "--json", "report.json", "--quiet"]
+    command = [sys.executable, "-m", "dpverdict.cli", "audit", *words]
+    command += ["--seed", "3", "--json", "report.json", "--quiet"]
     done = subprocess.run(command, cwd=folder, env={**os.environ, **setting}, check=False, capture_output=True)
     return done.returncode, json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
