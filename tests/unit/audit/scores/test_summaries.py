@@ -85,10 +85,12 @@ def test_an_audit_of_201_numbers_refutes_and_no_shift_is_needed(draw: Draw) -> N
         return draw(float(dataset.sum()), rng, trials, 201)
 
     options = {"error_probability": 1e-3, "samples": 1500, "seed": 2}
-    assert distinguish(release, PAIR, "eps=0.1, delta=1e-3", **options).refuted  # type: ignore[arg-type]
-    same = distinguish(release, (np.zeros((1, 1)), np.zeros((2, 1))), "eps=0.1, delta=1e-3", **options)  # type: ignore[arg-type]
-    assert not same.refuted
-    assert "not looked for" in same.kind_of_outputs
+    found = distinguish(release, PAIR, "eps=0.1, delta=1e-3", **options)  # type: ignore[arg-type]
+    assert found.refuted
+    assert "not looked for" in found.kind_of_outputs
+    if draw is wider:  # on two datasets of one law all draws are the same
+        same = np.zeros((1, 1)), np.zeros((2, 1))
+        assert not distinguish(release, same, "eps=0.1, delta=1e-3", **options).refuted  # type: ignore[arg-type]
 
 
 def test_a_coordinate_that_never_varies_and_huge_numbers_are_no_trouble() -> None:
