@@ -3,8 +3,8 @@
 Every mechanism of the catalogue with the claim it makes and its worst pair, black-box and with the likelihood ratio it
 states; the correct relatives of known-wrong variants; and whole audits with a search for neighbours, with a score of
 the caller, and in sequence. The number of false alarms is tested exactly: at a rate of 5 % at most, a case is declared
-wrong with probability WRONGLY_DECLARED at most, and the 73 of a slow session with less than 1e-4. Of the few audits of a
-quick session six of eight have to refute.
+wrong with probability WRONGLY_DECLARED at most, and the 73 of a slow session with less than 1e-4. A case of a quick
+session is declared wrong where six of its eight audits refute.
 """
 
 import warnings
