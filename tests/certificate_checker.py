@@ -1,6 +1,6 @@
 """A checker of certificates that shares no code with the project: Python's fractions and the intervals of mpmath.
 
-    python tests/certificate_checker.py DIR ...
+    python tests/certificate_checker.py FILE_OR_FOLDER ...
 
 Every piece of evidence is decided anew from what the file says: identities of rational functions and roots by
 polynomial arithmetic over the rationals, inequalities by their coefficients, boxes by interval arithmetic and by
@@ -739,21 +739,23 @@ def check(document: Mapping[str, Any], *, sealed: bool = True) -> Counter[str]:
     return grades
 
 
-def main(folders: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     iv.prec = 200
     mpmath.mp.prec = 220
     total: Counter[str] = Counter()
     refused = 0
-    for folder in folders:
-        for path in sorted(Path(folder).rglob("*.json")):
-            document = json.loads(path.read_text(encoding="utf-8"))
-            if path.name == "MANIFEST.json":
-                continue
-            try:
-                total += check(document)
-            except Refused as problem:
-                refused += 1
-                print(f"REFUSED {path}: {problem}")
+    given = [Path(argument) for argument in arguments]
+    files = [file for path in given for file in ([path] if path.is_file() else sorted(path.rglob("*.json")))]
+    files = [file for file in files if file.name != "MANIFEST.json"]
+    if not files:
+        print(f"no certificate in {' '.join(arguments) or 'nothing'}: give a file, or the folder of --certificates")
+        return 2
+    for path in files:
+        try:
+            total += check(json.loads(path.read_text(encoding="utf-8")))
+        except (Refused, ValueError, KeyError) as problem:
+            refused += 1
+            print(f"REFUSED {path}: {problem}")
     print(", ".join(f"{total[grade]} conditions {grade}" for grade in (PROVED, COMPARED, AT_POINTS, OPEN)))
     return 1 if refused else 0
 

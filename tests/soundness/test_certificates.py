@@ -70,6 +70,23 @@ def test_the_independent_checker_shares_no_code() -> None:
     assert {"sympy", "flint", "numpy"}.isdisjoint(imports)
 
 
+def test_a_run_of_the_checker_reads_files_and_folders_and_says_when_there_is_none(
+    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, text = next(iter(documents(files).items()))
+    file = tmp_path / name
+    file.parent.mkdir(parents=True)
+    assert checker["main"]([str(tmp_path)]) == 2
+    assert "no certificate in" in capsys.readouterr().out
+    file.write_text(text, encoding="utf-8")
+    assert checker["main"]([str(file)]) == checker["main"]([str(tmp_path)]) == 0
+    alone, in_folder = capsys.readouterr().out.splitlines()
+    assert alone == in_folder
+    assert not alone.startswith("0 conditions proved")
+    file.write_text(text.replace('"', "", 1), encoding="utf-8")
+    assert checker["main"]([str(file)]) == 1
+
+
 def test_both_accept_what_was_exported_and_say_how_much_of_it_they_proved(files: dict[str, str]) -> None:
     grades: Counter[str] = Counter()
     for text in documents(files).values():

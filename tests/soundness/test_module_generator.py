@@ -22,7 +22,7 @@ from dpverdict.mechanisms.core.guarantees import PureDP
 
 PAIR = np.ones((1, 1)), np.ones((0, 1))
 ERROR = 0.05
-RUNS = 40
+RUNS = 12
 MISTAKE = 1e-6
 SOURCE = """
 import random
@@ -79,7 +79,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Processes]:
-    engine = Processes(4)
+    engine = Processes(2)
     yield engine
     engine.close()
 

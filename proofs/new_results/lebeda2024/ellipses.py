@@ -17,6 +17,7 @@ from dpverdict.mechanisms.queries.vote_ellipse import vote_eigenvalues, vote_opt
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.boxes import rounds_to
 from dpverdict.proofs.checks.identities import Expr, identity, positive
+from dpverdict.proofs.checks.optima import Duality
 from dpverdict.proofs.checks.outcome import Findings
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import binary_records, every, form_of, shared_noise_covariance
@@ -218,7 +219,7 @@ VOTES = Votes(
     formula=r"(d-1)^2\left(\frac{1}{2} + \sqrt{\frac{d+1}{12}}\right)^2",
     printed=VOTES,
     needs=("leb.new.lowerbound",),
-    confirms={"dense matrices": "every permutation attains 1"},
+    confirms={"dense matrices": "every permutation attains 1", "primal and dual": "equal to the bound"},
     planted=(
         Plant(
             "every permutation attains 1",
@@ -230,6 +231,12 @@ VOTES = Votes(
         *(
             Plant(f"value at d = {dim}", "last digit", VOTES._replace(numbers={**VOTES.numbers, dim: "4.64274"}))
             for dim in VOTES.numbers
+        ),
+        Plant("primal and dual", "swapped", VOTES._replace(eigenvalues=lambda d, r: vote_eigenvalues(d, r)[::-1])),
+        Plant(
+            "primal and dual",
+            "1.01 of it",
+            VOTES._replace(variance=lambda d, root: VOTES.variance(d, root) * Fraction(101, 100)),
         ),
         Plant("dense matrices", "swapped", VOTES._replace(eigenvalues=lambda d, r: vote_eigenvalues(d, r)[::-1])),
     ),
@@ -249,8 +256,32 @@ def vote_ellipse(claim: Votes) -> Findings:
         value: Surd = Fraction((size - 1) ** 2, 4) * (1 + exact) * (1 + exact)
         yield rounds_to(f"value at d = {size}", value.real(), printed, scope=f"d = {size}")
 
+    def exactly(size: int) -> tuple[Surd, Surd]:
+        one, other = claim.eigenvalues(size, Surd(Fraction(0), Fraction(1, 3), 3 * (size + 1)))
+        return Surd.of(one), Surd.of(other)
+
+    def optimal(size: int) -> bool:
+        total = size * claim.variance(size, Surd(Fraction(0), Fraction(1, 3), 3 * (size + 1)))
+        lengths = Fraction(size * (size - 1) ** 2, 4), Fraction(size * (size * size - 1), 12)
+        points = Duality(
+            weights=(1, size - 1),
+            constraints={"a permutation": lengths},
+            primal=exactly(size),
+            dual=exactly(size),
+            multipliers={"a permutation": total},
+        )
+        return bool(points.least() == total)
+
+    yield every(
+        "primal and dual",
+        range(2, 15),
+        optimal,
+        over="d: the line and its complement, the uniform law, exactly",
+        cases=13,
+    )
+
     def dense(size: int) -> bool:
-        one, other = (Surd.of(v) for v in claim.eigenvalues(size, Surd(Fraction(0), Fraction(1, 3), 3 * (size + 1))))
+        one, other = exactly(size)
         form = surd_form(shared_noise_covariance(size, other, (one - other) / size, None))
         return (one, other) == vote_optimum(size) and all(form(x) == 1 for x in permutations(range(size)))
 

@@ -20,6 +20,7 @@ from dpverdict.mechanisms.queries.count_ellipse import (
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.boxes import rounds_to
 from dpverdict.proofs.checks.identities import Expr, identity, nonnegative, positive
+from dpverdict.proofs.checks.optima import Duality
 from dpverdict.proofs.checks.outcome import Findings, Standing
 from dpverdict.proofs.checks.statement import Formula, Plant, result
 from dpverdict.proofs.checks.vertices import binary_records, every, shared_noise_covariance
@@ -413,6 +414,8 @@ SYMMETRIC = Symmetric(lambda r: r, lambda d, r: d * (r + 1) ** 2 / 2)
     planted=(
         Plant("value of Algorithm 1", "C^2 = 2 r", SYMMETRIC._replace(c_squared=lambda r: 2 * r)),
         Plant("lower bound", "3 for 2", SYMMETRIC._replace(value=lambda d, r: d * (r + 1) ** 2 / 3)),
+        Plant("primal and dual", "C^2 = 2 r", SYMMETRIC._replace(c_squared=lambda r: 2 * r)),
+        Plant("primal and dual", "3 for 2", SYMMETRIC._replace(value=lambda d, r: d * (r + 1) ** 2 / 3)),
         Plant("second moments", "records of 0 and 1", SYMMETRIC._replace(low=0)),
     ),
     assumptions=("the trace bound, leb.new.lowerbound",),
@@ -429,12 +432,33 @@ def complement(claim: Symmetric) -> Findings:
     roots = r**2 / sqrt(2) + r / sqrt(2)
     yield identity("lower bound", sympy.expand(roots**2), value, scope="all d >= 1, all Gaussian mechanisms")
     yield every(
+        "primal and dual",
+        range(1, 15),
+        lambda m: _symmetric(claim, m).least() == claim.value(m, Surd.root(m)),
+        over="d: Algorithm 1 on 2f - n and n, the uniform law, exactly",
+        argued="every d by the identities",
+        cases=14,
+    )
+    yield every(
         "second moments",
         range(1, 7),
         lambda m: all(_signs(m, i, k, claim.low) == int(i == k) for i in range(m + 1) for k in range(m + 1)),
         over="d: sign vectors",
         argued="every d as signs are independent",
         cases=6,
+    )
+
+
+def _symmetric(claim: Symmetric, dim: int) -> Duality:
+    """In 2f - n, d coordinates of variance 4 vz, and n: a record has lengths d and 1 there, and Algorithm 1 no more."""
+    root = Surd.root(dim)
+    vz, ve = family_variances(Surd.of(dim), claim.c_squared(root), Surd.of(1))
+    return Duality(
+        weights=(Fraction(dim, 2), Fraction(dim, 2)),
+        constraints={"a vector of signs, and 1": (dim, 1)},
+        primal=(4 * vz, 4 * ve),
+        dual=(4 * vz, 4 * ve),
+        multipliers={"a vector of signs, and 1": claim.value(dim, root)},
     )
 
 

@@ -5,7 +5,7 @@ import pytest
 from dpverdict.proofs.checks.registry import matching
 from dpverdict.proofs.ledger.ledger import Ledger, make_ledger
 
-NUMBERS = ("poster.line1", "lem3.1", "lem3.4", "lem3.6", "fig2", "alg2.replacement")
+NUMBERS = ("poster.line1", "lem3.1", "sec3.recover", "lem3.6", "fig2", "alg2.replacement")
 
 
 @pytest.fixture(scope="package")
