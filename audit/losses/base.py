@@ -335,6 +335,16 @@ class PrivacyLoss(ABC):
 
         return lattice_pair(self.tails, interval)
 
+    def spread(self) -> float:
+        """About the size of the loss, which chooses the interval of a lattice: as `lattice.discretise.spread`.
+
+        Raises:
+            InvalidValue: the loss has no tails.
+        """
+        from dpverdict.audit.losses.lattice.discretise import spread
+
+        return spread(self.tails)
+
     @final
     def to_pld(self, interval: float) -> PldPair:
         """Two of dp_accounting's privacy loss distributions that bracket this loss; see `lattice.exchange.to_pld`.

@@ -18,7 +18,7 @@ from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.bounds import METHOD, CompositionLedger, LatticeBounds
 from dpverdict.audit.losses.lattice.custom import CustomLoss
-from dpverdict.audit.losses.lattice.discretise import aligned_interval, default_interval, lattice_pair
+from dpverdict.audit.losses.lattice.discretise import aligned_interval, default_interval, lattice_pair, spread
 from dpverdict.audit.losses.lattice.law import LatticePair
 from dpverdict.audit.losses.lattice.power import MAX_DEGREE, profile_ball
 from dpverdict.balls import Exact, ball, exactly, precision, refine
@@ -59,15 +59,14 @@ class BoundedLoss(PrivacyLoss):
     def __init__(self, factors: Sequence[tuple[Factor, int]], interval: float | None = None) -> None:
         if not factors:
             raise InvalidValue("factors", "[]", "not empty", "give at least one loss to compose")
-        for part, _ in _parts(factors):
-            part.tails(np.zeros(1))  # refuses a loss that has none
+        spreads = [(_spread(part), count) for part, count in _parts(factors)]  # refuses a loss that has no tails
         self._factors = tuple(factors)
         known = {factor.law.interval for factor, _ in factors if isinstance(factor, PldLoss)}
         if len(known) > 1 or (known and interval is not None and Fraction(interval) not in known):
             remedy = "make all distributions with one interval"
             raise InvalidValue("interval", ", ".join(map(str, sorted(known))), "the same for all losses", remedy)
         if interval is None:
-            interval = float(known.pop()) if known else _aligned(factors)
+            interval = float(known.pop()) if known else _aligned(factors, spreads)
         self.interval = interval
 
     @property
@@ -258,9 +257,13 @@ def _largest_loss(factor: Factor) -> Fraction:
     return (law.lowest + int(np.flatnonzero(law.masses).max(initial=0))) * law.interval
 
 
-def _aligned(factors: Sequence[tuple[Factor, int]]) -> float:
+def _spread(factor: Factor) -> float:
+    return factor.spread() if isinstance(factor, PrivacyLoss) else spread(factor.tails)
+
+
+def _aligned(factors: Sequence[tuple[Factor, int]], spreads: Sequence[tuple[float, int]]) -> float:
     """The default interval, and where all atoms are multiples of one Laplace shift, an interval that divides it."""
-    interval = default_interval([(part.tails, count) for part, count in _parts(factors)])
+    interval = default_interval(spreads)
     shifts = {shift for factor, _ in factors if isinstance(factor, LaplaceLoss) for shift, _ in factor.groups}
     if len(shifts) != 1:
         return interval

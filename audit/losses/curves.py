@@ -269,7 +269,9 @@ def epsilon_between(enclosed: Enclosed, delta: Fraction, highest: Fraction) -> a
         return LEVEL.ball(ball(ends[0]), ball(ends[1]))
 
 
-def beta_between(enclosed: Enclosed, alpha: Fraction, highest: Fraction) -> arb:
+def beta_between(
+    enclosed: Enclosed, alpha: Fraction, highest: Fraction, *, guess: Fraction | None = None, first: Fraction = _FIRST
+) -> arb:
     """The trade-off function beta(alpha) = max over x of h(x), h(x) = 1 - delta(log x) - x alpha, for 0 < alpha < 1.
 
     h is concave, as the profile is convex in x = exp(epsilon). Every value of h is a bound below. At x1 < x2 < x3 with
@@ -281,6 +283,8 @@ def beta_between(enclosed: Enclosed, alpha: Fraction, highest: Fraction) -> arb:
         enclosed: the profile.
         alpha: the level.
         highest: an epsilon > 0 from which on the profile is 0; below -highest it is 1 - x.
+        guess: about where h is largest, if that is known.
+        first: of the range of epsilon: the first distance of x1 and x3 from x2.
     """
 
     @cache
@@ -292,12 +296,14 @@ def beta_between(enclosed: Enclosed, alpha: Fraction, highest: Fraction) -> arb:
         return -float(line(Fraction(epsilon)).mid())
 
     reach = float(highest)
-    found = minimize_scalar(steer, bounds=(-reach, reach), method="bounded", options={"maxiter": _GUESSES})
-    best = Fraction(float(found.x))
+    if guess is None:
+        found = minimize_scalar(steer, bounds=(-reach, reach), method="bounded", options={"maxiter": _GUESSES})
+        guess = Fraction(float(found.x))
+    best = guess
     with precision(_BITS):
         at_best = line(best)
         lower, upper = at_best.lower(), 1 - ball(alpha)
-        distance = highest * _FIRST
+        distance = highest * first
         while distance < 4 * highest:
             below, above = line(best - distance), line(best + distance)
             lower = lower.max(below.lower()).max(above.lower())

@@ -24,7 +24,15 @@ Poisson's formula,
 
 Far out, (R - a)_+ <= R^2/(4 a), (1 - a R)_+ <= 1/(4 a R), and E R^2 and E 1/R are at most exp(1/s^2), by convexity.
 
-Reference: Chua et al. 2025 (arXiv:2412.16802); Feldman and Shenfeld 2025 (arXiv:2502.08202): the dominating pair.
+Several epochs are the product of so many of these pairs, each order by itself. Their curves, and those of few steps
+with little noise, whose integrand falls too slowly, are bracketed on a lattice of losses
+(`dpverdict.audit.sampling.allocation_lattice`).
+
+A record that takes part in k of T steps, all subsets of k steps being equally likely, tells no more than k epochs of
+floor(T/k) steps each.
+
+Reference: Chua et al. 2025 (arXiv:2412.16802); Feldman and Shenfeld 2025 (arXiv:2502.08202): the dominating pair, and
+the reduction of k of T steps.
 """
 
 from __future__ import annotations
@@ -36,20 +44,33 @@ from typing import final
 
 import numpy as np
 from flint import acb, arb
+from scipy.optimize import minimize_scalar
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.curves import ACCURACY, beta_between, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.lattice.law import LatticePair
+from dpverdict.audit.sampling.allocation_lattice import allocation_lattice
 from dpverdict.balls import Exact, ball, exactly, precision
 from dpverdict.checks import check_positive, check_whole
 from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import exact_text
 
-MOST_TERMS = 4e6
-"""The largest number of nodes times points of a moment: some ten seconds."""
+MOST_TERMS = 6e5
+"""The largest number of nodes times points of a moment: some six seconds."""
+
+CHEAP_TERMS = 1e5
+"""Of delta(0), one second: an epoch that takes more is bracketed on a lattice."""
 
 _ATTEMPTS = 12
+_STEERING_CELLS = 32  # of the lattice that tells how large the loss is
+_ASIDE = Fraction(1, 10**7)  # relatively, from the bounds of the lattice to where they are certified
+_NEAR = Fraction(1, 1 << 18)  # of the range of epsilon: beside the line that gives beta
+_SIGN_BITS = 24  # of a delta that is compared with another one
+_LINE_BITS = 36
 _FAR = 600  # of an epsilon, beyond which bounds are given
 _ANGLES = np.linspace(0.02, 0.98, 25) * math.pi / 2
 
@@ -64,13 +85,19 @@ class AllocationLoss(BallLoss):
         order: remove for P against Q, add for Q against P.
     """
 
-    __slots__ = ("noise_multiplier", "order", "steps")
+    __slots__ = ("_bracketed", "noise_multiplier", "order", "steps")
     noise_multiplier: Fraction
     steps: int
     order: Direction
 
     def __init__(self, noise_multiplier: Fraction, steps: int, order: Direction) -> None:
         self.noise_multiplier, self.steps, self.order = noise_multiplier, steps, order
+        self._bracketed: BoundedLoss | None = None
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether delta(0) takes at most `CHEAP_TERMS`."""
+        return self._plan(float(self.steps), ACCURACY + 10)[-1] <= CHEAP_TERMS
 
     def reversed(self) -> AllocationLoss:
         """The loss in the other order."""
@@ -92,7 +119,10 @@ class AllocationLoss(BallLoss):
             with precision(bits + 20):
                 decay = (1 / ball(self.noise_multiplier) ** 2 - ball(epsilon)).exp()
                 return arb(0).union((decay / 4).upper().min(arb(1)))
-        wanted = bits + 10
+        return self._profile(epsilon, bits, bits + 10)
+
+    def _profile(self, epsilon: Fraction, bits: int, wanted: int) -> arb:
+        """The same for moderate epsilons, the integral first taken to ``wanted`` bits."""
         for _ in range(_ATTEMPTS):
             remove = self.order is Direction.REMOVE
             with precision(2 * wanted + 64):
@@ -108,18 +138,9 @@ class AllocationLoss(BallLoss):
 
     def _put(self, level: arb, bits: int) -> arb:
         """E(K - S)_+ with an absolute error of about K 2^-bits."""
-        k, s = float(level), float(self.noise_multiplier)
-        aim = -bits * math.log(2)
-        period = 1.1 * k
-        centre = (-aim + 4) / period
-        step = 2 * math.pi / period
-        height = self._height(centre, k, aim)
-        number = math.ceil(height / step) if math.isfinite(height) else 1 << 60
-        lost = centre * k / math.log(2)
-        working = int(bits + lost + math.log2(self.steps) + math.log2(number + 1)) + 32
-        digits = working * math.log(2) + (math.pi / 2 * s) ** 2
-        if number * digits > MOST_TERMS:
-            remedy = "few steps with little noise are out of reach: take more steps, or Poisson sampling as a bound"
+        centre, step, number, working, terms = self._plan(float(level), bits)
+        if terms > MOST_TERMS:
+            remedy = "few steps or large losses with little noise: ask for delta_bounds, from a lattice of losses"
             raise PrecisionExhausted("the integral", working, remedy)
         with precision(working):
             total = arb(0)
@@ -135,6 +156,20 @@ class AllocationLoss(BallLoss):
             top = eta * number
             cut = (c * level).exp() * self._beyond(c, top) ** self.steps / (arb.pi() * top)
             return total + (alias + cut).upper() * arb(0, 1)
+
+    def _plan(self, level: float, bits: int) -> tuple[float, float, int, int, float]:
+        """Of the integral: real part and distance of the nodes, their number, working bits, and the terms in all."""
+        aim = -bits * math.log(2)
+        period = 1.1 * level
+        centre, step = (-aim + 4) / period, 2 * math.pi / period
+        height = self._height(centre, level, aim)
+        if not math.isfinite(height):
+            return centre, step, 0, bits, math.inf
+        number = math.ceil(height / step)
+        lost = centre * level / math.log(2)
+        working = int(bits + lost + math.log2(self.steps) + math.log2(number + 1)) + 32
+        points = working * math.log(2) + (math.pi / 2 * float(self.noise_multiplier)) ** 2
+        return centre, step, number, working, number * points
 
     def _moment(self, w: acb, bits: int) -> acb:
         """f(w) by the trapezoidal rule on the line where w exp(z/s) is positive."""
@@ -213,18 +248,78 @@ class AllocationLoss(BallLoss):
     def _epsilon_ball(self, delta: Fraction) -> arb:
         if delta in (0, 1):
             return arb("inf") if delta == 0 else arb(0)
-        return epsilon_ball(self.profile, delta)
+        lower, upper = self._lattice_loss.epsilon_bounds(np.array(float(delta)))
+        if not 0 < lower <= upper < math.inf:
+            return epsilon_ball(self.profile, delta)
+        low, high = Fraction(float(lower)) * (1 - _ASIDE), Fraction(float(upper)) * (1 + _ASIDE)
+        wanted = _SIGN_BITS + delta.denominator.bit_length()
+        if self._profile(low, _SIGN_BITS, wanted) > ball(delta) >= self._profile(high, _SIGN_BITS, wanted):
+            return ball(low).union(ball(high))
+        raise PrecisionExhausted("epsilon", wanted, "ask for epsilon_bounds, from a lattice of losses")
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):
             return arb(1 - alpha.numerator)
-        return beta_between(lambda epsilon: self.profile(epsilon, ACCURACY), alpha, Fraction(16))
+        level = float(alpha)
+
+        def lost(epsilon: float) -> float:
+            return float(self._lattice_loss.delta_bounds(np.array(epsilon))[1]) + math.exp(epsilon) * level
+
+        best = Fraction(float(minimize_scalar(lost, bounds=(-16.0, 16.0), method="bounded").x))
+        return beta_between(
+            lambda epsilon: self._profile(epsilon, _LINE_BITS, 2 * _LINE_BITS),
+            alpha,
+            Fraction(16),
+            guess=best,
+            first=_NEAR,
+        )
 
     def _renyi_ball(self, order: Fraction) -> arb:
         raise InvalidValue("order", str(order), "asked of another loss", "ask for delta, epsilon or beta")
 
     def _advantage_ball(self) -> arb:
         return self.profile(Fraction(0), ACCURACY)
+
+    # bounds on a lattice ----------------------------------------------------------------------------------------------
+
+    def spread(self) -> float:
+        """That of the law on a coarse lattice."""
+        s = float(self.noise_multiplier)
+        variance = math.expm1(min(1 / s**2, 700.0)) / self.steps
+        size = min(math.sqrt(math.log1p(variance)), 1 / s)
+        interval = 2.0 ** math.floor(math.log2(size / _STEERING_CELLS))
+        return allocation_lattice(self.noise_multiplier, self.steps, interval).spread()
+
+    def lattice(self, interval: float) -> LatticePair:
+        """The two laws of `dpverdict.audit.sampling.allocation_lattice`."""
+        return allocation_lattice(self.noise_multiplier, self.steps, interval).pair(self.order)
+
+    @property
+    def _lattice_loss(self) -> BoundedLoss:
+        if self._bracketed is None:
+            self._bracketed = BoundedLoss([(self, 1)])
+        return self._bracketed
+
+    def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
+        """(lower, upper) bounds on the profile: certified, or on a lattice where an integral would take too long."""
+        try:
+            return super().delta_bounds(epsilons)
+        except PrecisionExhausted:
+            return self._lattice_loss.delta_bounds(epsilons)
+
+    def epsilon_bounds(self, deltas: Array) -> tuple[Array, Array]:
+        """(lower, upper) bounds on ``epsilon(delta)``, as ``delta_bounds``."""
+        try:
+            return super().epsilon_bounds(deltas)
+        except PrecisionExhausted:
+            return self._lattice_loss.epsilon_bounds(deltas)
+
+    def beta_bounds(self, alphas: Array) -> tuple[Array, Array]:
+        """(lower, upper) bounds on the trade-off function, as ``delta_bounds``."""
+        try:
+            return super().beta_bounds(alphas)
+        except PrecisionExhausted:
+            return self._lattice_loss.beta_bounds(alphas)
 
     def __repr__(self) -> str:
         return f"AllocationLoss({exact_text(self.noise_multiplier)!r}, {self.steps}, {self.order})"
@@ -233,16 +328,22 @@ class AllocationLoss(BallLoss):
 def random_allocation(*, noise_multiplier: Exact, steps: int, epochs: int = 1) -> TwoOrders:
     """The privacy loss of DP-SGD where each record takes part in one step of T, drawn uniformly (balls in bins).
 
-    The curves of one epoch are certified, by an inverse Laplace transform; a value takes 0.1 to some seconds. Relation:
-    add-or-remove-one, or zero-out. Shuffled batches of fixed size are another sampling, see `shuffled_batches`.
+    The curves of one epoch are certified, by an inverse Laplace transform; a value takes 0.1 to some seconds. Several
+    epochs, each drawn anew, and few steps with little noise have two-sided bounds (``delta_bounds``,
+    ``epsilon_bounds``, ``beta_bounds``) from a lattice of losses in float64 with an error ledger, in some seconds;
+    ``is_certified`` is False there. Relation: add-or-remove-one, or zero-out. Shuffled batches of fixed size are
+    another sampling, see `shuffled_batches`.
+
+    A record that takes part in k of T steps of an epoch, all subsets being equally likely, tells no more than k epochs
+    of floor(T/k) steps (Feldman and Shenfeld 2025): ``random_allocation(steps=T // k, epochs=k)`` bounds it from above.
 
     Args:
         noise_multiplier: standard deviation of the noise in units of the clipping norm, > 0, at its exact value.
         steps: the number of steps T of an epoch; 1 is the Gaussian mechanism.
-        epochs: only 1 is proved here.
+        epochs: how often the record is allocated, independently.
 
     Raises:
-        InvalidValue: an argument out of range, or more than one epoch.
+        InvalidValue: an argument out of range.
 
     >>> loss = random_allocation(noise_multiplier=1, steps=10)
     >>> loss.remove.certified_delta(1)
@@ -250,10 +351,11 @@ def random_allocation(*, noise_multiplier: Exact, steps: int, epochs: int = 1) -
     """
     s = check_positive(noise_multiplier, "noise_multiplier")
     number = check_whole(steps, "steps", least=1, remedy="say how many steps an epoch has")
-    if check_whole(epochs, "epochs", least=1, remedy="say how often each record takes part") != 1:
-        remedy = "the losses of single epochs add, but their law is not bounded yet: bound it by shuffled_batches"
-        raise InvalidValue("epochs", epochs, "1", remedy)
+    times = check_whole(epochs, "epochs", least=1, remedy="say how often each record takes part")
     if number == 1:
-        one: PrivacyLoss = GaussianLoss(1 / s)
+        one: PrivacyLoss = GaussianLoss.from_squared(times / s**2)
         return TwoOrders(remove=one, add=one)
-    return TwoOrders(remove=AllocationLoss(s, number, Direction.REMOVE), add=AllocationLoss(s, number, Direction.ADD))
+    remove, add = (AllocationLoss(s, number, order) for order in (Direction.REMOVE, Direction.ADD))
+    if times == 1 and remove.is_cheap:
+        return TwoOrders(remove=remove, add=add)
+    return TwoOrders(remove=BoundedLoss([(remove, times)]), add=BoundedLoss([(add, times)]))

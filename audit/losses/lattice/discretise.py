@@ -312,17 +312,17 @@ _LEVEL = 0.3  # the spread: so much of P is further out; about one standard devi
 _SMALLEST, _LARGEST = -28, 3  # exponents of 2 of the steps on which a lattice can be laid
 
 
-def default_interval(tails_list: Sequence[tuple[Tails, int]]) -> float:
+def default_interval(spreads: Sequence[tuple[float, int]]) -> float:
     """A power of 2 near the root mean square of the spreads of the factors, divided by `CELLS`.
 
     Splitting the cells of one factor adds about h^2/6 to the variance of its loss, so the bracket of the composition is
     about h^2/6 over the mean variance wide, however many factors there are.
 
     Args:
-        tails_list: the tails of every distinct loss, with the number of times it is composed.
+        spreads: the `spread` of every distinct loss, with the number of times it is composed.
     """
-    total = math.fsum(count * spread(tails) ** 2 for tails, count in tails_list)
-    mean = math.sqrt(total / sum(count for _, count in tails_list)) / CELLS
+    total = math.fsum(count * size**2 for size, count in spreads)
+    mean = math.sqrt(total / sum(count for _, count in spreads)) / CELLS
     exponent = math.floor(math.log2(mean)) if mean > 0 else _SMALLEST
     return 2.0 ** min(max(exponent, _SMALLEST), _LARGEST)
 

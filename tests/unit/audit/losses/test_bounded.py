@@ -200,7 +200,9 @@ def test_masses_that_are_far_from_those_of_a_law_have_no_tails():
 def test_the_spread_is_about_a_standard_deviation():
     assert spread(GaussianLoss("0.1").tails) in (2.0**-4, 2.0**-3)
     assert spread(GaussianLoss("1e-20").tails) == 2.0**-40
-    assert default_interval([(GaussianLoss("0.1").tails, 100)]) == default_interval([(GaussianLoss("0.1").tails, 1)])
+    assert default_interval([(GaussianLoss("0.1").spread(), 100)]) == default_interval(
+        [(GaussianLoss("0.1").spread(), 1)]
+    )
 
 
 def test_a_custom_loss_alone_keeps_its_bounds():

@@ -46,7 +46,7 @@ def test_an_atom_just_above_a_point_of_the_lattice_costs_nothing_of_first_order(
 def test_the_default_interval_is_a_power_of_two_that_follows_the_spread() -> None:
     for mu in (0.01, 1.0, 20.0):
         tails = GaussianLoss(mu).tails
-        interval = default_interval([(tails, 3)])
+        interval = default_interval([(spread(tails), 3)])
         assert math.frexp(interval)[0] == 0.5
         assert interval <= spread(tails)
         assert spread(tails) == pytest.approx(max(mu, mu * mu / 2), rel=3)
