@@ -17,7 +17,8 @@ from dpverdict.proofs.ledger.certificates import FORMAT, seal
 from dpverdict.proofs.ledger.recheck import GRADES, CertificateRefused, recheck
 
 MANIFEST: Final = "MANIFEST.json"
-MOST_BYTES: Final = 1 << 28
+MOST_BYTES: Final = 1 << 24
+"""Of one file: sixteen times the largest that is written; a check takes at most half a minute."""
 
 
 def certificate_folder(path: Path) -> Path:

@@ -1,11 +1,18 @@
 """The folder of certificates is checked as a whole: files that are missing, changed or not named are noticed."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from dpverdict.errors import InvalidValue
-from dpverdict.proofs.ledger.certificate_files import MANIFEST, certificate_folder, check_files, write_certificates
+from dpverdict.proofs.ledger.certificate_files import (
+    MANIFEST,
+    MOST_BYTES,
+    certificate_folder,
+    check_files,
+    write_certificates,
+)
 from dpverdict.proofs.ledger.certificates import certificates
 
 
@@ -48,3 +55,13 @@ def test_what_is_no_certificate_is_a_usage_error(text: str, tmp_path: Path) -> N
         check_files(tmp_path / "x.json")
     with pytest.raises(InvalidValue, match=MANIFEST):
         check_files(tmp_path)
+
+
+def test_a_reading_that_is_repeated_without_end_is_not_checked(folder: Path, tmp_path: Path) -> None:
+    """Twenty thousand copies of one take a minute."""
+    text = max((path.read_text() for path in folder.glob("*/*.json")), key=len)
+    long = json.loads(text)
+    long["readings"] *= MOST_BYTES // len(json.dumps(long["readings"])) + 1
+    (tmp_path / "long.json").write_text(json.dumps(long))
+    with pytest.raises(InvalidValue, match=f"at most {MOST_BYTES} bytes"):
+        check_files(tmp_path / "long.json")
