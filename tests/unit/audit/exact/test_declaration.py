@@ -520,6 +520,7 @@ def test_an_error_of_ours_is_not_hidden() -> None:
         certify(object())  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("warm_copies")
 def test_the_command_line_refutes_what_a_file_declares_too_small(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,6 +48,7 @@ def first(outputs):
     return outputs[:, 0]
 """
 RIGHT = batched(lambda dataset, rng, n: dataset.sum() + 2 * rng.normal(size=(n, 2)))
+pytestmark = pytest.mark.usefixtures("warm_copies")
 TEST = ["--samples", "3000", "--seed", "1", "--error-probability", "1e-4", "--quiet", "--witness", "w.json"]
 
 

@@ -136,6 +136,7 @@ def no_label():
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("warm_copies")
 def test_a_model_needs_no_claim_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_model_needs_no_claim_on_the_command_line(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("warm_copies")
 def test_its_control_and_a_mechanism_are_not_refuted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("models.py").write_text(SOURCE)

@@ -173,6 +173,7 @@ def test_another_pair_needs_a_claim_of_its_own() -> None:
         assert_private(MADE["laplace"][0](), neighbours=pair, error_probability=ERROR, seed=SEED)
 
 
+@pytest.mark.usefixtures("warm_copies")
 def test_a_measurement_is_audited_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "measured.py"
     path.write_text(
