@@ -36,6 +36,7 @@ from dpverdict.audit.distinguishing.recorded import checked_scores
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array, Integers
+from dpverdict.numerics.text import rounded_text
 
 LOW_RATES: Final = (0.001, 0.01, 0.1)
 TWO_SIDED: Final = "two-sided, exact (Clopper and Pearson)"
@@ -101,7 +102,7 @@ class AttackReadout:
 
     def describe(self) -> str:
         """A line for each number."""
-        level = f"error {self.error_probability:g}"
+        level = f"error {rounded_text(self.error_probability)}"
         lines = [f"{self.canaries[0]} scores with the canary, {self.canaries[1]} without"]
         for one in self.points:
             inside = one.interval
@@ -193,7 +194,7 @@ def roc_picture(
         y="true positive rate",
         curves=(
             series("attack", rate, shown(right / len(held_in))),
-            series(f"{TWO_SIDED}, error {error:g} each", rate, shown(low), "dashed"),
+            series(f"{TWO_SIDED}, error {rounded_text(error)} each", rate, shown(low), "dashed"),
             series("", rate, shown(high), "dashed"),
             series("guessing", rate, rate, "dotted", 4),
         ),

@@ -42,6 +42,7 @@ from dpverdict.audit.statistics.small_delta import TwoEvents, choose_two_events
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.numerics.arrays import Array, Integers
 from dpverdict.numerics.roots import bisected, doubled
+from dpverdict.numerics.text import rounded_text
 
 Promise = Callable[[ArrayLike, ArrayLike], Array]
 """From a probability p under the first law and q under the second to the privacy parameter that they show."""
@@ -297,7 +298,7 @@ class EventTest:
             at, allowed, what = (
                 claimed_epsilon(claim, self.delta),
                 self.delta,
-                f"epsilon_lower at delta={self.delta:g}",
+                f"epsilon_lower at delta={rounded_text(self.delta)}",
             )
         # The claim implies the line; it is rejected at the same share as the lines beyond the bound, with which it is
         # nested.
@@ -405,7 +406,7 @@ class BoundPlan:
             said += f"{counts.b_on_p} on the dataset"
         exactly = Method.EXACT if counts.is_exact else Method.ASYMPTOTIC
         return LedgerRow(
-            what=f"epsilon_lower at delta={self.delta:g}",
+            what=f"epsilon_lower at delta={rounded_text(self.delta)}",
             role=Role.BOUND,
             event=event,
             method=f"joint test of binomials, {exactly.value}{said}",

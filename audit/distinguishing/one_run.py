@@ -50,6 +50,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee, as_guarantee
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_below
+from dpverdict.numerics.text import rounded_text
 
 FEWEST_CANARIES: Final = 10
 ENDS: Final = tuple(float(end) for end in 0.2 * 1.05 ** np.arange(127))
@@ -144,7 +145,7 @@ def distinguish_one_run(
         epsilon, guesses = _epsilon_lower(lambda r: sum(right(r)), m, error, level)
         if not broken:
             epsilon = below_claim(epsilon, claim, level)
-        what = f"epsilon_lower at delta={level:g}"
+        what = f"epsilon_lower at delta={rounded_text(level)}"
         row = _row(what, Role.BOUND, right(guesses), guesses, m, error, None, epsilon)
         rows.append(replace(row, delta=level))
     empty = np.empty(0)

@@ -19,7 +19,7 @@ from dpverdict.audit.statistics.joint_test import Counts, Order
 from dpverdict.cards import card
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.text import at_least
+from dpverdict.numerics.text import at_least, rounded_text
 
 DOUBLE_MODE: Final = (
     "double: events are sets of the float64 numbers that the mechanism returned, so a leak through their rounding "
@@ -54,7 +54,8 @@ def answer_of_test(claim: Guarantee, error_probability: float, *, refuted: bool)
     """What a test says of the claim, in a sentence."""
     if refuted:
         return (
-            f"The claim {claim.describe()} is false, unless a test with error probability {error_probability:g} erred."
+            f"The claim {claim.describe()} is false, unless a test with error probability "
+            f"{rounded_text(error_probability)} erred."
         )
     return (
         f"Nothing against {claim.describe()} was found in the samples; a test can refute a claim, but never certify it."
@@ -273,12 +274,13 @@ class DistinguishingTest:
         outcome = "refuted" if self.refuted else "not refuted"
         found = f"mu >= {self.mu_lower:.4g}"
         if self.epsilon_lower is not None and self.delta is not None:
-            found += f", epsilon >= {self.epsilon_lower:.4g} at delta={self.delta:.4g}"
+            found += f", epsilon >= {self.epsilon_lower:.4g} at delta={rounded_text(self.delta, 4)}"
         if self.epsilon_if_gdp is not None:
             found += f" ({self.epsilon_if_gdp:.4g} if the mechanism is mu-GDP for some mu)"
         return (
             f"statistical evidence: {self.claim.describe()} {outcome} for {self.mechanism} at error probability "
-            f"{self.error_probability:g} (p <= {self.p_value:.3g}); {found}; {self.samples} samples per dataset, "
+            f"{rounded_text(self.error_probability)} (p <= {rounded_text(self.p_value, 3)}); {found}; "
+            f"{self.samples} samples per dataset, "
             f"score: {self.score}"
         )
 
@@ -289,14 +291,14 @@ class DistinguishingTest:
 
     def key_facts(self) -> dict[str, str]:
         """The bounds, by name."""
-        said = f"from {self.samples} samples, error probability {self.error_probability:g}"
+        said = f"from {self.samples} samples, error probability {rounded_text(self.error_probability)}"
         found = {f"Lower bound of mu {said}": f"at least {at_least(self.mu_lower, 5)}"}
         if self.epsilon_lower is not None and self.delta is not None:
-            epsilon = f"at least {at_least(self.epsilon_lower, 5)} at delta = {self.delta:.6g}"
+            epsilon = f"at least {at_least(self.epsilon_lower, 5)} at delta = {rounded_text(self.delta)}"
             found = {f"Lower bound of epsilon {said}": epsilon} | found
             if self.epsilon_if_gdp is not None:
                 assumed = "Lower bound of epsilon if the mechanism is mu-GDP for some mu"
-                found[assumed] = f"at least {at_least(self.epsilon_if_gdp, 5)} at delta = {self.delta:.6g}"
+                found[assumed] = f"at least {at_least(self.epsilon_if_gdp, 5)} at delta = {rounded_text(self.delta)}"
         return found
 
     def _repr_html_(self) -> str:

@@ -45,6 +45,7 @@ from dpverdict.audit.statistics.payoffs import (
 )
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 from dpverdict.numerics.roots import float_below
+from dpverdict.numerics.text import rounded_text
 
 SMALLEST_ERROR: Final = 1e-90
 LEADING_WEIGHT: Final = 0.93
@@ -91,7 +92,7 @@ class PayoffRow:
         found = payoff_test(self.payoff, *scores, self.share)
         what, bound, implied = "the claimed curve", None, f"mean payoff <= {self.payoff.allowed!r} for the whole curve"
         if isinstance(self.payoff, SymmetricPayoff):
-            what = f"epsilon_lower at delta={self.payoff.allowed:g}"
+            what = f"epsilon_lower at delta={rounded_text(self.payoff.allowed)}"
             bound = symmetric_epsilon_lower(self.payoff, *scores, self.share) if self.bounds else None
             implied = "mean payoff <= 0 for both orders of the pair together"
         elif isinstance(self.payoff, DivergencePayoff):

@@ -54,6 +54,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import Neighbours
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.text import rounded_text
 
 Block = tuple[Batch, Batch]
 """Outcomes on the dataset and on the neighbour."""
@@ -252,7 +253,7 @@ class SequentialTest:
 
     def key_facts(self) -> dict[str, str]:
         """How many pairs it took, by name."""
-        said = f"error probability {self.error_probability:g}"
+        said = f"error probability {rounded_text(self.error_probability)}"
         if self.stopped_at is not None:
             return {f"Pairs of releases until the claim fell, {said}": str(self.stopped_at)}
         return {f"Pairs of releases with nothing against the claim, {said}": str(self.samples)}
@@ -262,7 +263,8 @@ class SequentialTest:
         outcome = f"refuted after {self.stopped_at} pairs" if self.refuted else f"not refuted by {self.samples} pairs"
         return (
             f"statistical evidence, anytime-valid: {self.claim.describe()} {outcome} for {self.mechanism} at error "
-            f"probability {self.error_probability:g} (p <= {self.p_value:.3g}, e-value {self.e_value:.3g})"
+            f"probability {rounded_text(self.error_probability)} (p <= {rounded_text(self.p_value, 3)}, "
+            f"e-value {self.e_value:.3g})"
         )
 
 

@@ -34,6 +34,7 @@ from dpverdict.mechanisms.core.noise import ExactForm, Noise
 from dpverdict.mechanisms.core.sensitivity import StepSpace
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import bisected, doubled
+from dpverdict.numerics.text import rounded_text
 
 ROUNDING: Final = 1e-9
 """Relative: a statistic computed in float64 may seem to move this much further than it does."""
@@ -497,10 +498,11 @@ def sampler_tried(mechanism: AdditiveMechanism, worst: WorstCase) -> SamplerTrie
             if law is None:
                 stated += " (no law to compare it with is known)"
             else:
-                stated += f" ({law.tests} tests on {law.samples} draws, error probability {law.error_probability:g})"
+                error = rounded_text(law.error_probability)
+                stated += f" ({law.tests} tests on {law.samples} draws, error probability {error})"
                 if law.rejected:
-                    undecided = f"its noise does not have the declared law: {law.where}, p <= {law.p_value:.3g}, "
-                    undecided += f"at an error probability of {law.error_probability:g}"
+                    undecided = f"its noise does not have the declared law: {law.where}, "
+                    undecided += f"p <= {rounded_text(law.p_value, 3)}, at an error probability of {error}"
     except MechanismFailure as failure:
         undecided = f"its code {failure.problem} when it is sampled"
     return SamplerTried(releases=compared[0], undecided=undecided, law=law, stated=stated)

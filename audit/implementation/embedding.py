@@ -35,6 +35,7 @@ from dpverdict.mechanisms.queries.correlated import (
 )
 from dpverdict.mechanisms.queries.count_ellipse import CountEllipse
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.text import rounded_text
 
 TWO_SAMPLES: Final = "two samplers, one law"
 """The name of the statistical check."""
@@ -90,7 +91,8 @@ class EmbeddingTest:
     def detail(self) -> str:
         """The numbers, in one line."""
         law = self.law
-        return f"p-value {law.p_value:.3g} ({law.where}) over {law.tests} tests, {self.samples} releases each"
+        p_value = rounded_text(law.p_value, 3)
+        return f"p-value {p_value} ({law.where}) over {law.tests} tests, {self.samples} releases each"
 
 
 @final

@@ -17,6 +17,7 @@ from dpverdict.audit.trials.outcomes.inputs import held_safe
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, generator, mechanism_name, with_generator
 from dpverdict.errors import MechanismFailure
 from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.numerics.text import rounded_text
 
 CALLS: Final = 200
 """On each side: enough for what happens on one side only."""
@@ -60,5 +61,5 @@ def timing_check(
     medians = " and ".join(f"{1e3 * float(np.median(side)):.3g} ms" for side in found)
     seen = f"medians of {CALLS} calls each, on this machine under this load: {medians}"
     if test.refuted:
-        seen += f"; as numbers these times contradict {claim.describe()} (p <= {test.p_value:.1g})"
+        seen += f"; as numbers these times contradict {claim.describe()} (p <= {rounded_text(test.p_value, 1)})"
     return GreyBoxFinding(name=NAME, holds=not test.refuted, seen=seen, breaks_privacy=False)

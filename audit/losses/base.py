@@ -44,6 +44,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import as_fraction
+from dpverdict.numerics.text import rounded_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -253,7 +254,8 @@ class PrivacyLoss(ABC):
     def __str__(self) -> str:
         from dpverdict.cards import shortened
 
-        return f"{shortened(repr(self))}: epsilon {self.epsilon(_USUAL_DELTA):.3g} at delta {_USUAL_DELTA:g}"
+        epsilon, delta = rounded_text(self.epsilon(_USUAL_DELTA), 3), rounded_text(_USUAL_DELTA)
+        return f"{shortened(repr(self))}: epsilon {epsilon} at delta {delta}"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

@@ -30,7 +30,7 @@ from dpverdict.audit.reports.summary import Summary, summary_of
 from dpverdict.cards import card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
-from dpverdict.numerics.text import at_least, shown
+from dpverdict.numerics.text import at_least, rounded_text, shown
 
 EXIT_CODES: Final[Mapping[Status, int]] = {Status.CERTIFIED: 0, Status.REFUTED: 1, Status.INCONCLUSIVE: 3}
 """What the command line returns to the shell; 2 is a usage error."""
@@ -110,7 +110,7 @@ class Report:
                 return f"The noise tap refutes {self.claim.describe()}: {self.tap.reason}."
             assert self.tap_confirmation is not None  # see _tap_refutes
             fresh = f"{self.tap_confirmation.samples} fresh releases on each dataset"
-            error = f"error probability {self.tap_confirmation.error_probability:g}"
+            error = f"error probability {rounded_text(self.tap_confirmation.error_probability)}"
             return f"What the noise tap found refutes {self.claim.describe()} on {fresh} ({error}): {self.tap.reason}."
         if status is not Status.REFUTED and self.embedding is not None and not self.embedding.holds:
             failed = ", ".join(self.embedding.failures)
@@ -123,7 +123,7 @@ class Report:
             exact = "" if status is None else f"; the exact audit, which is about real numbers, says {status.name}"
             return (
                 f"The float64 outputs break {self.claim.describe()} with an error probability of at most "
-                f"{self.leak.error_probability:g}: their low bits tell the data{exact}."
+                f"{rounded_text(self.leak.error_probability)}: their low bits tell the data{exact}."
             )
         if status is Status.CERTIFIED and self._broken:
             seen = "; ".join(f"that {found.name} fails ({found.seen})" for found in self._broken)
@@ -131,7 +131,7 @@ class Report:
             return f"{certified}, but of the code it was seen {seen}."
         if self.test is None:
             return None
-        error = f"with an error probability of at most {self.test.error_probability:g}"
+        error = f"with an error probability of at most {rounded_text(self.test.error_probability)}"
         cause = "the sampler does not do what the analysis describes, or an assumption does not hold"
         if status is Status.CERTIFIED and self.test.refuted:
             claim = self.claim.describe()

@@ -19,7 +19,7 @@ from dpverdict.audit.reports.parts import Evidence, Section, Table, facts, state
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.statistics import sequential_section, statistics_section
 from dpverdict.audit.statistics.joint_test import Order
-from dpverdict.numerics.text import at_least, at_most, decimal, shown
+from dpverdict.numerics.text import at_least, at_most, decimal, rounded_text, shown
 
 WORDS: dict[bool | None, str] = {True: "holds", False: "FAILS", None: "not checked"}
 
@@ -140,7 +140,7 @@ def _embedding(report: Report) -> Iterator[Section]:
     test = check.sampled
     trials = (
         f"{test.samples} samples, seed {test.seed}; all of these tests together raise a false alarm with a probability "
-        f"of at most {test.error_probability:g}."
+        f"of at most {rounded_text(test.error_probability)}."
     )
     yield Section(
         anchor="embedding-samples",
@@ -170,9 +170,9 @@ def _low_bits(report: Report) -> Iterator[Section]:
         return
     named = {
         "result": "the claim is refuted for float64 outputs" if leak.refuted else "no leak of the kinds looked for",
-        "p-value": f"{leak.p_value:.3g}",
-        "error probability": f"{leak.error_probability:g}",
-        "epsilon": f"at least {at_least(leak.epsilon_lower, 6)} at delta = {leak.delta:.6g}",
+        "p-value": rounded_text(leak.p_value, 3),
+        "error probability": rounded_text(leak.error_probability),
+        "epsilon": f"at least {at_least(leak.epsilon_lower, 6)} at delta = {rounded_text(leak.delta)}",
     }
     if leak.event is not None and leak.counts is not None:
         first, trials, second, others = leak.counts.four

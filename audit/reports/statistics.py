@@ -12,7 +12,7 @@ from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.reports.drawing import Box
 from dpverdict.audit.reports.parts import Evidence, Section, Table, facts
 from dpverdict.audit.statistics.joint_test import Order
-from dpverdict.numerics.text import at_least, at_most
+from dpverdict.numerics.text import at_least, at_most, rounded_text
 
 
 @final
@@ -64,11 +64,11 @@ def statistics_section(test: DistinguishingTest, agreement: str | None) -> Secti
     words = RECORDED if test.recorded else RELEASED
     boxes, outcome = measured_boxes(test), "refuted" if test.refuted else "not refuted"
     named = _outcome(test, outcome, "for the refutation, and for each of the bounds below")
-    named |= _bounds(test, "" if test.delta is None else f"delta = {test.delta:.6g}")
+    named |= _bounds(test, "" if test.delta is None else f"delta = {rounded_text(test.delta)}")
     if boxes:
         named["rectangles"] = (
             f"{len(boxes)} of the trade-off plot, with an error probability of their own, at most "
-            f"{test.region.error_probability:g}; never used to refute"
+            f"{rounded_text(test.region.error_probability)}; never used to refute"
         )
     named |= {
         "samples": f"{test.samples} {words.per_side} ({test.explored} of them learned scores and chose events)",
@@ -124,7 +124,7 @@ def sequential_section(test: SequentialTest) -> Section:
 def _outcome(test: DistinguishingTest | SequentialTest, outcome: str, error: str) -> dict[str, str]:
     return {
         "claim": f"{test.claim.describe()}: {outcome}",
-        "error probability": f"at most {test.error_probability:g}, {error}",
+        "error probability": f"at most {rounded_text(test.error_probability)}, {error}",
         "p-value": f"at most {at_most(test.p_value, 4)}",
     }
 
@@ -158,8 +158,9 @@ def region_table(test: DistinguishingTest) -> Table:
         )
         for box in measured_boxes(test)
     )
+    error = rounded_text(test.region.error_probability)
     return Table(
-        caption=f"Measured rectangles: all hold at once, error probability {test.region.error_probability:g}",
+        caption=f"Measured rectangles: all hold at once, error probability {error}",
         header=("alpha at least", "alpha at most", "beta at least", "beta at most"),
         rows=rows,
     )

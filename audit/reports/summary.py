@@ -85,7 +85,7 @@ def summary_of(
     if disagreement is not None:
         sentence = disagreement
     elif verdict is not None and verdict.status is status:
-        sentence = _exact_sentence(status, claim, worst, verdict, epsilon)
+        sentence = _exact_sentence(status, claim, worst, verdict, epsilon, promised)
     else:
         sentence = _sampled_sentence(claim, tests)
     if warning is not None and disagreement is None:
@@ -133,18 +133,22 @@ def promised_epsilon(claim: Guarantee, delta: Fraction) -> Fraction | None:
 
 
 def _exact_sentence(
-    status: Status, claim: Guarantee, worst: WorstCase | None, verdict: Verdict, epsilon: Enclosure | None
+    status: Status,
+    claim: Guarantee,
+    worst: WorstCase | None,
+    verdict: Verdict,
+    epsilon: Enclosure | None,
+    promised: Fraction | None,
 ) -> str:
-    """Of the exact verdict, with the worst pair's epsilon at `own_delta`."""
+    """Of the exact verdict, with the worst pair's epsilon at `own_delta`, and the claim's."""
     if status is Status.INCONCLUSIVE or worst is None:
         return verdict.answer
     say = _kept if status is Status.CERTIFIED else _broken
-    said = say(claim, worst, epsilon)
+    said = say(claim, worst, epsilon, promised)
     return verdict.answer if said is None else f"{verdict.trust} {said}".lstrip()
 
 
-def _kept(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None) -> str | None:
-    delta = own_delta(claim)
+def _kept(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None, promised: Fraction | None) -> str | None:
     missed = _certain(lambda: worst.loss.enclosed_beta(FALSE_ALARMS, BETA_DIGITS).lower)
     parts = []
     if missed is not None:
@@ -152,24 +156,24 @@ def _kept(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None) -> str 
             f"Whoever attacks a release with {_percent(FALSE_ALARMS)} false alarms still misses "
             f"{_percent(Fraction(missed))} of the members"
         )
-    promised = promised_epsilon(claim, delta)
     if epsilon is not None and promised is not None and math.isfinite(epsilon.upper):
         found, allowed = _up(Fraction(epsilon.upper)), _up(promised)
+        least, where = "" if worst.exact else "at most ", f"at delta {decimal(own_delta(claim))}"
         how = "as claimed" if found == allowed else f"{allowed} is claimed"
-        parts.append(f"epsilon is {'' if worst.exact else 'at most '}{found} at delta {decimal(delta)}, {how}")
+        parts.append(f"epsilon is {least}{found} {where}, {how}")
     return f"{': '.join(parts)}." if parts else None
 
 
-def _broken(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None) -> str | None:
+def _broken(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None, promised: Fraction | None) -> str | None:
     """The first of these that shows the difference: epsilon at a delta, or what an attacker misses."""
     if not worst.exact:
         return None
     own = own_delta(claim)
     for delta in (own, *DELTAS):
         found = epsilon if delta == own else _certain(partial(worst.loss.certified_epsilon, delta))
-        promised = promised_epsilon(claim, delta)
-        if found is not None and promised is not None and found.lower > promised:
-            numbers = told_apart(found.lower, promised, decimal)
+        allowed = promised if delta == own else promised_epsilon(claim, delta)
+        if found is not None and allowed is not None and found.lower > allowed:
+            numbers = told_apart(found.lower, allowed, decimal)
             return (
                 f"The promise is broken: the true epsilon is {numbers[0]} at delta {decimal(delta)}, and "
                 f"{numbers[1]} was claimed{_attack(claim, worst)}."

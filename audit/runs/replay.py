@@ -55,7 +55,7 @@ from dpverdict.mechanisms.core.neighbours import NeighbourPair, Neighbours, Obje
 from dpverdict.mechanisms.core.sensitivity import Cube
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
-from dpverdict.numerics.text import whole_number
+from dpverdict.numerics.text import rounded_text, whole_number
 
 MOST_PER_PAIR: Final = 5
 """Fresh pairs at most, for every pair that the test had drawn: where a claim fell early was partly luck."""
@@ -173,7 +173,8 @@ class Replay:
         outcome = "refuted again" if self.refuted else "not refuted this time"
         text = f"{self.claim.describe()} {outcome} for {self.mechanism}: {self.found}"
         if self.p_value is not None:
-            text += f" (p <= {self.p_value:.3g}, level {self.level:g}, {self.trials} fresh releases, seed {self.seed})"
+            text += f" (p <= {rounded_text(self.p_value, 3)}, level {rounded_text(self.level)}, "
+            text += f"{self.trials} fresh releases, seed {self.seed})"
         if self.same_source is False:
             text += "; its source is no longer that of the witness"
         return text
@@ -381,7 +382,8 @@ def _level(document: Mapping[str, Any], given: _Given) -> float:
         return checked_error(given.error_probability)
     level = checked_error(number_of(document, "level"))
     if level > LARGEST_LEVEL:
-        requirement = f"at most {LARGEST_LEVEL:g} where a witness says it: it is how often a true claim is refuted"
+        most = rounded_text(LARGEST_LEVEL)
+        requirement = f"at most {most} where a witness says it: it is how often a true claim is refuted"
         raise InvalidValue("level", level, requirement, "give --error-probability, a value of your own")
     return level
 

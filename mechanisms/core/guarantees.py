@@ -296,7 +296,7 @@ class ApproximateDP(ImpliedCurves):
     """(epsilon, delta)-DP: P(S) <= exp(epsilon) Q(S) + delta for every event, epsilon >= 0, 0 <= delta < 1.
 
     >>> ApproximateDP(1, "1e-6").describe()
-    'eps=1, delta=1e-06'
+    'eps=1, delta=1e-6'
     """
 
     epsilon: Fraction

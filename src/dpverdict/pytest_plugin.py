@@ -61,7 +61,7 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     seed, budget = config.stash[_SEED], _budget(config)
-    return f"dpverdict: error probability {budget:g} for all privacy audits together, --dpverdict-seed={seed}"
+    return f"dpverdict: error probability {_plain(budget)} for all privacy audits together, --dpverdict-seed={seed}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -136,6 +136,11 @@ def privacy_audit(request: pytest.FixtureRequest) -> PrivacyAudit:
     config = request.config
     share = _budget(config) / config.stash.get(_TESTS, 1)
     return PrivacyAudit(share, _derived(config.stash[_SEED], request.node.nodeid))
+
+
+def _plain(number: float) -> str:
+    """As `numerics.text.rounded_text`, which would load the arithmetic into every session of the user's."""
+    return f"{number:g}".replace("e-0", "e-")
 
 
 def _budget(config: pytest.Config) -> float:

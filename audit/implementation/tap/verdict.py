@@ -32,6 +32,7 @@ from dpverdict.mechanisms.core.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
+from dpverdict.numerics.text import rounded_text
 
 
 class TapStatus(enum.Enum):
@@ -179,7 +180,7 @@ def decided(
         enough = agreed >= without_noise(claim)
         status = TapStatus.REFUTED if enough else TapStatus.FINDING
         reason = f"no draw was seen, {agreed + 1} runs on each dataset gave one outcome each, and they differ"
-        reason += f" (error {NO_NOISE_ERROR:g})" if enough else ""
+        reason += f" (error {rounded_text(NO_NOISE_ERROR)})" if enough else ""
         loss = PairLoss()
         loss.never("no noise")
     else:

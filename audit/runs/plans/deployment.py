@@ -5,8 +5,8 @@ releases together may spend, who publishes what for which use. A packet shows th
 
 The fields are those of the registry of deployments of differential privacy: Nanayakkara, Ghazi and Vadhan 2025,
 "Practitioners' Perspectives on a Differential Privacy Deployment Registry" (arXiv:2509.13509), as the schema of the
-registry's own data has them (opendp/deployments-registry-data, ``schemas/deployments-schema.yaml``). An entry of tier 1
-says what is published, of tier 2 its guarantee as well, of tier 3 how it was made.
+registry's own data has them (opendp/deployments-registry-data, ``schemas/deployments-schema.yaml``, as of July 2026,
+commit 3e9c812). An entry of tier 1 says what is published, of tier 2 its guarantee as well, of tier 3 how it was made.
 """
 
 from __future__ import annotations
@@ -35,7 +35,12 @@ SECTIONS: Final[Mapping[str, Mapping[str, int]]] = {
         "data_product_sector": 0,
     },
     "dp_variant": {"variant_name": 2, "data_domain": 3, "unprotected_quantities": 3},
-    "privacy_loss": {"privacy_unit": 2, "privacy_unit_details": 3, "privacy_parameters": 2},
+    "privacy_loss": {
+        "privacy_unit": 2,
+        "privacy_unit_details": 3,
+        "privacy_parameters": 2,
+        "privacy_parameters_details": 0,
+    },
     "deployment_model": {
         "model_name": 2,
         "model_name_details": 0,

@@ -1,9 +1,10 @@
 """The hazards of a release under differential privacy as a checklist: PASS, FAIL or NOT SHOWN, each with its evidence.
 
-They are those that NIST SP 800-226 ("Guidelines for Evaluating Differential Privacy Guarantees", March 2025) asks an
-evaluation to look at, in words of our own, in the three layers of its pyramid: what the guarantee says, what can
-undermine it, and what lies under every release. The publication sets no threshold, and none is invented here: where an
-answer needs one, the plan states it, or the answer is NOT SHOWN.
+They follow NIST SP 800-226 ("Guidelines for Evaluating Differential Privacy Guarantees", March 2025) in the three
+layers of its pyramid: what the guarantee says, what can undermine it, and what lies under every release. The names are
+ours and no quotations: they could not be compared with the text of the publication line by line, and the list is no
+complete copy of its boxes of hazards. The publication sets no threshold, and none is invented here: where an answer
+needs one, the plan states it, or the answer is NOT SHOWN.
 
 PASS is said of what was shown exactly, or of what is a matter of stating it. A test that found nothing shows nothing,
 and a statement of the plan is no evidence: both leave NOT SHOWN, with what there is beside it.

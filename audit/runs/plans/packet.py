@@ -40,7 +40,7 @@ from dpverdict.mechanisms.core.guarantees import (
     parse_guarantee,
 )
 from dpverdict.numerics.roots import float_above
-from dpverdict.numerics.text import at_most, decimal
+from dpverdict.numerics.text import at_most, decimal, rounded_text
 
 SCHEMA_VERSION: Final = 1
 """Raised when a field changes its meaning or goes away; a new field does not raise it."""
@@ -219,7 +219,8 @@ def _release(one: AuditResult, claim: Guarantee | None, relation: str, mu: Mu | 
     certificate: Any = verdict.get("certificate")
     reason = verdict.get("reason")
     tested = [
-        f"{kind}: {found['samples']} releases of each dataset, error probability {found['error_probability']:g}, "
+        f"{kind}: {found['samples']} releases of each dataset, "
+        f"error probability {rounded_text(found['error_probability'])}, "
         f"{'refuted' if found['refuted'] else 'nothing found, which is no proof'}"
         for kind, found in tests_of(one)
     ]

@@ -248,6 +248,7 @@ def _statistical() -> str:
     from dpverdict.audit.exact.worst_case import worst_case
     from dpverdict.mechanisms.broken import by_name
     from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
+    from dpverdict.numerics.text import rounded_text
 
     outcomes = []
     for mechanism in (CorrelatedGaussian(dim=3, mu=1), by_name("M17").make(3, 1)):
@@ -261,9 +262,8 @@ def _statistical() -> str:
         )
         outcomes.append(test.refuted)
     _must(outcomes == [False, True], f"refuted: {outcomes}, must be [False, True]")
-    return (
-        f"{SAMPLES} releases refute a wrong mechanism and not a right one, at error probability {ERROR_PROBABILITY:g}"
-    )
+    error = rounded_text(ERROR_PROBABILITY)
+    return f"{SAMPLES} releases refute a wrong mechanism and not a right one, at error probability {error}"
 
 
 def _composition() -> str:

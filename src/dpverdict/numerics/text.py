@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import decimal as decimals
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -48,11 +49,11 @@ def exact_text(value: Fraction) -> str:
     """A rational number in decimal where that is short, else the shortest exact form; ``Fraction`` reads it back.
 
     >>> exact_text(Fraction(1, 10)), exact_text(Fraction(1, 10**6)), exact_text(Fraction(2, 3)), exact_text(Fraction(3))
-    ('0.1', '1e-06', '2/3', '3')
+    ('0.1', '1e-6', '2/3', '3')
     """
     ways = []
     with contextlib.suppress(OverflowError):
-        ways.append(repr(float(value)).removesuffix(".0"))
+        ways.append(_plain_exponent(repr(float(value)).removesuffix(".0")))
     context = decimals.Context(prec=_DIGITS, Emin=decimals.MIN_EMIN, Emax=decimals.MAX_EMAX)
     quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
     if not context.flags[decimals.Inexact]:
@@ -68,8 +69,22 @@ def short_text(value: Fraction) -> str:
     ('0.666667', '1e+309')
     """
     with contextlib.suppress(OverflowError):
-        return f"{float(value):g}"
+        return rounded_text(float(value))
     return exact_text(value)
+
+
+def rounded_text(number: float, digits: int = 6) -> str:
+    """A float64 to that many digits, with an exponent as `decimal` and people write it.
+
+    >>> rounded_text(1e-6), rounded_text(1 / 3, 3), rounded_text(1e300)
+    ('1e-6', '0.333', '1e+300')
+    """
+    return _plain_exponent(f"{number:.{digits}g}")
+
+
+def _plain_exponent(text: str) -> str:
+    """The text of a float64 without zeros before its exponent: 1e-06 is 1e-6."""
+    return re.sub(r"(e[+-])0+", r"\1", text)
 
 
 def decimal(number: Fraction, digits: int = 12) -> str:

@@ -314,8 +314,8 @@ class Repeated(Scaled):
 @pytest.mark.parametrize(
     ("kind", "status", "words"),
     [
-        (Scaled, Status.INCONCLUSIVE, "error probability of 1e-09"),
-        (Exact, Status.CERTIFIED, "error probability 1e-09"),
+        (Scaled, Status.INCONCLUSIVE, "error probability of 1e-9"),
+        (Exact, Status.CERTIFIED, "error probability 1e-9"),
         (Depends, Status.INCONCLUSIVE, "depends on the statistic"),
         (Repeated, Status.INCONCLUSIVE, "the same in two releases"),
     ],

@@ -78,7 +78,7 @@ def test_a_guarantee_is_read_exactly(text, guarantee):
         (GaussianDP(1), "mu=1"),
         (GaussianDP("0.1"), "mu=0.1"),
         (PureDP(Fraction(2, 3)), "eps=2/3"),
-        (ApproximateDP(1, "1e-6"), "eps=1, delta=1e-06"),
+        (ApproximateDP(1, "1e-6"), "eps=1, delta=1e-6"),
         (ZeroConcentratedDP("0.5"), "rho=0.5"),
         (RenyiDP(8, 1), "order=8, eps=1"),
     ],
