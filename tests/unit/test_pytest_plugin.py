@@ -1,14 +1,19 @@
 """The plugin in real sessions of pytest: what passes, what fails and says why, and how the budget is shared."""
 
+import contextlib
+import importlib
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
+from dpverdict.audit.isolation.child import in_a_child
 from dpverdict.pytest_plugin import PrivacyAudit
 
 SUITE = """
@@ -49,51 +54,80 @@ def test_budget(privacy_audit):
 """
 
 
-def session(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def arguments(folder: Path, *options: str) -> list[str]:
     (folder / "test_suite.py").write_text(SUITE)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(folder), *options]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return ["-p", "no:cacheprovider", "--rootdir", str(folder), *options]
+
+
+def environment() -> dict[str, str]:
+    """This one, but for what the session that runs this test has set."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+
+
+def fresh_session(folder: Path, *options: str) -> str:
+    """What a session prints that passes, in an interpreter of its own."""
+    command = [sys.executable, "-m", "pytest", *arguments(folder, *options)]
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def session(folder: Path, *options: str) -> tuple[int, str]:
+    """Exit code and output of a session, in a copy of this process: most of the time of a fresh one is its imports."""
+    for module in ("dpverdict.testing", "dpverdict.audit.runs.audits", "dpverdict.mechanisms.broken"):
+        importlib.import_module(module)
+    words = [*arguments(folder, *options), "--capture=no"]
+
+    def run() -> tuple[int, str]:
+        os.chdir(folder)
+        for name in os.environ.keys() - environment().keys():
+            del os.environ[name]
+        warnings.simplefilter("default")
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            code = int(pytest.main(words))
+        return code, printed.getvalue()
+
+    return in_a_child(run, kind=tuple, seconds=300)
 
 
 def test_a_suite_of_another_library(tmp_path: Path) -> None:
-    run = session(tmp_path, "--dpverdict-seed=5")
-    assert "3 failed, 3 passed, 1 skipped" in run.stdout, run.stdout + run.stderr
-    assert "error probability 1e-06 for all privacy audits together, --dpverdict-seed=5" in run.stdout
-    assert "FAILED test_suite.py::test_wrong" in run.stdout
-    assert "FAILED test_suite.py::test_known_wrong" in run.stdout
-    assert "FAILED test_suite.py::test_settings" in run.stdout
-    assert "at the setting 0.5" in run.stdout
-    assert "refuted after" in run.stdout
-    assert "REFUTED" in run.stdout
-    assert re.search(r"To see it again: seed=\d+", run.stdout)
+    _, printed = session(tmp_path, "--dpverdict-seed=5")
+    assert "3 failed, 3 passed, 1 skipped" in printed, printed
+    assert "error probability 1e-6 for all privacy audits together, --dpverdict-seed=5" in printed
+    assert "FAILED test_suite.py::test_wrong" in printed
+    assert "FAILED test_suite.py::test_known_wrong" in printed
+    assert "FAILED test_suite.py::test_settings" in printed
+    assert "at the setting 0.5" in printed
+    assert "refuted after" in printed
+    assert "REFUTED" in printed
+    assert re.search(r"To see it again: seed=\d+", printed)
 
 
 def test_the_error_probability_is_shared_and_the_seed_repeats_the_run(tmp_path: Path) -> None:
     chosen = ("-k", "budget or right", "--dpverdict-error-probability=1e-4")
     for seed in ("5", "5", "6"):
-        assert session(tmp_path, *chosen, f"--dpverdict-seed={seed}").returncode == 0
+        assert session(tmp_path, *chosen, f"--dpverdict-seed={seed}")[0] == 0
     shares = [json.loads(line) for line in (tmp_path / "shares.txt").read_text().splitlines()]
     assert shares[0] == shares[1]
     assert shares[2][1] != shares[0][1]
     assert shares[0][0] == pytest.approx(1e-4 / 3, rel=1e-12)  # two that are named right, and the budget itself
 
 
-def test_workers_of_xdist_share_seed_and_budget(tmp_path: Path) -> None:
-    run = session(tmp_path, "-n", "2", "-k", "budget or right")
-    assert run.returncode == 0, run.stdout
-    seed = re.search(r"--dpverdict-seed=(\d+)", run.stdout)
+def test_a_worker_of_xdist_shares_seed_and_budget(tmp_path: Path) -> None:
+    printed = fresh_session(tmp_path, "-n", "1", "-k", "budget or right")
+    seed = re.search(r"--dpverdict-seed=(\d+)", printed)
     assert seed is not None
-    assert session(tmp_path, "-k", "budget or right", f"--dpverdict-seed={seed[1]}").returncode == 0
+    assert session(tmp_path, "-k", "budget or right", f"--dpverdict-seed={seed[1]}")[0] == 0
     first, second = (tmp_path / "shares.txt").read_text().splitlines()
     assert first == second
 
 
 @pytest.mark.parametrize("option", ["--dpverdict-error-probability=2", "--dpverdict-seed=x"])
 def test_a_wrong_option_is_a_usage_error(tmp_path: Path, option: str) -> None:
-    run = session(tmp_path, option)
-    assert run.returncode == 4
-    assert "dpverdict_" in run.stderr
+    code, printed = session(tmp_path, option)
+    assert code == 4
+    assert "dpverdict_" in printed
 
 
 def test_the_audits_of_one_test_stay_within_its_share(monkeypatch: pytest.MonkeyPatch) -> None:

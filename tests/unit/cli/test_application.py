@@ -12,6 +12,8 @@ import pytest
 from dpverdict.cli.application import main
 from dpverdict.cli.options import ERROR_PROBABILITY
 
+pytestmark = pytest.mark.usefixtures("warm_copies")
+
 PUBLISHED = ["correlated-gaussian", "grouped-gaussian", "elliptical-gaussian", "standard-gaussian"]
 FEW = ["--samples", "2000", "--seed", "1"]
 SCRIPT = str(Path(sys.executable).with_name("dpverdict"))

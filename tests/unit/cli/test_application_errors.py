@@ -9,6 +9,8 @@ import pytest
 
 from dpverdict.cli.application import main
 
+pytestmark = pytest.mark.usefixtures("warm_copies")
+
 SCRIPT = str(Path(sys.executable).with_name("dpverdict"))
 DIM = ["--dim", "3"]
 MU = ["--mu", "1"]

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from dpverdict.cli.application import INTERNAL_ERROR, USAGE_ERROR, main
 
+pytestmark = pytest.mark.usefixtures("warm_copies")
+
 COMMANDS = ["audit", "curve", "run", "list", "prove", "selftestt", "--version", "--bogus", ""]
 MECHANISMS = [
     "standard-gaussian",

@@ -2,58 +2,12 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from dpverdict.cli.application import app, main
 
-MECHANISMS = """
-import numpy as np
-from dpverdict.audit import batched
-
-@batched
-def noisy(dataset, rng, trials):
-    return dataset.sum(axis=0) + rng.laplace(scale=0.3, size=(trials, 1))
-
-def fails(dataset, rng):
-    raise RuntimeError("<script>no</script>")
-"""
-PLAN = """
-title = "<b>Spring</b> & summer"
-seed = 7
-error_probability = "1e-6"
-
-[[audit]]
-name = "counts"
-mechanism = "correlated-gaussian"
-dim = 3
-mu = 0.5
-samples = 2000
-
-[[audit]]
-name = "exact alone"
-mechanism = "standard-gaussian"
-dim = 2
-mu = "1/3"
-exact_only = true
-
-[[audit]]
-name = "must be caught"
-mechanism = "release.py:noisy"
-neighbours = "pair.npz"
-claim = "eps=1"
-samples = 2e4
-expect = "refuted"
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "release.py").write_text(MECHANISMS)
-    (tmp_path / "plan.toml").write_text(PLAN)
-    np.savez(tmp_path / "pair.npz", dataset=np.ones((2, 1)), neighbour=np.ones((1, 1)))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("warm_copies")
 
 
 def test_the_command_writes_every_face(folder: Path) -> None:
@@ -72,14 +26,12 @@ def test_no_text_of_a_plan_or_of_a_statement_moves_the_cursor(
 ) -> None:
     evil = "\x1b[2J\x07\u202e[/bold][red]"
     monkeypatch.chdir(folder)
-    text = PLAN.replace("<b>Spring</b>", "\\u001b[2J\\u0007\\u202e[/bold][red]").replace("counts", "c\\u001b[2J[/x]")
+    title = "\\u001b[2J\\u0007\\u202e[/bold][red]"
+    text = (folder / "plan.toml").read_text().replace("<b>Spring</b>", title).replace("counts", "c\\u001b[2J[/x]")
     (folder / "plan.toml").write_text(text)
-    (folder / "release.py").write_text(
-        MECHANISMS.replace(
-            "@batched\ndef noisy(dataset, rng, trials):",
-            "def noisy(dataset, rng):\n    raise ValueError('\\x1b[2J')\ndef other():",
-        )
-    )
+    right = "@batched\ndef noisy(dataset, rng, trials):"
+    wrong = "def noisy(dataset, rng):\n    raise ValueError('\\x1b[2J')\ndef other():"
+    (folder / "release.py").write_text((folder / "release.py").read_text().replace(right, wrong))
     assert main(["run", "plan.toml"]) == 2
     (folder / "proofs.py").write_text(
         "from dpverdict.proofs import statement\n"
@@ -99,7 +51,7 @@ def test_an_output_is_no_file_that_audited_code_reads(folder: Path, capsys: pyte
     table = folder / "scale.json"
     table.write_text("0.3")
     code = "import json, pathlib\nSCALE = json.loads(pathlib.Path(__file__).with_name('scale.json').read_text())\n"
-    (folder / "release.py").write_text(code + MECHANISMS)
+    (folder / "release.py").write_text(code + (folder / "release.py").read_text())
     command = ["run", str(folder / "plan.toml"), "--quiet", "--json"]
     for _ in range(2):
         assert main([*command, str(table)]) == 2
@@ -112,7 +64,8 @@ def test_an_output_is_no_file_that_audited_code_reads(folder: Path, capsys: pyte
 
 
 def test_an_audit_that_was_not_run_is_said_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "plan.toml").write_text(PLAN.replace("dim = 3", "dim = 0").replace("dim = 2", "dim = 0"))
+    text = (folder / "plan.toml").read_text()
+    (folder / "plan.toml").write_text(text.replace("dim = 3", "dim = 0").replace("dim = 2", "dim = 0"))
     assert main(["run", str(folder / "plan.toml"), "--quiet"]) == 2
     told = capsys.readouterr().err
     assert told.startswith("error: audit counts was not run: dim")

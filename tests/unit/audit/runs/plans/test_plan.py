@@ -19,52 +19,14 @@ from dpverdict.audit.runs.plans.plan import Expected, PlanResult, open_journal, 
 from dpverdict.cli.application import main
 from dpverdict.errors import DpverdictError, InvalidValue
 
-MECHANISMS = """
-import numpy as np
-from dpverdict.audit import batched
-
-@batched
-def noisy(dataset, rng, trials):
-    return dataset.sum(axis=0) + rng.laplace(scale=0.3, size=(trials, 1))
-
-def fails(dataset, rng):
-    raise RuntimeError("<script>no</script>")
-"""
-PLAN = """
-title = "<b>Spring</b> & summer"
-seed = 7
-error_probability = "1e-6"
-
-[[audit]]
-name = "counts"
-mechanism = "correlated-gaussian"
-dim = 3
-mu = 0.5
-samples = 2000
-
-[[audit]]
-name = "exact alone"
-mechanism = "standard-gaussian"
-dim = 2
-mu = "1/3"
-exact_only = true
-
-[[audit]]
-name = "must be caught"
-mechanism = "release.py:noisy"
-neighbours = "pair.npz"
-claim = "eps=1"
-samples = 2e4
-expect = "refuted"
-"""
+pytestmark = pytest.mark.usefixtures("warm_copies")
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "release.py").write_text(MECHANISMS)
-    (tmp_path / "plan.toml").write_text(PLAN)
-    np.savez(tmp_path / "pair.npz", dataset=np.ones((2, 1)), neighbour=np.ones((1, 1)))
-    return tmp_path
+def rewrite(path: Path, old: str, new: str, count: int = -1) -> None:
+    """Replace what a file of the plan says."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, count))
 
 
 def carried_out(folder: Path, journal: str = "journal") -> PlanResult:
@@ -119,11 +81,11 @@ def test_what_is_finished_is_not_run_again_and_a_change_is(folder: Path, monkeyp
     monkeypatch.setattr(plan_run, "audit_as_asked", watched)
     assert faces(carried_out(folder)) == faces(first)
     assert ran == []
-    (folder / "release.py").write_text(MECHANISMS.replace("0.3", "0.25"))
+    rewrite(folder / "release.py", "0.3", "0.25")
     carried_out(folder)
     assert len(ran) == 1
     assert ran[0].endswith("release.py:noisy")
-    (folder / "plan.toml").write_text(PLAN.replace("mu = 0.5", "mu = 0.6"))
+    rewrite(folder / "plan.toml", "mu = 0.5", "mu = 0.6")
     changed = carried_out(folder)
     assert ran[1:] == ["correlated-gaussian"]
     assert faces(changed) != faces(first)
@@ -139,7 +101,7 @@ def test_a_damaged_entry_is_made_again(folder: Path) -> None:
 
 def test_an_audit_that_cannot_be_run_does_not_stop_the_others(folder: Path) -> None:
     extra = '[[audit]]\nname = "fails"\nmechanism = "release.py:fails"\nneighbours = "pair.npz"\nclaim = "eps=1"\n'
-    (folder / "plan.toml").write_text(PLAN.replace("[[audit]]", extra + "\n[[audit]]", 1))
+    rewrite(folder / "plan.toml", "[[audit]]", extra + "\n[[audit]]", 1)
     result = carried_out(folder)
     assert result.results[0].status is None
     assert "RuntimeError" in result.results[0].answer
@@ -221,8 +183,7 @@ def test_one_run_at_a_time(folder: Path) -> None:
     ],
 )
 def test_a_wrong_plan_is_refused_before_it_is_begun(folder: Path, change: tuple[str, str], name: str) -> None:
-    assert change[0] in PLAN
-    (folder / "plan.toml").write_text(PLAN.replace(*change, 1))
+    rewrite(folder / "plan.toml", *change, 1)
     with pytest.raises(InvalidValue) as refused:
         read_plan(folder / "plan.toml")
     assert refused.value.name == name
@@ -230,7 +191,7 @@ def test_a_wrong_plan_is_refused_before_it_is_begun(folder: Path, change: tuple[
 
 
 def test_an_unknown_parameter_of_a_mechanism_is_an_audit_not_run(folder: Path) -> None:
-    (folder / "plan.toml").write_text(PLAN.replace("dim = 3", "dim = 3\ndimm = 3"))
+    rewrite(folder / "plan.toml", "dim = 3", "dim = 3\ndimm = 3")
     result = carried_out(folder)
     assert result.exit_code == 2
     assert "dimm" in result.results[0].answer
