@@ -54,6 +54,7 @@ from dpverdict.audit.trials.run import Progress, Sampler
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.stages import begin_stage
 
 Sides = tuple[dict[str, Array], dict[str, Array]]
 """The scores of the dataset and of the neighbour, by the name of the score: shape (trials,) each."""
@@ -355,6 +356,7 @@ def choose_scores(
     """
     beforehand = () if known is None else (known,)
     user = () if given is None else (given,)
+    begin_stage("learning scores")
     learned = learn_scores(*fit, given)
     first = Stacked((*beforehand, *learned))
     order = ranked([one.name for one in first.scores], (_apply(first, held_out[0]), _apply(first, held_out[1])), claim)

@@ -20,6 +20,7 @@ from dpverdict.audit.trials.engines import DaskCluster, Processes, current_engin
 from dpverdict.audit.trials.journal import journalled_in
 from dpverdict.audit.trials.words import names_a_callable
 from dpverdict.errors import DpverdictError
+from dpverdict.numerics.stages import begin_stage
 
 ENTRY: Final = "dpverdict.audit.runs.apart_work:work"
 
@@ -98,12 +99,14 @@ def engine_fields() -> dict[str, object]:
 
 
 def telling(bar: Bar) -> Callable[[object], None]:
-    """Tell a progress bar what a process tells."""
+    """Tell a progress bar, and who watches the stages, what a process tells."""
 
     def told(content: object) -> None:
         match content:
             case [str(what), int(done), int(total)]:
                 bar(what, done, total)
+            case str(what):
+                begin_stage(what)
             case _:
                 pass
 

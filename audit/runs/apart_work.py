@@ -23,6 +23,7 @@ from dpverdict.audit.trials.engines import chosen_engine
 from dpverdict.audit.trials.journal import KEY_VARIABLE, Journal, journalled_in
 from dpverdict.audit.trials.workers import Audit
 from dpverdict.errors import DpverdictError
+from dpverdict.numerics.stages import watched_by
 
 REST: Final = "what the trials rest on"
 """The entry of a journal of trials that is written before any trial is."""
@@ -38,7 +39,11 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
     recorder, intact = Recorder(network="dask" in request["engine"], own=request["trials"]), Snapshot()
     asked = (ScoresRequest if request["scores"] else Request)(**request["audit"])
     try:
-        with chosen_engine(**request["engine"], audit=_of(request)), _trials(request, recorder) as rest:
+        with (
+            watched_by(tell if request["progress"] else _nobody),
+            chosen_engine(**request["engine"], audit=_of(request)),
+            _trials(request, recorder) as rest,
+        ):
             with recorder.recording():
                 report = _audit(asked, _bar(tell) if request["progress"] else None)
             if (changed := _changed(asked, intact)) is not None:
@@ -149,6 +154,10 @@ def _bar(tell: Callable[[object], None]) -> Callable[[str, int, int], None]:
             tell([what, done, total])
 
     return bar
+
+
+def _nobody(what: str) -> None:
+    """Watches nothing."""
 
 
 def _name(asked: Request | ScoresRequest) -> str:

@@ -23,6 +23,7 @@ from dpverdict.audit.runs.request import Request, report_witness
 from dpverdict.audit.runs.scores import ScoresRequest
 from dpverdict.audit.trials.journal import Journal
 from dpverdict.errors import MechanismFailure
+from dpverdict.numerics.stages import begin_stage
 
 
 @final
@@ -85,7 +86,9 @@ def audited(report: Report, asked: Request | ScoresRequest, wanted: Wanted) -> A
     """A report as data, with the faces that are wanted."""
     if wanted.created is not None:
         report = dataclasses.replace(report, created=wanted.created)
+    begin_stage("certified curves")
     fields = json.loads(render_json(report))
+    begin_stage("report")
     return Audited(
         status=status_of_fields(fields),
         fields=fields,

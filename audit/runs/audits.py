@@ -36,6 +36,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name
+from dpverdict.numerics.stages import begin_stage
 
 NORMALS_PER_SIDE: Final = 20_000_000
 FEWEST_DEFAULT_SAMPLES: Final = 1_000
@@ -124,7 +125,9 @@ def audit_mechanism(
     claim = mechanism.claim if claim is None else as_guarantee(claim)
     if neighbours is not None:
         check_pair(mechanism, neighbours)
+    begin_stage("worst neighbours")
     worst = worst_case(mechanism)
+    begin_stage("exact verdict")
     verdict = decide(mechanism, claim, worst)
     pair, tested = worst.pair, "the worst neighbours"
     if game is not None:
@@ -141,7 +144,9 @@ def audit_mechanism(
     shown.pop("mechanism", None)
     shown.pop("adjacency", None)
     if sampling is not None:
+        begin_stage("embedding")
         embedding = _embedding(mechanism, sampling)
+        begin_stage("checks of the code")
         implementation = grey_box_checks(mechanism, pair, seed=sampling.seed)
         test, leak = _tests(mechanism, pair, claim, sampling)
         shown["tested on"] = tested
@@ -204,6 +209,7 @@ def described(
     report: Report, mechanism: AnyMechanism, neighbours: AnyPair, seed: int, parameters: Mapping[str, str]
 ) -> Report:
     """The report of the tests of a black box, with what else a few runs show of its code."""
+    begin_stage("checks of the code")
     implementation = (
         *grey_box_checks(mechanism, neighbours, seed=seed),
         *sequence_checks(mechanism, neighbours.dataset, neighbours.neighbour, seed=seed),
@@ -272,6 +278,7 @@ def _tests(
     searched = sampling.numbers is Numbers.DOUBLE
     part = LOW_BIT_SHARE if searched else 0.0
     of_bits = math.floor(part * sampling.samples)
+    begin_stage("test of the releases")
     test = distinguish(
         mechanism,
         pair,
@@ -286,6 +293,7 @@ def _tests(
     )
     if not searched or test.outcomes:  # which have no low bits
         return test, None
+    begin_stage("low bits")
     leak = find_float_leak(
         mechanism,
         pair,

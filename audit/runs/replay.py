@@ -55,6 +55,7 @@ from dpverdict.mechanisms.core.neighbours import NeighbourPair, Neighbours, Obje
 from dpverdict.mechanisms.core.sensitivity import Cube
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
+from dpverdict.numerics.stages import begin_stage
 from dpverdict.numerics.text import rounded_text, whole_number
 
 MOST_PER_PAIR: Final = 5
@@ -172,7 +173,7 @@ class Replay:
         """One line."""
         outcome = "refuted again" if self.refuted else "not refuted this time"
         text = f"{self.claim.describe()} {outcome} for {self.mechanism}: {self.found}"
-        if self.p_value is not None:
+        if self.p_value is not None and self.level is not None:
             text += f" (p <= {rounded_text(self.p_value, 3)}, level {rounded_text(self.level)}, "
             text += f"{self.trials} fresh releases, seed {self.seed})"
         if self.same_source is False:
@@ -296,6 +297,7 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
             same_source=same,
             **shared,
         )
+    begin_stage("fresh releases")
     level, trials = _level(document, given), _trials(kind, evidence, given)
     p, q = samplers(run, pair, seed, number_of(document, "grid"))
     probed = (side.batches("replay probe", _PROBED) for side in (p, q))

@@ -45,6 +45,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name, parse_adjacency
+from dpverdict.numerics.stages import begin_stage
 from dpverdict.numerics.text import whole_number
 
 SEARCH_SHARE: Final = 0.25
@@ -211,6 +212,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     if request.search is not None:
         assert claim is not None  # see _check_black_box
         assert not isinstance(named.mechanism, AdditiveMechanism)
+        begin_stage("search of neighbours")
         search, samples = search_as_asked(
             request.search,
             named.mechanism,
@@ -294,6 +296,7 @@ def _with_tap(report: Report, mechanism: AnyMechanism, pair: AnyPair, sampling: 
     if isinstance(mechanism, observed):  # what else is observed is not tapped
         inner = mechanism.function
         limit = limit if mechanism.timeout is None else min(limit, 1 + 20 * mechanism.timeout)
+    begin_stage("noise tap")
     verdict = tap(inner, pair, report.claim, seed=sampling.seed, seconds=limit)
     fresh = None
     if report.status is not Status.REFUTED:

@@ -18,6 +18,7 @@ from dpverdict.audit.runs.apart import AuditFailed, engine_fields, telling
 from dpverdict.audit.runs.audited import printed
 from dpverdict.audit.trials.engines import chosen_engine
 from dpverdict.errors import DpverdictError, MechanismFailure, in_one_line
+from dpverdict.numerics.stages import watched_by
 from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.rooms import rooms
 from dpverdict.proofs.ledger.certificates import certificates
@@ -96,7 +97,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
     recorder, intact = Recorder(network="dask" in request["engine"]), Snapshot()
     proof, faces = Proof(**request["proof"]), Faces(**request["faces"])
     try:
-        with chosen_engine(**request["engine"]), recorder.recording():
+        with watched_by(tell), chosen_engine(**request["engine"]), recorder.recording():
             made = prove_statements(proof, lambda what, done, total: tell([what, done, total]))
         changed = intact.describe()
         if changed is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from dpverdict.audit.trials.engines import ThisProcess, current_engine
+from dpverdict.numerics.stages import begin_stage
 from dpverdict.proofs.checks.outcome import Finding, NeedFinding, Outcome, Standing
 from dpverdict.proofs.checks.registry import registered, title
 from dpverdict.proofs.checks.rooms import rooms
@@ -105,6 +106,7 @@ def make_ledger(statements: Sequence[Statement], progress: Progress | None = Non
 def _check(name: tuple[str, str]) -> tuple[Outcome, float]:
     """The outcome of one statement as if what it needs were given, and the seconds it took."""
     statement = registered(*name)
+    begin_stage(f"{statement.paper} {statement.number}")
     start = time.perf_counter()
     return statement.decided_alone(), time.perf_counter() - start
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, ParamSpec, Self, final
 import typer
 
 from dpverdict.errors import DpverdictError, InvalidValue, printable
+from dpverdict.numerics.stages import begin_stage, watched_by
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -171,11 +172,11 @@ _shown: Final[list[Progress]] = []
 def in_progress(what: str) -> Generator[None]:
     """Show on standard error, while it is a terminal, that something is done and for how long, from its start on.
 
-    What cannot say how much is left to do is shown too: no command is silent while it works.
+    What cannot say how much is left to do is shown too: no command is silent while it works. The stages that begin
+    inside are named, one after another.
     """
     if not sys.stderr.isatty() or _shown:
-        for shown in _shown:
-            shown.update(shown.task_ids[0], description=what)
+        begin_stage(what)
         yield
         return
     from rich.console import Console
@@ -186,11 +187,12 @@ def in_progress(what: str) -> Generator[None]:
     shown = Progress(
         *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
     )
-    shown.add_task(what, total=None)
+    task = shown.add_task(what, total=None)
     _shown.append(shown)
     shown.start()
     try:
-        yield
+        with watched_by(lambda stage: shown.update(task, description=stage)):
+            yield
     finally:
         _shown.remove(shown)
         shown.stop()

@@ -11,6 +11,7 @@ from typing import Any, Final, final
 
 from dpverdict.cli.corpus.entries import Entry, Side
 from dpverdict.cli.corpus.packages import NotInstallable, install, missing
+from dpverdict.numerics.stages import begin_stage
 
 ENTRY: Final = "dpverdict.cli.corpus.reproduction:work"
 NOT_RUN: Final = "NOT INSTALLABLE HERE"
@@ -108,6 +109,7 @@ def run_entries(
         memory: bytes for each process; no limit if not given.
     """
     for entry in chosen:
+        begin_stage(entry.id)
         sides = [
             _run_side(entry, side, kept, control=side is entry.control, seed=seed, limits=(seconds, memory))
             for side in (entry.broken, entry.control)
