@@ -8,6 +8,7 @@ from __future__ import annotations
 import runpy
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ import numpy as np
 from dpverdict.audit.reports.html import render_html
 from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism
 from dpverdict.audit.runs.plans.faces import render_plan_html
+from dpverdict.audit.runs.plans.packet import packet_fields, render_packet_html
 from dpverdict.audit.runs.plans.plan import open_journal, read_plan, run_plan
 from dpverdict.audit.trials.catalogue import find_white_box
 from dpverdict.mechanisms import CorrelatedGaussian, NeighbourPair, broken, parse_adjacency, parse_guarantee
@@ -56,8 +58,9 @@ def black_box() -> str:
     return render_html(audit_callable(example["noisy_counts"], claim, neighbours=pair, sampling=SAMPLING, name=name))
 
 
-def plan() -> str:
-    """The plan of the tutorial."""
+@cache
+def finished_plan() -> tuple[str, str]:
+    """The plan of the tutorial: its page, and that of its packet."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file in ("plan.toml", "release.py"):
@@ -66,7 +69,18 @@ def plan() -> str:
         np.savez(folder / "pair.npz", dataset=dataset, neighbour=neighbour)
         path = folder / "plan.toml"
         with open_journal(path, folder / "journal") as kept:
-            return render_plan_html(run_plan(read_plan(path), kept))
+            result = run_plan(read_plan(path), kept)
+        return render_plan_html(result), render_packet_html(packet_fields(result, path))
+
+
+def plan() -> str:
+    """The plan of the tutorial."""
+    return finished_plan()[0]
+
+
+def packet() -> str:
+    """What those who decide get of that plan."""
+    return finished_plan()[1]
 
 
 def ledger() -> str:
@@ -81,6 +95,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "random_direction.html": random_direction,
     "black_box.html": black_box,
     "plan.html": plan,
+    "packet.html": packet,
     "ledger.html": ledger,
 }
 
