@@ -22,6 +22,7 @@ from dpverdict.mechanisms import (
     EmbeddedGaussian,
     StandardGaussian,
 )
+from dpverdict.numerics.text import rounded_text
 
 Array = NDArray[np.float64]
 DIM, SAMPLES, SEED, DELTA, ERROR = 8, 10_000, 1, 1e-5, 1e-6
@@ -49,7 +50,8 @@ def main() -> None:
         "Algorithm 1, rounded": (direct, rounded(direct)),
         "on the integers": (integers, integers),
     }
-    print(f"d = {DIM}, {SAMPLES} releases per dataset, delta = {DELTA:g}, error probability {ERROR:g}")
+    delta, error = rounded_text(DELTA), rounded_text(ERROR)
+    print(f"d = {DIM}, {SAMPLES} releases per dataset, delta = {delta}, error probability {error}")
     print(f"{'representation':27}{'records':>9}{'epsilon, real':>15}{'epsilon, float64':>18}  low bits")
     for name, (analysed, released) in mechanisms.items():
         real = worst_case(analysed).loss.certified_epsilon(DELTA).upper
