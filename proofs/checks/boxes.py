@@ -52,7 +52,7 @@ def positive_on_box(
         function: encloses the true value for balls of arguments, in the order of ``box``.
         box: the two ends of every variable.
         bits: working precision.
-        most: the largest number of balls; beyond it the finding is undecided, and names the part it stopped at. From a
+        most: the number of balls beyond which the finding is undecided, and names a widest part that is open. From a
             tenth of it on the centred form is tried where the plain one does not decide; it needs a differentiable
             function of arithmetic and elementary functions.
 
@@ -68,13 +68,18 @@ def positive_on_box(
     words = scope or ", ".join(f"{low} <= {key} <= {high}" for key, (low, high) in box.items())
     text = _expression(function, names, whole) or ""
     sides = ((text if 0 < len(text) <= MOST_TEXT else f"f({', '.join(names)})", ">", "0"),)
-    pending, used = [whole], 0
+    pending, used = {0: [whole]}, 0  # by how often a part was halved
     least = math.inf
     leaves: list[list[object]] = []
     with precision(bits):
         while pending:
-            part = pending.pop()
             used += 1
+            # In turn the widest part, so that no large part where it is false is missed, and one of the smallest.
+            widest = used % 2 == 1
+            depth = min(pending) if widest else max(pending)
+            part = pending[depth].pop()
+            if not pending[depth]:
+                del pending[depth]
             value = function(*(_spanned(side) for side in part))
             if used > most // 10 and not value > 0:
                 value = _centred(function, part, value)
@@ -96,12 +101,12 @@ def positive_on_box(
                     witness=f"{places}: {Enclosure.of_ball(centre).show(9)}",
                     sides=sides,
                 )
-            if used >= most:
+            if used >= most and widest:
                 where = f"undecided after {used} balls, on {_named(names, part)}"
                 if value.is_finite():
                     where += f": {Enclosure.of_ball(value).show(6)}"
                 return Finding(name=name, holds=None, method=Method.BALLS, scope=words, witness=where, sides=sides)
-            pending.extend(_halved(part))
+            pending.setdefault(depth + 1, []).extend(_halved(part))
     note(_box_cover, function, names, whole, leaves)
     return Finding(name=name, holds=True, method=Method.BALLS, scope=words, margin=f"{least:.6g}", sides=sides)
 

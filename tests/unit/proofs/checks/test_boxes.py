@@ -26,7 +26,19 @@ def test_boxes_decide_inequalities_and_say_where_they_fail() -> None:
     assert positive_on_box("touches 0", lambda x: x * x, {"x": (-1, 1)}, most=500).holds is not True
     open_box = positive_on_box("too few balls", lambda x: x * x - x + arb("0.2501"), {"x": (0, 1)}, most=3)
     assert open_box.holds is None
-    assert "undecided after 4 balls, on 0.5 <= x <= 0.75: [" in open_box.witness
+    assert "undecided after 3 balls, on 0 <= x <= 0.5: [" in open_box.witness
+
+
+def test_what_is_false_on_a_large_part_is_refuted_where_a_deep_search_comes_to_a_curve_of_zeros() -> None:
+    """Undecided before, after 100 000 balls at one point of the curve: half of Proposition 3.3 of Bun and Steinke."""
+
+    def half(alpha: arb, eps: arb) -> arb:
+        u, v = (alpha - arb("0.5")) * eps, eps / 2
+        return (u * u - v * v) / 4 - u.cosh().log() + v.cosh().log()
+
+    found = positive_on_box("half", half, {"alpha": ("1.1", 4), "eps": ("0.1", 3)}, most=200)
+    assert found.holds is False
+    assert "eps = " in found.witness
 
 
 def nearly_touching(x: arb) -> arb:
