@@ -13,6 +13,7 @@ from dpverdict.audit.trials.engines import Processes, ThisProcess, current_engin
 from dpverdict.cli.application import main
 from dpverdict.cli.session import Outputs, engine_of_options, in_progress, printing, progress_bar, say
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.stages import watched_by
 
 SCRIPT = str(Path(sys.executable).with_name("dpverdict"))
 
@@ -73,6 +74,17 @@ def test_a_command_that_works_says_so_on_a_terminal(
 
 
 BUILT_IN = ["audit", "standard-gaussian", "--dim", "2", "--mu", "1", "--no-test"]
+
+
+def test_the_stages_of_a_command_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    begun: list[str] = []
+    with watched_by(begun.append):
+        assert main([*BUILT_IN, "--json", str(tmp_path / "a.json")]) == 0
+    of_the_audit = ["worst neighbours", "exact verdict", "certified curves", "report"]
+    assert begun == ["starting", "audit", "at work", *of_the_audit]
+    capsys.readouterr()
+
+
 RELEASE = """
 import click, sys, typer
 
