@@ -3,6 +3,7 @@
 pip install -e ".[docs]"
 python tools/site.py              into build/site; a warning is an error, and nothing is downloaded
 python tools/site.py --to FOLDER
+python tools/site.py --without-gallery    the pages alone
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ def main() -> int:
     """Build the site; the exit code is that of Sphinx."""
     parser = argparse.ArgumentParser(description="Make the site from docs/.")
     parser.add_argument("--to", type=Path, default=ROOT / "build" / "site", help="the folder of the site")
-    folder = parser.parse_args().to
+    parser.add_argument("--without-gallery", action="store_true", help="leave the reports of the gallery out")
+    arguments = parser.parse_args()
+    folder = arguments.to
     options = ["--builder", "html", "--fail-on-warning", "--keep-going", "--quiet"]
     trees = ["--doctree-dir", str(folder.parent / f"{folder.name}.doctrees")]
     command = [sys.executable, "-m", "sphinx", *options, *trees, str(ROOT / "docs"), str(folder)]
     code = subprocess.run(command, check=False).returncode
     if code:
         return code
-    runpy.run_path(str(ROOT / "tools" / "gallery.py"))["write"](folder / "gallery")
+    if not arguments.without_gallery:
+        runpy.run_path(str(ROOT / "tools" / "gallery.py"))["write"](folder / "gallery")
     print(f"{folder / 'index.html'}")
     return 0
 

@@ -27,6 +27,8 @@ Usage: python tools/transcripts.py               rewrite the transcripts
 
 from __future__ import annotations
 
+import importlib
+import multiprocessing
 import os
 import re
 import shlex
@@ -34,9 +36,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import warnings
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from dpverdict.audit.isolation.child import in_a_child
 
 ROOT: Final = Path(__file__).parents[1]
 PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -53,20 +58,54 @@ MEASURED: Final = re.compile(
     r"^(?P<mark><!-- benchmark: (?P<command>.+?) -->\n```text\n)(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 WIDTH: Final = 100
+IMPORTED: Final = ("dpverdict.audit.runs.apart", "dpverdict.audit.trials.catalogue", "dpverdict.cli.application")
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """The command as it runs in a plain terminal of `WIDTH` columns."""
+    """The command as it runs in a plain terminal of `WIDTH` columns.
+
+    A command of dpverdict runs in a copy of this process, which has imported what most of them need: that takes longer
+    than most of them.
+    """
     arguments = shlex.split(command)
-    if arguments[0] in ("dpverdict", "python", "pytest"):
-        arguments[0:1] = [str(Path(sys.executable).parent / arguments[0])]
     environment = os.environ | {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
     for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST", "SOURCE_DATE_EPOCH"):
         environment.pop(name, None)  # those of the tests that run this
-    done = subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, encoding="utf-8", check=False)
+    if arguments[0] == "dpverdict":
+        for module in IMPORTED:
+            importlib.import_module(module)
+        found = in_a_child(lambda: _in_this_process(arguments, folder, environment), kind=tuple, seconds=1800)
+        done = subprocess.CompletedProcess(arguments, *found)
+    else:
+        if arguments[0] in ("python", "pytest"):
+            arguments[0:1] = [str(Path(sys.executable).parent / arguments[0])]
+        pipes: Any = {"capture_output": True, "encoding": "utf-8"}
+        done = subprocess.run(arguments, cwd=folder, env=environment, check=False, **pipes)
     if done.returncode not in (0, 1, 3):
         raise SystemExit(f"{command} failed: {done.stdout}{done.stderr}")
     return done
+
+
+def _in_this_process(arguments: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str, str]:
+    """Exit code, output and errors of a command of dpverdict; nothing of this process is left as it was."""
+    from dpverdict.cli.application import main
+
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = arguments
+    warnings.resetwarnings()
+    texts = []
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as told:
+        for descriptor, (name, file) in enumerate((("stdout", printed), ("stderr", told)), start=1):
+            os.dup2(file.fileno(), descriptor)
+            setattr(sys, name, os.fdopen(descriptor, "w", encoding="utf-8", closefd=False))
+        code = main()
+        for stream, file in ((sys.stdout, printed), (sys.stderr, told)):
+            stream.flush()
+            file.seek(0)
+            texts.append(file.read().decode("utf-8"))
+    return code, texts[0], texts[1]
 
 
 def output(command: str, lines: int, folder: Path = ROOT) -> str:
@@ -109,8 +148,8 @@ def main() -> int:
     for page, text in pages.items():
         if len(BLOCK.findall(text)) != marks(text):
             raise SystemExit(f"{page}: a mark must be followed at once by a block of its kind")
-    with ThreadPoolExecutor(2) as threads:  # the work is done by processes
-        made = dict(zip(pages, threads.map(renewed, pages.values()), strict=True))
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as workers:
+        made = dict(zip(pages, workers.map(renewed, pages.values()), strict=True))
     stale = []
     for page, text in pages.items():
         new = made[page]

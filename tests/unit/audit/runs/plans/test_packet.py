@@ -52,6 +52,7 @@ def test_a_good_plan_is_a_release(tmp_path: Path) -> None:
     assert page == render_packet_html(fields)
     assert "<person>" not in page
     assert "<b>" not in page
+    assert 'delta <span class="whole">1e-6</span>' in page  # no line ends within it
     parser = HTMLParser()
     parser.feed(page)
     parser.close()
