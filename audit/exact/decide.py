@@ -7,15 +7,17 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
+from flint import arb
 
-from dpverdict.audit.exact.comparison import Comparison, comparison_by_concentration, comparison_of
+from dpverdict.audit.exact.comparison import Comparison, comparison_by_concentration, comparison_of, enclosed
 from dpverdict.audit.exact.declaration import ROUNDING, SEED, declared_here, decoding_keeps_all, sampler_tried, tried
 from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
 from dpverdict.audit.exact.witness import simple_witness, witness_of
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter, loss_of, worst_case
 from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.domains import PROFILE
 from dpverdict.errors import InvalidValue, PrecisionExhausted
-from dpverdict.mechanisms.core.dominating_pairs import SampledGaussianPair
+from dpverdict.mechanisms.core.dominating_pairs import TrainingPair
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.numerics.sources import modules_sha256
@@ -157,7 +159,14 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
 
 
 def _without_curves(claim: Guarantee, worst: WorstCase) -> Comparison | None:
-    """What proves a claim about moments where the curves are integrals, and say nothing of moments."""
+    """What proves a claim about moments where the curves are integrals, and say nothing of moments; or a closer bound
+    on delta, beside a loss that is a bound."""
+    if worst.delta_uppers is not None and isinstance(claim, ApproximateDP):
+        for bound in worst.delta_uppers(claim.epsilon):
+            attained = PROFILE.enclosure(arb(0).union(bound))
+            closer = enclosed(f"delta({short_text(claim.epsilon)})", attained, claim.delta, claim.epsilon)
+            if closer.kept:
+                return closer
     if worst.rho_upper is None or not isinstance(worst.loss, TwoOrders):
         return None
     found = comparison_by_concentration(claim, worst.rho_upper) if not isinstance(claim, ApproximateDP) else None
@@ -170,21 +179,21 @@ def _refutation(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase
         worst = worst.at_level(found.level)
         found = comparison_of(claim, worst.loss)
     pair = worst.dominating_pair
-    if isinstance(worst.loss, TwoOrders) and isinstance(pair, SampledGaussianPair):
+    if isinstance(worst.loss, TwoOrders) and isinstance(pair, TrainingPair):
         return _in_one_order(mechanism, claim, worst, worst.loss, pair)
     if not worst.exact:
         pair = worst.attained
         if pair is None:
             return None
         attained = loss_of(pair)
-        if isinstance(attained, TwoOrders) and isinstance(pair, SampledGaussianPair):
+        if isinstance(attained, TwoOrders) and isinstance(pair, TrainingPair):
             return _in_one_order(mechanism, claim, worst, attained, pair)
         found = comparison_of(claim, loss_of(pair))
     return witness_of(mechanism, claim, worst, pair, found) if found.broken else None
 
 
 def _in_one_order(
-    mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, loss: TwoOrders, pair: SampledGaussianPair
+    mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, loss: TwoOrders, pair: TrainingPair
 ) -> Witness | None:
     """The witness of the order that breaks the claim: which one that is depends on the epsilon."""
     orders: tuple[tuple[Literal["remove", "add"], PrivacyLoss], ...] = (("remove", loss.remove), ("add", loss.add))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -18,16 +18,20 @@ from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import EventBound
 from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
+from dpverdict.audit.losses.finite.pld import Direction
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
+from dpverdict.audit.sampling.allocation import random_allocation
+from dpverdict.audit.sampling.allocation_moments import delta_at_most
 from dpverdict.audit.sampling.poisson import poisson_sampled
-from dpverdict.audit.sampling.shuffled import shuffled_batches
+from dpverdict.audit.sampling.shuffled import ShuffledBatches, shuffled_batches
 from dpverdict.balls import Enclosure, Real
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import (
     NORMAL_VARIATES,
     REAL_ARITHMETIC,
+    AllocatedGaussianPair,
     BoundedRangePair,
     DiscreteGaussianPair,
     DominatingPair,
@@ -61,6 +65,9 @@ def loss_of(pair: DominatingPair) -> PrivacyLoss:
         case SampledGaussianPair():
             both = poisson_sampled(GaussianLoss(1 / pair.noise_multiplier), pair.rate, pair.steps)
             return {"both": both, "remove": both.remove, "add": both.add}[pair.order]
+        case AllocatedGaussianPair():
+            both = random_allocation(noise_multiplier=pair.noise_multiplier, steps=pair.batches, epochs=pair.epochs)
+            return {"both": both, "remove": both.remove, "add": both.add}[pair.order]
         case _:
             raise InvalidValue("pair", pair, "one whose privacy loss is known", "name its loss in loss_of")
 
@@ -82,6 +89,7 @@ class WorstCase:
         at_level: beside a bound that no single pair attains, the pair that comes near it at an epsilon, by epsilon.
         event: beside a bound, an event of ``pair`` whose probabilities are bounded, by epsilon.
         bracketed: beside a bound, the loss that ``pair`` attains where it is known between float64 numbers only.
+        delta_uppers: beside a bound, closer upper bounds on delta(epsilon), by epsilon, the quickest first.
     """
 
     pair: NeighbourPair
@@ -95,6 +103,7 @@ class WorstCase:
     at_level: Callable[[Fraction], WorstCase] | None = None
     event: Callable[[Fraction], EventBound] | None = None
     bracketed: PrivacyLoss | None = None
+    delta_uppers: Callable[[Fraction], Iterator[arb]] | None = None
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -129,6 +138,8 @@ def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
         records_per_user=copies,
     )
     loss = gaussian_loss(maximum.mu_squared) if maximum.dominating_pair is None else loss_of(maximum.dominating_pair)
+    if isinstance(maximum.dominating_pair, AllocatedGaussianPair):
+        return _allocated(mechanism, maximum, maximum.dominating_pair, pair, loss)
     if isinstance(maximum.dominating_pair, SampledGaussianPair) and not loss.is_certified:
         return _without_amplification(maximum, maximum.dominating_pair, pair, loss)
     return WorstCase(
@@ -161,10 +172,45 @@ def _without_amplification(
     )
 
 
+def _allocated(
+    mechanism: AdditiveMechanism, maximum: Maximum, laws: AllocatedGaussianPair, pair: NeighbourPair, loss: PrivacyLoss
+) -> WorstCase:
+    """The bound of known batches, and the closer ones of random allocation at one epsilon: whole curves take long."""
+
+    def delta_uppers(epsilon: Fraction) -> Iterator[arb]:
+        s, batches, epochs = laws.noise_multiplier, laws.batches, laws.epochs
+        if epsilon >= 0 and batches > 1:
+            yield arb.max(*(delta_at_most(s, batches, epochs, epsilon, order) for order in Direction))
+        if loss.is_certified:
+            yield arb(loss.certified_delta(epsilon).upper)
+
+    return WorstCase(
+        pair=pair,
+        loss=GaussianLoss.from_squared(laws.epochs / laws.noise_multiplier**2),
+        description=maximum.description,
+        justification="known batches, which tell no less by joint convexity over the bins; where that does not decide, "
+        f"the pair with the canary alone, for which {maximum.justification}",
+        exact=False,
+        attained=laws if loss.is_certified else None,
+        event=_event_of(mechanism),
+        bracketed=loss,
+        delta_uppers=delta_uppers,
+    )
+
+
 def _event_of(mechanism: AdditiveMechanism) -> Callable[[Fraction], EventBound] | None:
-    """Of shuffled batches no dominating pair is known, but an event."""
+    """Of shuffled batches no dominating pair is known, but an event; balls in bins have one as well."""
     if not isinstance(mechanism, DPSGD) or mechanism.sampling == "poisson":
         return None
+    if mechanism.sampling == "balls-in-bins":
+        return ShuffledBatches(
+            noise_multiplier=mechanism.noise_multiplier,
+            batches=mechanism.batches,
+            epochs=mechanism.epochs,
+            relation="add_remove",
+            shuffle="fresh",
+            others=0,
+        ).event
     return shuffled_batches(
         noise_multiplier=mechanism.noise_multiplier,
         batches=mechanism.batches,

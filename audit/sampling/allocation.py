@@ -49,7 +49,7 @@ from scipy.optimize import minimize_scalar
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss, TwoOrders
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.curves import ACCURACY, beta_between, epsilon_ball, log_delta_ball
+from dpverdict.audit.losses.curves import ACCURACY, beta_between, epsilon_ball, log_delta_ball, q_above_of_profile
 from dpverdict.audit.losses.finite.pld import Direction
 from dpverdict.audit.losses.lattice.law import LatticePair
 from dpverdict.audit.sampling.allocation_lattice import allocation_lattice
@@ -71,6 +71,7 @@ _ASIDE = Fraction(1, 10**7)  # relatively, from the bounds of the lattice to whe
 _NEAR = Fraction(1, 1 << 18)  # of the range of epsilon: beside the line that gives beta
 _SIGN_BITS = 24  # of a delta that is compared with another one
 _LINE_BITS = 36
+_TAIL_BITS = 20
 _FAR = 600  # of an epsilon, beyond which bounds are given
 _ANGLES = np.linspace(0.02, 0.98, 25) * math.pi / 2
 
@@ -136,6 +137,16 @@ class AllocationLoss(BallLoss):
             wanted += max(min(bits - accuracy, 4 * bits), 8)
         raise PrecisionExhausted("the integral", wanted, "ask for a smaller epsilon, or for more steps")
 
+    def q_above(self, level: Fraction, bits: int) -> arb:
+        """The probability of a loss above the level under the second law, to 20 bits at most: more take long."""
+        return q_above_of_profile(self.profile, level, min(bits, _TAIL_BITS))
+
+    def p_above(self, level: Fraction, bits: int) -> arb:
+        """The probability of a loss above the level under the first law, as ``q_above``."""
+        q_above, own = self.q_above(level, bits), self.profile(level, _TAIL_BITS)
+        with precision(2 * ACCURACY):
+            return own + ball(level).exp() * q_above
+
     def _put(self, level: arb, bits: int) -> arb:
         """E(K - S)_+ with an absolute error of about K 2^-bits."""
         centre, step, number, working, terms = self._plan(float(level), bits)
@@ -147,7 +158,7 @@ class AllocationLoss(BallLoss):
             c, eta = arb(centre), arb(step)
             for j in range(number):
                 w = acb(c, eta * (2 * j + 1) / 2)
-                total += ((w * level).exp() * self._moment(w, working) ** self.steps / (w * w)).real
+                total += ((w * level).exp() * self.moment(w, working) ** self.steps / (w * w)).real
             total *= eta / arb.pi()
             fall = (-c * 2 * arb.pi() / eta).exp()
             alias = (level + 2 * arb.pi() / eta / (1 - fall)) * fall / (1 - fall)
@@ -171,7 +182,7 @@ class AllocationLoss(BallLoss):
         points = working * math.log(2) + (math.pi / 2 * float(self.noise_multiplier)) ** 2
         return centre, step, number, working, number * points
 
-    def _moment(self, w: acb, bits: int) -> acb:
+    def moment(self, w: acb, bits: int) -> acb:
         """f(w) by the trapezoidal rule on the line where w exp(z/s) is positive."""
         s = ball(self.noise_multiplier)
         turn = w.arg()
@@ -213,7 +224,7 @@ class AllocationLoss(BallLoss):
         b = arb(float(_ANGLES[int(np.argmin(estimates))]))
         point = centre * b.cos() + height * b.sin()
         lean = b * ball(self.noise_multiplier)
-        return ((lean * lean / 2).exp() * self._moment(acb(point), 128 + int(-min(estimates) * 1.45)).real).upper()
+        return ((lean * lean / 2).exp() * self.moment(acb(point), 128 + int(-min(estimates) * 1.45)).real).upper()
 
     # float64, which only steers ---------------------------------------------------------------------------------------
 

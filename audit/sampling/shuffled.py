@@ -44,8 +44,7 @@ from dpverdict.numerics.roots import bisected
 Relation: TypeAlias = Literal["add_remove", "zero_out", "replace_one"]
 Shuffle: TypeAlias = Literal["persistent", "fresh"]
 
-_ABSENT = {"add_remove": 1, "zero_out": 1, "replace_one": 0}
-"""The mean of the batch of the canary on the neighbour, where that of a batch without it is 0 and with it 2."""
+_RELATIONS = ("add_remove", "zero_out", "replace_one")
 
 _NAMES = {
     NeighboringRelation.ADD_OR_REMOVE_ONE: "add_remove",
@@ -69,6 +68,8 @@ class ShuffledBatches:
         epochs: E.
         relation: add_remove and zero_out (the place of the record stays empty), or replace_one.
         shuffle: persistent (one permutation for all epochs) or fresh.
+        others: what every other record contributes. At 0 the bounds hold as well where each record is put into one
+            batch of an epoch by itself.
     """
 
     noise_multiplier: Fraction
@@ -76,6 +77,7 @@ class ShuffledBatches:
     epochs: int
     relation: str
     shuffle: Shuffle
+    others: Literal[-1, 0] = -1
 
     # from below -------------------------------------------------------------------------------------------------------
 
@@ -83,7 +85,7 @@ class ShuffledBatches:
         """Encloses what the event at a threshold c shows of delta(epsilon): a lower bound on it, perhaps negative."""
         level, c = EPSILON.exact(epsilon), exactly(threshold, name="threshold")
         with precision(_BITS):
-            present, absent = self._above(2, c), self._above(_ABSENT[self.relation], c)
+            present, absent = (self._above(mean, c) for mean in self._means)
             growth = ball(level).exp()
             if self._trials == 1:
                 if order is Direction.REMOVE:
@@ -110,7 +112,7 @@ class ShuffledBatches:
         c = self.threshold(epsilon, best)
         level = EPSILON.exact(epsilon)
         with precision(_BITS):
-            present, absent = self._above(2, c), self._above(_ABSENT[self.relation], c)
+            present, absent = (self._above(mean, c) for mean in self._means)
             first, second = (present, absent) if best is Direction.REMOVE else (absent, present)
             p = q = arb(0)
             counts = []
@@ -127,16 +129,16 @@ class ShuffledBatches:
         else:
             event = f"of {self._trials} epochs, the number in which {exceeds} is in {counts[:1]}...{counts[-1:]}"
         law = "P with the record, Q without it" if best is Direction.REMOVE else "P without the record, Q with it"
-        return EventBound(event=f"{event} ({law}; all others contribute -1, the canary 1)", p_ball=p, q_ball=q)
+        return EventBound(
+            event=f"{event} ({law}; all others contribute {self.others}, the canary 1)", p_ball=p, q_ball=q
+        )
 
     def threshold(self, epsilon: Exact, order: Direction = Direction.REMOVE) -> Fraction:
         """About the best threshold, found in float64: any is valid."""
         s, growth = float(self._deviation), float(EPSILON.exact(epsilon))
         c = np.linspace(0.0, 2 + 12 * s + math.sqrt(2 * math.log(self.batches)) * s, _THRESHOLDS)
         for _ in range(3):
-            below = [
-                log_ndtr((c - mean) / s) + (self.batches - 1) * log_ndtr(c / s) for mean in (2, _ABSENT[self.relation])
-            ]
+            below = [log_ndtr((c - mean) / s) + (self.batches - 1) * log_ndtr(c / s) for mean in self._means]
             logs = [(np.log(np.maximum(-np.expm1(b), 1e-300)), b) for b in below]
             first, second = logs if order is Direction.REMOVE else logs[::-1]
             n = self._trials
@@ -179,6 +181,11 @@ class ShuffledBatches:
         return GaussianLoss.from_squared(Fraction(self._distance**2 * self.epochs) / self.noise_multiplier**2)
 
     # parts ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def _means(self) -> tuple[int, int]:
+        """Of the canary's batch, with it and without, where that of every other batch is 0."""
+        return 1 - self.others, 0 if self.relation == "replace_one" else -self.others
 
     @property
     def _distance(self) -> int:
@@ -237,8 +244,8 @@ def shuffled_batches(
     """
     s = check_positive(noise_multiplier, "noise_multiplier")
     named = _NAMES.get(relation, relation) if isinstance(relation, NeighboringRelation) else _spelt(relation)
-    if named not in _ABSENT:
-        raise InvalidValue("relation", relation, f"one of {', '.join(_ABSENT)}", "say what neighbours are")
+    if named not in _RELATIONS:
+        raise InvalidValue("relation", relation, f"one of {', '.join(_RELATIONS)}", "say what neighbours are")
     if shuffle not in ("persistent", "fresh"):
         remedy = "fresh for a permutation in each epoch, persistent for one in all"
         raise InvalidValue("shuffle", shuffle, "persistent or fresh", remedy)

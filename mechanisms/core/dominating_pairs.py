@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, final
+from typing import Final, Literal, TypeAlias, final
 
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.exponential_sums import ExponentialSum, total
@@ -271,3 +271,46 @@ class SampledGaussianPair(DominatingPair):
             f"s = {s}, y_t the noisy sum along the canary's gradient in units of the clipping norm: the privacy loss "
             "exceeds it"
         )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocatedGaussianPair(DominatingPair):
+    """E epochs of T noisy sums, the record in one of each epoch: M^E against Q^E, with Q = N(0, s^2 I) and M the mean
+    of N(e_t, s^2 I) over t = 1, ..., T.
+
+    Attributes:
+        noise_multiplier: s, exactly; > 0.
+        batches: T >= 1.
+        epochs: E >= 1.
+        order: "remove" for M^E against Q^E, "add" for Q^E against M^E; "both" for either.
+    """
+
+    noise_multiplier: Fraction
+    batches: int
+    epochs: int
+    order: Literal["both", "remove", "add"] = "both"
+
+    def __post_init__(self) -> None:
+        if not (self.noise_multiplier > 0 and self.batches >= 1 and self.epochs >= 1):
+            raise InvalidValue(
+                "pair", self, "of noise > 0, and batches and epochs >= 1", "without them there is no run"
+            )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Real arithmetic, and exact normal variates."""
+        return (REAL_ARITHMETIC, NORMAL_VARIATES)
+
+    def event(self, level: float) -> str:
+        """In terms of the noisy sums along the canary's gradient."""
+        s, sign = short_text(self.noise_multiplier), "-" if self.order == "add" else ""
+        return (
+            f"{sign}(sum over {self.epochs} epochs of log of the mean over {self.batches} batches of "
+            f"exp((2 y_t - 1)/(2 s^2))) > {level!r}, s = {s}, y_t the noisy sum along the canary's gradient in units "
+            "of the clipping norm: the privacy loss exceeds it"
+        )
+
+
+TrainingPair: TypeAlias = SampledGaussianPair | AllocatedGaussianPair
+"""Those of training, whose two orders differ."""

@@ -1,8 +1,8 @@
-"""DP-SGD: noisy sums of clipped gradients, on batches that are sampled in one of three ways.
+"""DP-SGD: noisy sums of clipped gradients, on batches that are sampled in one of four ways.
 
-With Poisson sampling the output with the canary alone against that on no records dominates, in both orders. Of shuffled
-batches no dominating pair is known; deterministic batches tell no less, by joint convexity of the hockey-stick
-divergence over the permutations.
+Where every record takes part independently of the others, by Poisson sampling or as balls fall in bins, the output with
+the canary alone against that on no records dominates, in both orders. Of shuffled batches no dominating pair is known;
+deterministic batches tell no less, by joint convexity of the hockey-stick divergence over the permutations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dp_accounting import NeighboringRelation
 
 from dpverdict.balls import Exact, Real, exactly
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import SampledGaussianPair
+from dpverdict.mechanisms.core.dominating_pairs import AllocatedGaussianPair, SampledGaussianPair, TrainingPair
 from dpverdict.mechanisms.core.guarantees import ZeroConcentratedDP
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, sampled_above
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
@@ -37,8 +37,8 @@ from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above, float_below
 from dpverdict.numerics.text import exact_text
 
-BatchSampling: TypeAlias = Literal["poisson", "shuffle", "shuffle-once"]
-SAMPLINGS: Final[tuple[BatchSampling, ...]] = ("poisson", "shuffle", "shuffle-once")
+BatchSampling: TypeAlias = Literal["poisson", "balls-in-bins", "shuffle", "shuffle-once"]
+SAMPLINGS: Final[tuple[BatchSampling, ...]] = ("poisson", "balls-in-bins", "shuffle", "shuffle-once")
 
 _BLOCK: Final = 1 << 22  # places of records that are drawn at a time
 
@@ -83,12 +83,12 @@ class BatchNoise:
 
     @property
     def batches(self) -> int:
-        """The number of batches of an epoch, where they are shuffled."""
+        """The number of batches of an epoch, without Poisson sampling."""
         return self.rate.denominator
 
     @property
     def epochs(self) -> int:
-        """The number of epochs, where batches are shuffled."""
+        """The number of epochs, without Poisson sampling."""
         return self.steps // self.batches
 
     def covariance(self) -> dict[str, Fraction]:
@@ -113,9 +113,13 @@ class BatchNoise:
             drawn: Array = (rng.random((trials, self.steps, n)) < float(self.rate)).astype(np.float64)
             sums: Array = drawn @ gradients
             return sums
-        orders = self.epochs if self.sampling == "shuffle" else 1
-        places = np.broadcast_to(np.arange(max(n, self.batches)), (trials * orders, max(n, self.batches)))
-        batch = rng.permuted(places, axis=1)[:, :n] % self.batches + self.batches * np.arange(trials * orders)[:, None]
+        orders = 1 if self.sampling == "shuffle-once" else self.epochs
+        if self.sampling == "balls-in-bins":
+            batch = rng.integers(self.batches, size=(trials * orders, n))
+        else:
+            places = np.broadcast_to(np.arange(max(n, self.batches)), (trials * orders, max(n, self.batches)))
+            batch = rng.permuted(places, axis=1)[:, :n] % self.batches
+        batch = batch + self.batches * np.arange(trials * orders)[:, None]
         columns = [
             np.bincount(batch.ravel(), np.tile(column, trials * orders), trials * orders * self.batches)
             for column in gradients.T
@@ -129,8 +133,8 @@ class BatchNoise:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoissonSpace:
-    """One clipped gradient added or removed, where every record takes part in a step with probability q.
+class IndependentSpace:
+    """One clipped gradient added or removed, where every record takes part independently of the others.
 
     Attributes:
         dim: of one gradient.
@@ -148,27 +152,27 @@ class PoissonSpace:
             mu_squared=None,
             records=lambda: (record, None),
             description="a canary whose gradient has the clipping norm, and no other record",
-            justification="given the other records of a batch the two laws are a sampled Gaussian pair; by joint "
-            "convexity their mixtures are no further apart (Zhu, Dong and Wang 2022), in both orders",
+            justification="given the batches of the other records the two laws are a pair that no other record is "
+            "in; by joint convexity their mixtures are no further apart (Zhu, Dong and Wang 2022), in both orders",
             dominating_pair=pair,
-            rho_upper=pair.steps / (2 * pair.noise_multiplier**2),
+            rho_upper=(pair.epochs if isinstance(pair, AllocatedGaussianPair) else pair.steps)
+            / (2 * pair.noise_multiplier**2),
         )
 
-    def dominating_pair(
-        self, noise: Noise, record: Array, replacement: Array | None = None
-    ) -> SampledGaussianPair | None:
+    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> TrainingPair | None:
         """The laws with a gradient against without it; its norm is rounded up where it is no rational number."""
         if replacement is not None:
             raise unsupported(self, noise)
         norm = min(exact_norm(record), self.norm)
         return self._pair(noise, norm) if norm else None
 
-    def _pair(self, noise: Noise, norm: Fraction) -> SampledGaussianPair:
+    def _pair(self, noise: Noise, norm: Fraction) -> TrainingPair:
         if not isinstance(noise, BatchNoise):
             raise unsupported(self, noise)
-        return SampledGaussianPair(
-            noise_multiplier=noise.multiplier * self.norm / norm, rate=noise.rate, steps=noise.steps
-        )
+        multiplier = noise.multiplier * self.norm / norm
+        if noise.sampling == "balls-in-bins":
+            return AllocatedGaussianPair(noise_multiplier=multiplier, batches=noise.batches, epochs=noise.epochs)
+        return SampledGaussianPair(noise_multiplier=multiplier, rate=noise.rate, steps=noise.steps)
 
 
 @final
@@ -219,19 +223,20 @@ class DPSGD(GradientMechanism):
     """T steps of DP-SGD on given gradients: each releases the sum of a batch of clipped gradients, with Gaussian noise.
 
     The gradients are those of one fixed model (a learning rate of 0): the game of a canary, whose privacy that of
-    training is at least. Every record takes part in a step with probability q, independently ("poisson"); or the
-    records are permuted and cut into 1/q batches, anew in each epoch ("shuffle") or once ("shuffle-once"). A release
-    has T d numbers. Without a claim of its own it is held to what no sampling is needed for: rho-zCDP, rho = T/(2 s^2)
-    with Poisson sampling, and with 1/q of these steps where each record is in one batch of an epoch.
+    training is at least. Every record takes part in a step with probability q, independently ("poisson"); or in one of
+    the 1/q batches of each epoch, drawn for itself ("balls-in-bins"); or the records are permuted and cut into 1/q
+    batches, anew in each epoch ("shuffle") or once ("shuffle-once"). A release has T d numbers. Without a claim of its
+    own it is held to what no sampling is needed for: rho-zCDP, rho = T/(2 s^2) with Poisson sampling, and with 1/q of
+    these steps where each record is in one batch of an epoch.
 
     Args:
         noise_multiplier: standard deviation of the noise in units of the clipping norm, > 0, exact.
-        rate: the sampling probability q in (0, 1], exact; the inverse of a whole number if batches are shuffled.
-        steps: the number of steps T >= 1; whole epochs if batches are shuffled.
-        sampling: "poisson", "shuffle" or "shuffle-once".
+        rate: the sampling probability q in (0, 1], exact; the inverse of a whole number without Poisson sampling.
+        steps: the number of steps T >= 1; whole epochs without Poisson sampling.
+        sampling: "poisson", "balls-in-bins", "shuffle" or "shuffle-once".
         clipping_norm: > 0, exact; what is promised does not depend on it.
         dim: the number of coordinates of a gradient; what is promised does not depend on it.
-        adjacency: the neighbouring relation; replace-one is not proved for Poisson sampling, and refused.
+        adjacency: the neighbouring relation; replace-one is proved for shuffled batches alone, and refused elsewhere.
 
     Raises:
         InvalidValue: an argument out of range.
@@ -263,7 +268,7 @@ class DPSGD(GradientMechanism):
     steps: int
     dim: int
     claim: ZeroConcentratedDP
-    sensitivity: ShuffledSpace | PoissonSpace
+    sensitivity: ShuffledSpace | IndependentSpace
     assumptions: tuple[str, ...]
 
     def __init__(
@@ -284,11 +289,12 @@ class DPSGD(GradientMechanism):
         if not Fraction(1, 1 << 400) <= self.rate <= 1:
             raise InvalidValue("rate", rate, "in [2^-400, 1]", "give the expected part of the records in a batch")
         self.sampling = read_sampling(sampling)
-        shuffled, replaced = sampling != "poisson", self.adjacency is REPLACE_ONE
+        whole, replaced = sampling != "poisson", self.adjacency is REPLACE_ONE
+        shuffled = sampling in ("shuffle", "shuffle-once")
         if replaced and not shuffled:
             remedy = "claim add-or-remove-one; under replace-one no dominating pair is proved here"
-            raise InvalidValue("adjacency", adjacency, "add-or-remove-one with Poisson sampling", remedy)
-        if shuffled and (self.rate.numerator != 1 or self.steps % self.rate.denominator):
+            raise InvalidValue("adjacency", adjacency, f"add-or-remove-one with sampling {sampling}", remedy)
+        if whole and (self.rate.numerator != 1 or self.steps % self.rate.denominator):
             given = f"rate {exact_text(self.rate)}, {self.steps} steps"
             remedy = "give a rate of 1/batches, and a multiple of so many steps"
             raise InvalidValue("rate and steps", given, "whole batches and whole epochs", remedy)
@@ -301,12 +307,12 @@ class DPSGD(GradientMechanism):
             multiplier=self.noise_multiplier,
             scale=float_above(deviation),
         )
-        taking_part = 4**replaced * self.epochs if shuffled else self.steps
+        taking_part = 4**replaced * self.epochs if whole else self.steps
         self.claim = ZeroConcentratedDP(taking_part / (2 * self.noise_multiplier**2))
         self.sensitivity = (
             ShuffledSpace(dim=self.dim, norm=self.clipping_norm, replaced=replaced)
             if shuffled
-            else PoissonSpace(dim=self.dim, norm=self.clipping_norm)
+            else IndependentSpace(dim=self.dim, norm=self.clipping_norm)
         )
         self.assumptions = (
             "batches are made as stated, independently of the records",
@@ -316,12 +322,12 @@ class DPSGD(GradientMechanism):
 
     @property
     def batches(self) -> int:
-        """The number of batches of an epoch, where they are shuffled."""
+        """The number of batches of an epoch, without Poisson sampling."""
         return self.noise.batches
 
     @property
     def epochs(self) -> int:
-        """The number of epochs, where batches are shuffled."""
+        """The number of epochs, without Poisson sampling."""
         return self.noise.epochs
 
     def statistic(self, records: Array) -> Array:
@@ -354,6 +360,12 @@ class DPSGD(GradientMechanism):
             total: Array = found.sum(axis=1)
             return total
 
+        def allocated(released: Array) -> Array:
+            epochs = released.reshape(len(released), noise.epochs, noise.batches, noise.dim) - rest
+            found = np.logaddexp.reduce(log_ratios(epochs, canary, variance), axis=2) - math.log(noise.batches)
+            total: Array = found.sum(axis=1)
+            return total
+
         def shuffled(released: Array) -> Array:
             mean = others.mean(axis=0) if len(others) else np.zeros(noise.dim)
             base = mean * max(len(records), noise.batches) / noise.batches if len(others) else mean
@@ -366,11 +378,16 @@ class DPSGD(GradientMechanism):
             total: Array = (here - away).sum(axis=1)
             return total
 
-        return poisson if self.sampling == "poisson" else shuffled
+        return {"poisson": poisson, "balls-in-bins": allocated}.get(self.sampling, shuffled)
 
     def describe(self) -> dict[str, str]:
         """Name and parameters, for a report."""
-        how = {"poisson": "Poisson", "shuffle": "shuffled in each epoch", "shuffle-once": "shuffled once"}
+        how = {
+            "poisson": "Poisson",
+            "balls-in-bins": "balls in bins",
+            "shuffle": "shuffled in each epoch",
+            "shuffle-once": "shuffled once",
+        }
         return AdditiveMechanism.describe(self) | {
             "noise multiplier": exact_text(self.noise_multiplier),
             "rate": exact_text(self.rate),

@@ -87,6 +87,35 @@ def test_the_order_that_breaks_a_claim_is_named_and_its_event_recomputes():
         assert abs(seen - chance) < 6 * np.sqrt(chance / 200_000)
 
 
+@pytest.mark.parametrize(
+    ("steps", "claim", "status"),
+    [
+        (100, "eps=0.8, delta=1e-5", Status.CERTIFIED),  # by moments
+        (100, "eps=0.5, delta=1e-5", Status.REFUTED),  # by the largest batch
+        (10_000, "eps=6.7, delta=1e-5", Status.CERTIFIED),
+        (10_000, "eps=1, delta=1e-5", Status.REFUTED),
+        (10_000, "mu=10", Status.CERTIFIED),
+    ],
+)
+def test_balls_in_bins_are_decided(steps, claim, status):
+    assert certify(run(steps=steps, sampling="balls-in-bins"), claim).status is status
+
+
+@pytest.mark.slow
+def test_an_epoch_of_balls_in_bins_is_decided_by_its_curve():
+    """delta(1) = 4.8619e-4 and 2.7829e-3 in the two orders, of which moments say at most 0.0127."""
+    ten = run(rate="0.1", steps=10, sampling="balls-in-bins")
+    assert certify(ten, "eps=1, delta=0.0028").status is Status.CERTIFIED
+    assert certify(ten, "eps=1, delta=0.00278").status is Status.REFUTED
+
+
+@pytest.mark.slow
+def test_several_epochs_between_the_bounds_are_undecided_with_their_bracket():
+    verdict = certify(run(rate="0.5", steps=4, sampling="balls-in-bins"), "eps=2, delta=0.05")
+    assert verdict.status is Status.INCONCLUSIVE
+    assert "on a lattice" in verdict.reason
+
+
 @pytest.mark.parametrize(("sampling", "code"), [("poisson", 0), ("shuffle", 1)])
 def test_the_command_answers(sampling, code, capsys):
     words = ["audit", "dp-sgd", "--noise-multiplier", "1", "--rate", "0.01", "--steps", "10000", "--sampling", sampling]

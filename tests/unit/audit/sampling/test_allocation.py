@@ -20,7 +20,7 @@ def test_the_moment_is_that_of_its_definition():
     loss = AllocationLoss(Fraction("0.7"), 10, Direction.REMOVE)
     with mpmath.workdps(25), precision(120):
         for w in (complex(0.5, 0), complex(0.3, 2), complex(0.2, -1.5)):
-            value = loss._moment(acb(w.real, w.imag), 90)
+            value = loss.moment(acb(w.real, w.imag), 90)
             s = mpmath.mpf("0.7")
 
             def integrand(z, w=w, s=s):
