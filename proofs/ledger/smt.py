@@ -20,6 +20,8 @@ _ONE: Final = "1.0"
 _CONSTANTS: Final = ("pi", "E")
 Term: TypeAlias = tuple[str, str]
 """Top and bottom of a quotient."""
+ALONE: Final = ("(reset)", "(set-logic QF_NRA)")
+"""The beginning of a block: asked alone, and not one upon another, a solver takes its procedure for polynomials."""
 MOST_VALUES: Final = 8
 """Values of one quadratic form that a solver is asked about: each is a sum of d^2 products."""
 
@@ -109,7 +111,7 @@ class _Block:
 
     def lines(self, denied: str) -> Iterator[str]:
         """The block that denies a formula."""
-        yield "(push 1)"
+        yield from ALONE
         for name, kind in self._used.items():
             symbol = self._root_of_variable(name)
             yield f"(declare-const {symbol} Real)"
@@ -123,7 +125,6 @@ class _Block:
             yield f"(assert {formula.replace('{}', name)})"
         yield f"(assert (not {denied}))"
         yield "(check-sat)"
-        yield "(pop 1)"
 
 
 def _joined(left: Term, sign: type[ast.operator], right: Term) -> Term:
@@ -245,8 +246,8 @@ def _optimum(piece: Mapping[str, Any]) -> Iterator[str]:
 
     A constraint sum_i a_i/s_i <= 1 is multiplied by all s_i, which are positive.
     """
-    yield from ("(push 1)", "(declare-const s Real)", "(declare-const y Real)", "(assert (> s 0.0))")
-    yield from ("(assert (not (>= (+ s (/ (* y y) s)) (* 2.0 y))))", "(check-sat)", "(pop 1)")
+    yield from (*ALONE, "(declare-const s Real)", "(declare-const y Real)", "(assert (> s 0.0))")
+    yield from ("(assert (not (>= (+ s (/ (* y y) s)) (* 2.0 y))))", "(check-sat)")
 
     def term(parts: Sequence[str]) -> str:
         rational, coefficient = (_number(_read(one)) for one in parts)
@@ -270,17 +271,17 @@ def _optimum(piece: Mapping[str, Any]) -> Iterator[str]:
     asked.append(f"(= {value} {total(f'(* {w} {s})' for w, s in zip(weights, primal, strict=True))})")
     twice = total(f"(* 2.0 {w} {y})" for w, y in zip(weights, dual, strict=True))
     asked.append(f"(= {value} (- {twice} {total(multipliers.values())}))")
-    yield from ("(push 1)", "(declare-const r Real)", "(assert (>= r 0.0))")
+    yield from (*ALONE, "(declare-const r Real)", "(assert (>= r 0.0))")
     yield f"(assert (= (* r r) {_number(_read(piece['radicand']))}))"
-    yield from (f"(assert (not (and {' '.join(asked)})))", "(check-sat)", "(pop 1)")
+    yield from (f"(assert (not (and {' '.join(asked)})))", "(check-sat)")
 
 
 def _asserted(formulas: list[str], joined: str) -> Iterator[str]:
     if formulas:
-        yield from ("(push 1)", f"(assert (not ({joined} {' '.join(formulas)} false)))" if joined == "or" else "")
+        yield from (*ALONE, f"(assert (not ({joined} {' '.join(formulas)} false)))" if joined == "or" else "")
         if joined == "and":
             yield f"(assert (not (and {' '.join(formulas)} true)))"
-        yield from ("(check-sat)", "(pop 1)")
+        yield "(check-sat)"
 
 
 def _one(left: object, sign: str, right: object, holds: bool) -> str | None:
