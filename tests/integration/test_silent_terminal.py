@@ -28,8 +28,8 @@ COMMANDS = [
             "audit dp-sgd --noise-multiplier 1 --rate 0.01 --steps 10000 --sampling poisson --no-test",
             "audit rank1-gaussian --dim 100 --epsilon 1 --delta 1e-5 --no-test --report out.html",
             "audit discrete-correlated-gaussian --dim 40 --rho 0.5 --no-test --json out.json",
-            "audit tree-counter --horizon 1000000000 --epsilon 1 --arity best --no-test",
-            "audit release.py:noisy --neighbours pair.npz --claim eps=1 --samples 200000",
+            "audit tree-counter --horizon 10000000 --epsilon 1 --arity best --no-test",
+            "audit release.py:noisy --neighbours pair.npz --claim eps=1 --samples 20000",
             "curve counters --horizon 1048576 --epsilon 1 --delta 1e-6",
             "prove ji2024",
         )
@@ -37,17 +37,20 @@ COMMANDS = [
 ]
 
 
-def spent(session: int) -> float:
-    """Seconds of processor time of all processes of a session, and of those that they have waited for."""
-    total = 0
+def times(root: int) -> dict[int, float]:
+    """Seconds of processor time of a process and of all below it, by their numbers."""
+    parents, seconds = {}, {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        if int(fields[3]) == session:
-            total += sum(map(int, fields[11:15]))
-    return total / CLOCK
+        parents[int(path.parent.name)] = int(fields[1])
+        seconds[int(path.parent.name)] = sum(map(int, fields[11:13])) / CLOCK
+    found = {root}
+    while more := {one for one, parent in parents.items() if parent in found} - found:
+        found |= more
+    return {one: seconds[one] for one in found if one in seconds}
 
 
 def longest_silence(run: Callable[[], object]) -> tuple[float, int]:
@@ -56,11 +59,12 @@ def longest_silence(run: Callable[[], object]) -> tuple[float, int]:
     if process == 0:  # it never returns
         run()
         os._exit(1)
-    longest, before = 0.0, 0.0
+    longest, silence, before = 0.0, 0.0, dict[int, float]()
     while True:
         ready, _, _ = select.select([terminal], [], [], 0.2)
-        now = spent(process)
-        longest = max(longest, now - before)
+        now = times(process)
+        silence += sum(seconds - before.get(one, 0.0) for one, seconds in now.items())
+        longest, before = max(longest, silence), now
         if ready:
             try:
                 printed = os.read(terminal, 1 << 16)
@@ -68,7 +72,7 @@ def longest_silence(run: Callable[[], object]) -> tuple[float, int]:
                 printed = b""
             if not printed:
                 break
-            before = now
+            silence = 0.0
     os.close(terminal)
     return longest, os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
