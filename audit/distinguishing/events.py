@@ -305,8 +305,6 @@ class EventTest:
         p = 1.0
         if at is not None and allowed < 1:
             p = joint_p(counts, epsilon=at, delta=allowed, level=self.share, method=method)
-        first, second = ("P", "Q") if self.event.order is Order.DATASET_FIRST else ("Q", "P")
-        event = self.event.describe()
         return LedgerRow(
             what=what,
             role=Role.TEST,
@@ -325,8 +323,15 @@ class EventTest:
             score=self.score,
             p_value=p,
             epsilon=at,
-            implied=f"{first}({event}) <= exp({at!r}) {second}({event}) + {allowed!r}",
+            implied=event_implied(self.event, at, allowed),
         )
+
+
+def event_implied(event: Event, epsilon: float | None, delta: float) -> str:
+    """What the claim implies of one event, in words."""
+    first, second = ("P", "Q") if event.order is Order.DATASET_FIRST else ("Q", "P")
+    said = event.describe()
+    return f"{first}({said}) <= exp({epsilon!r}) {second}({said}) + {delta!r}"
 
 
 def plan_mu(dataset_scores: Array, neighbour_scores: Array, *, trials: int, share: float, score: str) -> EventTest:

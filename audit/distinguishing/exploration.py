@@ -23,6 +23,7 @@ from dpverdict.audit.scores.candidates import (
     known_candidate,
     named,
     not_looked_for,
+    raw_score,
 )
 from dpverdict.audit.scores.learned import MOST_COORDINATES, scaled
 from dpverdict.audit.scores.portfolio import (
@@ -138,6 +139,8 @@ class Exploration:
         seen: what the outcomes were, in words; empty where all are numbers of one length.
         first: the kinds of the first outcomes of both sides, see `kept_state`.
         wide: the scores of everything explored, of those that are hardly fitted to it, see `scored_widely`.
+        numbers: the explored outputs of both sides, shape (n,) each, where each is one number, no score was given and
+            the claim is one of a single epsilon; the two raw scores are then among the scores.
     """
 
     scores: Stacked
@@ -150,6 +153,7 @@ class Exploration:
     seen: str = ""
     first: tuple[list[str], list[str]] = ([], [])
     wide: Sides = ({}, {})
+    numbers: tuple[Array, Array] | None = None
 
     @property
     def explored(self) -> int:
@@ -242,6 +246,10 @@ def _of_batches(
     everything = np.concatenate([fit[0], held[0]]), np.concatenate([fit[1], held[1]])
     scores, event = with_event(scores, order, everything, claim, known=known, given=given, fresh=fresh, error=error)
     fitting: Sides = ({}, {}) if known is None else ({known.name: known(fit[0])}, {known.name: known(fit[1])})
+    wide = scored_widely(scores, None if known is None else known.name, everything)
+    numbers, single = None, everything[0].shape[1] == 1 and isinstance(claim, PureDP | ApproximateDP)
+    if single and layout is None and known is None and given is None:
+        scores, numbers = with_raw(scores), (everything[0][:, 0], everything[1][:, 0])
     held_out = _apply(scores, held[0]), _apply(scores, held[1])
     return Exploration(
         scores=replace(scores, layout=layout),
@@ -252,8 +260,16 @@ def _of_batches(
         event=event,
         kind=_kind(*everything),
         seen=seen,
-        wide=scored_widely(scores, None if known is None else known.name, everything),
+        wide=wide,
+        numbers=numbers,
     )
+
+
+def with_raw(scores: Stacked) -> Stacked:
+    """The scores, and the number that is the output both ways round, on which half-lines are tested."""
+    names = {one.name for one in scores.scores}
+    raw = (raw_score(turned=turned) for turned in (False, True))
+    return replace(scores, scores=(*scores.scores, *(one for one in raw if one.name not in names)))
 
 
 def with_event(

@@ -3,7 +3,8 @@
 Why the error probability holds. The claim is one hypothesis, tested in several ways, each at its share of the error
 probability; the shares are entered in a ledger before the trials that decide are drawn. A test that was designed on
 exploring trials (a learned score, a chosen event) decides on fresh ones, from streams of their own, so given everything
-that was explored its score and its event are fixed. A test whose score was known beforehand decides on all trials.
+that was explored its score and its event are fixed. A test whose score was known beforehand decides on all trials, and
+so does that of all half-lines of a number (`half_lines`).
 
 What is tested. The leading test takes most of the error: the payoff (`payoffs`) that fits the claim, on the score
 that is known, or else on the learned one that did best on held-out exploring trials, fitted again on all of them. The
@@ -112,6 +113,8 @@ def distinguish(
         tried=found.tried,
         confirmed=TrialRange(stream="confirm", first=0, stop=fresh),
         wide=found.wide,
+        single=claimed is None and given is None and p.size == q.size == 1,
+        numbers=found.numbers,
     )
 
     # Everything is fixed from here on, and what was explored is used again only by the score known beforehand.

@@ -21,6 +21,7 @@ from dpverdict.audit.distinguishing.exploration import (
     explored_trials,
     scored_widely,
     with_event,
+    with_raw,
 )
 from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS, checked_delta, checked_error
 from dpverdict.audit.distinguishing.result import (
@@ -97,6 +98,8 @@ def distinguish_scores(
         fresh=total - explored,
         error=error,
     )
+    wide = scored_widely(stacked, None, (sides[0][:explored], sides[1][:explored]))
+    stacked = with_raw(stacked)
 
     def scores(first: int, stop: int | None) -> Sides:
         p, q = (stacked.unstack(stacked(side[first:stop])) for side in sides)
@@ -114,7 +117,9 @@ def distinguish_scores(
         trials=total - explored,
         tried=(TrialRange(stream="scores", first=0, stop=explored),),
         confirmed=TrialRange(stream="scores", first=explored, stop=max(lengths)),
-        wide=scored_widely(stacked, None, (sides[0][:explored], sides[1][:explored])),
+        wide=wide,
+        single=True,
+        numbers=(sides[0][:explored, 0], sides[1][:explored, 0]),
     )
     confirming = scores(explored, None)
     by_name = {one.name: one for one in stacked.scores}

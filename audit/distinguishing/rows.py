@@ -1,7 +1,8 @@
 """The tests of one audit: planned on exploring trials, entered in the ledger, decided on trials that are fresh.
 
-A row decides by a payoff (`PayoffRow`) or by the counts of an event (`events.EventTest`). `plan_rows` divides the error
-probability among them, `decide_rows` makes their rows of the ledger, `conclude` the result.
+A row decides by a payoff (`PayoffRow`), by the counts of an event (`events.EventTest`), or by those of all half-lines
+of a number (`HalfLinesRow`). `plan_rows` divides the error probability among them, `decide_rows` makes their rows of
+the ledger, `conclude` the result.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, final
 
+import numpy as np
+
 from dpverdict.audit.distinguishing.events import (
     BoundPlan,
     EventTest,
+    event_implied,
     plan_bound,
     plan_epsilon,
     plan_mu,
@@ -30,10 +34,11 @@ from dpverdict.audit.distinguishing.result import (
     Role,
     StatisticalWitness,
 )
-from dpverdict.audit.scores.candidates import ChosenEvent
+from dpverdict.audit.scores.candidates import ChosenEvent, raw_score
 from dpverdict.audit.scores.portfolio import payoff_of_claim
-from dpverdict.audit.statistics.columns import Numbers, joined, shortened
+from dpverdict.audit.statistics.columns import Numbers, joined, read, shortened
 from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
+from dpverdict.audit.statistics.half_lines import MOST, half_lines
 from dpverdict.audit.statistics.means import curve_mu_lower, payoff_test, symmetric_epsilon_lower
 from dpverdict.audit.statistics.payoffs import (
     CurvePayoff,
@@ -44,6 +49,7 @@ from dpverdict.audit.statistics.payoffs import (
     plan_divergence,
 )
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_below
 from dpverdict.numerics.text import rounded_text
 
@@ -52,6 +58,10 @@ LEADING_WEIGHT: Final = 0.93
 SECOND_WEIGHT: Final = 0.03
 EVENT_WEIGHT: Final = 0.02
 """Of the error probability; whatever of these is not needed goes to the leading test."""
+HALF_LINES_WEIGHT: Final = 0.08
+"""Of the leading weight, where the output is one number and the claim one of a single epsilon: the same whatever is
+explored, because the test of half-lines decides on the explored outputs too."""
+HALF_LINES: Final = "half-lines"
 CHOSEN: Final = "event"
 """The name of the row of the event beside the leading payoff; the two divide the leading weight."""
 
@@ -124,6 +134,54 @@ class PayoffRow:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HalfLinesRow:
+    """All half-lines of a number at once, on everything that was drawn: see `half_lines`.
+
+    Attributes:
+        explored: the outputs of both sides that were explored, shape (n,) each; they decide too.
+        claim: what is tested, at one epsilon.
+        epsilon: of the line.
+        share: of the error probability.
+    """
+
+    explored: tuple[Array, Array]
+    claim: Guarantee
+    epsilon: float
+    share: float
+    name: str = HALF_LINES
+
+    @property
+    def score(self) -> str:
+        """The name of the score that is the number itself."""
+        return raw_score().name
+
+    def decide(self, dataset_outputs: Numbers, neighbour_outputs: Numbers) -> LedgerRow:
+        """The row after its trials: the fresh outputs, shape (n,) each."""
+        sides = [
+            np.concatenate([before, read(fresh, 0, min(len(fresh), max(MOST - len(before), 0)))])
+            for before, fresh in zip(self.explored, (dataset_outputs, neighbour_outputs), strict=True)
+        ]
+        delta = float(self.claim.delta_upper(self.epsilon))
+        found = half_lines(sides[0], sides[1], epsilon=self.epsilon, delta=delta)
+        event = Event(order=found.counts.order, threshold=found.threshold)
+        return LedgerRow(
+            what="half-lines of the output",
+            role=Role.TEST,
+            event=event,
+            method="every order statistic that was fixed beforehand, in both orders and both ways round, exact; "
+            "this one tells most",
+            error_share=self.share,
+            counts=found.counts,
+            outcome=CONTRADICTS if found.p_value <= self.share else COMPATIBLE,
+            score=raw_score(turned=found.turned).name,
+            p_value=found.p_value,
+            epsilon=self.epsilon,
+            implied=event_implied(event, self.epsilon, delta),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowPlan:
     """The rows of one audit, all fixed before the trials that decide.
 
@@ -137,6 +195,7 @@ class RowPlan:
         all_decide: whether the leading row may use the exploring trials too, because its score was known beforehand.
         level: the delta at which epsilon is bounded; None without one.
         bound: the events that bound epsilon at a positive delta, with an error probability of their own.
+        half_lines: the test of all half-lines of a number; None where there is none.
     """
 
     claim: Guarantee
@@ -148,12 +207,13 @@ class RowPlan:
     all_decide: bool
     level: float | None
     bound: BoundPlan | None = None
+    half_lines: HalfLinesRow | None = None
 
     @property
     def scores(self) -> frozenset[str]:
         """The names of the scores that the rows look at."""
-        bounding = () if self.bound is None else (self.bound.score,)
-        return frozenset([*(row.score for row in self.payoffs), *(row.score for row in self.events), *bounding])
+        others = [row.score for row in (self.bound, self.half_lines) if row is not None]
+        return frozenset([*(row.score for row in self.payoffs), *(row.score for row in self.events), *others])
 
 
 def plan_rows(
@@ -169,8 +229,10 @@ def plan_rows(
     tried: tuple[TrialRange, ...],
     confirmed: TrialRange,
     wide: Sides = ({}, {}),
+    single: bool = False,
+    numbers: tuple[Array, Array] | None = None,
 ) -> RowPlan:
-    """Divide the error among the leading payoff, an event beside it, a second score, and events for bounds.
+    """Divide the error among the leading payoff, an event beside it, a second score, half-lines, and events for bounds.
 
     A claim about moments has a payoff of its own, which gets as much as the leading one.
 
@@ -186,6 +248,9 @@ def plan_rows(
         tried: the trials that were explored.
         confirmed: the fresh ones.
         wide: scores of all that was explored, of those that are hardly fitted to it.
+        single: whether an output is one number and no score was given: known before anything is explored. Then
+            half-lines have their share, used or not.
+        numbers: those that were explored, shape (n,) each; None where other outcomes were met.
     """
     best, payoff = order[0], payoff_of_claim(claim)
     leading = best if known is None else known
@@ -198,8 +263,11 @@ def plan_rows(
     divergence = divergence_upper(claim)
     if divergence is not None:
         weights["divergence"] = LEADING_WEIGHT
+    if single and isinstance(payoff, SymmetricPayoff):
+        weights |= {"leading": LEADING_WEIGHT - HALF_LINES_WEIGHT, HALF_LINES: HALF_LINES_WEIGHT}
     if chosen is not None:
-        weights |= {"leading": LEADING_WEIGHT * (1 - chosen.share), CHOSEN: LEADING_WEIGHT * chosen.share}
+        both = weights["leading"]
+        weights |= {"leading": both * (1 - chosen.share), CHOSEN: both * chosen.share}
     shares = divide(error, weights)
     explored = exploring[0][best], exploring[1][best]
     of_mu = plan_mu(*explored, trials=trials, share=shares["mu"], score=best)
@@ -248,10 +316,14 @@ def plan_rows(
         events.insert(0, beside)
         if chosen.share > 0.5 and known is None:
             leading = chosen.score.name
+    lines: HalfLinesRow | None = None
+    if numbers is not None and HALF_LINES in shares:
+        assert isinstance(payoff, SymmetricPayoff)
+        lines = HalfLinesRow(explored=numbers, claim=claim, epsilon=payoff.epsilon, share=shares[HALF_LINES])
     budget = ErrorBudget(error)
-    planned: list[PayoffRow | EventTest] = [*payoffs, *events]
+    planned: list[PayoffRow | EventTest | HalfLinesRow] = [*payoffs, *events, *([] if lines is None else [lines])]
     for row in planned:
-        everything = known is not None and row.name == "leading"
+        everything = (known is not None and row.name == "leading") or row is lines
         entered = BudgetRow(
             name=row.name,
             hypothesis=claim.describe(),
@@ -270,6 +342,7 @@ def plan_rows(
         all_decide=known is not None,
         level=level,
         bound=None if not level else _bound(exploring, wide, best, trials=trials, error=error, delta=level),
+        half_lines=lines,
     )
 
 
@@ -307,6 +380,9 @@ def decide_rows(plan: RowPlan, confirming: Columns, earlier: tuple[Sides, ...] =
         beyond = plan.payoffs[0].share if again else 0.0
         rows.append(event.decide(confirming[0][event.score], confirming[1][event.score], plan.claim, beyond))
         plan.budget.close(event.name, rows[-1].outcome)
+    if plan.half_lines is not None:
+        rows.append(plan.half_lines.decide(*(side[plan.half_lines.score] for side in confirming)))
+        plan.budget.close(plan.half_lines.name, rows[-1].outcome)
     assert plan.budget.is_closed
     decided = [_with_ranges(row, entered) for row, entered in zip(rows, plan.budget.rows, strict=True)]
     if plan.bound is not None:

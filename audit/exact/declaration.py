@@ -23,7 +23,7 @@ import numpy as np
 from dpverdict.audit.exact.worst_case import WorstCase, gaussian_loss, loss_of
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
-from dpverdict.audit.statistics.noise_law import SampledLaw, sampled_law
+from dpverdict.audit.statistics.laws.noise_law import SampledLaw, sampled_law
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue, MechanismFailure

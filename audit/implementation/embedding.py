@@ -19,7 +19,7 @@ from typing import Final, NoReturn, final
 
 import numpy as np
 
-from dpverdict.audit.statistics.same_law import Projection, SameLaw, same_normal_law
+from dpverdict.audit.statistics.laws.same_law import Projection, SameLaw, same_normal_law
 from dpverdict.mechanisms.core.calibration import family_variances
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism

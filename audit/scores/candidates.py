@@ -219,14 +219,11 @@ def candidates(p: Array, q: Array) -> list[Candidate]:
     if m <= MOST_COORDINATES:
         found.append(Candidate(name=SPLINE, fit=fit_spline_score, slow=True))
     for column in _columns(p, q):
-        said = f"output {column}" if m > 1 else "the output"
+        said = _said(m, column)
         values = both[:, column]
         if values.min() == values.max():
             continue
-        for sign, how in ((1.0, "as it is"), (-1.0, "turned round")):
-            weights = np.zeros(m)
-            weights[column] = sign
-            found.append(known_candidate(LinearScore(name=f"{said} {how}", weights=weights, offset=0.0)))
+        found += [known_candidate(raw_score(m, column, turned=turned)) for turned in (False, True)]
         repeated = repeated_share(both, (column,))
         labels((column,), said, repeated)
         if repeated <= ALL_LABELS:
@@ -235,6 +232,14 @@ def candidates(p: Array, q: Array) -> list[Candidate]:
                 fit = partial(fit_bin_score, bins=bins, name=name, column=column)
                 found.append(Candidate(name=name, fit=fit))
     return found
+
+
+def raw_score(m: int = 1, column: int = 0, *, turned: bool = False) -> LinearScore:
+    """One of the ``m`` numbers of an output as it is, or with its sign changed: nothing is learned."""
+    weights = np.zeros(m)
+    weights[column] = -1.0 if turned else 1.0
+    how = "turned round" if turned else "as it is"
+    return LinearScore(name=f"{_said(m, column)} {how}", weights=weights, offset=0.0)
 
 
 def known_candidate(score: Score) -> Candidate:
@@ -294,6 +299,10 @@ def not_looked_for(m: int) -> str:
 def named(score: Score, name: str) -> Score:
     """The same score under another name."""
     return replace(score, name=name)  # type: ignore[type-var]  # every learned score is a dataclass with a name
+
+
+def _said(m: int, column: int) -> str:
+    return f"output {column}" if m > 1 else "the output"
 
 
 def _columns(p: Array, q: Array) -> list[int]:

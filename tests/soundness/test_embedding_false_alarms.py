@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpverdict.audit.implementation.embedding import check_embedding
-from dpverdict.audit.statistics.same_law import same_normal_law
+from dpverdict.audit.statistics.laws.same_law import same_normal_law
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, CorrelatedGaussian, GroupedGaussian
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 

@@ -391,3 +391,26 @@ def test_a_mechanism_that_states_its_relation_is_tested_under_it() -> None:
     pair = np.ones((2, 1)), np.array([[1.0], [0.0]])
     with pytest.raises(InvalidValue, match="add-or-remove-one neighbours, as the claim of standard-gaussian is about"):
         distinguish(mechanism, pair, GaussianDP(1), error_probability=1e-6, samples=500, seed=1)
+
+
+@batched
+def new_region(dataset: np.ndarray, rng: np.random.Generator, trials: int) -> np.ndarray:
+    """Laplace noise; a twentieth of the outputs of the dataset lies where those of the neighbour never are."""
+    x = dataset.sum()
+    return np.where(rng.random(trials) < 0.05 * x, 50 + rng.normal(size=trials), x + rng.laplace(size=trials))
+
+
+def test_half_lines_find_a_new_region_on_all_trials_and_their_witness_is_an_event() -> None:
+    pair = np.ones((1, 1)), np.zeros((1, 1))
+    options = {"error_probability": 0.05, "samples": 900, "seed": 3}
+    found = distinguish(new_region, pair, "eps=1, delta=1e-5", **options)  # type: ignore[arg-type]
+    (row,) = (row for row in found.ledger if row.what.startswith("half-lines"))
+    assert row.is_contradiction
+    assert row.explored == "none"
+    assert row.counts is not None
+    assert row.counts.first_trials == row.counts.second_trials == 900
+    assert row.score in {"the output as it is", "the output turned round"}
+    # of a curve, of more numbers and with a score of the caller there is no such row
+    for claim, score in (("mu=1", None), ("eps=1, delta=1e-5", lambda outputs: outputs[:, 0])):
+        other = distinguish(new_region, pair, claim, score=score, **options)  # type: ignore[arg-type]
+        assert not any(row.what.startswith("half-lines") for row in other.ledger)

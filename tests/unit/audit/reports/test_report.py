@@ -11,7 +11,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.implementation.embedding import EmbeddingCheck, EmbeddingFinding, EmbeddingTest
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.statistics.same_law import SameLaw
+from dpverdict.audit.statistics.laws.same_law import SameLaw
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 

@@ -4,7 +4,7 @@ from dpverdict.audit.implementation.embedding import EmbeddingCheck, EmbeddingFi
 from dpverdict.audit.reports.parts import Evidence
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
-from dpverdict.audit.statistics.same_law import SameLaw
+from dpverdict.audit.statistics.laws.same_law import SameLaw
 
 Reports = dict[str, Report]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpverdict.audit.statistics.noise_law import sampled_law
+from dpverdict.audit.statistics.laws.noise_law import sampled_law
 from dpverdict.mechanisms.core.noise import SharedNoise
 
 ERROR = 1e-9

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverdict.audit.statistics import same_law
-from dpverdict.audit.statistics.same_law import same_normal_law
+from dpverdict.audit.statistics.laws import same_law
+from dpverdict.audit.statistics.laws.same_law import same_normal_law
 from dpverdict.errors import InvalidValue
 
 Array = NDArray[np.float64]

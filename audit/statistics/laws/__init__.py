@@ -1,0 +1,1 @@
+"""Tests of whether a sampler has the law that it should have."""
