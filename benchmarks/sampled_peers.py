@@ -1,7 +1,8 @@
 """What other accountants say of the runs of benchmarks/sampled.py: epsilon at delta = 1e-5, and their processor time.
 
 Opacus's Renyi accountant is read from its file alone, so PyTorch is not needed. Its other accountant is its own
-implementation of the method of prv_accountant, in part adapted from the same code, and is not run. Run it with an interpreter that has both, beside this package's own figures:
+implementation of the method of prv_accountant, in part adapted from the same code, and is not run. Run it with an
+interpreter that has both, beside this package's own figures:
 
     python -m venv peers && peers/bin/pip install prv-accountant && peers/bin/pip install --no-deps opacus
     peers/bin/python benchmarks/sampled_peers.py
