@@ -13,7 +13,7 @@ from dpverdict.audit.exact.comparison import Comparison, comparison_by_concentra
 from dpverdict.audit.exact.declaration import ROUNDING, SEED, declared_here, decoding_keeps_all, sampler_tried, tried
 from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
 from dpverdict.audit.exact.witness import simple_witness, witness_of
-from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter, loss_of, worst_case
+from dpverdict.audit.exact.worst_case import WorstCase, balls_in_bins, gdp_parameter, loss_of, worst_case
 from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
 from dpverdict.audit.losses.domains import PROFILE
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -209,10 +209,11 @@ def _in_one_order(
 def source_sha256(mechanism: AdditiveMechanism, worst: WorstCase | None = None) -> str:
     """SHA-256 of the source a verdict rests on: every module of which something is reached from the mechanism (its
     noise and its sensitivity space with it), the privacy losses of its worst pair, and `decide`; of `loss_of`, which
-    names the loss of every law, only the loss that it gave.
+    names the loss of every law, only the loss that it gave, and of `balls_in_bins` only the bounds.
 
     A stored certificate whose hash differs from the present one is stale.
     """
     known = worst or worst_case(mechanism)
     losses = {type(known.loss), *(type(loss_of(pair)) for pair in (known.attained,) if pair is not None)}
-    return modules_sha256(mechanism, known.dominating_pair, *losses, decide, but_not_through=[loss_of])
+    roots = mechanism, known.dominating_pair, known.delta_uppers, *losses, decide
+    return modules_sha256(*roots, but_not_through=[loss_of, balls_in_bins])

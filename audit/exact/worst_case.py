@@ -139,7 +139,7 @@ def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
     )
     loss = gaussian_loss(maximum.mu_squared) if maximum.dominating_pair is None else loss_of(maximum.dominating_pair)
     if isinstance(maximum.dominating_pair, AllocatedGaussianPair):
-        return _allocated(mechanism, maximum, maximum.dominating_pair, pair, loss)
+        return balls_in_bins(mechanism, maximum, maximum.dominating_pair, pair, loss)
     if isinstance(maximum.dominating_pair, SampledGaussianPair) and not loss.is_certified:
         return _without_amplification(maximum, maximum.dominating_pair, pair, loss)
     return WorstCase(
@@ -172,7 +172,7 @@ def _without_amplification(
     )
 
 
-def _allocated(
+def balls_in_bins(
     mechanism: AdditiveMechanism, maximum: Maximum, laws: AllocatedGaussianPair, pair: NeighbourPair, loss: PrivacyLoss
 ) -> WorstCase:
     """The bound of known batches, and the closer ones of random allocation at one epsilon: whole curves take long."""

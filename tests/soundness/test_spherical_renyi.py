@@ -5,6 +5,7 @@ The quadrature is over the radius and the angle at the centre of P; the closed f
 
 import itertools
 from fractions import Fraction
+from functools import cache
 
 import mpmath
 import pytest
@@ -16,13 +17,14 @@ from dpverdict.audit.losses.spherical.loss import SphericalLoss
 # (dim, scale, order): odd dimensions, where the integrand is smooth but for the centre of Q, on the axis
 CASES = [
     (3, Fraction(1), Fraction(2)),
-    (3, Fraction(1, 2), Fraction(1)),
-    (3, Fraction(2), Fraction(1, 2)),
-    (5, Fraction(1), Fraction(1, 4)),
-    (5, Fraction(1, 3), Fraction(7, 2)),
+    pytest.param(3, Fraction(1, 2), Fraction(1), marks=pytest.mark.slow),
+    pytest.param(3, Fraction(2), Fraction(1, 2), marks=pytest.mark.slow),
+    pytest.param(5, Fraction(1), Fraction(1, 4), marks=pytest.mark.slow),
+    pytest.param(5, Fraction(1, 3), Fraction(7, 2), marks=pytest.mark.slow),
 ]
 
 
+@cache
 def divergence(dim, scale, order):
     """log(E_P[exp((a-1) L)])/(a-1), or E_P[L] at a = 1, with an error far below 1e-9."""
     theta, a = mpmath.mpf(scale.numerator) / scale.denominator, mpmath.mpf(order.numerator) / order.denominator
