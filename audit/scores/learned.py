@@ -22,6 +22,7 @@ from typing import Final, TypeAlias, final
 
 import numpy as np
 from scipy import linalg, sparse, special
+from threadpoolctl import threadpool_limits
 
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.scores.trees import thinned
@@ -183,30 +184,32 @@ def fit_logistic(design: Design, labels: Array, *, penalty: float = PENALTY) -> 
     logit = np.zeros(n)
     value, gained = objective(beta, logit), math.inf
     factors: tuple[Array, Array] | None = None
-    for _ in range(50):
-        fitted = special.expit(logit)
-        residual = fitted - labels
-        gradient = np.concatenate([[residual.sum()], design.T @ residual]) + ridge * beta
-        renewed = factors is None
-        factors = factors or curvature(fitted)
-        step = linalg.lu_solve(factors, gradient, check_finite=False)
-        along = step[0] + design @ step[1:]
-        size, moved = 1.0, objective(beta - step, logit - along)
-        while size > 1e-6 and moved > value:
-            size /= 2
-            moved = objective(beta - size * step, logit - size * along)
-        if size <= 1e-6 and renewed:
-            break
-        if size <= 1e-6:
-            factors = None
-            continue
-        beta, logit = beta - size * step, logit - size * along
-        gain, value = value - moved, moved
-        if gain <= 1e-7 * (1 + abs(value)):
-            break
-        if gain > SLOWLY * gained or size < 1:
-            factors = None
-        gained = gain
+    # One thread: those of OpenBLAS wait for each other by spinning, which takes longer than these small matrices do.
+    with threadpool_limits(limits=1, user_api="blas"):
+        for _ in range(50):
+            fitted = special.expit(logit)
+            residual = fitted - labels
+            gradient = np.concatenate([[residual.sum()], design.T @ residual]) + ridge * beta
+            renewed = factors is None
+            factors = factors or curvature(fitted)
+            step = linalg.lu_solve(factors, gradient, check_finite=False)
+            along = step[0] + design @ step[1:]
+            size, moved = 1.0, objective(beta - step, logit - along)
+            while size > 1e-6 and moved > value:
+                size /= 2
+                moved = objective(beta - size * step, logit - size * along)
+            if size <= 1e-6 and renewed:
+                break
+            if size <= 1e-6:
+                factors = None
+                continue
+            beta, logit = beta - size * step, logit - size * along
+            gain, value = value - moved, moved
+            if gain <= 1e-7 * (1 + abs(value)):
+                break
+            if gain > SLOWLY * gained or size < 1:
+                factors = None
+            gained = gain
     return float(beta[0]), beta[1:]
 
 

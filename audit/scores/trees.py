@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
@@ -161,7 +162,6 @@ def fit_tree_score(dataset_outputs: Array, neighbour_outputs: Array) -> TreeScor
     """
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # a dependency of scikit-learn
     except ImportError:
         remedy = "pip install scikit-learn"
         raise InvalidValue("score", "boosted trees", "used with scikit-learn installed", remedy) from None
