@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from dpverdict.audit.losses.laplace.loss import MOST_COORDINATES
 from dpverdict.audit.runs.audits import default_samples
 from dpverdict.audit.runs.request import MOST_SAMPLES, Request
 from dpverdict.audit.trials.catalogue import MOST_NUMBERS, mechanism_classes
 from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
 from dpverdict.numerics.text import whole_number
 
 SECONDS_PER_NUMBER: Final = 2e-8
@@ -55,6 +57,8 @@ def _cost(request: Request) -> _Cost | None:
         if request.samples is not None:
             asked = whole_number(request.samples, "samples", at_least=1, at_most=MOST_SAMPLES)
     except InvalidValue:
+        return None
+    if kind is LaplaceMechanism and request.options.get("norm") in (None, "linf") and size > MOST_COORDINATES:
         return None
     drawn = 0 if request.exact_only else 2 * size * (default_samples(size) if asked is None else asked)
     exact = kind.seconds_per_thousand * size / 1000

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from dpverdict.audit.comparisons.request import curve_faces
 from dpverdict.audit.runs import costs
 from dpverdict.audit.runs.costs import announced, announced_curve, announced_plan
 from dpverdict.audit.runs.request import Request
 from dpverdict.audit.runs.scores import ScoresRequest
 from dpverdict.cli.application import main
+from dpverdict.errors import InvalidValue
 
 
 def of(mechanism: str, dim: str, **others: object) -> str | None:
@@ -61,6 +63,9 @@ def test_a_curve_is_announced_by_its_points() -> None:
     assert "about 2e+02 seconds of processor time (100 points of the certified curves of 100000 coordinates)" in told
     assert announced_curve("laplace", options, 2) is None
     assert announced_curve("counters", {}, 10_000) is None
+    assert announced_curve("laplace", options | {"dim": "100001"}, 100) is None  # such a curve is refused
+    with pytest.raises(InvalidValue):
+        curve_faces("laplace", options | {"dim": "100001"}, points=100)
 
 
 def test_plans_and_curves_say_it_first(
