@@ -4,8 +4,9 @@ import importlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -61,16 +62,9 @@ def warm_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     from dpverdict.audit.isolation.child import in_a_child
     from dpverdict.audit.isolation.process import Limits, run_isolated
 
-    def copied(
-        entry: str,
-        request: Mapping[str, object],
-        *,
-        what: str,
-        limits: Limits,
-        told: Callable[[object], None] | None = None,
-    ) -> object:
+    def copied(entry: str, request: Mapping[str, object], *, limits: Limits, **others: Any) -> object:
         if limits:
-            return run_isolated(entry, request, what=what, limits=limits, told=told)
+            return run_isolated(entry, request, limits=limits, **others)
         module, _, function = entry.partition(":")
         work = getattr(importlib.import_module(module), function)
         sent = json.loads(json.dumps(request))

@@ -12,7 +12,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import ArrayLike
 
-from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, RandomisedResponseLoss
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import EventBound
@@ -40,6 +40,7 @@ from dpverdict.mechanisms.core.dominating_pairs import (
     RandomDirectionPair,
     RandomisedResponsePair,
     SampledGaussianPair,
+    TrainingPair,
 )
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, adjacency_name
@@ -63,13 +64,16 @@ def loss_of(pair: DominatingPair) -> PrivacyLoss:
         case BoundedRangePair():
             return BoundedRangeLoss(pair.range)
         case SampledGaussianPair():
-            both = poisson_sampled(GaussianLoss(1 / pair.noise_multiplier), pair.rate, pair.steps)
-            return {"both": both, "remove": both.remove, "add": both.add}[pair.order]
+            return _in_order(poisson_sampled(GaussianLoss(1 / pair.noise_multiplier), pair.rate, pair.steps), pair)
         case AllocatedGaussianPair():
-            both = random_allocation(noise_multiplier=pair.noise_multiplier, steps=pair.batches, epochs=pair.epochs)
-            return {"both": both, "remove": both.remove, "add": both.add}[pair.order]
+            s = pair.noise_multiplier
+            return _in_order(random_allocation(noise_multiplier=s, steps=pair.batches, epochs=pair.epochs), pair)
         case _:
             raise InvalidValue("pair", pair, "one whose privacy loss is known", "name its loss in loss_of")
+
+
+def _in_order(both: TwoOrders, pair: TrainingPair) -> PrivacyLoss:
+    return {"both": both, "remove": both.remove, "add": both.add}[pair.order]
 
 
 @final
@@ -162,7 +166,7 @@ def _without_amplification(
     """The bound that needs no sampling, where steps with very little noise have no certified curve."""
     return WorstCase(
         pair=pair,
-        loss=GaussianLoss.from_squared(laws.steps / laws.noise_multiplier**2),
+        loss=GaussianLoss.from_squared(laws.participations / laws.noise_multiplier**2),
         description=maximum.description,
         justification="the same without sampling, which tells no less by joint convexity; of steps with so "
         "little noise no certified curve is known",
@@ -186,7 +190,7 @@ def balls_in_bins(
 
     return WorstCase(
         pair=pair,
-        loss=GaussianLoss.from_squared(laws.epochs / laws.noise_multiplier**2),
+        loss=GaussianLoss.from_squared(laws.participations / laws.noise_multiplier**2),
         description=maximum.description,
         justification="known batches, which tell no less by joint convexity over the bins; where that does not decide, "
         f"the pair with the canary alone, for which {maximum.justification}",

@@ -39,13 +39,13 @@ from flint import arb
 
 from dpverdict.audit.losses.finite.pld import Direction
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticeLedger, LatticePair, RoundedLoss, Side
+from dpverdict.audit.losses.lattice.power import ROUNDING
 from dpverdict.balls import ball, precision
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.gaussian import BallNormal
 
-_UNIT: Final = 2.0**-53
-_MOVED: Final = 256 * _UNIT
+_MOVED: Final = 256 * ROUNDING
 """How far a sum is placed from where it is, in its logarithm: below 64 units of its exponent, and of its weights."""
 
 _REACH: Final = 13  # standard deviations of the normal variables
@@ -148,7 +148,7 @@ class AllocationLattice:
             losses = np.log(law.p) - np.log(law.q)
         known = np.isfinite(losses)
         losses, masses = (losses, law.p) if order is Direction.REMOVE else (-losses, law.q)
-        losses = losses[known] - 4 * law.error - 8 * _UNIT * (1 + np.abs(losses[known]))
+        losses = losses[known] - 4 * law.error - 8 * ROUNDING * (1 + np.abs(losses[known]))
         places = np.floor(losses / self.interval).astype(np.int64)
         lowest = int(places.min())
         placed = np.bincount(places - lowest, weights=masses[known] * (1 - 2 * law.error)).astype(np.float64)
@@ -224,12 +224,12 @@ class AllocationLattice:
                 kept = [one - two for one, two in zip(q, raised, strict=True)]
                 masses = np.array([float(mass) for mass in kept] + [0.0])
                 masses += np.array([0.0] + [float(mass) for mass in raised])
-                cut = (float(outside[0].upper()) * (1 + _UNIT), float(outside[1].upper()) * (1 + _UNIT))
-                return _Law(terms=1, scale=scale, first=low, q=masses, p=None, error=4 * _UNIT, cut=cut)
+                cut = (float(outside[0].upper()) * (1 + ROUNDING), float(outside[1].upper()) * (1 + ROUNDING))
+                return _Law(terms=1, scale=scale, first=low, q=masses, p=None, error=4 * ROUNDING, cut=cut)
             q[0], q[-1] = q[0] + below[0], q[-1] + above[-1]
             p[0], p[-1] = p[0] + p_below[0] / steps, p[-1] + p_above[-1] / steps
             laws = [np.array([float(mass) for mass in column]) for column in (q, p)]
-        return _Law(terms=1, scale=scale, first=low, q=laws[0], p=laws[1], error=2 * _UNIT)
+        return _Law(terms=1, scale=scale, first=low, q=laws[0], p=laws[1], error=2 * ROUNDING)
 
     def _added(self, one: _Law, other: _Law, steps: int, *, up: bool) -> _Law:
         """The law of the sum of two independent sums."""
@@ -267,7 +267,7 @@ class AllocationLattice:
             ((one, other, stride, 1),) if same else ((one, other, stride, 1), (other, one, 1, stride))
         ):
             self._place_far(sums, leader, follower, lead_stride, follow_stride, reach, origin, finer, width, same)
-        error = one.error + other.error + (operations + one.q.size + other.q.size) * _UNIT
+        error = one.error + other.error + (operations + one.q.size + other.q.size) * ROUNDING
         cut = (
             one.cut[0] + other.cut[0],
             one.cut[1] + other.cut[1] + (one.cut[0] * other.terms + other.cut[0] * one.terms) / steps,
@@ -280,7 +280,7 @@ class AllocationLattice:
             p=None if up else sums[1],
             error=error * (1 + 1e-9),
             moved=max(one.moved, other.moved) + _MOVED,
-            cut=(cut[0] * (1 + 8 * _UNIT), cut[1] * (1 + 8 * _UNIT)),
+            cut=(cut[0] * (1 + 8 * ROUNDING), cut[1] * (1 + 8 * ROUNDING)),
         )
         return self._trimmed(law)
 
@@ -357,7 +357,7 @@ class AllocationLattice:
         if law.p is None:
             up = 1 + 2 * law.error + _MOVED
             left = law.q[:low].sum() + law.q[kept.stop :].sum(), p[:low].sum() + p[kept.stop :].sum()
-            cut = (law.cut[0] + float(left[0]) * up, law.cut[1] + float(left[1]) * up * (1 + 64 * _UNIT))
+            cut = (law.cut[0] + float(left[0]) * up, law.cut[1] + float(left[1]) * up * (1 + 64 * ROUNDING))
         else:
             p_kept = law.p[kept].copy()
             for column, whole in ((q_kept, law.q), (p_kept, law.p)):

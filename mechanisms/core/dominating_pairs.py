@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias, final
+from typing import Final, Literal, final
 
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.exponential_sums import ExponentialSum, total
@@ -235,67 +235,26 @@ class BoundedRangePair(DominatingPair):
         return f"the outcomes of a bounded-range mechanism whose privacy loss exceeds {level!r}"
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SampledGaussianPair(DominatingPair):
-    """T steps of Poisson-sampled Gaussian noise: M^T against Q^T, with Q = N(0, s^2) and M = (1 - q) Q + q N(1, s^2).
+class TrainingPair(DominatingPair):
+    """Noisy sums of training with the canary alone, P, against those on no records, Q: their two orders differ.
 
     Attributes:
         noise_multiplier: s, exactly; > 0.
-        rate: q in (0, 1], exactly.
-        steps: T >= 1.
-        order: "remove" for M^T against Q^T, "add" for Q^T against M^T; "both" for either.
+        order: "remove" for P against Q, "add" for Q against P; "both" for either.
     """
 
     noise_multiplier: Fraction
-    rate: Fraction
-    steps: int
     order: Literal["both", "remove", "add"] = "both"
-
-    def __post_init__(self) -> None:
-        if not (self.noise_multiplier > 0 and 0 < self.rate <= 1 and self.steps >= 1):
-            raise InvalidValue(
-                "pair", self, "of noise > 0, a rate in (0, 1] and steps >= 1", "without them it is no run"
-            )
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """Real arithmetic, and exact normal variates."""
-        return (REAL_ARITHMETIC, NORMAL_VARIATES)
+    @abstractmethod
+    def participations(self) -> int:
+        """In how many of the noisy sums the canary can be."""
 
-    def event(self, level: float) -> str:
-        """In terms of the noisy sums along the canary's gradient."""
-        q, s, sign = short_text(self.rate), short_text(self.noise_multiplier), "-" if self.order == "add" else ""
-        return (
-            f"{sign}(sum over steps 1 to {self.steps} of log(1 - {q} + {q} exp((2 y_t - 1)/(2 s^2)))) > {level!r}, "
-            f"s = {s}, y_t the noisy sum along the canary's gradient in units of the clipping norm: the privacy loss "
-            "exceeds it"
-        )
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllocatedGaussianPair(DominatingPair):
-    """E epochs of T noisy sums, the record in one of each epoch: M^E against Q^E, with Q = N(0, s^2 I) and M the mean
-    of N(e_t, s^2 I) over t = 1, ..., T.
-
-    Attributes:
-        noise_multiplier: s, exactly; > 0.
-        batches: T >= 1.
-        epochs: E >= 1.
-        order: "remove" for M^E against Q^E, "add" for Q^E against M^E; "both" for either.
-    """
-
-    noise_multiplier: Fraction
-    batches: int
-    epochs: int
-    order: Literal["both", "remove", "add"] = "both"
-
-    def __post_init__(self) -> None:
-        if not (self.noise_multiplier > 0 and self.batches >= 1 and self.epochs >= 1):
-            raise InvalidValue(
-                "pair", self, "of noise > 0, and batches and epochs >= 1", "without them there is no run"
-            )
+    @abstractmethod
+    def log_ratio(self) -> str:
+        """The logarithm of P over Q in terms of s and of the noisy sums y_t along the canary's gradient."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -306,11 +265,72 @@ class AllocatedGaussianPair(DominatingPair):
         """In terms of the noisy sums along the canary's gradient."""
         s, sign = short_text(self.noise_multiplier), "-" if self.order == "add" else ""
         return (
-            f"{sign}(sum over {self.epochs} epochs of log of the mean over {self.batches} batches of "
-            f"exp((2 y_t - 1)/(2 s^2))) > {level!r}, s = {s}, y_t the noisy sum along the canary's gradient in units "
+            f"{sign}({self.log_ratio()}) > {level!r}, s = {s}, y_t the noisy sum along the canary's gradient in units "
             "of the clipping norm: the privacy loss exceeds it"
         )
 
 
-TrainingPair: TypeAlias = SampledGaussianPair | AllocatedGaussianPair
-"""Those of training, whose two orders differ."""
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledGaussianPair(TrainingPair):
+    """T steps of Poisson-sampled Gaussian noise: M^T against Q^T, with Q = N(0, s^2) and M = (1 - q) Q + q N(1, s^2).
+
+    Attributes:
+        noise_multiplier: s, exactly; > 0.
+        rate: q in (0, 1], exactly.
+        steps: T >= 1.
+        order: "remove" for M^T against Q^T, "add" for Q^T against M^T; "both" for either.
+    """
+
+    rate: Fraction
+    steps: int
+
+    def __post_init__(self) -> None:
+        if not (self.noise_multiplier > 0 and 0 < self.rate <= 1 and self.steps >= 1):
+            raise InvalidValue(
+                "pair", self, "of noise > 0, a rate in (0, 1] and steps >= 1", "without them it is no run"
+            )
+
+    @property
+    def participations(self) -> int:
+        """All steps."""
+        return self.steps
+
+    def log_ratio(self) -> str:
+        """A sum over the steps."""
+        q = short_text(self.rate)
+        return f"sum over steps 1 to {self.steps} of log(1 - {q} + {q} exp((2 y_t - 1)/(2 s^2)))"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocatedGaussianPair(TrainingPair):
+    """E epochs of T noisy sums, the record in one of each epoch: M^E against Q^E, with Q = N(0, s^2 I) and M the mean
+    of N(e_t, s^2 I) over t = 1, ..., T.
+
+    Attributes:
+        noise_multiplier: s, exactly; > 0.
+        batches: T >= 1.
+        epochs: E >= 1.
+        order: "remove" for M^E against Q^E, "add" for Q^E against M^E; "both" for either.
+    """
+
+    batches: int
+    epochs: int
+
+    def __post_init__(self) -> None:
+        if not (self.noise_multiplier > 0 and self.batches >= 1 and self.epochs >= 1):
+            raise InvalidValue(
+                "pair", self, "of noise > 0, and batches and epochs >= 1", "without them there is no run"
+            )
+
+    @property
+    def participations(self) -> int:
+        """One of each epoch."""
+        return self.epochs
+
+    def log_ratio(self) -> str:
+        """A sum over the epochs."""
+        return (
+            f"sum over {self.epochs} epochs of log of the mean over {self.batches} batches of exp((2 y_t - 1)/(2 s^2))"
+        )

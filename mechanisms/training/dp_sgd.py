@@ -155,8 +155,7 @@ class IndependentSpace:
             justification="given the batches of the other records the two laws are a pair that no other record is "
             "in; by joint convexity their mixtures are no further apart (Zhu, Dong and Wang 2022), in both orders",
             dominating_pair=pair,
-            rho_upper=(pair.epochs if isinstance(pair, AllocatedGaussianPair) else pair.steps)
-            / (2 * pair.noise_multiplier**2),
+            rho_upper=pair.participations / (2 * pair.noise_multiplier**2),
         )
 
     def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> TrainingPair | None:

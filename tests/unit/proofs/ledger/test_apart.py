@@ -45,11 +45,6 @@ NO_ANSWER = {
 }
 
 
-def in_this_process(_entry: str, sent: dict[str, Any], **_: object) -> object:
-    """In place of `run_isolated`, where it does not matter whose process it is: an interpreter takes seconds."""
-    return apart.work(sent, lambda _: None)
-
-
 def file(folder: Path, at_import: str = "", in_the_check: str = "") -> Path:
     path = folder / "mine.py"
     path.write_text(FILE.replace("# at import", at_import).replace("# in the check", in_the_check))
@@ -80,7 +75,7 @@ def test_code_that_ends_the_run_gives_no_outcome(
 
 
 def test_outcomes_that_are_right_and_that_changed_have_their_exit_codes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     path = file(tmp_path, at_import="print('CERTIFIED')", in_the_check="print('holds')")
     faces = [str(tmp_path / "out.json"), str(tmp_path / "out.html")]
@@ -91,7 +86,7 @@ def test_outcomes_that_are_right_and_that_changed_have_their_exit_codes(
     assert json.loads(Path(faces[0]).read_text())["statements"][0]["outcome"] == "HOLDS"
     assert 'id="mine-lem1"' in Path(faces[1]).read_text()
     path.write_text(FILE.replace("printed=d**2 + 2 * d + 1", "printed=d**2 + 3 * d + 1"))
-    monkeypatch.setattr(apart, "run_isolated", in_this_process)
+    request.getfixturevalue("warm_copies")
     assert main(["prove", str(path)]) == 1
     assert "CHANGED: mine lem1" in capsys.readouterr().out
 
@@ -115,14 +110,14 @@ CONSOLE = {"width": 80, "color_system": None, "terminal": False, "encoding": "ut
 FACES = Faces(page=True, explained=False, console=CONSOLE)
 
 
-def test_statements_of_the_ledger_are_the_same_here_and_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    request = Proof(paper="lebeda2024", number="lem3.1")
-    here, there = proved(request, FACES), proved(request, FACES, Limits(seconds=300))
+def test_statements_of_the_ledger_are_the_same_here_and_apart(request: pytest.FixtureRequest) -> None:
+    proof = Proof(paper="lebeda2024", number="lem3.1")
+    here, there = proved(proof, FACES), proved(proof, FACES, Limits(seconds=300))
     assert here.fields == there.fields
     assert here.page == there.page
     assert here.exit_code == there.exit_code == 0
     assert here.files == ()
-    monkeypatch.setattr(apart, "run_isolated", in_this_process)
+    request.getfixturevalue("warm_copies")
     with pytest.raises(DpverdictError, match="no-such-paper"):
         proved(Proof(paper="no-such-paper"), FACES)
 
