@@ -1,5 +1,6 @@
 """The worked audit of a real training: half of the noise is refuted, the right noise is not, and the models learn."""
 
+import importlib.util
 import runpy
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 from scipy import stats
 
 pytest.importorskip("sklearn", reason="scikit-learn has the digits")
-EXAMPLE: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[2] / "examples/audit_training.py"))
+EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLE: dict[str, Any] = runpy.run_path(str(EXAMPLES / "audit_training.py"))
 
 
 def test_half_of_the_noise_is_refuted() -> None:
@@ -43,6 +45,17 @@ def test_clipped_sums_are_those_of_the_gradients_one_by_one() -> None:
             gradient[place] = (loss(weights + step, i) - loss(weights - step, i)) / 2e-6
         total += gradient * min(1, 1 / np.linalg.norm(gradient))
     assert np.allclose(EXAMPLE["clipped_sum"](weights, images, labels, 1.0), total, atol=1e-6)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("opacus") is None, reason="opacus is absent")
+@pytest.mark.filterwarnings("ignore")  # of torch, about itself
+@pytest.mark.parametrize("noise", [1.0, 0.5])
+def test_a_network_that_opacus_trains_is_audited_as_well(noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)  # it imports the example beside it
+    test, scores, accuracy = runpy.run_path(str(EXAMPLES / "audit_opacus.py"))["audit"](runs=120, noise=noise)
+    assert test.refuted == (noise < 1)  # with the right noise but for a probability of 0.01
+    assert accuracy > 0.7
+    assert scores[0].mean() > scores[1].mean()
 
 
 @pytest.mark.slow
