@@ -39,6 +39,8 @@ from dpverdict.numerics.arrays import Array
 
 MOST: Final = 2**22
 """Outputs per side that are looked at: the first ones."""
+LARGEST_RANK: Final = 2**14
+"""What is wrong with half-lines of more outputs, thousands on the other side, every other test sees."""
 FIRST: Final = 0.25
 """Of the weight of one order and way round: for the rank 1, beyond all of the other side. The others share the rest."""
 _CELLS: Final = 256
@@ -75,20 +77,22 @@ def half_lines(dataset: Array, neighbour: Array, *, epsilon: float, delta: float
         epsilon: >= 0.
         delta: in [0, 1).
     """
-    rising = {Order.DATASET_FIRST: np.sort(dataset[:MOST]), Order.NEIGHBOUR_FIRST: np.sort(neighbour[:MOST])}
+    outputs = {Order.DATASET_FIRST: dataset[:MOST], Order.NEIGHBOUR_FIRST: neighbour[:MOST]}
     best: HalfLine | None = None
     for order, sign in itertools.product(Order, (1.0, -1.0)):
-        of_p = rising[order]
-        of_q = rising[Order.NEIGHBOUR_FIRST if order is Order.DATASET_FIRST else Order.DATASET_FIRST]
-        if sign < 0:
-            of_p, of_q = -of_p[::-1], -of_q[::-1]
+        of_p = sign * outputs[order]
+        of_q = sign * outputs[Order.NEIGHBOUR_FIRST if order is Order.DATASET_FIRST else Order.DATASET_FIRST]
         n, m = len(of_p), len(of_q)
-        for j, weight in ranks(m, epsilon, delta):
-            at = of_q[m - j]
-            above = n - int(np.searchsorted(of_p, at, "right"))
+        planned = ranks(m, epsilon, delta)
+        largest = planned[-1][0]
+        tail = np.sort(np.partition(of_q, m - largest)[m - largest :])  # the outputs of these ranks, rising
+        beyond = np.sort(of_p[of_p > tail[0]])
+        for j, weight in planned:
+            at = tail[largest - j]
+            above = len(beyond) - int(np.searchsorted(beyond, at, "right"))
             p = min(1.0, tail_upper(above, n, j, m, epsilon, delta) / weight * (1 + _PAD))
             if best is None or p < best.p_value:
-                others = m - int(np.searchsorted(of_q, at, "right"))
+                others = largest - int(np.searchsorted(tail, at, "right"))
                 first = order is Order.DATASET_FIRST
                 threshold = float(np.nextafter(at, np.inf))
                 best = HalfLine(
@@ -104,7 +108,7 @@ def half_lines(dataset: Array, neighbour: Array, *, epsilon: float, delta: float
 def ranks(trials: int, epsilon: float, delta: float) -> list[tuple[int, float]]:
     """Powers of two as far as the line allows less than everything, with weights whose sum over four is at most 1."""
     most = trials * (1 - delta) * math.exp(-epsilon)
-    doubled = [1 << i for i in range(1, trials.bit_length()) if 1 << i < most]
+    doubled = [1 << i for i in range(1, trials.bit_length()) if 1 << i < min(most, LARGEST_RANK + 1)]
     first = FIRST if doubled else 1.0
     return [(1, first / 4), *((j, (1 - first) / (4 * len(doubled)) * (1 - _PAD)) for j in doubled)]
 

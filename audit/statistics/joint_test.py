@@ -237,7 +237,8 @@ def exact_p(counts: Counts, epsilon: float, delta: float, gamma: float, level: f
     edges[0], edges[-1] = low, high
     tails = _Tails(j=j, m=m, n_p=n_p, n_q=n_q, epsilon=epsilon, delta=delta, far=far)
     width = float(np.diff(edges).max())
-    left, right = tails.rows(edges[:-1], width), tails.rows(edges[1:], width)
+    ends = tails.rows(edges, width)
+    left, right = ends.kept(np.arange(_FIRST_CELLS)), ends.kept(np.arange(1, _FIRST_CELLS + 1))
     best, attained = 0.0, 0.0
     for split in range(_SPLITS + 1):
         bounds = tails.probability(left, right)
