@@ -1,98 +1,152 @@
 """How private a loss is on the scale of Gaussian privacy: the least mu, and how much that number alone gives away.
 
-Notation: f is the trade-off function of the loss and G_mu that of N(0,1) against N(mu,1). A pair is mu-GDP iff
-f >= G_mu, or delta(epsilon) <= delta_mu(epsilon) at every real epsilon (Dong, Roth and Su 2022, Definition 2.6). As
-G_mu is its own inverse, one order of the pair decides for both.
+Notation: f is the trade-off function of the loss and G_mu that of N(0,1) against N(mu,1); delta and delta_mu are their
+profiles. A pair is mu-GDP iff f >= G_mu, or delta(epsilon) <= delta_mu(epsilon) at every real epsilon (Dong, Roth and
+Su 2022, Definition 2.6). As G_mu is its own inverse, one order of the pair decides for both, and both orders at
+epsilon >= 0 decide as well.
 
-Both numbers are suprema over a continuum, and both ends of their enclosures are proved. One point shows the lower end.
-The upper end is shown cell by cell: delta, as a function of x = exp(epsilon), and f are convex, so that on a cell they
-lie below a chord, and delta_mu and G_mu above a tangent. Two lines are compared at the two ends of the cell; where that
-does not decide, the cell is halved. A cell of width h loses h^2 only, so that few are needed.
+The regret of reporting mu is a Levy distance, and it too is read off the profiles. f is the largest of the lines
+1 - delta(epsilon) - x alpha, x = exp(epsilon), and G_mu(alpha) + x alpha has the minimum 1 - delta_mu(epsilon). So
+f(alpha + k) - k <= G_mu(alpha) holds for every alpha if and only if it holds of every line, which is
+
+    k >= (delta_mu(epsilon) - delta(epsilon))/(1 + x)          for every real epsilon;
+
+beyond alpha = 1 - k every line is below 0. With both orders in delta, epsilon >= 0 decides: for a symmetric pair,
+delta(-epsilon) = 1 - 1/x + delta(epsilon)/x gives the same number at -epsilon as at epsilon.
+
+Both numbers are suprema over a continuum, and both ends of their enclosures are proved. One epsilon shows the lower
+end. The upper end is shown cell by cell, as delta and delta_mu are convex in x: between its values at the two ends of a
+cell, delta is below its chord and above the chords of the cells beside it, extended. Two lines are compared, or a
+convex function over an increasing one, where the ends of a cell decide; a cell that does not decide is halved. A cell
+of width h loses h^2 only, so that few are needed.
+
+The tails of some losses are wholly Gaussian. Let M >= w P for some w > 0, where (P, Q) is Gaussian with mu. At the
+level alpha = Phi(-z) of Q a half space has the probability w Phi(mu - z) at least under M, and
+z + Phi^-1(w Phi(mu - z)) tends to mu as z grows: (M, Q) keeps no smaller mu, however small w is. Where every step of
+training is a mixture of N(0, s^2) with N(1, s^2), all steps sample the record with a positive probability, and the
+least mu is that of the steps without sampling, exactly.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache, reduce
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from flint import arb
-from scipy.special import ndtri
 
 from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
-from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.contour.loss import ComposedLoss
-from dpverdict.balls import Enclosure, Exact, Real, ball, compare, precision
+from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.sampling.allocation import AllocationLoss
+from dpverdict.audit.sampling.step import SampledStep
+from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, precision
 from dpverdict.checks import check_positive
-from dpverdict.errors import InvalidValue
+from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics import gaussian_formulas as formulas
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.gaussian import BallNormal
-from dpverdict.numerics.gaussian_floats import LARGEST_MU, SMALLEST_MU, Pair, beta_floats, log_delta_floats
+from dpverdict.numerics.gaussian_floats import LARGEST_MU, SMALLEST_MU, Pair, log_delta_floats
+from dpverdict.numerics.roots import Bracket
 
 _KIND: Final = BallNormal()
 _BITS: Final = 128
-_LOWERED: Final = Fraction(1, 1 << 44)
-"""How far below the number found in float64 the lower end is, relatively."""
-_MARGINS: Final = tuple(Fraction(1, 1 << bits) for bits in (36, 30, 24, 18, 12, 7))
-"""How far above the lower end the upper one is tried, relatively: the nearest first."""
-_MOST_CELLS: Final = 4000
-_POINTS: Final = 65
+_PROFILE_BITS: Final = 48
+"""Accurate bits of the profiles that are compared."""
+_MARGINS: Final = tuple(Fraction(1, 1 << bits) for bits in (44, 36, 30, 24, 18, 12, 7))
+"""How far a number found in float64 is moved aside, relatively, until balls show it: the nearest first."""
+_TOLERANCE: Final = Fraction(1, 1 << 30)
+"""How far above what one epsilon shows the upper end is tried first: of mu relatively, of a regret absolutely."""
+_MOST_POINTS: Final = 240
+"""After so many values of the profile the tolerance grows."""
+_TOLERANCE_GROWTH: Final = 16
+_CELLS: Final = 8
 _FURTHEST: Final = 1024
 """A loss whose profile is not 0 at this epsilon is taken for unbounded."""
+_SHOWN: Final = Fraction(1, 10**12)
+"""Of a composition, the epsilons where the profile is smaller are not searched for a larger mu."""
+_LAST: Final = Fraction(32)
+"""No profile is asked for a regret from here on: what it is divided by is above exp(32)."""
+_ANYWHERE: Final = arb(0.5, 0.5)
+"""A probability of which nothing is known."""
+_CLOSE: Final = Fraction(1, 1 << 40)
 
 Curve = Callable[[Fraction], arb]
 
 
-def gdp_mu(loss: PrivacyLoss) -> Enclosure:
+def gdp_mu(loss: PrivacyLoss, down_to_delta: Exact = 0) -> Enclosure:
     """Encloses the least mu such that the loss is mu-GDP; infinite where there is none.
 
         mu* = sup_alpha Phi^-1(1 - alpha) - Phi^-1(f(alpha)) = sup_epsilon mu(epsilon, delta(epsilon)),
 
-    where mu(epsilon, delta) solves delta_mu(epsilon) = delta. The lower end is attained at one epsilon. The upper end
-    is shown for all of them where the loss is bounded, and for compositions from that of their factors, since mu_1-GDP
-    and mu_2-GDP compose to sqrt(mu_1^2 + mu_2^2)-GDP. Of any other loss the upper end is infinite: its far tails may
-    cost a mu that no probability of interest shows. Report a smaller one with its `gdp_regret` then.
+    where mu(epsilon, delta) solves delta_mu(epsilon) = delta. Where ``down_to_delta`` is d > 0, it is the least mu with
+    delta(epsilon) <= max(delta_mu(epsilon), d) in both orders at every epsilon >= 0: what is less likely than d is
+    left aside. To be told with the mu, and with its `gdp_regret`.
+
+    Of training with Gaussian noise on sampled batches (Poisson, or random allocation, of one multiplier or several) the
+    least mu is exactly that of the noise without sampling, sqrt(steps)/s or sqrt(epochs)/s: only the far tail tells, as
+    all steps may have sampled the record. A smaller number of an accountant rests on its grid. There, ask for the mu
+    down to a delta.
+
+    The lower end is attained at one epsilon, or in the limit of the tail. The upper end is shown for every epsilon
+    where the loss is bounded, or down to a delta > 0; for compositions without such an end it is that of their factors,
+    since mu_1-GDP and mu_2-GDP compose to sqrt(mu_1^2 + mu_2^2)-GDP and sampling adds nothing. Of any other unbounded
+    loss the upper end is infinite.
 
     Args:
         loss: of one pair, or the larger of both orders. Of a loss that is certified by no ball arithmetic the ends are
             as sound as its two-sided bounds.
+        down_to_delta: d in [0, 1), at its exact value; 0 asks for mu-GDP itself.
+
+    Raises:
+        InvalidValue: a delta outside [0, 1).
 
     Reference: Dong, Roth and Su 2022, Definition 2.6, Proposition 2.13 and Corollary 3.3 (arXiv:1905.02383).
 
     >>> from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+    >>> from dpverdict.audit.sampling.poisson import poisson_sampled
     >>> gdp_mu(LaplaceLoss([1])).show(9)
     '[1.03006399, 1.030064]'
+    >>> gdp_mu(poisson_sampled(GaussianLoss(1), "0.01", steps=2500)).show(9)
+    '[50, 50]'
+    >>> gdp_mu(poisson_sampled(GaussianLoss(1), "0.01", steps=1000), down_to_delta="1e-6").show(5)
+    '[0.47447, 0.47448]'
     """
+    floor = exactly(down_to_delta, name="down_to_delta")
+    if not 0 <= floor < 1:
+        remedy = "0 for mu-GDP itself, or a probability that may be left aside, such as 1e-10"
+        raise InvalidValue("down_to_delta", down_to_delta, "in [0, 1)", remedy)
     if isinstance(loss, DisjointLoss):
         return Enclosure.of_ball(arb("inf"))
-    if isinstance(loss, GaussianLoss):
+    if isinstance(loss, GaussianLoss) and loss.certified_delta(0).lower > floor:
         return Enclosure.of(loss.mu_real)
-    parts = _factors(loss)
-    loss, both = _larger(loss)
-    delta = _profile(loss)
-    reach = _largest_loss(delta)
-    start = Fraction(0) if both else -(reach or Fraction(64))
-    lower = _attained_mu(loss, delta, start, Fraction(64) if reach is None else reach)
+    order, both = _larger(loss)
+    delta = _profile(order)
     with precision(_BITS):
+        below, above = _in_the_tail(loss), _of_the_factors(loss)
+        if floor == 0 and above * (1 - ball(_TOLERANCE)) < below:
+            return Enclosure.hull(below, above)
+        if delta(Fraction(0)) <= ball(floor):
+            return Enclosure.of(Real.of(0))
+        reach = _where_at_most(delta, floor) if floor or not _is_composed(loss) else None
         if reach is not None:
-            for margin in _MARGINS:
-                upper = lower * (1 + margin)
-                if upper > 0 and _is_gdp(delta, ball(upper), start, reach):
-                    return Enclosure.hull(ball(lower), ball(upper))
-        total = arb(0)
-        for part, count in parts:
-            total += count * arb(gdp_mu(part).upper) ** 2
-        return Enclosure.hull(ball(lower), total.sqrt() if parts else arb("inf"))
+            shown, enough = _least_mu(delta, Fraction(0) if floor or both else -reach[1], reach, floor)
+            return Enclosure.hull(shown, enough.min(above))
+        _, last = _where_at_most(delta, _SHOWN) or (0, Fraction(_FURTHEST))
+        shown = _attained_mu(delta, last)
+        return Enclosure.hull(shown if floor else below.max(shown), above)
 
 
 def gdp_regret(loss: PrivacyLoss, mu: Exact) -> Enclosure:
     """Encloses the regret of reporting mu alone: how far G_mu lies below the trade-off function of the loss.
 
-        regret = inf {k >= 0: f(alpha + k) - k <= G_mu(alpha) for every alpha in [0, 1 - k]},
+        regret = inf {k >= 0: f(alpha + k) - k <= G_mu(alpha) for every alpha in [0, 1 - k]}
+               = sup {0, (delta_mu(epsilon) - delta(epsilon))/(1 + exp(epsilon)) for every real epsilon},
 
     a Levy distance: 0 where the loss is that of a Gaussian mechanism with this mu, and small where mu says nearly all
     there is to say. Where the two orders of the pair differ, f is the convex hull of the smaller of both. That the loss
@@ -115,26 +169,12 @@ def gdp_regret(loss: PrivacyLoss, mu: Exact) -> Enclosure:
     exact = check_positive(mu, "mu")
     if isinstance(loss, GaussianLoss) and compare(loss.mu_real, Real.of(exact)) in (0, 1):
         return Enclosure.of(Real.of(0))  # f <= G_mu everywhere
-    loss, _ = _larger(loss)
-    beta = _trade_off(loss)
-    least = _convexified(loss, _profile(loss)) if isinstance(loss, TwoOrders) else beta
-    found, alpha = _roughly_regret(loss, float(exact))
+    loss, both = _larger(loss)
     with precision(_BITS):
-        size, lower, upper = ball(exact), Fraction(0), Fraction(1)
-        for margin in (1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3):
-            k = Fraction(found) - Fraction(margin)
-            if k > 0 and least(min(alpha + k, Fraction(1))) - ball(k) > _gaussian(size, alpha):
-                lower = k
-                break
-        for margin in (1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-5, 1e-3):
-            k = Fraction(found) + Fraction(margin)
-            if _within(beta, size, k):
-                upper = k
-                break
-        return Enclosure.hull(ball(lower), ball(upper))
+        return Enclosure.hull(*_regret_ends(_profile(loss), ball(exact), both=both))
 
 
-# the least mu ---------------------------------------------------------------------------------------------------------
+# profiles -------------------------------------------------------------------------------------------------------------
 
 
 def _profile(loss: PrivacyLoss) -> Curve:
@@ -143,15 +183,22 @@ def _profile(loss: PrivacyLoss) -> Curve:
 
     def delta(epsilon: Fraction) -> arb:
         if epsilon not in known:
-            if loss.is_certified:
-                found = loss.certified_delta(epsilon)
-                known[epsilon] = _between(found.lower, found.upper)
-            else:
-                lower, upper = loss.delta_bounds(np.array(float(epsilon)))
-                known[epsilon] = _between(float(lower), float(upper))
+            known[epsilon] = _delta(loss, epsilon)
         return known[epsilon]
 
     return delta
+
+
+def _delta(loss: PrivacyLoss, epsilon: Fraction) -> arb:
+    """delta(epsilon): to some bits where it can be had to any number, or all that is known of it."""
+    if loss.is_certified:
+        try:
+            return loss.profile(epsilon, _PROFILE_BITS)
+        except PrecisionExhausted:
+            found = loss.certified_delta(epsilon)
+            return _between(found.lower, found.upper)
+    lower, upper = loss.delta_bounds(np.array(float(epsilon)))
+    return _between(float(lower), float(upper))
 
 
 def _between(lower: float, upper: float) -> arb:
@@ -180,164 +227,235 @@ def _larger(loss: PrivacyLoss) -> tuple[PrivacyLoss, bool]:
     return (loss if len(orders) == 1 else TwoOrders(remove=orders[0], add=orders[1])), True
 
 
-def _largest_loss(delta: Curve) -> Fraction | None:
-    """An epsilon at which the profile is 0 for certain, so that it is 0 from there on; None if none was found."""
-    at = Fraction(1, 1024)
-    while at <= _FURTHEST:
-        if delta(at) <= 0:
-            return at
-        at *= 2
-    return None
+def _where_at_most(delta: Curve, floor: Fraction) -> tuple[Fraction, Fraction] | None:
+    """An epsilon that is too small for the profile to be certainly at most ``floor``, and one that is not.
+
+    Of a floor > 0 the two are a relative `_CLOSE` apart, or as far as the profile is known; of 0, the second one is
+    about twice the first one. None where no epsilon is large enough.
+    """
+    level, high = ball(floor), Fraction(1)
+    while not delta(high) <= level:
+        if high >= _FURTHEST:
+            return None
+        high *= 2
+    if not floor:
+        while high > Fraction(1, _FURTHEST) and delta(high / 2) <= level:
+            high /= 2
+        return high / 2, high
+    low = high / 2 if high > 1 else Fraction(0)
+    bracket = Bracket(low=low, high=high, at_low=_over(delta(low), level), at_high=_over(delta(high), level))
+    close = _CLOSE
+    for point in bracket.trials(_BITS):
+        if bracket.width <= bracket.high * close:
+            break
+        value = delta(point)
+        bracket.narrow(point, _over(value, level), -1 if value <= level else 1)
+        if value > 0:
+            close = max(_CLOSE, Fraction(float((value.rad() / value.mid()).mid())))
+    return bracket.low - bracket.high * close, bracket.high  # at the lower end itself a sign may be undecided
 
 
-def _attained_mu(loss: PrivacyLoss, delta: Curve, start: Fraction, stop: Fraction) -> Fraction:
-    """A mu that the loss does not keep, or 0, as large as float64 finds one; shown by balls at one epsilon."""
-    low, high, best = float(start), float(stop), 0.0
-    for _ in range(6):
-        grid = np.linspace(low, high, _POINTS)
-        with np.errstate(divide="ignore"):
-            found = _mu_of(grid, np.asarray(loss.log_delta(grid)))
-        k = int(np.argmax(found))
-        best, step = float(grid[k]), (high - low) / (_POINTS - 1)
-        low, high = max(best - 2 * step, float(start)), min(best + 2 * step, float(stop))
-    shown = Fraction(0)
-    for at in {Fraction(0), Fraction(best)}:
-        for margin in (_LOWERED, *_MARGINS):
-            value = float(_mu_of(np.array([float(at)]), np.array([float(loss.log_delta(float(at)))]))[0])
-            mu = Fraction(value) * (1 - margin)
-            with precision(_BITS):
-                if mu > shown and formulas.delta(_KIND, ball(at), ball(mu)) < delta(at):
-                    shown = mu
-                    break
+def _over(value: arb, level: arb) -> arb:
+    """The logarithm of value/level, to steer."""
+    return (value / level).log() if value > 0 else arb("-inf")
+
+
+# the least mu ---------------------------------------------------------------------------------------------------------
+
+
+def _least_mu(delta: Curve, start: Fraction, reach: tuple[Fraction, Fraction], floor: Fraction) -> tuple[arb, arb]:
+    """A mu that an epsilon from start to reach with delta > floor needs, and one that is enough for all of them."""
+    shown, needed = arb(0), arb(0)
+
+    def look(at: Fraction) -> None:
+        nonlocal shown, needed
+        low, high = _mu_at(at, delta(at))
+        needed = needed.max(high)
+        if delta(at) > ball(floor):
+            shown = shown.max(low)
+
+    tolerance, halved, enough = _TOLERANCE, 0, arb(0)
+    ends = sorted({*(start + i * (reach[1] - start) / _CELLS for i in range(_CELLS + 1)), reach[0]})
+    for end in ends:
+        look(end)
+    cells = list(pairwise(ends))
+    while cells and needed.is_finite():
+        left, right = cells.pop()
+        # Where the profile is known to few digits, more cells show nothing. What a cell has shown stays shown.
+        tried = (needed * (1 + ball(tolerance))).upper().max((2 * needed - shown).upper())
+        if _is_gdp(delta, tried, left, right):
+            enough = enough.max(tried)
+            continue
+        halved += 1
+        if halved % _MOST_POINTS == 0:
+            tolerance *= _TOLERANCE_GROWTH
+        middle = (left + right) / 2
+        look(middle)
+        cells += [(left, middle), (middle, right)]
+    return shown, enough.max(needed)
+
+
+def _attained_mu(delta: Curve, stop: Fraction) -> arb:
+    """A mu that some epsilon in [0, stop] needs, as large as one is found in two rounds."""
+    low, high, shown = Fraction(0), stop, arb(0)
+    for _ in range(2):
+        step = (high - low) / (2 * _CELLS)
+        best = max((_mu_at(low + i * step, delta(low + i * step))[0], low + i * step) for i in range(2 * _CELLS + 1))
+        shown = shown.max(best[0])
+        low, high = max(best[1] - step, Fraction(0)), min(best[1] + step, stop)
     return shown
 
 
-def _mu_of(epsilons: Array, logs: Array) -> Array:
-    """The mu with log delta_mu(epsilon) = the given number, by bisection: the profile increases with mu."""
-    low, high = np.full(epsilons.shape, math.log(SMALLEST_MU)), np.full(epsilons.shape, math.log(LARGEST_MU))
-    trivial = np.log(np.maximum(-np.expm1(np.minimum(epsilons, 0.0)), 1e-300))  # delta of two equal laws
+def _mu_at(epsilon: Fraction, delta: arb) -> tuple[arb, arb]:
+    """A mu with delta_mu(epsilon) below delta or equal to that of two equal laws, and one with it at least delta."""
+    at = ball(epsilon)
+    equal = (-at.expm1()).max(arb(0))
+    if delta <= equal:
+        return arb(0), arb(0)
+    lower, upper = (float(value.log()) if value > equal else -np.inf for value in (delta.lower(), delta.upper()))
+    found = _mu_of(float(epsilon), np.array([lower, upper]))
+    low, high = arb(0), arb("inf")
+    for margin in _MARGINS:
+        mu = ball(Fraction(float(found[0])) * (1 - margin))
+        if mu > 0 and formulas.delta(_KIND, at, mu) < delta:
+            low = mu
+            break
+    for margin in _MARGINS:
+        mu = ball(Fraction(float(found[1])) * (1 + margin))
+        if mu > 0 and formulas.delta(_KIND, at, mu) >= delta:
+            high = mu
+            break
+    return low, high
+
+
+def _mu_of(epsilon: float, logs: Array) -> Array:
+    """The mu with log delta_mu(epsilon) = each of the numbers, by bisection: the profile increases with mu."""
+    low, high = np.full(logs.shape, math.log(SMALLEST_MU)), np.full(logs.shape, math.log(LARGEST_MU))
     for _ in range(80):
         middle = (low + high) / 2
-        above = log_delta_floats(epsilons, Pair.of(np.exp(middle))) > logs
+        above = log_delta_floats(np.full(logs.shape, epsilon), Pair.of(np.exp(middle))) > logs
         low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return np.where(np.isfinite(logs) & ((epsilons >= 0) | (logs > trivial + 1e-9)), np.exp(low), 0.0)
+    return np.where(np.isfinite(logs), np.exp(low), 0.0)
 
 
-def _is_gdp(delta: Curve, mu: arb, start: Fraction, stop: Fraction) -> bool:
-    """Whether delta <= delta_mu is shown on [start, stop] by cells: a chord against a tangent, in x = exp(epsilon).
-
-    Beyond ``stop`` delta is 0; below ``start`` it is not asked, or is that of every pair, 1 - x.
-    """
-    step = (stop - start) / 16
-    cells = [(start + i * step, start + (i + 1) * step) for i in range(16)]
-    for _ in range(_MOST_CELLS):
-        if not cells:
-            return True
-        left, right = cells.pop()
-        middle = (left + right) / 2
-        at = ball(middle)
-        height, slope = formulas.delta(_KIND, at, mu), -formulas.descent(_KIND, at, mu) / at.exp()
-        if all(height + slope * (ball(end).exp() - at.exp()) >= delta(end) for end in (left, right)):
-            continue
-        if any(formulas.delta(_KIND, ball(end), mu) < delta(end) for end in (left, right)) or right - left < 1e-15:
-            return False
-        cells += [(left, middle), (middle, right)]
-    return False
+def _is_gdp(delta: Curve, mu: arb, left: Fraction, right: Fraction) -> bool:
+    """Whether delta <= delta_mu is shown on a cell: the chord of one against the tangent of the other."""
+    if not mu > 0:
+        return bool(mu >= 0)
+    at = ball((left + right) / 2)
+    height, slope = formulas.delta(_KIND, at, mu), -formulas.descent(_KIND, at, mu) / at.exp()
+    return all(height + slope * (ball(end).exp() - at.exp()) >= delta(end) for end in (left, right))
 
 
-def _factors(loss: PrivacyLoss) -> list[tuple[PrivacyLoss, int]]:
-    """What a composition is made of, with the number of times each occurs; empty for any other loss."""
-    if isinstance(loss, ComposedLoss):
-        return [(loss.gaussian, 1), (loss.laplace, 1)]
-    if isinstance(loss, BoundedLoss) and all(isinstance(factor, PrivacyLoss) for factor, _ in loss.factors):
-        return [(factor, count) for factor, count in loss.factors if isinstance(factor, PrivacyLoss)]
-    return []
+def _in_the_tail(loss: PrivacyLoss) -> arb:
+    """The mu of the Gaussian pair that is a part of the first law, against all of the second one."""
+    alone, mixed = arb(0), dict.fromkeys(Direction, arb(0))
+    for order, square in _squares(loss):
+        if order is None:
+            alone += square
+        else:
+            mixed[order] += square
+    return (alone + mixed[Direction.REMOVE].max(mixed[Direction.ADD])).sqrt()
+
+
+def _squares(loss: object) -> Iterator[tuple[Direction | None, arb]]:
+    """mu^2 of every Gaussian pair in a loss, and in which order it is mixed with equal laws; None where it is not."""
+    match loss:
+        case GaussianLoss():
+            yield None, loss.mu_squared.ball()
+        case AllocationLoss():
+            yield loss.order, 1 / ball(loss.noise_multiplier) ** 2
+        case SampledStep():
+            yield from ((loss.order, square) for order, square in _squares(loss.pair) if order in (None, loss.order))
+        case TwoOrders():
+            yield from _squares(loss.remove)
+        case PrivacyLoss() if _is_composed(loss):
+            for factor, count in _parts(loss):
+                yield from ((order, count * square) for order, square in _squares(factor))
+        case _:
+            return
+
+
+def _of_the_factors(loss: PrivacyLoss) -> arb:
+    """A mu that is enough for what the loss is made of; infinite where it is made of nothing else."""
+    match loss:
+        case GaussianLoss():
+            return loss.mu_real.ball()
+        case AllocationLoss():
+            return 1 / ball(loss.noise_multiplier)
+        case SampledStep():
+            return arb(gdp_mu(loss.pair).upper)
+        case TwoOrders():
+            return _of_the_factors(loss.remove)
+        case _ if _is_composed(loss):
+            total = arb(0)
+            for factor, count in _parts(loss):
+                total += count * (arb(gdp_mu(factor).upper) ** 2 if isinstance(factor, PrivacyLoss) else arb("inf"))
+            return total.sqrt()
+        case _:
+            return arb("inf")
+
+
+def _is_composed(loss: PrivacyLoss) -> bool:
+    """Whether the loss is the sum of several."""
+    return sum(count for _, count in _parts(loss)) > 1
+
+
+def _parts(loss: PrivacyLoss) -> Sequence[tuple[object, int]]:
+    """What a loss is the sum of, with the number of times each occurs; of one order where both are known."""
+    one = loss.remove if isinstance(loss, TwoOrders) else loss
+    return ((one.gaussian, 1), (one.laplace, 1)) if isinstance(one, ComposedLoss) else one.factors
 
 
 # the regret -----------------------------------------------------------------------------------------------------------
 
 
-def _trade_off(loss: PrivacyLoss) -> Curve:
-    """f at a level as a ball, each computed once."""
-    known: dict[Fraction, arb] = {}
+def _regret_ends(delta: Curve, mu: arb, *, both: bool) -> tuple[arb, arb]:
+    """A value of (delta_mu - delta)/(1 + x), x = exp(epsilon), or 0, and a number that none exceeds."""
 
-    def beta(alpha: Fraction) -> arb:
-        if alpha not in known:
-            if not loss.is_certified:
-                lower, upper = loss.beta_bounds(np.array(float(alpha)))
-                known[alpha] = _between(float(lower), float(upper))
-            else:
-                found = loss.certified_beta(alpha)
-                known[alpha] = _between(found.lower, found.upper)
-        return known[alpha]
+    def profile(at: Fraction) -> arb:
+        if abs(at) >= _LAST:
+            return _ANYWHERE if at > 0 else 1 - ball(at).exp() * _ANYWHERE
+        return 1 - ball(at).exp() * (1 - delta(-at)) if both and at < 0 else delta(at)
 
-    return beta
+    def gain(at: Fraction, height: arb) -> arb:
+        return (formulas.delta(_KIND, ball(at), mu) - height) / (1 + ball(at).exp())
 
+    @cache
+    def bound(before: Fraction | None, left: Fraction, right: Fraction, after: Fraction | None) -> arb:
+        """Of the cell: delta is above both chords, extended; on a line the gain is largest at an end."""
+        start, slope = profile(left), arb(-1) if before is None else _slope(profile, before, left)
+        stop, other = profile(right), arb(0) if after is None else _slope(profile, right, after)
+        x, y = ball(left).exp(), ball(right).exp()
+        meet = float(((stop - start + slope * x - other * y) / (slope - other)).mid().log())
+        at = min(max(Fraction(meet), left), right) if np.isfinite(meet) else (left + right) / 2
+        z = ball(at).exp()
+        heights = ((left, start), (at, start + slope * (z - x)), (at, stop + other * (z - y)), (right, stop))
+        return reduce(arb.max, (gain(end, height).upper() for end, height in heights))
 
-def _convexified(loss: PrivacyLoss, delta: Curve) -> Curve:
-    """A lower bound on the convex hull of f: the best line 1 - delta(e) - exp(e) alpha, or its mirror image."""
-
-    def beta(alpha: Fraction) -> arb:
-        level, low, high, at = float(alpha), 0.0, 64.0, 0.0
-        for _ in range(5):
-            grid = np.linspace(low, high, _POINTS)
-            rest = 1 - np.asarray(loss.delta(grid))
-            lines = np.maximum(rest - np.exp(grid) * level, np.exp(-grid) * (rest - level))
-            at, step = float(grid[int(np.argmax(lines))]), (high - low) / (_POINTS - 1)
-            low, high = max(at - 2 * step, 0.0), at + 2 * step
-        epsilon, rest_there = ball(Fraction(at)), 1 - delta(Fraction(at))
-        line = rest_there - epsilon.exp() * ball(alpha)
-        return line.max((-epsilon).exp() * (rest_there - ball(alpha))).max(arb(0))
-
-    return beta
-
-
-def _gaussian(mu: arb, alpha: Fraction) -> arb:
-    """G_mu at a level."""
-    if alpha in (0, 1):
-        return arb(1 - alpha.numerator)
-    return formulas.beta(_KIND, ball(alpha), mu)
-
-
-def _roughly_regret(loss: PrivacyLoss, mu: float) -> tuple[float, Fraction]:
-    """The regret in float64, and the level that shows it: the largest over levels of the least k there."""
-    low, high, found, at = 0.0, 1.0, 0.0, 0.5
-    size = Pair.of(np.asarray(mu))
-    for _ in range(7):
-        grid = np.linspace(low, high, _POINTS)
-        allowed = np.where(
-            grid <= 0, 1.0, np.where(grid >= 1, 0.0, beta_floats(np.clip(grid, 1e-300, 1 - 1e-16), size))
+    width = Fraction(min(float(mu), 8.0)) / 2
+    points = [*(i * width for i in range(_CELLS)), _LAST]
+    points = sorted({at if at < _LAST else _LAST for at in points} | (set() if both else {-at for at in points}))
+    tolerance, halved = _TOLERANCE, 0
+    while True:
+        gains = [gain(at, profile(at)) for at in points if abs(at) < _LAST]
+        shown, most = (
+            reduce(arb.max, ends, arb(0)) for ends in ([g.lower() for g in gains], [g.upper() for g in gains])
         )
-        least, most = np.zeros_like(grid), 1.0 - grid
-        for _ in range(54):
-            k = (least + most) / 2
-            kept = np.asarray(loss.beta(np.minimum(grid + k, 1.0))) - k <= allowed
-            least, most = np.where(kept, least, k), np.where(kept, k, most)
-        i = int(np.argmax(most))
-        found, at, step = float(most[i]), float(grid[i]), (high - low) / (_POINTS - 1)
-        low, high = max(at - 2 * step, 0.0), min(at + 2 * step, 1.0)
-    return found, Fraction(at)
+        padded = [-points[1] if both else None, *points, None]
+        bounds = [bound(*padded[i : i + 4]) for i in range(len(points) - 1)]
+        worst = max(range(len(bounds)), key=lambda i: float(bounds[i]))
+        if bounds[worst] <= most + ball(tolerance).max(most - shown):
+            return shown, most.max(bounds[worst])
+        halved += 1
+        if halved % _MOST_POINTS == 0:
+            tolerance *= _TOLERANCE_GROWTH
+        left, right = points[worst : worst + 2]
+        points.insert(
+            worst + 1, min(2 * left, (left + right) / 2) if right == _LAST and left > 0 else (left + right) / 2
+        )
 
 
-def _within(beta: Curve, mu: arb, k: Fraction) -> bool:
-    """Whether f(alpha + k) - k <= G_mu(alpha) is shown on every cell of [0, 1 - k]; beyond it f is 0."""
-    if k >= 1:
-        return True
-    step, shift = (1 - k) / 16, ball(k)
-    cells = [(i * step, (i + 1) * step) for i in range(16)]
-    for _ in range(_MOST_CELLS):
-        if not cells:
-            return True
-        left, right = cells.pop()
-        middle = (left + right) / 2
-        ends = [(end, beta(end + k) - shift) for end in (left, right)]
-        if ends[0][1] <= _gaussian(mu, right):  # both fall
-            continue
-        z = ball(Fraction(float(-ndtri(float(middle)))))
-        level, height, slope = _KIND.tail(z), _KIND.tail(mu - z), -(mu * z - mu * mu / 2).exp()
-        if all(height + slope * (ball(end) - level) >= value for end, value in ends):
-            continue
-        if any(value > _gaussian(mu, end) for end, value in ends) or right - left < 1e-15:
-            return False
-        cells += [(left, middle), (middle, right)]
-    return False
+def _slope(profile: Curve, left: Fraction, right: Fraction) -> arb:
+    """Of the chord of a profile, in exp(epsilon)."""
+    return (profile(right) - profile(left)) / (ball(right).exp() - ball(left).exp())

@@ -13,10 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
 
-import numpy as np
-from scipy.special import ndtr, ndtri
-
-from dpverdict.audit.exact.gdp import gdp_mu
+from dpverdict.audit.exact.gdp import gdp_mu, gdp_regret
 from dpverdict.audit.exact.spending import Account, held_to
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.base import PrivacyLoss
@@ -35,11 +32,10 @@ from dpverdict.mechanisms.core.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpverdict.numerics.roots import bisected
-from dpverdict.numerics.text import at_most
+from dpverdict.numerics.text import at_most, rounded_text
 
-_POINTS: Final = 129
-_HALVINGS: Final = 24
+_FAR_SMALLER: Final = 0.99
+"""A mu down to a delta is given where it is smaller than this share of the mu of all epsilons."""
 _GRID: Final = 10**12
 """A square root is rounded up to a multiple of one in this many."""
 
@@ -148,21 +144,32 @@ class Mu:
     """A release as one number.
 
     Attributes:
-        mu: an upper bound on the least mu for which the release is mu-GDP.
-        regret: what this number alone gives away, see `gdp_regret`; in float64 on a grid, of a Gaussian loss exactly 0.
+        mu: an upper bound on the least mu for which the release is mu-GDP; on that down to ``down_to_delta``, if it is
+            above 0.
+        regret: an upper bound on what this number alone gives away, see `gdp_regret`.
+        down_to_delta: what is less likely was left aside, see `gdp_mu`.
+        in_full: an upper bound on the least mu with nothing left aside; inf where none is known.
     """
 
     mu: float
     regret: float
+    down_to_delta: Fraction
+    in_full: float
 
     def describe(self) -> str:
-        """Both numbers in words, the first rounded up."""
-        regret = "0" if self.regret == 0 else f"about {self.regret:.2g}"
-        return f"mu at most {at_most(self.mu, 6)}, regret {regret}"
+        """The numbers in words, rounded up."""
+        regret = f"regret {'0' if self.regret == 0 else f'at most {at_most(self.regret, 2)}'}"
+        if not self.down_to_delta:
+            return f"mu at most {at_most(self.mu, 6)}, {regret}"
+        full = f"mu at most {at_most(self.in_full, 6)}" if math.isfinite(self.in_full) else "no mu was shown"
+        aside = rounded_text(float(self.down_to_delta))
+        return f"mu at most {at_most(self.mu, 6)} where delta is above {aside} ({full} for all), {regret}"
 
 
 def mu_of(loss: PrivacyLoss | None) -> Mu | str:
     """The least mu of a release with its regret, or why there is none.
+
+    Where the far tail costs a larger mu, as in training on sampled batches, it is the mu down to `USUAL_DELTA`.
 
     Reference: Gomez et al. 2025 (arXiv:2503.10945), who report a mechanism by mu, and by its curve where the regret is
     large.
@@ -170,21 +177,14 @@ def mu_of(loss: PrivacyLoss | None) -> Mu | str:
     if loss is None:
         return "not known: the release is seen as a black box, or on one pair of datasets alone"
     try:
-        mu = gdp_mu(loss).upper
+        full = mu = gdp_mu(loss).upper
+        floor = Fraction(0)
+        if not isinstance(loss, GaussianLoss):
+            likely = gdp_mu(loss, USUAL_DELTA).upper
+            if likely < _FAR_SMALLER * full:
+                mu, floor = likely, USUAL_DELTA
         if not math.isfinite(mu) or mu <= 0:
             return "no finite mu was shown"
-        return Mu(mu=mu, regret=0.0 if isinstance(loss, GaussianLoss) else _regret(loss, mu))
+        return Mu(mu=mu, regret=gdp_regret(loss, mu).upper, down_to_delta=floor, in_full=full)
     except DpverdictError as error:
         return f"not shown: {error}"
-
-
-def _regret(loss: PrivacyLoss, mu: float) -> float:
-    """The regret of `gdp_regret` in float64, which bounds nothing: certified, it takes minutes for some losses."""
-    alpha = (1 - np.cos(np.linspace(0, math.pi, _POINTS))) / 2
-    missed = loss.beta(alpha)
-    gaussian = ndtr(ndtri(1 - alpha) - mu)
-
-    def too_little(k: float) -> bool:
-        return not np.all(np.interp(alpha + k, alpha, missed) - k <= gaussian)
-
-    return bisected(too_little, 0.0, 1.0, steps=_HALVINGS)[1]

@@ -244,9 +244,14 @@ def _release(one: AuditResult, claim: Guarantee | None, relation: str, mu: Mu | 
         "tested": tested,
         "not_shown": not_shown,
         "assumptions": list(assumptions),
-        "mu": {"said": mu, "value": None, "regret": None}
+        "mu": {"said": mu, "value": None, "regret": None, "down_to_delta": None}
         if isinstance(mu, str)
-        else {"said": mu.describe(), "value": mu.mu, "regret": mu.regret},
+        else {
+            "said": mu.describe(),
+            "value": mu.mu,
+            "regret": mu.regret,
+            "down_to_delta": float(mu.down_to_delta),
+        },
     }
 
 

@@ -10,6 +10,7 @@ from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.reports.summary import USUAL_DELTA, promised_epsilon
 from dpverdict.audit.runs.plans.composed import Mu, composed_claim, loss_of, mu_of, spent_together
 from dpverdict.audit.runs.request import Request
+from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, as_guarantee
 
 
@@ -63,9 +64,20 @@ def test_a_loss_is_known_of_a_mechanism_of_known_structure_alone() -> None:
 
 
 def test_one_number_says_all_of_a_gaussian_and_not_of_a_laplace_release() -> None:
-    assert mu_of(GaussianLoss("0.5")) == Mu(mu=0.5, regret=0.0)
+    assert mu_of(GaussianLoss("0.5")) == Mu(mu=0.5, regret=0.0, down_to_delta=Fraction(0), in_full=0.5)
     found = mu_of(LaplaceLoss([1]))
     assert isinstance(found, Mu)
     assert found.mu == pytest.approx(1.0300639976)
-    assert found.regret == pytest.approx(0.0370161, abs=1e-4)  # as `gdp_regret` certifies
+    assert found.regret == pytest.approx(0.0370161, abs=1e-6)
+    assert found.down_to_delta == 0
     assert isinstance(mu_of(None), str)
+
+
+def test_of_sampled_training_the_far_tail_is_told_apart() -> None:
+    found = mu_of(poisson_sampled(GaussianLoss(1), "0.1"))
+    assert isinstance(found, Mu)
+    assert (found.in_full, found.down_to_delta) == (1, USUAL_DELTA)
+    assert found.mu == pytest.approx(0.485355, abs=1e-6)
+    assert (
+        found.describe() == "mu at most 0.485356 where delta is above 1e-6 (mu at most 1 for all), regret at most 0.077"
+    )
