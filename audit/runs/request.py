@@ -40,7 +40,7 @@ from dpverdict.audit.trials.library_claims import FittedModel, RandomisedValue
 from dpverdict.audit.trials.measurements import MeasuredRelease
 from dpverdict.audit.trials.outcomes.observed import FEWEST_BY_DEFAULT, observed, parse_observed
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, mechanism_name
-from dpverdict.audit.trials.words import load_callable, names_a_callable, probability
+from dpverdict.audit.trials.words import listed, load_callable, names_a_callable, probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
@@ -370,10 +370,14 @@ def _leave_out(request: Request, why: str, *names: str) -> None:
 
 
 def _check_black_box(request: Request) -> None:
-    for name, example in (("neighbours", "a .npz file with the arrays dataset and neighbour"), ("claim", '"mu=1"')):
-        if getattr(request, name) is None and (name == "claim" or request.search is None):
-            requirement = f"given for {request.mechanism}, of which only the releases are seen"
-            raise InvalidValue(name, None, requirement, f"add {option(name)}, for example {example}")
+    examples = {"neighbours": "a .npz file with the arrays dataset and neighbour", "claim": '"mu=1"'}
+    missing = [
+        name for name in examples if getattr(request, name) is None and (name == "claim" or request.search is None)
+    ]
+    if missing:
+        requirement = f"given for {request.mechanism}, of which only the releases are seen"
+        remedy = "add " + listed([f"{option(name)}, for example {examples[name]}" for name in missing])
+        raise InvalidValue(listed(missing), None, requirement, remedy)
 
 
 def _with_seed(request: Request, seed: int) -> str | None:

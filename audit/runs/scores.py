@@ -15,7 +15,7 @@ from dpverdict.audit.reports.report import Report
 from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY
 from dpverdict.audit.trials.catalogue import option
 from dpverdict.audit.trials.data_files import read_column
-from dpverdict.audit.trials.words import probability
+from dpverdict.audit.trials.words import listed, probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.numerics.text import whole_number
@@ -76,8 +76,7 @@ def audit_scores(request: ScoresRequest) -> Report:
         InvalidValue: a part that cannot be used.
     """
     one_run = _check_combination(request)
-    if request.claim is None:
-        raise InvalidValue("claim", None, "given", 'add --claim, for example "mu=1" or "eps=1, delta=1e-5"')
+    assert request.claim is not None  # as was checked
     claim = parse_guarantee(request.claim)
     seed = secrets.randbits(63) if request.seed is None else whole_number(request.seed, "seed", at_least=0)
     error = probability(request.error_probability or DEFAULT_ERROR_PROBABILITY, "error_probability")
@@ -129,7 +128,11 @@ def _check_combination(request: ScoresRequest) -> bool:
     one_run = any(value is not None for value in run.values())
     if one_run and any(value is not None for value in pair.values()):
         raise InvalidValue("scores", request.scores, "given alone", "give --in and --out, or --scores and --included")
-    for name, value in (run if one_run else pair).items():
-        if value is None:
-            raise InvalidValue(name, None, "given", f"add {option(name)}, a .npy, .csv or .parquet file")
+    wanted = (run if one_run else pair) | {"claim": request.claim}
+    missing = [name for name, value in wanted.items() if value is None]
+    if missing:
+        kinds = ["a .npy, .csv or .parquet file"] if set(missing) - {"claim"} else []
+        kinds += ['a claim such as "mu=1" or "eps=1, delta=1e-5"'] if "claim" in missing else []
+        remedy = f"add {listed([option(name) for name in missing])}: {listed(kinds)}"
+        raise InvalidValue(listed(missing), None, "given", remedy)
     return one_run

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 import dpverdict.mechanisms
 from dpverdict.audit.trials.library_claims import stating
-from dpverdict.audit.trials.words import load_callable, names_a_callable, nearest
+from dpverdict.audit.trials.words import listed, load_callable, names_a_callable, nearest
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, FalseClaimWarning
@@ -271,9 +271,9 @@ def _from_zoo(name: str, words: Mapping[str, str], shape: tuple[int, ...] | None
     _take_only(name, words, mutant.parameters)
     shared = named(())
     values = _read(name, {parameter: shared[parameter] for parameter in mutant.parameters}, words, shape)
-    for parameter in mutant.parameters:
-        if parameter not in values:
-            raise _missing([parameter], name)
+    missing = [parameter for parameter in mutant.parameters if parameter not in values]
+    if missing:
+        raise _missing(missing, name)
     make = cast("Callable[..., AdditiveMechanism]", mutant.make)  # each kind of variant takes parameters of its own
     mechanism = make(*(values[parameter] for parameter in mutant.parameters))
     return Named(mechanism=mechanism, notes=(f"{name} is wrong on purpose: {mutant.title}",))
@@ -320,8 +320,8 @@ def _take_only(name: str, given: Mapping[str, str], accepted: tuple[str, ...]) -
 
 
 def _missing(parameters: Sequence[str], name: str) -> InvalidValue:
-    remedy = f"add {' and '.join(map(option, parameters))}"
-    return InvalidValue(" and ".join(parameters), None, f"given for {name}", remedy)
+    remedy = f"add {listed([option(parameter) for parameter in parameters])}"
+    return InvalidValue(listed(parameters), None, f"given for {name}", remedy)
 
 
 def _unknown(parameter: str, value: str, known: list[str], otherwise: str) -> InvalidValue:

@@ -240,9 +240,10 @@ class LaplaceMechanism(SumOfRecords):
             self._stated(dim, sensitivity, scale, epsilon, adjacency or ADD_OR_REMOVE_ONE, norm or "l1", radius)
             return
         if epsilon is None or adjacency is None:
-            name = "epsilon" if epsilon is None else "adjacency"
-            remedy = f"give {name}, or the sensitivity and the scale of the noise"
-            raise InvalidValue(name, None, "given without a sensitivity", remedy)
+            parts = {"epsilon": epsilon, "adjacency": adjacency}
+            missing = " and ".join(name for name, value in parts.items() if value is None)
+            remedy = f"give {missing}, or the sensitivity and the scale of the noise"
+            raise InvalidValue(missing, None, "given without a sensitivity", remedy)
         claim = PureDP(check_positive(epsilon, "epsilon"))
         records = _records(dim, norm or "linf", 1 if radius is None else radius, adjacency)
         if scale is None:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from dpverdict.balls import Real, sqrt_up
-from dpverdict.checks import check_dim
+from dpverdict.checks import check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import analytic_scale, concentrated_scale, l1_scale
 from dpverdict.mechanisms.core.guarantees import (
@@ -301,14 +301,14 @@ def _scale(noise: object, claim: Guarantee, factorization: Factorization) -> flo
     """The least float64 scale at which the noise keeps the claim, by the calibration of that pair."""
     l2_squared = factorization.l2_sensitivity_squared()
     match noise, claim:
-        case (("laplace" | "gaussian"), ZeroConcentratedDP(rho=rho)) if rho > 0:
-            return sqrt_up(l2_squared.times(1 / (2 * rho)))  # D2^2/(2 scale^2) for both laws
+        case (("laplace" | "gaussian"), ZeroConcentratedDP(rho=rho)):
+            return sqrt_up(l2_squared.times(1 / (2 * check_positive(rho, "rho"))))  # D2^2/(2 scale^2) for both laws
         case "laplace", PureDP(epsilon=epsilon):
             return l1_scale(epsilon, factorization.l1_sensitivity())
         case "laplace", ApproximateDP(epsilon=epsilon, delta=delta):
             return concentrated_scale(epsilon, delta, factorization.l1_sensitivity(), l2_squared)
-        case "gaussian", GaussianDP(mu=mu) if mu > 0:
-            return sqrt_up(l2_squared.times(1 / mu**2))
+        case "gaussian", GaussianDP(mu=mu):
+            return sqrt_up(l2_squared.times(1 / check_positive(mu, "mu") ** 2))
         case "gaussian", ApproximateDP(epsilon=epsilon, delta=delta):
             return analytic_scale(epsilon, delta, l2_squared.sqrt())
         case (("laplace" | "gaussian"), _):

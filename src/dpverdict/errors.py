@@ -6,7 +6,7 @@ attributes, so that a program can read them. An error raised in a worker process
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import final
 
@@ -18,7 +18,8 @@ class DpverdictError(Exception):
 class InvalidValue(DpverdictError, ValueError):
     """A value that the caller gave does not meet its requirement.
 
-    Reads, for example: ``mu=-1 must be > 0: give the GDP parameter as a positive number``.
+    Reads, for example: ``mu=-1 must be > 0: give the GDP parameter as a positive number``. What was to be given and was
+    not has no value to show: ``mu must be given: add --mu``.
     """
 
     def __init__(self, name: str, value: object, requirement: str, remedy: str) -> None:
@@ -26,7 +27,9 @@ class InvalidValue(DpverdictError, ValueError):
         self.value = value
         self.requirement = requirement
         self.remedy = remedy
-        super().__init__(f"{name}={_short(value)} must be {requirement}: {remedy}")
+        missing = value is None and requirement.startswith("given")
+        shown = name if missing else f"{name}={_short(value)}"
+        super().__init__(f"{shown} must be {requirement}: {remedy}")
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.name, _sendable(self.value), self.requirement, self.remedy)
@@ -119,16 +122,28 @@ def _sendable(value: object) -> object:
 
 
 _MOST_BITS = 8192
-"""Of a number that is shown in full; a message shows 80 digits in any case."""
+"""Of a whole number that is shown in full; a message shows 80 digits in any case."""
+
+_READABLE_BITS = 40
+"""Of the two parts of a fraction that is shown as one."""
 
 
 def _represented(value: object) -> str:
-    if isinstance(value, int | Fraction) and max(abs(value.numerator), value.denominator).bit_length() > _MOST_BITS:
-        return f"{Decimal(value.numerator) / value.denominator:.6e}"  # Python refuses to write all its digits
+    if isinstance(value, int | Fraction):
+        bits = max(abs(value.numerator), value.denominator).bit_length()
+        if bits > (_READABLE_BITS if isinstance(value, Fraction) else _MOST_BITS):
+            return _to_six_digits(value)
+        if isinstance(value, Fraction):
+            return str(value)
     try:
         return repr(value)
     except BaseException:  # an object of the user's
         return f"<{type(value).__name__} whose representation cannot be shown>"
+
+
+def _to_six_digits(value: Fraction | int) -> str:
+    """A number of any size, also one of which Python refuses to write all digits, as ``1e+1000`` or ``0.333333``."""
+    return str(Context(prec=6).divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()).lower()
 
 
 def _short(value: object, limit: int = 80) -> str:

@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+from fractions import Fraction
 
 import pytest
 
@@ -20,6 +21,20 @@ def test_a_value_of_many_lines_is_shown_on_one_and_cut() -> None:
     assert "\n" not in text
     assert len(text) < 120
     assert "..." in text
+
+
+@pytest.mark.parametrize(
+    ("value", "requirement", "shown"),
+    [
+        (None, "given for laplace", "scale must be given for laplace: give one"),
+        (None, "> 0", "scale=None must be > 0: give one"),
+        (Fraction(1, 3), "> 1", "scale=1/3 must be > 1: give one"),
+        (Fraction(10**30 + 1, 3), "< 1", "scale=3.33333e+29 must be < 1: give one"),
+        (Fraction(1, 10**3000), "> 1", "scale=1e-3000 must be > 1: give one"),
+    ],
+)
+def test_a_value_is_shown_as_a_person_writes_it(value: object, requirement: str, shown: str) -> None:
+    assert str(InvalidValue("scale", value, requirement, "give one")) == shown
 
 
 def test_callers_catch_what_python_would_have_raised() -> None:

@@ -310,7 +310,7 @@ class LaplaceLoss(BallLoss, ExactLoss):
             m: the number of coordinates, 1 to `MOST_COORDINATES`.
             shift: the shift of each in units of the scale, at its exact value.
         """
-        number = _coordinates(m)
+        number = check_whole(m, "m", least=1, most=MOST_COORDINATES, remedy="give the number of coordinates")
         value = _size(shift)
         loss = cls.__new__(cls)
         loss._set(Counter({value: number} if value else {}))
@@ -320,9 +320,11 @@ class LaplaceLoss(BallLoss, ExactLoss):
     def grouped(cls, groups: Iterable[tuple[Exact, int]]) -> LaplaceLoss:
         """The loss of coordinates given as (shift in units of the scale, number of coordinates with it)."""
         counts: Counter[Fraction] = Counter()
+        remedy = "take fewer of them, as by a smaller dim or horizon"
         for shift, count in groups:
-            value = _size(shift)
-            counts.update({value: _coordinates(count)} if value else {})
+            value = _size(shift, "shift over scale", "take noise of another scale, as by another epsilon")
+            number = check_whole(count, "noisy coordinates", least=1, most=MOST_COORDINATES, remedy=remedy)
+            counts.update({value: number} if value else {})
         loss = cls.__new__(cls)
         loss._set(counts)
         return loss
@@ -469,15 +471,9 @@ class LaplaceLoss(BallLoss, ExactLoss):
         return f"LaplaceLoss({text}{', ...' if len(self._groups) > 8 else ''})"
 
 
-def _size(shift: Exact) -> Fraction:
+def _size(shift: Exact, name: str = "shift", remedy: str = "give the shift in units of the scale") -> Fraction:
     """The absolute value of a shift."""
-    size = abs(exactly(shift, name="shift"))
+    size = abs(exactly(shift, name=name))
     if size and not SMALLEST_SHIFT <= size <= LARGEST_SHIFT:
-        raise InvalidValue(
-            "shift", shift, "0 or between 1e-250 and 1e+6 in size", "give the shift in units of the scale"
-        )
+        raise InvalidValue(name, shift, "0 or between 1e-250 and 1e+6 in size", remedy)
     return size
-
-
-def _coordinates(m: int) -> int:
-    return check_whole(m, "m", least=1, most=MOST_COORDINATES, remedy="give the number of coordinates")

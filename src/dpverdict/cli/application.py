@@ -90,8 +90,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(_with_notes("interrupted", error))
         return INTERRUPTED
     except _UsageError as error:
-        return _fail(error.format_message(), error)
-    except BaseException:  # a fault of this program must not leave with Python's own exit code 1, which says "refuted"
+        return _fail(_misused(error), error)
+    except BaseException as error:
+        if _by_interrupt(error):
+            say(_with_notes("interrupted", error))
+            return INTERRUPTED
+        # a fault of this program must not leave with Python's own exit code 1, which says "refuted"
         print(printable(traceback.format_exc(), "ascii"), end="", file=sys.stderr)
         return INTERNAL_ERROR
     return code
@@ -123,6 +127,31 @@ def _run(arguments: list[str]) -> int:
 
 # The base of every usage error, whichever library typer parses with: it exports BadParameter alone, so the type is Any.
 _UsageError: Final[Any] = typer.BadParameter.__mro__[1]
+
+
+def _misused(error: Any) -> str:
+    """What a usage error says: all that is missing at once, and the options that an unknown one may be meant for."""
+    from dpverdict.audit.trials.words import listed, nearest
+
+    if error.ctx is None:
+        return str(error.format_message())
+    known = error.ctx.command.get_params(error.ctx)
+    if hasattr(error, "option_name") and hasattr(error, "possibilities"):
+        meant = nearest(error.option_name, [name for one in known for name in one.opts])
+        return f"No such option: {error.option_name}: {meant or f'{error.ctx.command_path} --help shows them all'}"
+    # what was given has been read before what is missing is noticed
+    missing = [one for one in known if one.required and one.name not in error.ctx.params]
+    if "MissingParameter" not in {kind.__name__ for kind in type(error).__mro__} or len(missing) < 2:
+        return str(error.format_message())
+    names = listed([one.opts[0] if one.param_type_name == "option" else one.metavar for one in missing])
+    return f"{names} must be given: {error.ctx.command_path} --help has an example"
+
+
+def _by_interrupt(error: BaseException | None) -> bool:
+    """Whether an error stands for Ctrl-C: an integral in C turns what its integrand raises into a SystemError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _fail(message: str, error: BaseException) -> int:

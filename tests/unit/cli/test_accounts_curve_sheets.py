@@ -41,7 +41,7 @@ def test_the_command_prints_writes_and_draws(
 @pytest.mark.parametrize(
     ("ask", "parts"),
     [
-        (["counters", "--horizon", "100", "--epsilon", "1"], ["delta=None", "add --delta"]),
+        (["counters", "--horizon", "100", "--epsilon", "1"], ["delta must be given", "add --delta"]),
         (["counters", "--horizon", "1", "--epsilon", "1", "--delta", "1e-6"], ["horizon='1'"]),
         (["counters", "--horizon", "9", "--epsilon", "1", "--delta", "2"], ["delta='2'"]),
         (["ellipses", "--dim", "4", "--mu", "1"], ["mu='1'", "left out for ellipses"]),

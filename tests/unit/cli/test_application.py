@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flint import acb
 
 from dpverdict.cli.application import main
 from dpverdict.cli.options import ERROR_PROBABILITY
@@ -215,6 +216,19 @@ def test_an_interrupt_ends_with_130_and_one_line(
 
     monkeypatch.setattr("dpverdict.audit.runs.apart.audit_request", interrupted)
     assert main(["audit", "standard-gaussian", "--dim", "3", "--mu", "1"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_an_interrupt_within_an_integral_is_one_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """C code that calls an integrand raises a SystemError of its own, with the interrupt as its cause."""
+
+    def interrupted(value: acb, analytic: bool) -> acb:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpverdict.cli.application._run", lambda arguments: acb.integral(interrupted, 0, 1))
+    assert main(["list"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 
 

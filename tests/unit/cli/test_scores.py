@@ -71,10 +71,10 @@ def test_no_face_of_a_report_on_recorded_scores_says_that_a_mechanism_was_run(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--in in.npy --claim mu=1", "out=None"),
-        ("--in in.npy --out out.npy", "claim=None"),
+        ("--in in.npy --claim mu=1", "out must be given"),
+        ("--in in.npy --out out.npy", "claim must be given"),
         ("--in in.npy --scores run.npy --claim mu=1", "given alone"),
-        ("--scores run.npy --claim mu=1", "included=None"),
+        ("--scores run.npy --claim mu=1", "included must be given"),
         ("--scores run.npy --included run.npy --claim mu=1", "bits of shape"),
         ("--in out.csv --out out.npy --claim mu=1", "one column"),
         ("--in out.csv#x --out out.npy --claim mu=1", "that column"),

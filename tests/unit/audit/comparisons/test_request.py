@@ -19,11 +19,11 @@ def test_sheets_are_found_by_name() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "match"),
     [
-        ("counters", {"horizon": "100", "epsilon": "1"}, "^delta=None must be given for counters: add --delta"),
+        ("counters", {"horizon": "100", "epsilon": "1"}, "^delta must be given for counters: add --delta"),
         ("counters", {"horizon": "100", "epsilon": "1", "delta": "1e-6", "mu": "1"}, "^mu=.*left out for counters"),
         ("counters", {"horizon": "many", "epsilon": "1", "delta": "1e-6"}, "^horizon="),
         ("counters", {"horizon": "100", "epsilon": "1", "delta": "1e-6", "arity": "1"}, "^arity="),
-        ("ellipses", {}, "^dim=None must be given for ellipses: add --dim"),
+        ("ellipses", {}, "^dim must be given for ellipses: add --dim"),
         ("constants", {"dim": "0"}, "^dim="),
     ],
 )

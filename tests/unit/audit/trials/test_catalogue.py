@@ -65,11 +65,11 @@ def test_the_shape_of_the_data_fills_in_what_was_not_given() -> None:
     [
         ("standard-gausian", {}, "did you mean standard-gaussian"),
         ("broken:M99", {}, "known mechanism"),
-        ("standard-gaussian", {"dim": "3"}, "mu=None must be given"),
+        ("standard-gaussian", {"dim": "3"}, "mu must be given"),
         ("standard-gaussian", {"dim": "3", "mu": "1", "horizon": "9"}, "horizon=.9. must be left out"),
         ("standard-gaussian", {"dim": "3", "epsilon": "1", "delta": "0.1"}, "add --calibration"),
         ("standard-gaussian", {"dim": "3", "mu": "1", "calibration": "theorem"}, "calibration"),
-        ("broken:M2", {"dim": "3"}, "mu=None must be given"),
+        ("broken:M2", {"dim": "3"}, "mu must be given"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name(name: str, options: dict[str, str], reason: str) -> None:
