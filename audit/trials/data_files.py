@@ -155,7 +155,7 @@ def must_be_a_file(path: str, name: str) -> None:
     if Path(path).is_dir():
         raise InvalidValue(name, path, "a file, not a folder", "give the path of the file itself")
     if not Path(path).exists():
-        raise InvalidValue(name, path, "a file that exists", f"there is no {Path(path).resolve()}")
+        raise InvalidValue(name, path, "a file that exists", f"there is no {Path(path).absolute()}")
     if not Path(path).is_file():
         raise InvalidValue(name, path, "a file, not a device or a pipe", "write the numbers to a file first")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,10 +48,23 @@ def write_certificates(folder: Path, files: Mapping[str, str]) -> None:
 def _named(folder: Path) -> tuple[str, ...]:
     """The files of a manifest, as far as they lie in its folder."""
     try:
-        listed = json.loads(read_limited(folder / MANIFEST, "certificate", MOST_BYTES))["files"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        listed = _listed(_read(folder / MANIFEST))
+    except InvalidValue:
         return ()
-    return tuple(name for name in listed if (folder / name).resolve().is_relative_to(folder.resolve()))
+    return tuple(name for name in listed if _lies_in(folder, name))
+
+
+def _listed(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The files of a manifest by name, with their hashes; none where it has something else in their place."""
+    listed = manifest.get("files")
+    return listed if isinstance(listed, dict) else {}
+
+
+def _lies_in(folder: Path, name: str) -> bool:
+    """Whether a name of a manifest is one of a file below its folder, links followed; they may run in a circle."""
+    if "\0" in name:
+        return False
+    return Path(os.path.realpath(folder / name)).is_relative_to(os.path.realpath(folder))
 
 
 @final
@@ -111,11 +125,11 @@ def _check_folder(folder: Path) -> Checked:
     grades: Counter[str] = Counter()
     if manifest.get("sha256") != seal(manifest):
         refused.append((MANIFEST, "the text is not what was sealed"))
-    listed = manifest.get("files", {})
+    listed = _listed(manifest)
     for name, digest in listed.items():
         path = folder / name
         try:
-            if not path.resolve().is_relative_to(folder.resolve()):
+            if not _lies_in(folder, name):
                 raise CertificateRefused("it is outside the folder")
             if not path.exists():
                 raise CertificateRefused("it is missing")

@@ -46,11 +46,14 @@ app: typer.Typer = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
 ) -> None:
     if version:
         print(f"dpverdict {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        context.fail("Missing command.")
 
 
 def _help(command: Callable[..., NoReturn]) -> str:

@@ -291,6 +291,28 @@ def test_an_unknown_command_is_refused_in_one_line(capsys: pytest.CaptureFixture
     assert "No such command 'adit'" in printed.err
 
 
+def test_a_line_that_ends_before_a_command_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--"]) == 2
+    assert capsys.readouterr().err == "error: Missing command.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["scores", "--in", "loop", "--out", "loop", "--claim", "mu=1"],
+        ["audit", "callables_that_fail.py:fine", *BOX, "--neighbours", "loop"],
+    ],
+)
+def test_a_link_that_leads_to_itself_is_refused_in_one_line(
+    here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    Path("loop").symlink_to("loop")
+    assert main(arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "'loop'" in line
+    assert "Symlink" not in line
+
+
 def test_an_old_report_survives_a_refused_run(here: Path) -> None:
     (here / "out.json").write_text("an older report")
     assert main(["audit", *STANDARD, "--samples", "0", "--json", "out.json"]) == 2

@@ -57,6 +57,14 @@ def test_what_is_no_certificate_is_a_usage_error(text: str, tmp_path: Path) -> N
         check_files(tmp_path)
 
 
+@pytest.mark.parametrize("files", [3, ["a.json"], {"a\0b": ""}, {"loop": ""}, {"../outside.json": ""}])
+def test_a_manifest_that_names_no_files_of_its_folder_is_refused(files: object, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / MANIFEST).write_text(json.dumps({"files": files}))
+    assert check_files(tmp_path).exit_code == 1
+    write_certificates(tmp_path, {MANIFEST: "{}"})  # removes none but files of its own folder
+
+
 def test_a_reading_that_is_repeated_without_end_is_not_checked(folder: Path, tmp_path: Path) -> None:
     """Twenty thousand copies of one take a minute."""
     text = max((path.read_text() for path in folder.glob("*/*.json")), key=len)
