@@ -55,7 +55,7 @@ SHARES: Final = (LEAST_OF_EVENT, 0.2, 0.35, 0.5, 0.65, 0.8, 1 - LEAST_OF_PAYOFF)
 """Of the event."""
 UNKNOWN: Final = 0.5
 """Standard deviation of a prediction, in units of sqrt(f/n_e)."""
-HANDICAP: Final = 0.4
+HANDICAP: Final = 1.0
 """What an event has to promise more than a payoff to be its equal, in these units: most faults are smooth."""
 _NODES: Final = 7
 

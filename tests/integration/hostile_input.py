@@ -101,8 +101,13 @@ LINES: Final = [
 ]
 """Lines that work; ``{any}`` is one of the mechanisms with the parameters of its example."""
 
-_EXPENSIVE: Final = ("selftest",)
-"""Commands without options, which take a minute."""
+
+def takes_minutes(words: list[str]) -> bool:
+    """The self-test, and a proof of no paper by name, which is one of every statement."""
+    options = [word.startswith("-") for word in words]
+    of_options = [False, *options[:-1]]
+    named = not all(one or of_one for one, of_one in zip(options[1:], of_options[1:], strict=True))
+    return words[:1] == ["selftest"] or (words[:1] == ["prove"] and not named)
 
 
 Files = dict[str, bytes | str]
@@ -149,7 +154,7 @@ def command_line(random: random.Random, material: dict[str, bytes]) -> Case:
         words = [random.choice(commands), *(a_word(random) for _ in range(random.randrange(4)))]
     for _ in range(random.choice([1, 1, 1, 2, 3])):
         words = spoilt_line(random, words)
-    if words[:1] in ([name] for name in _EXPENSIVE):
+    if takes_minutes(words):
         words = ["list", *words[1:]]
     for at, word in enumerate(words[:-1]):  # workers are not what is tried here
         if word in ("--jobs", "--dask") and words[at + 1] not in ("0", "-1", "nan", "", "1e400"):
