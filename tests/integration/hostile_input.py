@@ -102,12 +102,14 @@ LINES: Final = [
 """Lines that work; ``{any}`` is one of the mechanisms with the parameters of its example."""
 
 
+CORPUS: Final = ["corpus", "run"]
+
+
 def takes_minutes(words: list[str]) -> bool:
-    """The self-test, and a proof of no paper by name, which is one of every statement."""
+    """The self-test; and, where none is named, all statements or all entries of the corpus."""
     options = [word.startswith("-") for word in words]
-    of_options = [False, *options[:-1]]
-    named = not all(one or of_one for one, of_one in zip(options[1:], of_options[1:], strict=True))
-    return words[:1] == ["selftest"] or (words[:1] == ["prove"] and not named)
+    named = sum(not one and not before for one, before in zip(options, [False, *options], strict=False))
+    return words[:1] == ["selftest"] or (words[0] == "prove" and named < 2) or (words[:2] == CORPUS and named < 3)
 
 
 Files = dict[str, bytes | str]
