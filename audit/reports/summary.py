@@ -39,6 +39,9 @@ T = TypeVar("T")
 FALSE_ALARMS: Final = Fraction(1, 20)
 """The share of false alarms at which the sentence states what an attacker misses."""
 
+_WORTH_COUNTING: Final = 1e-6
+"""The least share of missed members that is stated: less protects nobody."""
+
 DIGITS: Final = 3
 _MOST_DIGITS: Final = 17
 _MILLION: Final = 10**6
@@ -152,13 +155,14 @@ def _kept(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None, promise
     missed = _certain(lambda: worst.loss.enclosed_beta(FALSE_ALARMS, BETA_DIGITS).lower)
     parts = []
     if missed is not None:
+        left = f"still misses {_percent(Fraction(missed))} of the members"
         parts.append(
-            f"Whoever attacks a release with {_percent(FALSE_ALARMS)} false alarms still misses "
-            f"{_percent(Fraction(missed))} of the members"
+            f"Whoever attacks a release with {_percent(FALSE_ALARMS)} false alarms "
+            f"{left if missed > _WORTH_COUNTING else 'may find practically every member'}"
         )
     if epsilon is not None and promised is not None and math.isfinite(epsilon.upper):
         found, allowed = _up(Fraction(epsilon.upper)), _up(promised)
-        least, where = "" if worst.exact else "at most ", f"at delta {decimal(own_delta(claim))}"
+        least, where = "" if worst.exact else "at most ", f"at delta {decimal(own_delta(claim), 6)}"
         how = "as claimed" if found == allowed else f"{allowed} is claimed"
         parts.append(f"epsilon is {least}{found} {where}, {how}")
     return f"{': '.join(parts)}." if parts else None
@@ -175,7 +179,7 @@ def _broken(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None, promi
         if found is not None and allowed is not None and found.lower > allowed:
             numbers = told_apart(found.lower, allowed, decimal)
             return (
-                f"The promise is broken: the true epsilon is {numbers[0]} at delta {decimal(delta)}, and "
+                f"The promise is broken: the true epsilon is {numbers[0]} at delta {decimal(delta, 6)}, and "
                 f"{numbers[1]} was claimed{_attack(claim, worst)}."
             )
     attack = _attack(claim, worst)
@@ -236,12 +240,12 @@ def _found(
     found = []
     if worst is not None:
         least = "" if worst.exact else "at most "
-        shown = _near if worst.exact and status is Status.REFUTED else _up
+        shown = _nearly if worst.exact and status is Status.REFUTED else _at_most
         mu = _certain(lambda: gdp_parameter(worst.loss))
         if mu is not None:
-            found.append(f"mu {least}{shown(mu.upper)}")
+            found.append(f"mu {least}{shown(mu)}")
         if epsilon is not None:
-            found.append(f"epsilon {least}{shown(epsilon.upper)} at delta {decimal(delta)}")
+            found.append(f"epsilon {least}{shown(epsilon)} at delta {decimal(delta, 6)}")
         return "; ".join(found)
     for test in tests:
         if test.epsilon_lower is not None:
@@ -276,8 +280,15 @@ def _digits(number: float | Fraction) -> int:
     return max(DIGITS, len(str(int(number)))) if -_MILLION < number < _MILLION else DIGITS
 
 
-def _near(number: float) -> str:
+def _nearly(found: Enclosure) -> str:
+    number = found.upper
     return "infinite" if number == math.inf else decimal(Fraction(number), _digits(number))
+
+
+def _at_most(found: Enclosure) -> str:
+    """The upper end, rounded up; a number of as few digits that may be the value itself is left as it is."""
+    near = _nearly(found)
+    return near if near != "infinite" and found.contains(Fraction(near)) else _up(found.upper)
 
 
 def told_apart(found: float, promised: Fraction, shown: Callable[[Fraction, int], str]) -> tuple[str, str]:

@@ -40,7 +40,7 @@ from dpverdict.mechanisms.core.parameters import ADJACENCY, Parameter
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above, float_below, rounded_up, sized
-from dpverdict.numerics.text import exact_text
+from dpverdict.numerics.text import exact_text, short_text
 
 Norm: TypeAlias = Literal["linf", "l1", "l2"]
 NORMS: tuple[Norm, ...] = ("linf", "l1", "l2")
@@ -417,7 +417,7 @@ class LaplaceMechanism(SumOfRecords):
     def describe(self) -> dict[str, str]:
         """Name, parameters, and the scale with the way it was found."""
         records = {"norm": self.sensitivity.norm, "radius": _shown(self.sensitivity.radius)}
-        own = {"calibration": self.calibration, "scale": repr(self.scale), "variance": exact_text(self.variance)}
+        own = {"calibration": self.calibration, "scale": repr(self.scale), "variance": short_text(self.variance)}
         return AdditiveMechanism.describe(self) | records | own
 
     def __repr__(self) -> str:

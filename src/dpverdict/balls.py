@@ -450,7 +450,7 @@ def _decimal(endpoint: arb, digits: int, rounding: str) -> str:
     if isinstance(point, float):
         return str(point)
     quotient = context.divide(Decimal(point.numerator), Decimal(point.denominator))
-    return f"{quotient.normalize(context):.{digits}g}" if -5 < quotient.adjusted() < digits else f"{quotient:e}"
+    return f"{quotient.normalize(context):f}" if -5 < quotient.adjusted() < digits else f"{quotient:e}"
 
 
 _LONG = 1 << 12  # a binary exponent beyond which the exact rational is not written out

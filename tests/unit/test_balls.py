@@ -228,6 +228,8 @@ def test_an_enclosure_keeps_its_sharpness_below_the_range_of_float64():
 
 
 def test_the_endpoints_shown_are_rounded_outward():
+    assert Enclosure.of(Real.of(300)).show(9) == "[300, 300]"
+    assert Enclosure.of(Real.of(12345)).show(3) == "[1.23e+4, 1.24e+4]"
     shown = Enclosure.of(Real.of("2/3")).show(4)
     assert shown == "[0.6666, 0.6667]"
 

@@ -19,6 +19,7 @@ from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     AdditiveMechanism,
     CorrelatedGaussian,
+    GaussianMechanism,
     LaplaceMechanism,
     Rank1Gaussian,
     StandardGaussian,
@@ -58,6 +59,41 @@ def test_a_kept_promise_is_told_by_what_an_attacker_misses() -> None:
 def test_a_promise_kept_with_room_says_both_numbers() -> None:
     said = report_of(StandardGaussian(dim=3, mu="0.5", adjacency=ADD_OR_REMOVE_ONE), "mu=1").summary
     assert re.search(r"epsilon is 2\.\d+ at delta 1e-6, 4\.89 is claimed\.$", said.sentence)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "sentence", "found"),
+    [
+        (
+            GaussianMechanism(sigma=1000, sensitivity=1),
+            "mu=1e-3",
+            "misses 94 % of the members",
+            "mu 0.001; epsilon 0.00272",
+        ),
+        (
+            GaussianMechanism(sigma=3, sensitivity=1),
+            "eps=1/3, delta=1/7",
+            "epsilon is 0 at delta 0.142857, 0.334 is claimed",
+            "epsilon 0 at delta 0.142857",
+        ),
+        (
+            LaplaceMechanism(dim=1, epsilon=300, adjacency=ADD_OR_REMOVE_ONE),
+            "eps=300",
+            "may find practically every member: epsilon is 300 at delta 0, as claimed",
+            "epsilon 300 at delta 0",
+        ),
+    ],
+)
+def test_numbers_far_from_one_read_well(mechanism: AdditiveMechanism, claim: str, sentence: str, found: str) -> None:
+    said = report_of(mechanism, claim).summary
+    assert sentence in said.sentence
+    assert found in said.found
+
+
+def test_a_number_that_is_above_the_shown_one_is_rounded_up() -> None:
+    """Planted: 0.0010001 is not 0.001, and a bound that said so would be too low."""
+    said = report_of(GaussianMechanism(sigma="999.9", sensitivity=1), "mu=0.0011").summary
+    assert said.found.startswith("mu 0.00101;")
 
 
 def test_a_broken_promise_shows_the_difference_however_small() -> None:
