@@ -1,20 +1,22 @@
 """The Renyi divergences of the isotropic Laplace law enclose a two-dimensional quadrature of their definition.
 
-The quadrature is over the radius and the angle at the centre of P; the closed form is found in other coordinates.
+The quadrature is over the radius r and the cosine t = 1 - u^2 of the angle at the centre of P; the closed form is found
+in other coordinates. The integrand is smooth but for the centre of Q, at r = 1 and u = 0, towards which the panels of
+Gauss and Legendre shrink by halves.
 """
 
 import itertools
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
-from scipy.integrate import dblquad
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian, IsotropicLaplace
 from dpverdict.audit.losses.spherical.loss import SphericalLoss
 
-# (dim, scale, order): odd dimensions, where the integrand is smooth but for the centre of Q, on the axis
+# (dim, scale, order): odd dimensions, where a power of sin is a polynomial
 CASES = [
     (3, Fraction(1), Fraction(2)),
     (3, Fraction(1, 2), Fraction(1)),
@@ -24,28 +26,35 @@ CASES = [
 ]
 
 
+HALVES = 2.0 ** -np.arange(27, -1, -1)
+
+
+def panels(edges):
+    """Nodes and weights of 16 points between each two edges."""
+    x, w = np.polynomial.legendre.leggauss(16)
+    half, middle = np.diff(edges)[:, None] / 2, (edges[1:] + edges[:-1])[:, None] / 2
+    return (middle + half * x).ravel(), (half * w).ravel()
+
+
 def divergence(dim, scale, order):
-    """log(E_P[exp((a-1) L)])/(a-1), or E_P[L] at a = 1, with an error far below 1e-9."""
+    """log(E_P[exp((a-1) L)])/(a-1), or E_P[L] at a = 1, with an error far below 1e-12."""
     theta, a = float(scale), float(order)
     kappa = math.gamma(dim / 2) / (math.sqrt(math.pi) * math.gamma((dim - 1) / 2))
-    last = (dim + 45) * theta
-
-    def integrand(t, r):
-        loss = (math.sqrt(r * r + 1 - 2 * r * t) - r) / theta
-        weight = loss if order == 1 else math.exp((a - 1) * loss)
-        density = r ** (dim - 1) * math.exp(-r / theta) / (theta**dim * math.gamma(dim))
-        return weight * density * kappa * (1 - t * t) ** ((dim - 3) // 2)
-
-    value = 0.0
-    for low, high in itertools.pairwise((0, 1, (1 + last) / 2, last)):
-        value += dblquad(integrand, low, high, -1, 1, epsabs=1e-13, epsrel=1e-11)[0]
+    r, of_r = panels(np.concatenate([[0], 1 - HALVES[-2::-1], [1], 1 + (dim + 45) * theta * HALVES]))
+    u, of_u = panels(np.concatenate([[0], math.sqrt(2) * HALVES]))
+    square = u * u
+    loss = (np.sqrt((r[:, None] - 1) ** 2 + 2 * r[:, None] * square) - r[:, None]) / theta
+    weight = loss if order == 1 else np.exp((a - 1) * loss)
+    density = r ** (dim - 1) * np.exp(-r / theta) / (theta**dim * math.gamma(dim))
+    of_angle = 2 * u * kappa * (square * (2 - square)) ** ((dim - 3) // 2)  # 1 - t^2 = u^2 (2 - u^2), dt = 2 u du
+    value = float((density * of_r) @ weight @ (of_angle * of_u))
     return value if order == 1 else math.log(value) / (a - 1)
 
 
 @pytest.mark.parametrize(("dim", "scale", "order"), CASES)
 def test_the_closed_form_is_what_the_definition_says(dim, scale, order):
     enclosure = SphericalLoss(dim, IsotropicLaplace(scale)).certified_renyi(order)
-    assert abs(divergence(dim, scale, order) / enclosure.lower - 1) < 1e-9
+    assert abs(divergence(dim, scale, order) / enclosure.lower - 1) < 1e-12
     assert enclosure.upper - enclosure.lower <= 1e-15 * enclosure.upper
 
 
