@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import final
+from typing import Final, final
 
 import numpy as np
 from flint import arb
@@ -26,7 +26,7 @@ from dpverdict.audit.sampling.allocation import random_allocation
 from dpverdict.audit.sampling.allocation_moments import delta_at_most
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.audit.sampling.shuffled import ShuffledBatches, shuffled_batches
-from dpverdict.balls import Enclosure, Real
+from dpverdict.balls import Enclosure, Real, ball
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.dominating_pairs import (
     NORMAL_VARIATES,
@@ -46,6 +46,10 @@ from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, adjacency_name
 from dpverdict.mechanisms.core.sensitivity import Cube, Maximum, Near, PairSpace, StepSpace
 from dpverdict.mechanisms.training.dp_sgd import DPSGD
+from dpverdict.numerics.roots import bisected
+
+_NEARLY: Final = 1e-6
+"""How far above the least one an epsilon from a closer bound may be, relatively."""
 
 
 def loss_of(pair: DominatingPair) -> PrivacyLoss:
@@ -114,6 +118,22 @@ class WorstCase:
         """What a certificate takes for granted about the noise."""
         pair = self.dominating_pair
         return (REAL_ARITHMETIC, NORMAL_VARIATES) if pair is None else pair.assumptions
+
+    def certified_epsilon(self, delta: Fraction) -> Enclosure:
+        """Encloses epsilon(delta) of the loss; where the quickest of ``delta_uppers`` is closer, an epsilon it shows.
+
+        So beside a bound the upper end holds of the mechanism, and the lower end of the bound alone.
+        """
+        found = self.loss.certified_epsilon(delta)
+        uppers = self.delta_uppers
+        if uppers is None or not 0 < delta < 1:
+            return found
+
+        def unknown(epsilon: float) -> bool:
+            return not next(uppers(Fraction(epsilon)), arb(1)) <= ball(delta)
+
+        _, shown = bisected(unknown, 0.0, found.upper, close=lambda low, high: high - low < _NEARLY * high)
+        return found if shown >= found.upper else Enclosure.of_ball(arb(shown))
 
 
 def worst_case(mechanism: AdditiveMechanism) -> WorstCase:

@@ -84,7 +84,7 @@ def summary_of(
     promised = promised_epsilon(claim, delta)
     if promised is not None and not isinstance(claim, PureDP | ApproximateDP):
         claimed += f"; epsilon {_up(promised)} at delta {decimal(delta)}"
-    epsilon = None if worst is None else _certain(partial(worst.loss.certified_epsilon, delta))
+    epsilon = None if worst is None else _certain(partial(worst.certified_epsilon, delta))
     if disagreement is not None:
         sentence = disagreement
     elif verdict is not None and verdict.status is status:
@@ -155,7 +155,7 @@ def _kept(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None, promise
     missed = _certain(lambda: worst.loss.enclosed_beta(FALSE_ALARMS, BETA_DIGITS).lower)
     parts = []
     if missed is not None:
-        left = f"still misses {_percent(Fraction(missed))} of the members"
+        left = f"still misses {'' if worst.exact else 'at least '}{_percent(Fraction(missed))} of the members"
         parts.append(
             f"Whoever attacks a release with {_percent(FALSE_ALARMS)} false alarms "
             f"{left if missed > _WORTH_COUNTING else 'may find practically every member'}"

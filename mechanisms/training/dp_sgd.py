@@ -291,8 +291,11 @@ class DPSGD(GradientMechanism):
         whole, replaced = sampling != "poisson", self.adjacency is REPLACE_ONE
         shuffled = sampling in ("shuffle", "shuffle-once")
         if replaced and not shuffled:
-            remedy = "claim add-or-remove-one; under replace-one no dominating pair is proved here"
-            raise InvalidValue("adjacency", adjacency, f"add-or-remove-one with sampling {sampling}", remedy)
+            remedy = (
+                "no dominating pair is proved for replace-one; a replacement is a removal and an addition, so that "
+            )
+            remedy += "(eps, delta) under add-or-remove-one is (2 eps, (1 + e^eps) delta) under replace-one"
+            raise InvalidValue("adjacency", "replace-one", f"add-or-remove-one with sampling {sampling}", remedy)
         if whole and (self.rate.numerator != 1 or self.steps % self.rate.denominator):
             given = f"rate {exact_text(self.rate)}, {self.steps} steps"
             remedy = "give a rate of 1/batches, and a multiple of so many steps"

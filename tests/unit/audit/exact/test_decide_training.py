@@ -1,6 +1,7 @@
 """Claims about training runs: Poisson sampling decided, shuffling refuted by its event, and what is in between."""
 
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ from dp_accounting import NeighboringRelation
 
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.cli.application import main
+from dpverdict.mechanisms.core.guarantees import ApproximateDP
 from dpverdict.mechanisms.training.dp_sgd import DPSGD
 
 
@@ -99,6 +102,16 @@ def test_the_order_that_breaks_a_claim_is_named_and_its_event_recomputes():
 )
 def test_balls_in_bins_are_decided(steps, claim, status):
     assert certify(run(steps=steps, sampling="balls-in-bins"), claim).status is status
+
+
+def test_the_epsilon_of_balls_in_bins_is_that_of_the_closest_quick_bound():
+    worst = worst_case(run(steps=1000, sampling="balls-in-bins"))
+    level = Fraction(1, 10**5)
+    shown = worst.certified_epsilon(level).upper
+    claim = ApproximateDP(Fraction(shown), level)
+    assert 1.5 < shown < 2  # of known batches 17.86
+    assert certify(run(steps=1000, sampling="balls-in-bins"), claim).status is Status.CERTIFIED
+    assert worst.certified_epsilon(Fraction(0)).upper == np.inf
 
 
 @pytest.mark.slow
