@@ -10,12 +10,16 @@ from dpverdict.audit.losses.laplace.loss import MOST_COORDINATES
 from dpverdict.audit.runs.audits import default_samples
 from dpverdict.audit.runs.request import MOST_SAMPLES, Request
 from dpverdict.audit.trials.catalogue import MOST_NUMBERS, mechanism_classes
+from dpverdict.audit.trials.data_files import free_memory
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
 from dpverdict.numerics.text import whole_number
 
 SECONDS_PER_NUMBER: Final = 2e-8
 """Of processor time, for each number that is drawn and scored: 1.8e-8 with independent Gaussian noise at d = 10^6."""
+
+BYTES_PER_COORDINATE: Final = 400
+"""Of memory that a test takes, at least: 700 were measured at d = 10^6."""
 
 WORTH_SAYING: Final = 10.0
 """Seconds of processor time from which on a cost is announced."""
@@ -66,10 +70,19 @@ def _cost(request: Request) -> _Cost | None:
 
 
 def announced(request: Request) -> str | None:
-    """About how long an audit takes and what makes it shorter, in one line; None if it is short, or is refused."""
+    """About how long an audit takes and what makes it shorter, in one line; None if it is short, or is refused.
+
+    Raises:
+        InvalidValue: its test does not fit into the memory that is free: nothing is announced that will not be done.
+    """
     cost = _cost(request)
     if cost is None or cost.whole < WORTH_SAYING:
         return None
+    free = free_memory()
+    if cost.drawn and free is not None and BYTES_PER_COORDINATE * cost.size > free:
+        name = "dim" if request.options.get("dim") else "horizon"
+        requirement = f"at most {free // BYTES_PER_COORDINATE}, for a test in the {free >> 20} MiB that are free here"
+        raise InvalidValue(name, cost.size, requirement, f"choose a smaller --{name}, or --no-test")
     parts = [f"the certified curves of {cost.size} coordinates"] if cost.exact >= 1 else []
     parts += [f"{cost.drawn:.2g} random numbers for the test"] if cost.tested >= 1 else []
     shorter = "fewer --samples, or --no-test" if cost.tested > cost.exact else "a smaller --dim"

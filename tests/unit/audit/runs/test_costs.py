@@ -17,7 +17,8 @@ def of(mechanism: str, dim: str, **others: object) -> str | None:
     return announced(Request(mechanism=mechanism, options={"dim": dim, "epsilon": "1"}, **others))  # type: ignore[arg-type]
 
 
-def test_a_long_audit_is_announced_with_what_makes_it_shorter() -> None:
+def test_a_long_audit_is_announced_with_what_makes_it_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "free_memory", lambda: 8 << 30)
     exact = of("laplace", "1e5", exact_only=True)
     assert exact is not None
     assert (
@@ -28,6 +29,18 @@ def test_a_long_audit_is_announced_with_what_makes_it_shorter() -> None:
     assert sampled is not None
     assert "2e+10 random numbers for the test" in sampled
     assert "fewer --samples" in sampled
+
+
+def test_a_test_that_does_not_fit_into_the_memory_is_refused_before_anything_is_announced(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(costs, "free_memory", lambda: 2 << 30)
+    assert main(["audit", "correlated-gaussian", "--dim", "1e7", "--mu", "1", "--samples", "300"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: dim=10000000 must be at most 5368709, for a test in the 2048 MiB that are free")
+    assert of("standard-gaussian", "1e7", exact_only=True) is None
+    with pytest.raises(InvalidValue, match="horizon=10000000"):
+        announced(Request(mechanism="tree-counter", options={"horizon": "1e7", "epsilon": "1"}))
 
 
 @pytest.mark.parametrize("dim", ["3", "1e4", "x", "1e9000"])
