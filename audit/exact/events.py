@@ -48,6 +48,22 @@ RELATIONS: Final[dict[str, NeighboringRelation]] = {
 }
 """Their names, in which an underscore may stand for a hyphen."""
 
+NEAREST: Final[dict[str, str]] = {
+    "SampledWithoutReplacementDpEvent": "its numbers are not those of Poisson sampling; the event inside it, under "
+    "replace-one and not sampled, bounds it from above, by convexity over the batches",
+    "SampledWithReplacementDpEvent": "a record can be drawn twice, so that not even the event inside bounds it",
+    "TruncatedSubsampledGaussianDpEvent": "PoissonSampledDpEvent of its Gaussian event is exact where no batch is cut; "
+    "the pair of dp_accounting is an upper bound, which from_pld reads",
+    "SingleEpochTreeAggregationDpEvent": "compose a GaussianDpEvent for each level of the tree that holds the record, "
+    "or audit tree-counter or dp-ftrl",
+    "ZCDpEvent": "zero-concentrated privacy bounds divergences and has no pair of laws; give the mechanism that has it",
+    "RepeatAndSelectDpEvent": "only Renyi divergences of it are bounded; give the event of one run, and count the runs",
+    "MixtureOfGaussiansDpEvent": "of the values 0 and 1 it is PoissonSampledDpEvent of a Gaussian event; of others the "
+    "GaussianDpEvent of the largest one bounds it from above",
+    "UnsupportedDpEvent": "nothing is known of it; give the event of the mechanism itself",
+}
+"""Of events without an exact pair: why, and what is nearest to them. The bounds are sound and not taken unasked."""
+
 RelativeTo = Literal["record", "difference"]
 
 Event = Any  # dp_accounting ships no types; or a mapping with the same names
@@ -130,7 +146,8 @@ class _Reader:
             "PoissonSampledDpEvent": lambda event, path: self._sampled(event, path, 1),
         }
         if name not in readers:
-            self._refuse(event, path, f"use one of {', '.join(readers)}, or the pessimistic distribution by from_pld")
+            known = f"use one of {', '.join(readers)}, or the pessimistic distribution by from_pld"
+            self._refuse(event, path, NEAREST.get(name, known))
         return readers[name](event, path)
 
     def _moved(self) -> int:
@@ -180,7 +197,11 @@ class _Reader:
     def _sampled(self, event: Event, path: str, steps: int) -> PrivacyLoss:
         """The inner event on a sample: of a composition, on the same one for all its parts."""
         if self.relation is REPLACE_ONE:
-            self._refuse(event, path, "of a Poisson sample the pair is known under add-or-remove-one and zero-out")
+            remedy = (
+                "its pair is known under add-or-remove-one and zero-out; a replacement is one of each: with "
+                "(epsilon, delta) under the first, (2 epsilon, (1 + e^epsilon) delta) holds"
+            )
+            self._refuse(event, path, remedy)
         rate = _number(event, path, "sampling_probability", least=Fraction(0))
         return poisson_sampled(self.loss(_field(event, path, "event"), f"{path}.event"), rate, steps)
 

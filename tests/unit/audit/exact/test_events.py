@@ -1,6 +1,7 @@
 """Events of dp_accounting as exact losses: against its accountants where those are right, and where they are not."""
 
 import json
+import re
 from typing import Any
 
 import dp_accounting as dp
@@ -9,7 +10,8 @@ from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant
 
 from dpverdict.audit import GaussianLoss, LaplaceLoss, compose, loss_event, loss_from_event
-from dpverdict.audit.exact.events import read_event
+from dpverdict.audit.exact.events import NEAREST, read_event
+from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.errors import InvalidValue
 
 ADD, REPLACE = dp.NeighboringRelation.ADD_OR_REMOVE_ONE, dp.NeighboringRelation.REPLACE_ONE
@@ -112,3 +114,21 @@ def test_nothing_and_everything() -> None:
 def test_what_is_not_known_exactly_is_refused_with_its_place(event: Any, relation: Any, where: str) -> None:
     with pytest.raises(InvalidValue, match=where):
         loss_from_event(event, relation)
+
+
+@pytest.mark.parametrize("name", NEAREST)
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_an_event_without_a_pair_is_refused_with_what_is_nearest_to_it(name: str, relation: Any) -> None:
+    assert hasattr(dp.dp_event, name)
+    inside = {"class_name": "SelfComposedDpEvent", "count": 3, "event": {"class_name": name}}
+    with pytest.raises(InvalidValue, match=re.escape(NEAREST[name])) as refused:
+        loss_from_event(inside, relation)
+    assert str(refused.value).startswith(f"event.event={name!r}")
+
+
+def test_the_event_inside_bounds_a_batch_of_fixed_size() -> None:
+    # one of the records 1, 0 is drawn, against one of 0, 0, and answered rightly with probability 3/4
+    drawn, inside = (["1/2", "1/2"], ["1/4", "3/4"]), loss_from_event(dp.RandomizedResponseDpEvent(0.5, 2), REPLACE)
+    for sampled in (FiniteLoss(*drawn), FiniteLoss(*drawn[::-1])):
+        for epsilon in ("0", "0.3", "0.9"):
+            assert sampled.certified_delta(epsilon).upper <= inside.certified_delta(epsilon).lower
