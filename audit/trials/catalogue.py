@@ -307,7 +307,7 @@ def _claim(name: str, parts: Mapping[str, object]) -> str:
     if set(parts) not in ({"mu"}, {"rho"}, {"epsilon"}, {"epsilon", "delta"}):
         found = " and ".join(map(option, parts)) or None
         remedy = f"add --mu, --rho, --epsilon, or --epsilon and --delta: what {name} is to keep"
-        raise InvalidValue("budget", found, "one guarantee", remedy)
+        raise InvalidValue("budget", found, "one guarantee" if found else "given", remedy)
     return ", ".join(f"{'eps' if part == 'epsilon' else part}={value}" for part, value in parts.items())
 
 

@@ -224,7 +224,8 @@ def test_a_wrong_value_is_refused_with_name_value_requirement_and_remedy(
     assert printed.out == ""
     line = printed.err.strip()
     assert "\n" not in line
-    assert line.startswith((f"error: {name}={value} must be ", f"error: {name}='{value}' must be ")), line
+    shown = [name] if value == "None" else [f"{name}={value}", f"{name}='{value}'"]
+    assert line.startswith(tuple(f"error: {one} must be " for one in shown)), line
     requirement, _, remedy = line.partition(" must be ")[2].partition(": ")
     assert requirement
     assert remedy

@@ -123,10 +123,10 @@ GOOD: dict[str, Any] = {"horizon": 8, "kind": "binary", "noise": "laplace", "cla
         ({"noise": None}, "noise"),
         ({"claim": "mu=1"}, "claim"),
         ({"claim": RenyiDP(2, 1)}, "claim"),
-        ({"claim": "rho=0"}, "claim"),
+        ({"claim": "rho=0"}, "rho"),
         ({"claim": "x"}, "claim"),
         ({"noise": "gaussian"}, "claim"),
-        ({"noise": "gaussian", "claim": GaussianDP(0)}, "claim"),
+        ({"noise": "gaussian", "claim": GaussianDP(0)}, "mu"),
     ],
     ids=str,
 )
