@@ -10,11 +10,9 @@ along one weight that no digit moves, since its pixel is black in all of them. E
 
 from __future__ import annotations
 
-import argparse
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,10 +22,9 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 sys.path.insert(0, str(Path(__file__).parent))
-from audit_training import CANARY_PIXEL, DELTA, Array, Run, accounted, digits
+from audit_training import CANARY_PIXEL, Array, Run, digits, held_against_the_accountant, main
 
-from dpverdict.audit import DistinguishingTest, distinguish_scores
-from dpverdict.audit.comparisons.attack import attack_readout
+from dpverdict.audit import DistinguishingTest
 from dpverdict.mechanisms.training.dp_sgd import DPSGD
 
 LEARNING_RATE = 1.0
@@ -103,33 +100,14 @@ def audit(
     images, labels = digits()
     data = TensorDataset(torch.tensor(images, dtype=torch.float32), torch.tensor(labels))
     training = DPSGD(noise_multiplier=1, rate=f"1/{BATCHES}", steps=steps, sampling="poisson", dim=64)
-    claim: Any = accounted(training)  # a whole curve in place of a guarantee
+
+    def run(number: int, inside: bool) -> Run:
+        return train(data, training, 2 * (seed * runs + number) + inside, with_canary=inside, noise=noise)
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Opacus: that its random numbers are not cryptographic, and hooks of torch
-        held = [
-            [
-                train(data, training, 2 * (seed * runs + i) + inside, with_canary=bool(inside), noise=noise)
-                for i in range(runs)
-            ]
-            for inside in (1, 0)
-        ]
-    scores = np.array([run.score for run in held[0]]), np.array([run.score for run in held[1]])
-    test = distinguish_scores(*scores, claim, error_probability=error, seed=seed, delta=DELTA)
-    return test, scores, float(np.mean([run.accuracy for side in held for run in side]))
-
-
-def main(arguments: list[str]) -> int:
-    """Exit code 1: refuted; 3: not refuted."""
-    parser = argparse.ArgumentParser(description="Audit DP-SGD by Opacus on digits from inside.")
-    parser.add_argument("--runs", type=int, default=120, help="trainings of each kind")
-    parser.add_argument("--noise", type=float, default=1.0, help="part of the stated noise that is added")
-    options = parser.parse_args(arguments)
-    test, scores, accuracy = audit(runs=options.runs, noise=options.noise)
-    print(f"{2 * options.runs} trainings; digits right: {accuracy:.2f}")
-    print(test.summary())
-    print(attack_readout(*scores, error_probability=0.05, false_positive_rates=(0.01, 0.1)).describe())
-    return 1 if test.refuted else 3
+        return held_against_the_accountant(run, training, runs=runs, seed=seed, error=error)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], audit, runs=120))

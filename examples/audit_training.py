@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,21 +143,31 @@ def audit(
     """
     images, labels = digits()
     training = DPSGD(noise_multiplier=1, rate="0.1", steps=steps, sampling="poisson", dim=640)
-    claim: Any = accounted(training)  # a whole curve in place of a guarantee
     rng = np.random.default_rng(seed)
-    held = [
-        [train(images, labels, training, rng, with_canary=inside, noise=noise) for _ in range(runs)]
-        for inside in (True, False)
-    ]
-    scores = np.array([run.score for run in held[0]]), np.array([run.score for run in held[1]])
+
+    def run(_number: int, inside: bool) -> Run:
+        return train(images, labels, training, rng, with_canary=inside, noise=noise)
+
+    return held_against_the_accountant(run, training, runs=runs, seed=seed, error=error)
+
+
+def held_against_the_accountant(
+    run: Callable[[int, bool], Run], training: DPSGD, *, runs: int, seed: int, error: float
+) -> tuple[DistinguishingTest, tuple[Array, Array], float]:
+    """What `audit` returns, of trainings that are told their number and whether the canary is among the records."""
+    claim: Any = accounted(training)  # a whole curve in place of a guarantee
+    held = [[run(number, inside) for number in range(runs)] for inside in (True, False)]
+    scores = np.array([one.score for one in held[0]]), np.array([one.score for one in held[1]])
     test = distinguish_scores(*scores, claim, error_probability=error, seed=seed, delta=DELTA)
-    return test, scores, float(np.mean([run.accuracy for side in held for run in side]))
+    return test, scores, float(np.mean([one.accuracy for side in held for one in side]))
 
 
-def main(arguments: list[str]) -> int:
+def main(
+    arguments: list[str], audit: Callable[..., tuple[DistinguishingTest, tuple[Array, Array], float]], *, runs: int
+) -> int:
     """Exit code 1: refuted; 3: not refuted."""
     parser = argparse.ArgumentParser(description="Audit DP-SGD on digits from inside.")
-    parser.add_argument("--runs", type=int, default=300, help="trainings of each kind")
+    parser.add_argument("--runs", type=int, default=runs, help="trainings of each kind")
     parser.add_argument("--noise", type=float, default=1.0, help="part of the stated noise that is added")
     options = parser.parse_args(arguments)
     test, scores, accuracy = audit(runs=options.runs, noise=options.noise)
@@ -167,4 +178,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], audit, runs=300))
