@@ -315,18 +315,13 @@ def _mu_at(epsilon: Fraction, delta: arb) -> tuple[arb, arb]:
         return arb(0), arb(0)
     lower, upper = (float(value.log()) if value > equal else -np.inf for value in (delta.lower(), delta.upper()))
     found = _mu_of(float(epsilon), np.array([lower, upper]))
-    low, high = arb(0), arb("inf")
-    for margin in _MARGINS:
-        mu = ball(Fraction(float(found[0])) * (1 - margin))
-        if mu > 0 and formulas.delta(_KIND, at, mu) < delta:
-            low = mu
-            break
-    for margin in _MARGINS:
-        mu = ball(Fraction(float(found[1])) * (1 + margin))
-        if mu > 0 and formulas.delta(_KIND, at, mu) >= delta:
-            high = mu
-            break
-    return low, high
+
+    def nearest(number: float, side: int, holds: Callable[[arb], bool], otherwise: arb) -> arb:
+        tried = (ball(Fraction(number) * (1 + side * margin)) for margin in _MARGINS)
+        return next((mu for mu in tried if mu > 0 and holds(formulas.delta(_KIND, at, mu))), otherwise)
+
+    low = nearest(float(found[0]), -1, lambda value: value < delta, arb(0))
+    return low, nearest(float(found[1]), 1, lambda value: value >= delta, arb("inf"))
 
 
 def _mu_of(epsilon: float, logs: Array) -> Array:

@@ -293,8 +293,8 @@ class DPSGD(GradientMechanism):
         if replaced and not shuffled:
             remedy = (
                 "no dominating pair is proved for replace-one; a replacement is a removal and an addition, so that "
+                "(eps, delta) under add-or-remove-one is (2 eps, (1 + e^eps) delta) under replace-one"
             )
-            remedy += "(eps, delta) under add-or-remove-one is (2 eps, (1 + e^eps) delta) under replace-one"
             raise InvalidValue("adjacency", "replace-one", f"add-or-remove-one with sampling {sampling}", remedy)
         if whole and (self.rate.numerator != 1 or self.steps % self.rate.denominator):
             given = f"rate {exact_text(self.rate)}, {self.steps} steps"
