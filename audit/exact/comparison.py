@@ -8,6 +8,7 @@ that it can be refuted by one of them and proved by none.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -32,7 +33,7 @@ from dpverdict.mechanisms.core.guarantees import (
 from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.numerics.roots import doubled
-from dpverdict.numerics.text import short_text
+from dpverdict.numerics.text import rounded_text, short_text
 
 DIGITS: Final = 12
 """Digits shown of a number that is not known to any precision asked for."""
@@ -44,6 +45,10 @@ _EPSILONS: Final = 64
 """Where the profile of a pair is held against the one a claim implies, to find where the claim breaks."""
 _FEW_EPSILONS: Final = 12
 """The same, where one value of the profile is an integral."""
+_SMALLEST: Final = 1e-40
+"""The smallest delta that is held against what a claim implies."""
+_LARGEST_LEVEL: Final = 64.0
+"""Of an event that is shown beside a divergence."""
 _VACUOUS: Final = 600
 """How far rho may be above epsilon before its bound on delta is 1 to every digit."""
 _CONCENTRATED_BITS: Final = 120
@@ -161,12 +166,30 @@ def _of_exact(claim: Guarantee, loss: ExactLoss) -> Comparison:
 
 
 def _of_curves(claim: Guarantee, loss: PrivacyLoss) -> Comparison:
-    """By the certified profile alone: a claim that speaks of every epsilon can be refuted by it, and is not proved."""
+    """By the certified curves: a claim of mu or rho can be refuted by one epsilon or order, and is not proved."""
     if isinstance(claim, ApproximateDP | PureDP):
         delta = claim.delta if isinstance(claim, ApproximateDP) else Fraction(0)
         return _profile(claim.epsilon, delta, loss)
+    if isinstance(claim, RenyiDP | ZeroConcentratedDP):
+        with contextlib.suppress(InvalidValue, PrecisionExhausted):
+            found = _divergence(claim, loss)
+            if found.broken or isinstance(claim, RenyiDP):
+                return found
     level = _breaking_level(claim, loss)
     return replace(_profile(level, Fraction(float(claim.delta_upper(float(level)))), loss), decides=False)
+
+
+def _divergence(claim: RenyiDP | ZeroConcentratedDP, loss: PrivacyLoss) -> Comparison:
+    """The Renyi divergence of the order of the claim; of rho, that of the first of some orders that breaks it."""
+    orders = [claim.order] if isinstance(claim, RenyiDP) else [Fraction(1 << k) for k in range(1, 11)]
+    for order in orders:
+        allowed = claim.epsilon if isinstance(claim, RenyiDP) else order * claim.rho
+        quantity = f"Renyi divergence of order {order}"
+        found = enclosed(quantity, loss.certified_renyi(order), allowed, Fraction(0))
+        if found.broken:
+            level = Fraction(rounded_text(min(loss.renyi(2), _LARGEST_LEVEL), 3))
+            return replace(found, level=level, decides=isinstance(claim, RenyiDP))
+    return replace(found, decides=isinstance(claim, RenyiDP))
 
 
 def _profile(epsilon: Fraction, delta: Fraction, loss: PrivacyLoss) -> Comparison:
@@ -195,6 +218,9 @@ def _breaking_level(claim: Guarantee, loss: PrivacyLoss) -> Fraction:
     _, reach = doubled(lambda epsilon: float(claim.delta_upper(epsilon)) > 1e-14, 0.0, 1.0, most=2.0**16)
     if isinstance(loss, TwoOrders):
         loss = loss.remove
+    if not isinstance(loss, ExactLoss):  # far in the tail an integral takes long
+        _, near = doubled(lambda epsilon: bool(loss.delta_at_most(Fraction(epsilon)) > _SMALLEST), 0.0, 1.0, most=reach)
+        reach = min(reach, near)
     grid = np.linspace(0.0, reach, _EPSILONS if isinstance(loss, ExactLoss) else _FEW_EPSILONS)
     allowed = np.asarray(claim.delta_upper(grid))
     with np.errstate(divide="ignore"):

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from flint import arb
 
 from dpverdict.audit.exact.comparison import Comparison, comparison_by_concentration, comparison_of, enclosed
 from dpverdict.audit.exact.declaration import ROUNDING, SEED, declared_here, decoding_keeps_all, sampler_tried, tried
+from dpverdict.audit.exact.tail import with_what_is_kept, witness_in_the_tail
 from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
-from dpverdict.audit.exact.witness import simple_witness, witness_of
+from dpverdict.audit.exact.witness import event_at, simple_witness, witness_of
 from dpverdict.audit.exact.worst_case import WorstCase, balls_in_bins, gdp_parameter, loss_of, worst_case
 from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
 from dpverdict.audit.losses.domains import PROFILE
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.dominating_pairs import TrainingPair
-from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.numerics.sources import modules_sha256
 from dpverdict.numerics.text import short_text
+
+_REFUTING: Final = (witness_in_the_tail, with_what_is_kept)
 
 
 def certify(mechanism: AdditiveMechanism, claim: Guarantee | str | None = None) -> Verdict:
@@ -125,16 +128,23 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
 
     simple = simple_witness(claim, worst)
     if simple is not None:
+        simple = with_what_is_kept(mechanism, claim, worst.loss, simple)
         return verdict(status=Status.REFUTED, witness=simple)
     try:
         found = _without_curves(claim, worst) or comparison_of(claim, worst.loss)
-        if not found.kept and worst.rho_upper is not None:
+        if not (found.kept or (found.broken and worst.exact)) and worst.rho_upper is not None:
             found = comparison_by_concentration(claim, worst.rho_upper) or found
         witness = None if found.kept else _refutation(mechanism, claim, worst, found)
     except (PrecisionExhausted, InvalidValue) as undecided:
-        return verdict(status=Status.INCONCLUSIVE, reason=str(undecided))
+        witness, found = None, None
+        reason = str(undecided)
+    if witness is None and not (found and found.kept):
+        witness = witness_in_the_tail(mechanism, claim, worst)
     if witness is not None:
+        witness = with_what_is_kept(mechanism, claim, worst.loss, witness)
         return verdict(status=Status.REFUTED, witness=witness)
+    if found is None:
+        return verdict(status=Status.INCONCLUSIVE, reason=reason)
     if not found.kept:
         reason = f"{found.quantity} does not decide the claim: {found.sides()}{found.undecided}"
         if not worst.exact:
@@ -142,8 +152,9 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
         if worst.bracketed is not None and isinstance(claim, ApproximateDP | PureDP):
             low, high = worst.bracketed.delta_bounds(np.array([float(claim.epsilon)]))
             reason += f"; on a lattice, in float64, it is in [{low[0]:.10g}, {high[0]:.10g}], which certifies nothing"
-        if worst.event is not None and isinstance(claim, ApproximateDP | PureDP):
-            lower = worst.event(claim.epsilon).delta_lower(claim.epsilon)
+        event = event_at(worst, claim.epsilon) if isinstance(claim, ApproximateDP | PureDP) else None
+        if event is not None and isinstance(claim, ApproximateDP | PureDP):
+            lower = event.delta_lower(claim.epsilon)
             reason += f"; the event that is known shows delta({short_text(claim.epsilon)}) >= {lower:.6g}"
         return verdict(status=Status.INCONCLUSIVE, reason=reason)
     certificate = Certificate(
@@ -169,6 +180,9 @@ def _without_curves(claim: Guarantee, worst: WorstCase) -> Comparison | None:
                 return closer
     if worst.rho_upper is None or not isinstance(worst.loss, TwoOrders):
         return None
+    if isinstance(claim, GaussianDP) and isinstance(worst.dominating_pair, TrainingPair):
+        known = enclosed("mu^2, of known batches,", 2 * worst.rho_upper, claim.mu**2, claim.mu)
+        return known if known.kept else None
     found = comparison_by_concentration(claim, worst.rho_upper) if not isinstance(claim, ApproximateDP) else None
     return found if found is not None and found.kept else None
 
@@ -188,7 +202,7 @@ def _refutation(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase
         attained = loss_of(pair)
         if isinstance(attained, TwoOrders) and isinstance(pair, TrainingPair):
             return _in_one_order(mechanism, claim, worst, attained, pair)
-        found = comparison_of(claim, loss_of(pair))
+        found = comparison_of(claim, attained)
     return witness_of(mechanism, claim, worst, pair, found) if found.broken else None
 
 
@@ -202,18 +216,19 @@ def _in_one_order(
         if found.broken:
             words = "P with the canary, Q without it" if order == "remove" else "P without the canary, Q with it"
             own = replace(worst, loss=one, description=f"{worst.description} ({words})")
-            return witness_of(mechanism, claim, own, replace(pair, order=order), found)
+            return witness_of(mechanism, claim, own, replace(pair, order=order), found, one)
     return None
 
 
 def source_sha256(mechanism: AdditiveMechanism, worst: WorstCase | None = None) -> str:
     """SHA-256 of the source a verdict rests on: every module of which something is reached from the mechanism (its
     noise and its sensitivity space with it), the privacy losses of its worst pair, and `decide`; of `loss_of`, which
-    names the loss of every law, only the loss that it gave, and of `balls_in_bins` only the bounds.
+    names the loss of every law, only the loss that it gave, of `balls_in_bins` only the bounds, and nothing that only
+    refutes.
 
     A stored certificate whose hash differs from the present one is stale.
     """
     known = worst or worst_case(mechanism)
     losses = {type(known.loss), *(type(loss_of(pair)) for pair in (known.attained,) if pair is not None)}
     roots = mechanism, known.dominating_pair, known.delta_uppers, *losses, decide
-    return modules_sha256(*roots, but_not_through=[loss_of, balls_in_bins])
+    return modules_sha256(*roots, but_not_through=[loss_of, balls_in_bins, *_REFUTING])

@@ -12,6 +12,7 @@ so the event {s(y) >= t} has probability Phibar(t) under Q and Phibar(t - mu) un
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -22,13 +23,13 @@ from flint import arb
 from dpverdict.audit.exact.comparison import DIGITS, Comparison
 from dpverdict.audit.exact.verdict import Witness
 from dpverdict.audit.exact.worst_case import WorstCase, loss_of
-from dpverdict.audit.losses.base import ExactLoss
+from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
-from dpverdict.audit.losses.domains import EventBound
+from dpverdict.audit.losses.domains import PROBABILITY, EventBound
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import Enclosure, Real, ball, compare, doublings
-from dpverdict.errors import MechanismFailure
-from dpverdict.mechanisms.core.dominating_pairs import DominatingPair
+from dpverdict.errors import InvalidValue, MechanismFailure
+from dpverdict.mechanisms.core.dominating_pairs import DominatingPair, TrainingPair
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
     GaussianDP,
@@ -46,6 +47,11 @@ Consequence = Callable[[Enclosure, Enclosure], str]
 """The sentence about the event, from the enclosures of P(event) and Q(event)."""
 
 _NORMAL = BallNormal()
+_TRAINING_BITS = 18
+"""Of the probabilities of an event of training: those that the integrals of delta give."""
+_TRAINING_DIGITS = 6
+_FARTHEST = 600
+"""Beyond this epsilon no simple event is looked for: in float64 its exponential is infinite."""
 _LEVELS = [Fraction(k, 2) for k in range(17)] + [Fraction(k) for k in (10, 13, 16, 20, 30, 40, 60, 100, 200)]
 _LARGEST_ORDER = 1 << 24  # Renyi orders tried for an event that breaks a zCDP claim
 
@@ -56,21 +62,31 @@ def witness_of(
     worst: WorstCase,
     pair: DominatingPair | None,
     comparison: Comparison,
+    loss: PrivacyLoss | None = None,
 ) -> Witness:
     """The witness against a claim that two laws break: those of ``worst.pair``, which are ``pair`` where not Gaussian.
+
+    ``loss`` is that of the pair, where it is at hand: curves that took long are kept in it.
 
     Requires: ``comparison.broken``, of these laws (caller-verified).
     """
     if pair is not None:
-        return _event_witness(claim, worst, pair, comparison)
+        return _event_witness(claim, worst, pair, comparison, loss or loss_of(pair))
     if isinstance(worst.loss, DisjointLoss):
         return _disjoint_witness(mechanism, claim, worst)
     assert isinstance(worst.loss, GaussianLoss)  # of what other pairs make there are exact numbers
     return _score_witness(mechanism, claim, worst, worst.loss, comparison)
 
 
-def _event_witness(claim: Guarantee, worst: WorstCase, pair: DominatingPair, comparison: Comparison) -> Witness:
-    p, q = loss_of(pair).certified_tails(comparison.level)
+def _event_witness(
+    claim: Guarantee, worst: WorstCase, pair: DominatingPair, comparison: Comparison, loss: PrivacyLoss
+) -> Witness:
+    if isinstance(pair, TrainingPair):  # more bits take further integrals, some of which there are none for
+        tails = (tail(comparison.level, _TRAINING_BITS) for tail in (loss.p_above, loss.q_above))
+        p, q = (PROBABILITY.enclosure(tail) for tail in tails)
+    else:
+        p, q = loss.certified_tails(comparison.level)
+    digits = _TRAINING_DIGITS if isinstance(pair, TrainingPair) else DIGITS
     return Witness(
         pair=worst.pair,
         difference=worst.description,
@@ -80,7 +96,7 @@ def _event_witness(claim: Guarantee, worst: WorstCase, pair: DominatingPair, com
         value=comparison.attained,
         bound=comparison.allowed,
         statement=f"{comparison.quantity} exceeds what {claim.describe()} allows: {comparison.sides()}; the event has "
-        f"P = {p.show(DIGITS)}, Q = {q.show(DIGITS)}",
+        f"P = {p.show(digits)}, Q = {q.show(digits)}",
     )
 
 
@@ -88,7 +104,7 @@ def simple_witness(claim: Guarantee, worst: WorstCase) -> Witness | None:
     """The witness of the simple event of the worst pair, if it has one that breaks the claim."""
     levels = [claim.epsilon] if isinstance(claim, ApproximateDP | PureDP) else _LEVELS if worst.event else []
     for level in levels:
-        event = worst.event(level) if worst.event else _exact_event(claim, worst)
+        event = event_at(worst, level) if worst.event else _exact_event(claim, worst)
         if event is not None:
             allowed = Fraction(float(claim.delta_upper(float(level))))
             if isinstance(claim, ApproximateDP | PureDP):
@@ -96,6 +112,15 @@ def simple_witness(claim: Guarantee, worst: WorstCase) -> Witness | None:
             lower = event.delta_lower(level)
             if lower > allowed:
                 return _simple(claim, worst, event, level, lower, allowed)
+    return None
+
+
+def event_at(worst: WorstCase, level: Fraction) -> EventBound | None:
+    """The event of the worst pair at an epsilon; None without one, or where its probabilities have no digits."""
+    if worst.event is None or level > _FARTHEST:
+        return None
+    with contextlib.suppress(InvalidValue):  # of next to no noise
+        return worst.event(level)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -161,9 +162,9 @@ def worst_case(mechanism: AdditiveMechanism) -> WorstCase:
         adjacency=mechanism.adjacency,
         records_per_user=copies,
     )
-    loss = gaussian_loss(maximum.mu_squared) if maximum.dominating_pair is None else loss_of(maximum.dominating_pair)
     if isinstance(maximum.dominating_pair, AllocatedGaussianPair):
-        return balls_in_bins(mechanism, maximum, maximum.dominating_pair, pair, loss)
+        return balls_in_bins(mechanism, maximum, maximum.dominating_pair, pair)
+    loss = gaussian_loss(maximum.mu_squared) if maximum.dominating_pair is None else loss_of(maximum.dominating_pair)
     if isinstance(maximum.dominating_pair, SampledGaussianPair) and not loss.is_certified:
         return _without_amplification(maximum, maximum.dominating_pair, pair, loss)
     return WorstCase(
@@ -197,15 +198,19 @@ def _without_amplification(
 
 
 def balls_in_bins(
-    mechanism: AdditiveMechanism, maximum: Maximum, laws: AllocatedGaussianPair, pair: NeighbourPair, loss: PrivacyLoss
+    mechanism: AdditiveMechanism, maximum: Maximum, laws: AllocatedGaussianPair, pair: NeighbourPair
 ) -> WorstCase:
     """The bound of known batches, and the closer ones of random allocation at one epsilon: whole curves take long."""
+    loss: PrivacyLoss | None = None
+    with contextlib.suppress(InvalidValue):  # of very little noise no lattice spans the loss
+        loss = loss_of(laws)
+    certified = loss is not None and loss.is_certified
 
     def delta_uppers(epsilon: Fraction) -> Iterator[arb]:
         s, batches, epochs = laws.noise_multiplier, laws.batches, laws.epochs
         if epsilon >= 0 and batches > 1:
             yield arb.max(*(delta_at_most(s, batches, epochs, epsilon, order) for order in Direction))
-        if loss.is_certified:
+        if loss is not None and loss.is_certified:
             yield arb(loss.certified_delta(epsilon).upper)
 
     return WorstCase(
@@ -215,7 +220,7 @@ def balls_in_bins(
         justification="known batches, which tell no less by joint convexity over the bins; where that does not decide, "
         f"the pair with the canary alone, for which {maximum.justification}",
         exact=False,
-        attained=laws if loss.is_certified else None,
+        attained=laws if certified else None,
         event=_event_of(mechanism),
         bracketed=loss,
         delta_uppers=delta_uppers,

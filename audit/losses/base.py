@@ -556,6 +556,10 @@ class TwoOrders(PrivacyLoss):
             return value
         return value.max(self.add.profile(epsilon, bits))
 
+    def delta_at_most(self, epsilon: Fraction) -> arb:
+        """An upper bound on both profiles, where one is faster than they are; else 1."""
+        return _larger([self.remove.delta_at_most(epsilon)], [self.add.delta_at_most(epsilon)])[0]
+
     def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the larger profile, at epsilons of any shape."""
         (low, high), (other_low, other_high) = self.remove.delta_bounds(epsilons), self.add.delta_bounds(epsilons)

@@ -57,7 +57,10 @@ def test_claims_of_other_kinds_are_decided_where_something_is_known():
     assert certify(run()).status is Status.CERTIFIED
     assert certify(run(), "rho=0.001").status is Status.REFUTED
     assert certify(run(), "mu=0.1").status is Status.REFUTED
-    assert certify(run(), "mu=3").status is Status.INCONCLUSIVE  # true, but by no number of epsilons
+    assert certify(run(), "mu=3").status is Status.REFUTED  # where delta is far below every number that is asked for
+    assert certify(run(), "mu=31.63").status is Status.CERTIFIED
+    assert certify(run(), "order=8, eps=0.894").status is Status.CERTIFIED
+    assert certify(run(), "order=8, eps=0.893").status is Status.REFUTED
     assert certify(run(), "eps=20").status is Status.REFUTED
     shuffled = run(steps=100, sampling="shuffle")
     assert certify(shuffled, "mu=1").status is Status.CERTIFIED
@@ -76,13 +79,13 @@ def test_what_is_only_bracketed_in_float64_is_not_certified():
 
 
 def test_the_order_that_breaks_a_claim_is_named_and_its_event_recomputes():
-    """The probabilities of the event, to 15 digits, are those of delta(epsilon); 200 000 runs agree, seed 1."""
+    """The probabilities of the event, to 5 digits, are those of delta(epsilon); 200 000 runs agree, seed 1."""
     training = run(steps=60, rate="0.1", noise_multiplier=2)
     witness = certify(training, "eps=0.5, delta=1e-3").witness
     assert "P with the canary" in witness.difference
     p, q = witness.probability, witness.neighbour_probability
-    assert p.upper - p.lower < 1e-6
-    assert p.lower - np.exp(0.5) * q.upper == pytest.approx(witness.value.lower, abs=1e-6)
+    assert p.upper - p.lower < 1e-4
+    assert p.lower - np.exp(0.5) * q.upper == pytest.approx(witness.value.lower, abs=1e-4)
     rng = np.random.default_rng(1)
     for data, chance in ((witness.pair.dataset, p.lower), (witness.pair.neighbour, q.lower)):
         y = training.release_many(data, 200_000, rng)
@@ -140,3 +143,21 @@ def test_a_wrong_word_of_the_command_is_one_line(capsys):
     words = ["audit", "dp-sgd", "--noise-multiplier", "1", "--rate", "0.01", "--steps", "10000", "--sampling", "often"]
     assert main([*words, "--claim", "eps=6.2, delta=1e-5"]) == 2
     assert "sampling" in capsys.readouterr().err
+
+
+def test_the_event_of_a_claim_that_integrals_hardly_reach_comes_soon():
+    """More digits of its probabilities took 16 s at epsilon 1, and there were none at 6.2."""
+    start = time.process_time()
+    training = run(noise_multiplier="0.5", rate="0.1", steps=50)
+    for claim in ("eps=1, delta=1e-5", "eps=6.2, delta=1e-5"):
+        witness = certify(training, claim).witness
+        epsilon = float(claim[4:].partition(",")[0])
+        assert witness.probability.upper - np.exp(epsilon) * witness.neighbour_probability.lower >= witness.value.lower
+        assert witness.probability.lower - np.exp(epsilon) * witness.neighbour_probability.upper > 0.05
+    assert time.process_time() - start < 10
+
+
+def test_balls_in_bins_with_next_to_no_noise_are_held_to_what_known_batches_tell():
+    quiet = run(noise_multiplier="1e-6", rate="0.1", steps=40, sampling="balls-in-bins")
+    assert certify(quiet, "eps=100, delta=1e-5").status is not Status.CERTIFIED
+    assert certify(quiet, "mu=2000001").status is Status.CERTIFIED
