@@ -3,17 +3,19 @@
 Both orders have their moment generating function here: E_M[exp(t log g)] = E_Q[g^(1+t)] for remove, and
 E_Q[exp(-t log g)] = E_Q[g^-t] for add. Write w = W + i v.
 
-**Gaussian noise**, L = u(z) = mu z - mu^2/2 with z standard normal. The trapezoidal rule of step k in z. In the strip
+**Gaussian noise**, L = u(z) = mu z - mu^2/2 with z standard normal. The trapezoidal rule of step k in z, for v = 0; a
+line of v >= 0 is integrated on a shifted line of z, as `dpverdict.audit.sampling.panels` has it. In the strip
 |Im z| <= a with a mu <= pi/2, for real u and |y| <= pi/2,
 
-    g(u) cos(y/2) <= |g(u + i y)| <= g(u),      |arg g(u + i y)| <= |y|,
+    g(u) cos(y/2) <= |g(u + i y)| <= g(u),
 
-as |g(u + i y)|^2 = g(u)^2 - 2 (1-q) q e^u (1 - cos y), and 4 (1-q) q e^u <= g(u)^2. So the integrand phi(z) g^w has, on
-either line, an integral of at most C = exp(a^2/2 + |v| a mu) cos(a mu/2)^min(W,0) times M(W), and the alias is at most
-2 C M(W) r/(1-r), r = exp(-2 pi a/k). What is left out beyond |z| = Z: g(u)/e^u falls, so for W >= 0, beyond Z > W mu,
+as |g(u + i y)|^2 = g(u)^2 - 2 (1-q) q e^u (1 - cos y), and 4 (1-q) q e^u <= g(u)^2. So the integrand phi(z) g^W has, on
+either line, an integral of at most C = exp(a^2/2) S with S = M(W) for W >= 0, and for W < 0 the smaller of
+cos(a mu/2)^W M(W) and (1-q)^W, because |g(u + i y)| >= 1 - q, the real part. The alias is at most 2 C r/(1-r),
+r = exp(-2 pi a/k). What is left out beyond |z| = Z: g(u)/e^u falls, so for W >= 0, beyond Z > W mu,
 g^W <= g(u_Z)^W exp(W mu (z - Z)), and both the sum and the integral of a falling function give
-phi(Z) g(u_Z)^W (k + 1/(Z - W mu)); for W < 0, g^W falls itself. Below -Z: g^W <= g(u_-Z)^W for W >= 0, and
-<= (1-q)^W for W < 0.
+phi(Z) g(u_Z)^W (k + 1/(Z - W mu)); up to there, in pieces from z to z + h, phi(z) g(u_(z+h))^W (h + k); below -Z,
+g^W <= g(u_-Z)^W. For W < 0, g^W <= (1-q)^W on both sides. All that holds for |g(u + i y)|^W as well.
 
 **The cut.** |M(W + i v)| for all v >= V: shift the line of integration by i b, 0 < b mu < pi/2. There |g^w| =
 |g|^W exp(-v arg g) with arg g > 0, so that
@@ -22,7 +24,7 @@ phi(Z) g(u_Z)^W (k + 1/(Z - W mu)); for W < 0, g^W falls itself. Below -Z: g^W <
 
 That is an integral of one positive function, by the same rule: with g+ = g(u + i b mu) and g- its conjugate it is the
 integral of phi exp((W/2 + i V/2) log g+ + (W/2 - i V/2) log g-), analytic, and in the strip |Im z| <= a, (a + b) mu <=
-pi/2, at most C' = exp(a^2/2) cos((a + b) mu/2)^min(W,0) times its value at V = 0, because arg g(u + i y) grows with y.
+pi/2, at most exp(a^2/2) S with the angle (a + b) mu in place of a mu, because arg g(u + i y) grows with y.
 
 **Laplace noise** of shift s: under Q, L = -s with probability 1/2, s with probability exp(-s)/2, and a density
 exp(-(l + s)/2)/4 in between. The density is integrated by the Gauss-Legendre rule, with the error bound
@@ -36,6 +38,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import final
 
@@ -50,6 +53,10 @@ _BOUND_BITS = 96
 _REACH = 40.0  # standard deviations, for float64 estimates
 _SHIFTS = 32
 _LARGEST_TILT = 100.0  # of z: moments beyond are not used
+_MOST_EXPONENT = 1e13  # times log(1 - q)
+_EXPONENTS = 60
+_NEGLIGIBLE = 100.0  # as a logarithm
+_SHORTEST = 2.0**-12  # piece of the line
 
 
 class StepMoments(ABC):
@@ -64,8 +71,13 @@ class StepMoments(ABC):
 
     @property
     def largest_exponent(self) -> float:
-        """The largest |W| for which estimates are made."""
+        """The largest W for which estimates are made."""
         return 1e6
+
+    @property
+    def least_exponent(self) -> float:
+        """The least W, below 0, for which estimates are made."""
+        return -1e4
 
     def estimates(self, exponents: Array) -> tuple[Array, Array]:
         """log M(W) and the variance of log g under the law tilted by g^W, at W of shape (n,)."""
@@ -76,6 +88,10 @@ class StepMoments(ABC):
         mean = weights @ self.losses / total
         square = weights @ self.losses**2 / total
         return peak + np.log(total), np.maximum(square - mean**2, 1e-300)
+
+    def log_jumps(self, epsilon: float, steps: int) -> float:
+        """About log of the probability that few large losses of the order remove add up to epsilon; 0 if unknown."""
+        return 0.0
 
     @abstractmethod
     def points(self, heights: Array) -> Array:
@@ -104,7 +120,7 @@ def _log_g(rate: arb, u: arb) -> arb:
     return (rate * u.expm1()).log1p()
 
 
-def _sums(losses: list[arb], weights: list[arb], step: float, number: int) -> list[acb]:
+def _sums(losses: Sequence[arb | acb], weights: Sequence[arb | acb], step: float, number: int) -> list[acb]:
     """The sum of weights exp(i step (k + 1/2) losses), for k < number: one product of matrices.
 
     Every entry is one exponential, so that no ball is multiplied by itself again and again.
@@ -113,10 +129,10 @@ def _sums(losses: list[arb], weights: list[arb], step: float, number: int) -> li
     rows = -(-number // columns)
     eta = arb(step)
     left = [
-        [(acb(0, x * eta * _middle(m * columns))).exp() * w for x, w in zip(losses, weights, strict=True)]
+        [(acb(0, 1) * x * eta * _middle(m * columns)).exp() * w for x, w in zip(losses, weights, strict=True)]
         for m in range(rows)
     ]
-    right = [[acb(0, x * eta * b).exp() for b in range(columns)] for x in losses]
+    right = [[(acb(0, 1) * x * eta * b).exp() for b in range(columns)] for x in losses]
     table = (acb_mat(left) * acb_mat(right)).entries()
     return list(table[:number])
 
@@ -164,31 +180,67 @@ class Exponentials:
 class GaussianMoments(StepMoments):
     """The moments of a sampled Gaussian step, of GDP parameter mu."""
 
-    __slots__ = ("_mu", "_mu_float", "_u")
+    __slots__ = ("_ends", "_mu", "_mu_float", "_u", "_z")
     rate: Fraction
     losses: Array
     log_weights: Array
 
     def __init__(self, mu: Real, rate: Fraction) -> None:
         self._mu, self._mu_float, self.rate = mu, mu.nearest(), rate
-        m, q = self._mu_float, float(rate)
+        m = self._mu_float
         step = min(0.1, 0.4 / m)
         z = np.arange(-_REACH, _REACH + _LARGEST_TILT, step)
-        self._u = u = m * z - m * m / 2
-        with np.errstate(over="ignore"):
-            far = u + math.log(q) + np.log1p((1 - q) / q * np.exp(-np.maximum(u, 0.0)))
-            self.losses = np.where(u > 30, far, np.log1p(q * np.expm1(u)))
+        self._z, self._u = z, m * z - m * m / 2
+        self.losses = self._losses_at(z)
         self.log_weights = -z * z / 2 + math.log(step / math.sqrt(2 * math.pi))
+        self._ends = -self._inside(-1.0), self._inside(1.0)
 
     @property
     def largest_exponent(self) -> float:
         """Where the mass tilted by g^W is still inside the grid."""
-        return _LARGEST_TILT / self._mu_float
+        return self._ends[1]
+
+    @property
+    def least_exponent(self) -> float:
+        """The same of W < 0."""
+        return self._ends[0]
+
+    def _losses_at(self, z: Array | float) -> Array:
+        """log g at z, in float64."""
+        q, u = float(self.rate), self._mu_float * np.asarray(z) - self._mu_float**2 / 2
+        far = u + math.log(q) + np.log1p((1 - q) / q * np.exp(-np.maximum(u, 0.0)))
+        found: Array = np.where(u > 30, far, np.log1p(q * np.expm1(np.minimum(u, 30.0))))
+        return found
+
+    def _inside(self, sign: float) -> float:
+        """The largest |W| at which all that counts of g^W is inside the grid; to no more than float64 can add up."""
+        exponents = np.geomspace(1.0, _MOST_EXPONENT / -math.log1p(-float(self.rate)), _EXPONENTS)
+        first, last = np.searchsorted(self._z, [1 - _REACH, _LARGEST_TILT])
+        found = 1.0
+        for exponent in exponents.tolist():
+            heights = self.log_weights + sign * exponent * self.losses
+            mode = int(heights.argmax())
+            beyond = np.arange(_LARGEST_TILT, max(sign * exponent * self._mu_float, _LARGEST_TILT) + 20, 0.5)
+            far = sign * exponent * self._losses_at(beyond) - beyond**2 / 2
+            if not first < mode < last or far.max() > heights[mode] - _NEGLIGIBLE:
+                break
+            found = exponent
+        return found
+
+    def log_jumps(self, epsilon: float, steps: int) -> float:
+        """The likeliest of 1, 2, 4, ... equal losses: each is that of a z, of density phi(z) and likelihood ratio g."""
+        numbers = np.unique(np.append(2.0 ** np.arange(math.log2(steps)), steps))
+        share = epsilon / numbers
+        places = (share + np.log1p(-np.expm1(-share) * (1 - float(self.rate)) / float(self.rate))) / self._mu_float
+        return min(float((epsilon - numbers * (places + self._mu_float / 2) ** 2 / 2).max()), 0.0)
 
     def points(self, heights: Array) -> Array:
-        """The rule of step 2 pi/(D + v mu), on some 24 standard deviations; D is what the precision takes."""
-        found: Array = 4 * (10 + 60 / min(1.0, 1 / self._mu_float) + heights * self._mu_float)
-        return found
+        """The exponentials of a line shifted by i b, on some 24 standard deviations, whatever the height."""
+        return np.full_like(heights, 24 * 90 / (2 * math.pi * self._widest()))
+
+    def _widest(self) -> float:
+        """The largest b by which a line is shifted."""
+        return min(1.5 / self._mu_float, 3.0)
 
     def _shifts(self) -> Array:
         found: Array = np.geomspace(0.004, 0.9 * math.pi / 2 / self._mu_float, _SHIFTS)
@@ -213,35 +265,38 @@ class GaussianMoments(StepMoments):
     # balls ------------------------------------------------------------------------------------------------------------
 
     def _reach(self, exponent: arb, spacing: float, bits: float) -> tuple[list[arb], arb]:
-        """The points z of the rule, and a bound on what is left out of it, with g^W and the spacing."""
-        w, m, q = float(exponent), self._mu_float, float(self.rate)
-        size = float(self.estimates(np.array([w]))[0][0])
-        aim = size - bits * math.log(2)
+        """The points z of the rule, and a bound on what is left out of it, with g^W and the spacing.
 
-        def log_g(z: float) -> float:
-            u = m * z - m * m / 2
-            return u + math.log(q + (1 - q) * math.exp(-u)) if u > 0 else math.log1p(q * math.expm1(u))
-
-        high = max(w * m, 0.0) + 1.0
-        while -high * high / 2 + max(w, 0.0) * log_g(high) > aim:
-            high += 0.25
-        low = 1.0
-        floor = min(w, 0.0) * math.log1p(-q)
-        while -low * low / 2 + floor > aim:
-            low += 0.25
-        first, last = -math.ceil(low / spacing), math.ceil(high / spacing)
+        The bound is one for |g|^W on every line shifted by at most pi/2 in u.
+        """
+        w, m = float(exponent), self._mu_float
+        tilt, floor = max(w, 0.0), min(w, 0.0) * math.log1p(-float(self.rate))
+        aim = float(self.estimates(np.array([w]))[0][0]) - bits * math.log(2)
+        last = tilt * m + 1 + math.sqrt(2 * max(floor - aim, 0.0))
+        places = np.arange(1.0, last + 40, 0.25)
+        above = np.flatnonzero(tilt * self._losses_at(places) + floor - places**2 / 2 > aim)
+        low, high = math.sqrt(2 * max(floor - aim, 1.0)), float(places[above[-1] + 1]) if above.size else 1.0
         k, mu, rate = arb(spacing), self._mu.ball(), ball(self.rate)
-        points = [k * j for j in range(first, last + 1)]
-        z_low, z_high = -points[0], points[-1]
-        u_high = mu * z_high - mu * mu / 2
-        phi_high = (-z_high * z_high / 2).exp() / (2 * arb.pi()).sqrt()
-        phi_low = (-z_low * z_low / 2).exp() / (2 * arb.pi()).sqrt()
-        gap = z_high - exponent.max(arb(0)) * mu
-        beyond = phi_high * (exponent * _log_g(rate, u_high)).exp() * (k + 1 / gap)
-        u_low = -mu * z_low - mu * mu / 2
-        largest = (exponent * (_log_g(rate, u_low) if exponent >= 0 else (-rate).log1p())).exp()
-        below = phi_low * largest * (k + 1 / z_low)
-        return points, (beyond + below).upper() if gap > 0 else arb("inf")
+        points = [k * j for j in range(-math.ceil(low / spacing), math.ceil(high / spacing) + 1)]
+
+        def largest(z: arb) -> arb:
+            return (exponent * (_log_g(rate, mu * z - mu * mu / 2) if exponent >= 0 else (-rate).log1p())).exp()
+
+        def density(z: arb) -> arb:
+            return (-z * z / 2).exp() / (2 * arb.pi()).sqrt()
+
+        rest = density(points[0]) * largest(points[0]) * (k - 1 / points[0])
+        begin = points[-1]
+        while begin < arb(tilt * m + 1):
+            length = max(tilt * m + 1 - float(begin), _SHORTEST)
+            most = aim + 2 + float(begin) ** 2 / 2
+            while tilt * self._losses_at(float(begin) + length) > most and length > _SHORTEST:
+                length /= 2
+            rest += density(begin) * largest(begin + length) * (length + k)
+            begin += length
+        gap = begin - exponent.max(arb(0)) * mu
+        rest += density(begin) * largest(begin) * (k + 1 / gap)
+        return points, rest.upper() if gap > 0 else arb("inf")
 
     def _grid(self, exponent: arb, spacing: float, bits: float) -> tuple[list[arb], list[arb], arb]:
         """Losses log g and weights phi(z) k of the rule, and a bound on what is left out of it, with g^W."""
@@ -260,14 +315,13 @@ class GaussianMoments(StepMoments):
         where the sum is raised to the power of ``steps``.
         """
         w, m = float(exponent), self._mu_float
-        shifts = np.geomspace(0.01, 1.0, 60) * min(1.5 / m, 4.0, math.sqrt(24 / steps))
-        need = bits * math.log(2) + 2 * shifts**2 + min(w, 0.0) * np.log(np.cos(shifts * m))
+        shifts = np.geomspace(0.01, 1.0, 60) * min(self._widest(), math.sqrt(24 / steps))
+        need = bits * math.log(2) + 2 * shifts**2 + self._log_slack(w, 2 * shifts * m)
         spacings = 2 * math.pi * shifts / need
         best = int(spacings.argmax())
         b, spacing = arb(float(shifts[best])), float(spacings[best])
         mu, rate = self._mu.ball(), ball(self.rate)
-        fall = (2 * b * b).exp() * ((b * mu).cos().log() * exponent.min(arb(0))).exp()
-        excess = (b * b / 2).exp() * ((b * mu / 2).cos().log() * exponent.min(arb(0))).exp()
+        excess = (b * b / 2).exp()
         points, rest = self._reach(exponent, spacing, bits + 2 + float(excess.log()) / math.log(2))
         scale, odds = arb(spacing) / (2 * arb.pi()).sqrt(), rate / (1 - rate)
         found, coefficients = [], []
@@ -276,52 +330,71 @@ class GaussianMoments(StepMoments):
             found.append(growth.log1p())
             coefficients.append(scale * (acb(b * b - z * z, -2 * z * b) / 2 + exponent * found[-1]).exp())
         s = (-2 * arb.pi() * b / arb(spacing)).exp()
-        alias = 2 * fall * self.real(exponent) * s / (1 - s)
+        own = self.real(exponent)
+        alias = 2 * (2 * b * b).exp() * self._slack(exponent, 2 * b * mu, own) * s / (1 - s)
         unit = (-exponent * (-rate).log1p()).exp()
-        error, largest = (alias + rest * excess) * unit, self.real(exponent) * unit
+        error, largest = (alias + rest * excess) * unit, own * unit
         return Exponentials(found, coefficients, error.upper(), largest.upper())
 
-    def _spacing(self, exponent: float, height: float, bits: float, shift: float = 0.0) -> tuple[float, float]:
+    def _log_slack(self, exponent: float, angles: Array) -> Array:
+        """log of the bound of `_slack` over M(W), in float64, at angles of shape (n,)."""
+        if exponent >= 0:
+            return np.zeros_like(angles)
+        least = exponent * math.log1p(-float(self.rate)) - float(self.estimates(np.array([exponent]))[0][0])
+        found: Array = exponent * np.log(np.cos(angles / 2))
+        return np.where(angles <= math.pi / 2, np.minimum(found, max(least, 0.0)), found)
+
+    def _slack(self, exponent: arb, angle: arb, own: arb) -> arb:
+        """A bound on the integral of phi(z) |g(u + i y)|^W for every |y| <= angle < pi, where ``own`` is M(W)."""
+        if exponent >= 0:
+            return own
+        found = (exponent * (angle / 2).cos().log()).exp() * own
+        return found.min(self._most(exponent)) if angle <= arb.pi() / 2 else found
+
+    def _most(self, exponent: arb) -> arb:
+        """(1 - q)^W, above M(W) for W < 0."""
+        return (exponent * (-ball(self.rate)).log1p()).exp()
+
+    def _spacing(self, exponent: float, bits: float, shift: float = 0.0) -> tuple[float, float]:
         """The half-width a of the strip, and the step k that makes the alias 2^-bits of M(W)."""
         m = self._mu_float
         widths = np.linspace(0.05, 1.0, 40) * (math.pi / 2 / m * (1 - 1e-9) - shift)
-        need = bits * math.log(2) + widths**2 / 2 + min(exponent, 0.0) * np.log(np.cos((widths + shift) * m / 2))
-        rates = need / widths + height * m
+        need = bits * math.log(2) + widths**2 / 2 + self._log_slack(exponent, (widths + shift) * m)
+        rates = need / widths
         best = int(rates.argmin())
         return float(widths[best]), 2 * math.pi / float(rates[best])
 
-    def _alias(self, exponent: arb, height: arb, width: float, spacing: float, shift: float = 0.0) -> arb:
-        """The alias, relative to M(W) (or to the integral of the shifted line at V = 0)."""
+    def _alias(self, exponent: arb, own: arb, width: float, spacing: float, shift: float = 0.0) -> arb:
+        """A bound on the alias, where ``own`` is M(W) or a bound on it."""
         a, mu = arb(width), self._mu.ball()
         angle = (a + arb(shift)) * mu
         assert angle <= arb.pi() / 2
-        growth = (a * a / 2 + height * a * mu).exp() * ((angle / 2).cos().log() * exponent.min(arb(0))).exp()
+        growth = (a * a / 2).exp() * self._slack(exponent, angle, own)
         return 2 * growth * (-2 * arb.pi() * a / arb(spacing)).exp() / -(-2 * arb.pi() * a / arb(spacing)).expm1()
 
     def _sum(self, exponent: arb, bits: float) -> arb:
-        width, spacing = self._spacing(float(exponent), 0.0, bits)
+        width, spacing = self._spacing(float(exponent), bits)
         losses, weights, rest = self._grid(exponent, spacing, bits)
         total = sum((w * (exponent * x).exp() for x, w in zip(losses, weights, strict=True)), start=arb(0))
-        alias = self._alias(exponent, arb(0), width, spacing).upper()
         total += rest * arb(0, 1)
-        return total / (1 + alias * arb(0, 1))  # |sum - M| <= alias M
+        relative = self._alias(exponent, arb(1), width, spacing).upper() * arb(0, 1)
+        found = total / (1 + relative)  # |sum - M| <= relative M, as M(W) >= 1 for W < 0
+        if exponent >= 0:
+            return found
+        absolute = total + self._alias(exponent, self._most(exponent), width, spacing).upper() * arb(0, 1)
+        return absolute if absolute.rad() < found.rad() or not found.is_finite() else found
 
     def real(self, exponent: arb) -> arb:
         with precision(_BOUND_BITS):
             return self._sum(exponent, 64)
 
     def line(self, exponent: arb, step: float, number: int, bits: int) -> list[acb]:
-        top = step * number
-        width, spacing = self._spacing(float(exponent), top, bits)
-        losses, weights, rest = self._grid(exponent, spacing, bits)
-        tilted = [w * (exponent * x).exp() for x, w in zip(losses, weights, strict=True)]
-        values = _sums(losses, tilted, step, number)
-        with precision(_BOUND_BITS):
-            own = self.real(exponent).upper()
-            alias = self._alias(exponent, arb(top), width, spacing).upper()
-            error = (own * alias + rest).upper()
-        box = acb(error * arb(0, 1), error * arb(0, 1))
-        return [value + box for value in values]
+        series = self.exponentials(exponent, bits, 1)
+        box = acb(series.error * arb(0, 1), series.error * arb(0, 1))
+        values = _sums(series.exponents, series.coefficients, step, number)
+        least = (-ball(self.rate)).log1p()
+        scale, turn = (exponent * least).exp(), acb(0, least * arb(step))
+        return [scale * (turn * _middle(k)).exp() * (value + box) for k, value in enumerate(values)]
 
     def cut(self, exponent: arb, height: arb) -> arb:
         tops = np.array([float(height)])
@@ -332,7 +405,7 @@ class GaussianMoments(StepMoments):
         bits = 40 + max(fall, 0.0) / math.log(2)  # the alias and the rest are relative to M(W), and the bound far below
         with precision(_BOUND_BITS):
             own = self.real(exponent)
-            width, spacing = self._spacing(float(exponent), 0.0, bits, b)
+            width, spacing = self._spacing(float(exponent), bits, b)
             losses, weights, rest = self._grid(exponent, spacing, bits)
             mu, rate = self._mu.ball(), ball(self.rate)
             angle = arb(b) * mu
@@ -342,9 +415,7 @@ class GaussianMoments(StepMoments):
                 growth = x.exp() - (1 - rate)  # q e^u
                 value = acb(1 - rate + growth * cosine, growth * sine).log()
                 total += w * (exponent * value.real - height * value.imag).exp()
-            slack = ((angle / 2).cos().log() * exponent.min(arb(0))).exp()
-            alias = self._alias(exponent, arb(0), width, spacing, b)
-            total += rest * slack + alias * own
+            total += rest + self._alias(exponent, own, width, spacing, b)
             return (total * (arb(b) * arb(b) / 2).exp()).upper().min(own.upper())
 
 

@@ -15,9 +15,10 @@ exp(-i epsilon v): their frequency is Omega = epsilon - T log(1 - q) for remove,
 t = c + i v, W = 1 + c for remove, and t = c - i v, W = -c for add (the integrand conjugated).
 
 * Rule. For 0 <= y mu < pi the angle of g(u + i y mu) is not negative, so that |g^(i v)| <= 1 on all lines between 0 and
-  2 b, for every v >= 0, and |g(u + i y mu)| is between g(u) cos(y mu/2) and g(u). With b the half-width of the strip
-  the alias is at most 2 C E_Q[g^W] s/(1 - s), C = exp(2 b^2) cos(b mu)^min(W, 0), s = exp(-2 pi b/k). Beyond the ends
-  the sum leaves out what that of real z does, at most exp(b^2/2) cos(b mu/2)^min(W, 0) times.
+  2 b, for every v >= 0, and |g(u + i y mu)| is between g(u) cos(y mu/2) and g(u), and at least 1 - q for y mu <= pi/2.
+  With b the half-width of the strip the alias is at most 2 exp(2 b^2) S s/(1 - s), s = exp(-2 pi b/k): S is E_Q[g^W]
+  for W >= 0, and for W < 0 cos(b mu)^W times that, or (1 - q)^W if that is less and 2 b mu <= pi/2. Beyond the ends the
+  sum leaves out at most exp(b^2/2) times what `dpverdict.audit.sampling.moments` bounds for all |g|^W.
 * Panels. On v = m + h x, |x| <= 1, only the j are kept whose exp(-v Im l_j) still counts; the others are bounded by
   their moduli. What is kept is an entire function of v, so F = N^T/(t (t + 1)) is analytic in the ellipse
   of parameter R around the panel, semi-axes h (R + 1/R)/2 and h (R - 1/R)/2, as long as that keeps from t = 0 and

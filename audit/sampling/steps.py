@@ -15,8 +15,10 @@ Reference: Abate and Whitt 1992 (doi:10.1007/BF01158520), for the inversion with
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import final
 
@@ -55,10 +57,12 @@ FEW_TERMS = 1e6
 
 _LOG2 = math.log(2.0)
 _GUARD = 6
+_LEAST_ACCURACY = 30  # bits, where a line for more would be too long
+_NOTHING = arb(2) ** -1100  # float64 ends before
+_TINY = -60.0  # of a logarithm: two steps are integrated to absolute errors
 _ATTEMPTS = 4
 _KEPT = 16
 _TERMS_OF_EXPONENTIAL = 500  # by time: terms of a contour for each exponential of a line of panels
-_LARGEST = 1e4
 _FARTHEST = Fraction(10) ** 300  # of an epsilon, for choosing an exponent
 _FAR = 1e4  # of an epsilon, beyond which Chernoff's bound is given
 _CENTRES = 96
@@ -100,8 +104,8 @@ class _Order:
         return self._steps * logarithms, self._steps * variances
 
     def largest(self) -> float:
-        """The largest t of estimates; of -t, the moments are nearly those of the least loss."""
-        return max(self._moments.largest_exponent - 1, 1.0) if self._remove else _LARGEST
+        """The largest t of estimates."""
+        return max(self._moments.largest_exponent - 1, 1.0) if self._remove else -self._moments.least_exponent
 
     def points(self, heights: Array) -> Array:
         return self._moments.points(heights)
@@ -115,10 +119,11 @@ class SampledSteps(BallLoss):
     """The privacy loss of T steps of Poisson-sampled Gaussian noise, or Laplace noise on one coordinate, in one order.
 
     Use `dpverdict.audit.sampling.poisson.poisson_sampled`. ``delta``, ``epsilon`` and ``beta`` are certified; the
-    relative width of ``certified_delta`` is 2^-53, but next to the end of the loss and far in its tail: there no line
-    may reach, and it is between 0 and Chernoff's bound. A contour takes 0.05 s to some seconds, mostly less than 0.2 s,
-    whatever the number of steps. Steps with little noise or small rates, whose integrand falls slowly, are integrated
-    on panels (`dpverdict.audit.sampling.panels`), in 0.2 to some seconds.
+    relative width of ``certified_delta`` is 2^-53, or 2^-30 where a line for more would be too long. Where no line
+    reaches (delta below every float64, or far in the tail of a small rate), it is between 0 and an upper bound. A
+    contour takes 0.05 s to some seconds, mostly less than 0.2 s, whatever the number of steps. Steps with little noise
+    or small rates, whose integrand falls slowly, are integrated on panels (`dpverdict.audit.sampling.panels`), in 0.2
+    to some seconds.
 
     Args:
         step: the loss of one step.
@@ -147,7 +152,7 @@ class SampledSteps(BallLoss):
         """Whether there is a contour for epsilon = 0: of at most `MOST_TERMS`, or on panels; or another way."""
         if self.steps == 2 and isinstance(self.step.pair, GaussianLoss):
             return True
-        wanted = ACCURACY + _GUARD
+        wanted = _LEAST_ACCURACY + _GUARD
         return self._plan(0.0, wanted) is not None or self._line(0.0, wanted) is not None
 
     def reversed(self) -> SampledSteps:
@@ -178,12 +183,23 @@ class SampledSteps(BallLoss):
             with precision(bits + 20):
                 return arb(0).union((self._order.at(arb(1)) * (-ball(epsilon)).exp()).upper())
         if self.steps == 2 and isinstance(self.step.pair, GaussianLoss):
+            with np.errstate(all="ignore"):
+                size = self._saddle(float(epsilon))[-1]
+            if size < _TINY:
+                with suppress(PrecisionExhausted):
+                    return self._on_lines(epsilon, bits)
             mu, rate = self.step.pair.mu_real, self.step.sampling_probability
             return two_steps_profile(mu, rate, self.step.order, epsilon, bits)
+        return self._on_lines(epsilon, bits)
+
+    def _on_lines(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon) by the contour integral, for epsilon >= 0."""
         for known in reversed(self._laid):
             value = _value(known, epsilon)
             if value.rel_accuracy_bits() >= bits:
                 return value
+            if abs(value) < _NOTHING:
+                raise PrecisionExhausted("the integral", bits, "it is below every float64")
         wanted = bits + _GUARD
         for attempt in range(_ATTEMPTS):
             laid = self._lay(float(epsilon), wanted, panels_first=attempt > 0)
@@ -194,7 +210,7 @@ class SampledSteps(BallLoss):
             accuracy = value.rel_accuracy_bits()
             if accuracy >= bits:
                 return value
-            if accuracy < 0 and attempt:  # it is far below the estimate that the line was chosen by
+            if abs(value) < _NOTHING:
                 break
             wanted += min(max(bits - accuracy, 4), 2 * bits + 60)
         remedy = "compose the losses of single steps by BoundedLoss: bounds from a lattice of losses"
@@ -284,6 +300,8 @@ class SampledSteps(BallLoss):
         best = int(np.nanargmin(weighted))
         curvature = curvatures[best] + 1 / centres[best] ** 2 + 1 / (centres[best] + 1) ** 2
         size = min(float(weighted[best]) - 0.5 * math.log(2 * math.pi * curvature), 0.0)
+        if self.step.order is Direction.REMOVE and epsilon > 0:
+            size = min(size, self._moments.log_jumps(epsilon, self.steps))
         return centres, heights, weighted, curvatures, best, size
 
     def _line(self, epsilon: float, bits: int) -> PanelLine | None:
@@ -317,15 +335,17 @@ class SampledSteps(BallLoss):
         return [self._enclosed(exactly(epsilon)) for epsilon in epsilons]
 
     def _enclosed(self, epsilon: Fraction) -> arb:
-        """A ball that contains delta(epsilon): below Chernoff's bound, where no contour reaches."""
-        try:
-            return self.profile(epsilon, ACCURACY)
-        except PrecisionExhausted:
-            one = self if epsilon >= 0 else self.reversed()
-            with precision(_BOUND_BITS):
-                size = ball(abs(epsilon))
-                far = arb(0).union(one.delta_at_most(abs(epsilon)).min(arb(1)))
-                return far if epsilon >= 0 else -(-size).expm1() + (-size).exp() * far
+        """A ball that contains delta(epsilon), less accurate where a line would be long; else, Chernoff's bound."""
+        for bits in (ACCURACY, _LEAST_ACCURACY):
+            with suppress(PrecisionExhausted):
+                return self.profile(epsilon, bits)
+        one, size = self if epsilon >= 0 else self.reversed(), abs(epsilon)
+        if not one._laid and (line := one._lay(0.0, _LEAST_ACCURACY, panels_first=False)) is not None:
+            one._laid.append(line)
+        with precision(_BOUND_BITS):
+            bounds = [one.delta_at_most(size), *(_value(laid, size).upper() for laid in one._laid), arb(1)]
+            far = arb(0).union(functools.reduce(arb.min, bounds))
+            return far if epsilon >= 0 else -(-ball(size)).expm1() + (-ball(size)).exp() * far
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         return [log_delta_ball(self.profile, exactly(epsilon)) for epsilon in epsilons]
@@ -371,7 +391,7 @@ class SampledSteps(BallLoss):
             return self._order.at(t).log() / t
 
     def _advantage_ball(self) -> arb:
-        return self.profile(Fraction(0), ACCURACY)
+        return self._enclosed(Fraction(0))
 
     def tails(self, l: Array) -> LossTails:
         """None: compositions take the steps apart.
