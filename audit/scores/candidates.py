@@ -78,6 +78,9 @@ FEW_OUTPUTS_FOR_FOLDS: Final = 40
 FOLDS_TOGETHER: Final = 2
 MANY_TOGETHER: Final = 600
 """With more than one number, two folds for more outputs than this, and for scores that are slow to learn."""
+FOLDS_OF_LEADING: Final = 5
+"""With more than one number, of the score of the leading payoff: what a score promises that was learned from half of
+the explored outputs is far below what it will do, learned from all."""
 
 
 @final
@@ -156,7 +159,7 @@ def choose_event(
     """
     most = MOST_CHOOSING if outputs[0].shape[1] == 1 else MOST_TOGETHER
     p, q = (thinned(side, most) for side in outputs)
-    own = out_of_sample(leading, p, q)
+    own = out_of_sample(leading, p, q, together=FOLDS_OF_LEADING)
     of_payoff = promised_by_payoff(payoff, *own, paid)
     tried = [leading]
     tried += [one for one in candidates(p, q) if one.name != leading.name] if others else []
@@ -247,8 +250,8 @@ def known_candidate(score: Score) -> Candidate:
     return Candidate(name=score.name, fit=lambda p, q: score, known=True)
 
 
-def out_of_sample(candidate: Candidate, p: Array, q: Array) -> Outputs:
-    """The score of every output by a model that was learned from the other folds."""
+def out_of_sample(candidate: Candidate, p: Array, q: Array, *, together: int = FOLDS_TOGETHER) -> Outputs:
+    """The score of every output by a model that was learned from the other folds, ``together`` of several numbers."""
     if candidate.known:
         score = candidate.fit(p[:0], q[:0])
         return score(p), score(q)
@@ -259,7 +262,7 @@ def out_of_sample(candidate: Candidate, p: Array, q: Array) -> Outputs:
     few = min(len(p), len(q))
     folds = FOLDS_OF_FEW if few < FEW_OUTPUTS_FOR_FOLDS else FOLDS
     if p.shape[1] > 1 and (candidate.slow or few > MANY_TOGETHER):
-        folds = FOLDS_TOGETHER
+        folds = together
     scores = np.zeros(len(p)), np.zeros(len(q))
     for fold in range(folds):
         held = [np.arange(len(side)) % folds == fold for side in (p, q)]

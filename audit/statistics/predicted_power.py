@@ -48,14 +48,14 @@ FEWEST_RARE: Final = 30
 BETTING: Final = 0.72
 BETTING_ON_A_CURVE: Final = 0.8
 """What betting makes of z."""
-LEAST_OF_EVENT: Final = 0.12
+LEAST_OF_EVENT: Final = 0.05
 LEAST_OF_PAYOFF: Final = 0.08
 """Of the error that payoff and event divide: what each of them gets at least, whatever is predicted."""
-SHARES: Final = (LEAST_OF_EVENT, 0.2, 0.35, 0.5, 0.65, 0.8, 1 - LEAST_OF_PAYOFF)
+SHARES: Final = (LEAST_OF_EVENT, 0.12, 0.2, 0.35, 0.5, 0.65, 0.8, 1 - LEAST_OF_PAYOFF)
 """Of the event."""
-UNKNOWN: Final = 0.5
-"""Standard deviation of a prediction, in units of sqrt(f/n_e)."""
-HANDICAP: Final = 1.0
+UNKNOWN: Final = 1.0
+"""Standard deviation of a prediction, in units of sqrt(f/n_e): that of a mean of n_e numbers, times sqrt(f)."""
+HANDICAP: Final = 2.0
 """What an event has to promise more than a payoff to be its equal, in these units: most faults are smooth."""
 _NODES: Final = 7
 

@@ -104,7 +104,7 @@ def test_past_a_gap_the_other_side_counts_as_none() -> None:
 
 
 def test_the_share_follows_the_predictions_and_leaves_each_a_floor() -> None:
-    shares = [share_of_event(3.0, z, explored=400, fresh=1600, error=0.05) for z in (-5.0, 0.0, 2.0, 3.0, 4.0, 9.0)]
+    shares = [share_of_event(3.0, z, explored=400, fresh=1600, error=0.05) for z in (-5.0, 0.0, 2.0, 4.0, 6.0, 14.0)]
     assert shares == sorted(shares)
     assert shares[0] == LEAST_OF_EVENT
     assert shares[-1] == 1 - LEAST_OF_PAYOFF
