@@ -15,7 +15,10 @@ from typing import Final, final
 from dp_accounting import NeighboringRelation
 from flint import arb
 
+from dpverdict.audit.exact.comparison import enclosed
+from dpverdict.audit.exact.decide import without_curves
 from dpverdict.audit.exact.spending import Account, held_to
+from dpverdict.audit.exact.tail import half_spaces
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.closed_form import GaussianLoss
@@ -27,15 +30,19 @@ from dpverdict.balls import Enclosure, Exact, Real, ball, doublings, exactly, pr
 from dpverdict.checks import check_dim, check_not_negative, check_positive, check_probability, check_whole
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.calibration import analytic_scale, concentrated_scale
-from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, as_guarantee
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, ZeroConcentratedDP, as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
 from dpverdict.mechanisms.queries.rank1 import Rank1Gaussian, published_psi
+from dpverdict.mechanisms.training.dp_sgd import DPSGD
 from dpverdict.numerics.roots import Bracket, bisected, float_below, least_float
+from dpverdict.numerics.text import short_text
 
 _STEP: Final = 2.0**-44
 """What a scale grows by, relatively, while it is not certainly large enough; doubled each time."""
 _BITS: Final = 96
+_TRAINING_WIDTH: Final = 2.0**-20
+"""Of the bracket of a noise multiplier, relatively: each of its ends takes integrals of its own."""
 _MAX_BITS: Final = 1 << 12
 _WIDTH: Final = 2**58
 """The bracket of a scale is narrowed to this share of it."""
@@ -226,9 +233,10 @@ class Calibration:
         """Two lines: the scale with the proof that it keeps the claim, and the one below with what it does."""
         times = "" if self.releases == 1 else f" in {self.releases} releases together"
         bound = "" if self.attained else " (of a bound on what any neighbours attain)"
+        name = str(self.mechanism.scaled_by).replace("_", " ")
         return (
-            f"{self.mechanism.scaled_by} = {self.scale!r}{times}: {self.kept.summary()}\n"
-            f"{self.mechanism.scaled_by} = {self.below!r}, {self.width:.2g} less: {self.broken.summary()}{bound}"
+            f"{name} = {self.scale!r}{times}: {self.kept.summary()}\n"
+            f"{name} = {self.below!r}, {self.width:.2g} less: {self.broken.summary()}{bound}"
         )
 
 
@@ -254,8 +262,7 @@ def calibrate(make: Callable[[float], AdditiveMechanism], claim: Guarantee | str
     times = check_whole(releases, "releases", least=1, remedy="say how many releases share the claim")
 
     def account(scale: float) -> Account:
-        loss = worst_case(make(scale)).loss
-        return held_to(loss if times == 1 else compose_counted([(loss, times)]), guarantee)
+        return _account(make(scale), guarantee, times)
 
     def keeps(scale: float) -> bool:
         return account(scale).status is Status.CERTIFIED
@@ -272,6 +279,8 @@ def calibrate(make: Callable[[float], AdditiveMechanism], claim: Guarantee | str
             raise InvalidValue("claim", guarantee.describe(), "one that some scale breaks", "nothing is to be found")
     coarse = isinstance(guarantee, GaussianDP) and not isinstance(account(high).loss, GaussianLoss)
     width = 2.0**-34 if coarse else 0.0  # of the least mu of other laws, an enclosure is known that is this wide
+    if isinstance(make(high), DPSGD):
+        width = _TRAINING_WIDTH
     low, high = bisected(
         lambda scale: not keeps(scale), low, high, steps=60, close=lambda low, high: high - low <= width * high
     )
@@ -287,5 +296,26 @@ def calibrate(make: Callable[[float], AdditiveMechanism], claim: Guarantee | str
         kept=account(high),
         broken=account(low),
         releases=times,
-        attained=worst_case(mechanism).exact,
+        attained=worst_case(mechanism).exact
+        or (isinstance(guarantee, GaussianDP | ZeroConcentratedDP) and half_spaces(mechanism) is not None),
     )
+
+
+def _account(mechanism: AdditiveMechanism, claim: Guarantee, times: int) -> Account:
+    """What is spent against the claim: of the worst neighbours, or of the closest bound that is known beside one."""
+    worst, spaces = worst_case(mechanism), half_spaces(mechanism)
+    if spaces is not None and isinstance(claim, GaussianDP | ZeroConcentratedDP):  # known exactly, however batches are
+        square, limit = times * spaces.mu_squared, claim.mu**2 if isinstance(claim, GaussianDP) else 2 * claim.rho
+        found = enclosed("mu^2 = 2 rho, of known batches,", square, limit, Fraction(0))
+        return Account(claim=claim, loss=worst.loss, comparison=found, certified=True)
+    loss = worst.loss if times == 1 else compose_counted([(worst.loss, times)])
+    if times > 1:
+        return held_to(loss, claim)
+    closer = without_curves(claim, worst)
+    if closer is None and worst.delta_uppers is not None and isinstance(claim, ApproximateDP):
+        bound = next(worst.delta_uppers(claim.epsilon), arb(1)).min(arb(loss.certified_delta(claim.epsilon).upper))
+        name = f"delta({short_text(claim.epsilon)}), at most,"
+        closer = enclosed(name, Enclosure.of_ball(bound), claim.delta, claim.epsilon)
+    if closer is None:
+        return held_to(loss, claim)
+    return Account(claim=claim, loss=loss, comparison=closer, certified=True)

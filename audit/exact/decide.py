@@ -131,7 +131,7 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
         simple = with_what_is_kept(mechanism, claim, worst.loss, simple)
         return verdict(status=Status.REFUTED, witness=simple)
     try:
-        found = _without_curves(claim, worst) or comparison_of(claim, worst.loss)
+        found = without_curves(claim, worst) or comparison_of(claim, worst.loss)
         if not (found.kept or (found.broken and worst.exact)) and worst.rho_upper is not None:
             found = comparison_by_concentration(claim, worst.rho_upper) or found
         witness = None if found.kept else _refutation(mechanism, claim, worst, found)
@@ -169,7 +169,7 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
     return verdict(status=Status.CERTIFIED, certificate=certificate)
 
 
-def _without_curves(claim: Guarantee, worst: WorstCase) -> Comparison | None:
+def without_curves(claim: Guarantee, worst: WorstCase) -> Comparison | None:
     """What proves a claim about moments where the curves are integrals, and say nothing of moments; or a closer bound
     on delta, beside a loss that is a bound."""
     if worst.delta_uppers is not None and isinstance(claim, ApproximateDP):

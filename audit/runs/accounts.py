@@ -192,7 +192,8 @@ def calibrated(name: str, words: Mapping[str, str | None], claim: str, releases:
     scale = scaled[name]
     if scale in given:
         raise InvalidValue(scale, given[scale], "left out: it is what is to be found", f"drop {option(scale)}")
-    if "sensitivity" not in given:
+    takes = {parameter.name for parameter in mechanism_classes()[name].parameters}
+    if "sensitivity" in takes and "sensitivity" not in given:
         remedy = "add --sensitivity: how far one record moves the statistic"
         raise InvalidValue("sensitivity", None, f"given for {name}", remedy)
 

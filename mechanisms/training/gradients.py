@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from dp_accounting import NeighboringRelation
@@ -45,6 +45,7 @@ class GradientMechanism(AdditiveMechanism):
         dim: of one gradient.
     """
 
+    scaled_by: ClassVar[str | None] = "noise_multiplier"
     noise_multiplier: Fraction
     clipping_norm: Fraction
     steps: int

@@ -61,8 +61,8 @@ def calibrate(
 ) -> Ended:
     """The least noise at which a mechanism keeps a claim of any kind: certified, with one step less that does not.
 
-    Of gaussian it finds --sigma, of laplace --scale; the other parameters are given as for an audit, such as
-    --sensitivity and --dim.
+    Of gaussian it finds --sigma, of laplace --scale, of dp-sgd and dp-ftrl --noise-multiplier; the other parameters are
+    given as for an audit, such as --sensitivity and --dim.
 
     For example: dpverdict calibrate gaussian --claim "eps=1, delta=1e-6" --sensitivity 1
     """

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from dpverdict.audit import Status, calibrate, certify, worst_case
+from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import GaussianMechanism, LaplaceMechanism
 from dpverdict.mechanisms.core.calibration import analytic_scale
+from dpverdict.mechanisms.training.dp_sgd import DPSGD
 
 EPSILONS = json.loads((Path(__file__).parents[3] / "vectors/gaussian_epsilon.json").read_text(encoding="utf-8"))[
     "cases"
@@ -84,3 +86,45 @@ def test_a_mechanism_that_ignores_its_scale_is_not_calibrated() -> None:
         calibrate(lambda scale: gaussian(1.0), "mu=0.5")
     with pytest.raises(InvalidValue, match="claim"):
         calibrate(lambda scale: gaussian(1.0), "mu=2")
+
+
+def training(sampling: str, steps: int = 100):
+    def make(multiplier: float) -> DPSGD:
+        return DPSGD(noise_multiplier=multiplier, rate="0.1", steps=steps, sampling=sampling)
+
+    return make
+
+
+@pytest.mark.parametrize("claim", ["eps=3, delta=1e-5", "mu=2", "rho=4"])
+def test_the_noise_of_sampled_training_is_certified_and_a_millionth_less_is_refuted(claim: str) -> None:
+    found = calibrate(training("poisson"), claim)
+    assert found.width < 1e-6
+    assert certify(found.mechanism, claim).status is Status.CERTIFIED
+    assert certify(training("poisson")(found.below), claim).status is Status.REFUTED
+    assert found.attained
+
+
+@pytest.mark.parametrize("sampling", ["balls-in-bins", "shuffle", "shuffle-once"])
+def test_the_noise_of_other_batches_is_that_of_the_closest_bound(sampling: str) -> None:
+    found = calibrate(training(sampling), "eps=3, delta=1e-5")
+    assert certify(found.mechanism, "eps=3, delta=1e-5").status is Status.CERTIFIED
+    assert certify(training(sampling)(found.scale / 3), "eps=3, delta=1e-5").status is Status.REFUTED
+    assert not found.attained
+    assert "of a bound" in found.summary()
+    assert (found.scale < 2) == (sampling == "balls-in-bins")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--sampling", "poisson"], 0, "noise multiplier = "),
+        ([], 2, "sampling must be given for dp-sgd: add --sampling"),
+        (["--sampling", "poisson", "--noise-multiplier", "1"], 2, "left out"),
+        (["--sampling", "poisson", "--adjacency", "replace-one"], 2, "replace-one"),
+    ],
+)
+def test_the_command_finds_a_noise_multiplier(words: list[str], code: int, said: str, capsys) -> None:
+    given = ["calibrate", "dp-sgd", "--claim", "eps=3, delta=1e-5", "--rate", "0.1", "--steps", "100", *words]
+    assert main(given) == code
+    seen = capsys.readouterr()
+    assert said in (seen.err if code else seen.out)
