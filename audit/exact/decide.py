@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Final, Literal
 
@@ -21,8 +22,9 @@ from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.dominating_pairs import TrainingPair
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.numerics.roots import bisected
 from dpverdict.numerics.sources import modules_sha256
-from dpverdict.numerics.text import short_text
+from dpverdict.numerics.text import at_least, at_most, short_text
 
 _REFUTING: Final = (witness_in_the_tail, with_what_is_kept)
 
@@ -146,16 +148,16 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
     if found is None:
         return verdict(status=Status.INCONCLUSIVE, reason=reason)
     if not found.kept:
-        reason = f"{found.quantity} does not decide the claim: {found.sides()}{found.undecided}"
-        if not worst.exact:
+        known = _known(claim, worst)
+        reason = known or f"{found.quantity} does not decide the claim: {found.sides()}{found.undecided}"
+        if not worst.exact and not known:
             reason += f"; what is attained is a bound: {worst.justification}"
         if worst.bracketed is not None and isinstance(claim, ApproximateDP | PureDP):
             low, high = worst.bracketed.delta_bounds(np.array([float(claim.epsilon)]))
-            reason += f"; on a lattice, in float64, it is in [{low[0]:.10g}, {high[0]:.10g}], which certifies nothing"
-        event = event_at(worst, claim.epsilon) if isinstance(claim, ApproximateDP | PureDP) else None
-        if event is not None and isinstance(claim, ApproximateDP | PureDP):
-            lower = event.delta_lower(claim.epsilon)
-            reason += f"; the event that is known shows delta({short_text(claim.epsilon)}) >= {lower:.6g}"
+            name = f"delta({short_text(claim.epsilon)})"
+            reason += (
+                f"; on a lattice, in float64, {name} is in [{low[0]:.10g}, {high[0]:.10g}], which certifies nothing"
+            )
         return verdict(status=Status.INCONCLUSIVE, reason=reason)
     certificate = Certificate(
         method=found.method,
@@ -167,6 +169,23 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
         source_sha256=source_sha256(mechanism, worst),
     )
     return verdict(status=Status.CERTIFIED, certificate=certificate)
+
+
+def _known(claim: Guarantee, worst: WorstCase) -> str:
+    """Beside a bound, at the delta of the claim: from where on an epsilon is certified, and up to where it is false."""
+    if worst.event is None or not isinstance(claim, ApproximateDP) or not 0 < claim.delta < 1:
+        return ""
+    above = worst.certified_epsilon(claim.delta).upper
+
+    def broken(epsilon: float) -> bool:
+        event = event_at(worst, Fraction(epsilon))
+        return event is not None and event.delta_lower(Fraction(epsilon)) > claim.delta
+
+    below = bisected(broken, 0.0, above, steps=16)[0] if broken(0.0) else 0.0
+    shown = f"at delta = {short_text(claim.delta)} the claim is true for epsilon >= {at_most(above, 4)}"
+    if below:
+        shown += f", false for epsilon <= {at_least(below, 4)}, and between them undecided"
+    return shown
 
 
 def without_curves(claim: Guarantee, worst: WorstCase) -> Comparison | None:
