@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import accumulate
 from typing import final
 
 import numpy as np
@@ -457,14 +458,14 @@ class RandomisedResponseLoss(BallLoss, ExactLoss):
         def evaluate() -> arb:
             rate, level = ball(self._rate), ball(alpha)
             whole = (1 + rate.exp()) ** self._m
+            ways = [arb(math.comb(self._m, k)) / whole for k in range(self._m + 1)]
+            atoms = [ways[k] * (rate * (self._m - k)).exp() for k in range(self._m + 1)]
+            rests = list(accumulate(reversed(atoms)))[::-1]  # P[K >= k], without a difference
             before, best = arb(0), arb(0)  # Q[K < k], and the highest line so far
-            rest = arb(1)  # P[K >= k]
             for k in range(self._m + 1):
-                line = rest + (rate * (self._m - 2 * k)).exp() * (before - level)
+                line = rests[k] + (rate * (self._m - 2 * k)).exp() * (before - level)
                 best = best.max(line)
-                ways = arb(math.comb(self._m, k))
-                before += ways * (rate * k).exp() / whole
-                rest -= ways * (rate * (self._m - k)).exp() / whole
+                before += ways[k] * (rate * k).exp()
             return best
 
         return refine(evaluate, bits=ACCURACY, name="beta")

@@ -173,7 +173,7 @@ def _release(text: str, adjacency: str | None) -> tuple[str, int, PrivacyLoss]:
     given: dict[str, str] = {}
     for word in words:
         parameter, _, value = word.partition("=")
-        given[parameter] = value
+        given[parameter.replace("-", "_")] = value
     if not all("=" in word for word in words) or len(given) < len(words):
         raise InvalidValue("release", what, "a name and parameters, each once", "write sigma=20 sensitivity=1")
     return what, count, loss_to_spend(find_mechanism(name, given).mechanism)

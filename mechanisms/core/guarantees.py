@@ -14,6 +14,7 @@ Notation: e, d are the epsilon and delta of the guarantee, m = order - 1 > 0, u 
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -404,12 +405,16 @@ def as_guarantee(claim: object) -> object:
     return claim
 
 
+_TWO_NUMBERS = re.compile(r"\s*\(?\s*([\d.][\d.eE+/-]*)\s*,\s*([\d.][\d.eE+/-]*)\s*\)?\s*")
+
+
 def parse_guarantee(text: str) -> Guarantee:
     """The guarantee that a line of text states; decimals and fractions are taken exactly.
 
     Args:
         text: ``"mu=1"``, ``"eps=1"``, ``"eps=1, delta=1e-6"``, ``"rho=0.5"`` or ``"order=8, eps=1"``, in any order of
-            the parts; ``epsilon`` may be written for ``eps`` and ``alpha`` for ``order``.
+            the parts; two bare numbers, ``"(1, 1e-6)"``, are epsilon and delta;
+            ``epsilon`` may be written for ``eps`` and ``alpha`` for ``order``.
 
     Raises:
         InvalidValue: the text has another form, or a parameter is out of its domain.
@@ -419,6 +424,9 @@ def parse_guarantee(text: str) -> Guarantee:
     """
     remedy = "write mu=1, eps=1, 'eps=1, delta=1e-6', rho=0.5 or 'order=8, eps=1'"
     parts: dict[str, str] = {}
+    bare = _TWO_NUMBERS.fullmatch(text)
+    if bare is not None:
+        return ApproximateDP(bare.group(1), bare.group(2))
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         name = {"eps": "epsilon", "alpha": "order"}.get(key.lower(), key.lower())

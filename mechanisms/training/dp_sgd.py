@@ -52,7 +52,14 @@ def read_sampling(text: str) -> BatchSampling:
     for known in SAMPLINGS:
         if text == known:
             return known
-    raise InvalidValue("sampling", text, f"one of {', '.join(SAMPLINGS)}", "say how batches are made")
+    remedy = "say how batches are made"
+    if text.replace("_", "-") in ("without-replacement", "fixed", "fixed-size"):
+        remedy = (
+            "of a batch of fixed size that is drawn anew in each step no dominating pair of many steps is known; the "
+            "same noise without sampling, dpverdict audit gaussian with sensitivity 2 for a record that is replaced, "
+            "bounds each step from above"
+        )
+    raise InvalidValue("sampling", text, f"one of {', '.join(SAMPLINGS)}", remedy)
 
 
 @final
@@ -298,7 +305,9 @@ class DPSGD(GradientMechanism):
             raise InvalidValue("adjacency", "replace-one", f"add-or-remove-one with sampling {sampling}", remedy)
         if whole and (self.rate.numerator != 1 or self.steps % self.rate.denominator):
             given = f"rate {exact_text(self.rate)}, {self.steps} steps"
-            remedy = "give a rate of 1/batches, and a multiple of so many steps"
+            batches = max(1, round(1 / self.rate))
+            steps = batches * max(1, round(self.steps / batches))
+            remedy = f"each record is in one batch of every epoch: give for example rate 1/{batches}, {steps} steps"
             raise InvalidValue("rate and steps", given, "whole batches and whole epochs", remedy)
         deviation = self.clipping_norm * self.noise_multiplier
         self.noise = BatchNoise(

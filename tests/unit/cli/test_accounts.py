@@ -51,3 +51,9 @@ def test_an_event_is_audited(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_a_wrong_request_is_one_line_and_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_release_may_spell_its_parameters_as_the_options(capsys):
+    words = "3 x dp-sgd noise-multiplier=1 rate=0.01 steps=1 sampling=poisson"
+    assert main(["compose", words, "--claim", "eps=2, delta=1e-5"]) == 0
+    assert "remaining: " in capsys.readouterr().out

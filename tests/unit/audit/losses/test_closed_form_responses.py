@@ -128,3 +128,13 @@ def test_no_response_tells_nothing() -> None:
     assert nothing.epsilon(0) == 0.0
     assert nothing.beta("0.25") == 0.75
     assert nothing.renyi(2) == 0.0
+
+
+@pytest.mark.parametrize("alpha", ["0.05", "0.5"])
+def test_a_response_that_is_next_to_certain_has_a_trade_off(alpha):
+    """beta(alpha) = (1 - alpha) exp(-rate), exactly: at a rate of 10^7 no difference of probabilities shows it."""
+    found = RandomisedResponseLoss(1, 10**7).certified_beta(alpha)
+    with precision(128):
+        expected = (1 - ball(alpha)) * (-arb(10**7)).exp()
+    assert found.show(8) == Enclosure.of_ball(expected).show(8)
+    assert "e-434294" in found.show(8)

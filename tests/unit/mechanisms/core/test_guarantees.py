@@ -62,6 +62,8 @@ EXAMPLES = [
         ("eps=1, delta=1e-6", ApproximateDP(1, Fraction(1, 10**6))),
         ("delta=1e-6,epsilon=1", ApproximateDP(1, Fraction(1, 10**6))),
         ("eps=1, delta=0", ApproximateDP(1, 0)),
+        ("(1, 1e-6)", ApproximateDP(1, Fraction(1, 10**6))),
+        ("1/3,0.01", ApproximateDP(Fraction(1, 3), Fraction(1, 100))),
         ("rho=0.5", ZeroConcentratedDP(Fraction(1, 2))),
         ("order=8, epsilon=1", RenyiDP(8, 1)),
         ("alpha=1.5, eps=1", RenyiDP(Fraction(3, 2), 1)),

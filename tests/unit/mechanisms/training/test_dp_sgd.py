@@ -129,3 +129,14 @@ def test_the_score_of_the_worst_pair_is_the_likelihood_ratio(sampling, relation)
 def test_every_sampling_runs():
     for sampling in SAMPLINGS:
         assert training(sampling=sampling).release([[1.0]] * 7, np.random.default_rng(6)).shape == (8,)
+
+
+def test_batches_that_are_not_whole_are_refused_with_numbers_that_are():
+    with pytest.raises(InvalidValue, match=r"give for example rate 1/234, 3510 steps"):
+        DPSGD(noise_multiplier=1, rate="256/60000", steps=3516, sampling="shuffle")
+    DPSGD(noise_multiplier=1, rate="1/234", steps=3510, sampling="shuffle")
+
+
+def test_batches_of_a_fixed_size_are_refused_with_why():
+    with pytest.raises(InvalidValue, match="no dominating pair of many steps is known"):
+        DPSGD(noise_multiplier=1, rate="0.1", steps=10, sampling="without-replacement")
