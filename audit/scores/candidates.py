@@ -184,7 +184,7 @@ def choose_event(
     if not leading.known:
         # Where the payoff promises nothing there is little to lose by an event whose folds were too small to show it.
         promised = z if of_payoff >= HOPELESS else max(z, (z + found.z) / 2)
-        handicap = 0.0 if atoms else HANDICAP  # a fault where atoms are is no smooth one
+        handicap = 0.0 if atoms or found.past_a_gap else HANDICAP  # a fault where atoms are, or a gap, is no smooth one
         explored = min(map(len, own))
         share = share_of_event(of_payoff, promised, explored=explored, fresh=fresh, error=error, handicap=handicap)
     return ChosenEvent(

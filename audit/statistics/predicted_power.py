@@ -79,7 +79,8 @@ class Promised:
         line: the point of the claimed curve.
         z: at the confirming size, the frequencies moved to the bad side.
         spread: standard deviation of the excess p - e^epsilon q - delta in one pair of trials.
-        beyond_luck: z without what the best threshold promises where nothing is: by it scores are compared.
+        beyond_luck: z without what the best threshold promises where nothing is: by it events are compared.
+        past_a_gap: whether the other side counts as 0 there, see `BRIDGED`.
     """
 
     order: Order
@@ -89,6 +90,7 @@ class Promised:
     z: float
     spread: float
     beyond_luck: float
+    past_a_gap: bool = False
 
 
 @final
@@ -249,10 +251,12 @@ def _best(searched: Searched, pooled: Array, lines: Sequence[Line], fresh: int, 
     thresholds = _between(pooled[cuts], pooled[cuts + 1])
     p, q = (1 - np.searchsorted(side, thresholds, "left") / len(side) for side in (a, b))
     moved = _moved(p, len(a), -CAUTION), _moved(q, len(b), CAUTION)
-    if searched.gaps:
-        moved = moved[0], np.where(_past_a_gap(b, thresholds), 0.0, moved[1])
+    past = _past_a_gap(b, thresholds) if searched.gaps else np.zeros(len(thresholds), dtype=np.bool_)
+    moved = moved[0], np.where(past, 0.0, moved[1])
+    # what is past a gap was found by the gap, and by no search over thresholds
+    luck = np.where(past, 0.0, searched.luck * math.sqrt(fresh / min(len(a), len(b))))
     z, spread = _promise(*moved, lines, fresh)
-    line, i = np.unravel_index(int(np.argmax(z)), z.shape)
+    line, i = np.unravel_index(int(np.argmax(z - luck)), z.shape)
     threshold = float(thresholds[i])
     return Promised(
         order=order,
@@ -261,7 +265,8 @@ def _best(searched: Searched, pooled: Array, lines: Sequence[Line], fresh: int, 
         line=lines[int(line)],
         z=float(z[line, i]),
         spread=float(spread[line, i]),
-        beyond_luck=float(z[line, i]) - searched.luck * math.sqrt(fresh / min(len(a), len(b))),
+        beyond_luck=float(z[line, i] - luck[i]),
+        past_a_gap=bool(past[i]),
     )
 
 

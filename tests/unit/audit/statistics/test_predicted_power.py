@@ -101,6 +101,10 @@ def test_past_a_gap_the_other_side_counts_as_none() -> None:
         assert without is not None
         assert (with_gaps.z > without.z + 0.5) is gains
         assert not gains or q.max() < with_gaps.threshold < 40
+        # the gap found the event, so that no luck of a search is taken off
+        assert with_gaps.past_a_gap is gains
+        assert (with_gaps.beyond_luck == with_gaps.z) is gains
+        assert not without.past_a_gap
 
 
 def test_the_share_follows_the_predictions_and_leaves_each_a_floor() -> None:
