@@ -96,8 +96,9 @@ def gdp_mu(loss: PrivacyLoss, down_to_delta: Exact = 0) -> Enclosure:
     The lower end is attained at one epsilon, or in the limit of the tail. The upper end is shown for every epsilon
     where the loss is bounded, or down to a delta > 0; for compositions without such an end it is that of their factors,
     since mu_1-GDP and mu_2-GDP compose to sqrt(mu_1^2 + mu_2^2)-GDP and sampling adds nothing. Of any other unbounded
-    loss the upper end is infinite. Training takes a second or two of processor time; a loss that is bracketed on a
-    lattice, such as mixtures of different steps, takes minutes down to a delta, as does its regret.
+    loss the upper end is infinite. Training takes a second or two of processor time; an epoch of random
+    allocation, or a loss that is bracketed on a lattice, such as mixtures of different steps, takes ten to thirty
+    seconds down to a delta, as does its regret.
 
     Args:
         loss: of one pair, or the larger of both orders. Of a loss that is certified by no ball arithmetic the ends are

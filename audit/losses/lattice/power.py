@@ -53,8 +53,8 @@ MAX_WINDOW = 1 << 23
 
 _WIDTH = 9.0  # standard deviations of the tilted law on either side of the window
 _OUTSIDE = 1e-16  # tilted mass outside a window that is wide enough
-_TILTS = 6  # of one bound of the mass outside; more where these do not show that next to nothing is there
-_MOST_TILTS = 24
+_TILTS = 3  # of one bound of the mass outside, at most
+_MOST_TILTS = 24  # of the thinned laws
 _STEERING = 2048  # points of a law that steers; the bounds use all of them
 _ENDS = 512  # so many of them next to either end
 
@@ -110,6 +110,15 @@ class Steering:
             variance += count * float(weights @ (indices - centre) ** 2)
         return mean, variance
 
+    def log_moment(self, step: float) -> float:
+        """About log E exp(step * index)."""
+        total = 0.0
+        for indices, masses, count in self._laws:
+            exponents = step * indices
+            peak = exponents.max()
+            total += count * (peak + math.log(masses @ np.exp(exponents - peak)))
+        return float(total)
+
     def step_for(self, target: float) -> float:
         """The tilt >= 0 per step with mean ``target`` steps, roughly: Newton's method, kept in a bracket."""
         low, high, step = 0.0, math.inf, 0.0
@@ -152,16 +161,19 @@ def tilted_power(parts: Parts, steering: Steering, step: float) -> TiltedLaw:
         InvalidValue: the window is longer than `MAX_WINDOW` points.
     """
     mean, variance = steering.moments(step)
+    spread = math.sqrt(variance) + 1.0
     width = _WIDTH
+    while not _enough(steering, step, mean, spread, width) and 2 * width * spread < MAX_WINDOW:
+        width *= 1.2
     while True:
-        law = _on_window(parts, steering.interval, step, mean, math.sqrt(variance) + 1.0, width)
+        law = _on_window(parts, steering, step, mean, spread, width)
         if law is not None:
             return law
         width *= 1.5
 
 
 def _on_window(
-    parts: Parts, interval: float, step: float, mean: float, spread: float, width: float
+    parts: Parts, steering: Steering, step: float, mean: float, spread: float, width: float
 ) -> TiltedLaw | None:
     """The tilted law on ``width`` times its spread to either side; None if that is too narrow."""
     lowest = sum(count * law.lowest for law, count in parts)
@@ -169,14 +181,15 @@ def _on_window(
     first = max(lowest, math.floor(mean - width * spread) - 8)
     last = min(highest, math.ceil(mean + width * spread) + 8)
     if last - first >= MAX_WINDOW:
+        interval = steering.interval
         raise InvalidValue("interval", interval, f"above {interval * (last - first) / MAX_WINDOW:.1e}", "coarsen it")
     size = next_fast_len(last - first + 1, real=True)
     whole = first == lowest and last == highest
     moment, relative = _log_moment(parts, step)
     outside = 1e-290
     if not whole:
-        outside += math.exp(_log_beyond(parts, step, moment, last, width / spread)) * (last < highest)
-        outside += math.exp(_log_beyond(parts, step, moment, first, -width / spread)) * (first > lowest)
+        outside += math.exp(_log_beyond(parts, steering, step, moment, last, width / spread)) * (last < highest)
+        outside += math.exp(_log_beyond(parts, steering, step, moment, first, -width / spread)) * (first > lowest)
         if outside > _OUTSIDE and 2 * (last - first) < MAX_WINDOW:
             return None
     masses, error = _power(parts, step, size)
@@ -194,16 +207,31 @@ def _on_window(
     )
 
 
-def _log_beyond(parts: Parts, step: float, moment: float, end: int, normal: float) -> float:
+def _tails(normal: float) -> list[float]:
+    return [max(min(normal, 20.0), -20.0) / 2**halvings for halvings in range(_MOST_TILTS)]
+
+
+def _enough(steering: Steering, step: float, mean: float, spread: float, width: float) -> bool:
+    """Whether next to nothing seems to be outside the window, from the thinned laws."""
+    moment = steering.log_moment(step)
+    return all(
+        min(steering.log_moment(step + tail) - moment - tail * (mean + side * width * spread) for tail in tails)
+        <= math.log(_OUTSIDE / 4)
+        for side, tails in ((1, _tails(width / spread)), (-1, _tails(-width / spread)))
+    )
+
+
+def _log_beyond(parts: Parts, steering: Steering, step: float, moment: float, end: int, normal: float) -> float:
     """A bound on the logarithm of the tilted mass beyond an end: Chernoff's, at the best of some tilts.
 
-    ``normal`` is the best tilt of a normal law; where a law has a heavier tail, a smaller one does better.
+    ``normal`` is the best tilt of a normal law; where a law has a heavier tail, a smaller one does better. The thinned
+    laws say which are tried first.
     """
+    tilts = sorted(_tails(normal), key=lambda tail: steering.log_moment(step + tail) - tail * end)
     best = 0.0
-    for halvings in range(_MOST_TILTS):
-        if halvings >= _TILTS and best <= math.log(_OUTSIDE):
+    for number, tail in enumerate(tilts):
+        if number >= _TILTS or best <= math.log(_OUTSIDE):
             break
-        tail = max(min(normal, 20.0), -20.0) / 2**halvings
         other = _log_moment(parts, step + tail)[0]
         room = 1e-12 * (abs(other) + abs(moment) + abs(tail * end))
         best = min(best, other - moment - tail * end + room)
