@@ -28,6 +28,7 @@ from rich.table import Table
 from sample_size import Size, n80
 from scipy import stats
 
+from dpverdict.audit import batched
 from dpverdict.audit.distinguishing import events as event_rows
 from dpverdict.audit.distinguishing import rows as payoff_rows
 from dpverdict.audit.distinguishing.fixed_size import distinguish
@@ -157,6 +158,7 @@ def part_floats(chosen: argparse.Namespace) -> None:
     for noise in ("laplace", "normal"):
         for samples in (300, 1000, 10_000):
 
+            @batched
             def naive(data: np.ndarray, rng: np.random.Generator, trials: int, noise: str = noise) -> np.ndarray:
                 return len(data) + getattr(rng, noise)(size=trials)
 

@@ -181,15 +181,19 @@ def _of_curves(claim: Guarantee, loss: PrivacyLoss) -> Comparison:
 
 def _divergence(claim: RenyiDP | ZeroConcentratedDP, loss: PrivacyLoss) -> Comparison:
     """The Renyi divergence of the order of the claim; of rho, that of the first of some orders that breaks it."""
-    orders = [claim.order] if isinstance(claim, RenyiDP) else [Fraction(1 << k) for k in range(1, 11)]
-    for order in orders:
+
+    def at(order: Fraction) -> Comparison:
         allowed = claim.epsilon if isinstance(claim, RenyiDP) else order * claim.rho
-        quantity = f"Renyi divergence of order {order}"
-        found = enclosed(quantity, loss.certified_renyi(order), allowed, Fraction(0))
-        if found.broken:
-            level = Fraction(rounded_text(min(loss.renyi(2), _LARGEST_LEVEL), 3))
-            return replace(found, level=level, decides=isinstance(claim, RenyiDP))
-    return replace(found, decides=isinstance(claim, RenyiDP))
+        return enclosed(f"Renyi divergence of order {order}", loss.certified_renyi(order), allowed, Fraction(0))
+
+    alone = isinstance(claim, RenyiDP)
+    first, *others = [claim.order] if isinstance(claim, RenyiDP) else [Fraction(1 << k) for k in range(1, 11)]
+    found = at(first)
+    while others and not found.broken:
+        found = at(others.pop(0))
+    if not found.broken:
+        return replace(found, decides=alone)
+    return replace(found, level=Fraction(rounded_text(min(loss.renyi(2), _LARGEST_LEVEL), 3)), decides=alone)
 
 
 def _profile(epsilon: Fraction, delta: Fraction, loss: PrivacyLoss) -> Comparison:

@@ -132,21 +132,23 @@ def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -
     if simple is not None:
         simple = with_what_is_kept(mechanism, claim, worst.loss, simple)
         return verdict(status=Status.REFUTED, witness=simple)
+    witness: Witness | None = None
+    found: Comparison | None = None
+    undecided = ""
     try:
         found = without_curves(claim, worst) or comparison_of(claim, worst.loss)
         if not (found.kept or (found.broken and worst.exact)) and worst.rho_upper is not None:
             found = comparison_by_concentration(claim, worst.rho_upper) or found
         witness = None if found.kept else _refutation(mechanism, claim, worst, found)
-    except (PrecisionExhausted, InvalidValue) as undecided:
-        witness, found = None, None
-        reason = str(undecided)
+    except (PrecisionExhausted, InvalidValue) as error:
+        found, undecided = None, str(error)
     if witness is None and not (found and found.kept):
         witness = witness_in_the_tail(mechanism, claim, worst)
     if witness is not None:
         witness = with_what_is_kept(mechanism, claim, worst.loss, witness)
         return verdict(status=Status.REFUTED, witness=witness)
     if found is None:
-        return verdict(status=Status.INCONCLUSIVE, reason=reason)
+        return verdict(status=Status.INCONCLUSIVE, reason=undecided)
     if not found.kept:
         known = _known(claim, worst)
         reason = known or f"{found.quantity} does not decide the claim: {found.sides()}{found.undecided}"

@@ -275,7 +275,9 @@ class GaussianMoments(StepMoments):
         last = tilt * m + 1 + math.sqrt(2 * max(floor - aim, 0.0))
         places = np.arange(1.0, last + 40, 0.25)
         above = np.flatnonzero(tilt * self._losses_at(places) + floor - places**2 / 2 > aim)
-        low, high = math.sqrt(2 * max(floor - aim, 1.0)), float(places[above[-1] + 1]) if above.size else 1.0
+        low, high = math.sqrt(2 * max(floor - aim, 1.0)), 1.0
+        if above.size:  # all of them are far enough where the estimate is too small, as at the largest exponents
+            high = float(places[min(above[-1] + 1, len(places) - 1)])
         k, mu, rate = arb(spacing), self._mu.ball(), ball(self.rate)
         points = [k * j for j in range(-math.ceil(low / spacing), math.ceil(high / spacing) + 1)]
 
