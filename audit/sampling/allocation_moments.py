@@ -35,6 +35,8 @@ _BITS: Final = 160
 _CELLS: Final = 2000
 _LARGEST: Final = 1e6  # u, of the inverse moments
 _SMALLEST: Final = 1e-2
+_LEAST_NOISE: Final = Fraction(1, 20)
+"""Below it the inverse moments are above e^400, and take ever longer: known batches tell as much."""
 
 
 def delta_at_most(noise_multiplier: Fraction, steps: int, epochs: int, epsilon: Fraction, order: Direction) -> arb:
@@ -82,7 +84,9 @@ def _shortened(series: arb_poly) -> arb_poly:
 
 @lru_cache(maxsize=32)
 def _inverse_moments(noise_multiplier: Fraction, steps: int) -> tuple[arb, ...]:
-    """Upper bounds on E R^-b for b = 1, 2, ..."""
+    """Upper bounds on E R^-b for b = 1, 2, ...; none where there is next to no noise."""
+    if noise_multiplier < _LEAST_NOISE:
+        return ()
     loss = AllocationLoss(noise_multiplier, steps, Direction.ADD)
     with precision(_BITS):
         ratio = (_LARGEST / _SMALLEST) ** (1 / _CELLS)
