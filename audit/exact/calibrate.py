@@ -308,9 +308,9 @@ def _account(mechanism: AdditiveMechanism, claim: Guarantee, times: int) -> Acco
         square, limit = times * spaces.mu_squared, claim.mu**2 if isinstance(claim, GaussianDP) else 2 * claim.rho
         found = enclosed("mu^2 = 2 rho, of known batches,", square, limit, Fraction(0))
         return Account(claim=claim, loss=worst.loss, comparison=found, certified=True)
-    loss = worst.loss if times == 1 else compose_counted([(worst.loss, times)])
+    loss = worst.loss
     if times > 1:
-        return held_to(loss, claim)
+        return held_to(compose_counted([(loss, times)]), claim)
     closer = without_curves(claim, worst)
     if closer is None and worst.delta_uppers is not None and isinstance(claim, ApproximateDP):
         bound = next(worst.delta_uppers(claim.epsilon), arb(1)).min(arb(loss.certified_delta(claim.epsilon).upper))
