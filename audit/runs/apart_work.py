@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
 from dpverdict.audit.isolation.grounds import Grounds, Recorder, grounds_of
 from dpverdict.audit.isolation.imports import refuse_shared_names
-from dpverdict.audit.isolation.intact import Snapshot
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.runs.audited import Wanted, audited
 from dpverdict.audit.runs.request import Request, audit_request
@@ -36,7 +36,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
     """Carry out one audit and give its faces; or the message of why it cannot be carried out."""
     os.environ.pop(KEY_VARIABLE, None)
     here = Path.cwd()
-    recorder, intact = Recorder(network="dask" in request["engine"], own=request["trials"]), Snapshot()
+    recorder, snapshot = Recorder(network="dask" in request["engine"], own=request["trials"]), CodeSnapshot()
     asked = (ScoresRequest if request["scores"] else Request)(**request["audit"])
     try:
         with (
@@ -46,7 +46,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
         ):
             with recorder.recording():
                 report = _audit(asked, _bar(tell) if request["progress"] else None)
-            if (changed := _changed(asked, intact)) is not None:
+            if (changed := _changed(asked, snapshot)) is not None:
                 return changed
             refuse_shared_names()  # what was imported later
             os.chdir(here)
@@ -60,22 +60,22 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
                 "grounds": rest().to_json(),
             }
     except DpverdictError as error:  # of numbers that what was replaced has made impossible, perhaps
-        return _changed(asked, intact) or {"error": _one_line(str(error) or type(error).__name__)}
+        return _changed(asked, snapshot) or {"error": _one_line(str(error) or type(error).__name__)}
     except OSError as error:  # of this program, where the user's code took its files, folder or memory away
         return {"error": _one_line(f"{error}, in the audit of {_name(asked)}")}
     except MemoryError as error:
         return {"error": _one_line(f"the audit does not fit in the memory it may take: {error}")}
     except BaseException as error:  # the user's code may raise anything: SystemExit is no verdict
+        if (changed := _changed(asked, snapshot)) is not None:
+            return changed
         problem = f"mechanism {request['audit'].get('mechanism')} ended the audit with {_words(error)}"
         return {"error": _one_line(f"{problem}: call it yourself on its dataset; no verdict is its to give")}
 
 
-def _changed(asked: Request | ScoresRequest, intact: Snapshot) -> dict[str, object] | None:
+def _changed(asked: Request | ScoresRequest, snapshot: CodeSnapshot) -> dict[str, object] | None:
     """The message that the user's code replaced what the verdict rests on; None if it did not."""
-    changed = intact.describe()
-    if changed is None:
-        return None
-    return {"error": f"mechanism {_name(asked)} {changed}: do not replace what is not yours"}
+    failure = snapshot.failure(_name(asked))
+    return None if failure is None else {"error": str(failure)}
 
 
 def _of(request: Mapping[str, Any]) -> Audit:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from typing import Any, Final
 
+from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
 from dpverdict.audit.isolation.imports import refuse_shared_names
-from dpverdict.audit.isolation.intact import Snapshot
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
 from dpverdict.audit.runs.apart import AuditFailed, engine_fields
 from dpverdict.audit.runs.replay import Replay, replay_as_asked
@@ -39,18 +39,21 @@ def replay_apart(document: Mapping[str, Any], limits: Limits = NO_LIMITS, **word
 
 def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
     """The other side: the replay as data, or the message of why there is none."""
-    intact = Snapshot()
+    snapshot, what = CodeSnapshot(), str(request["words"]["mechanism"] or request["document"]["mechanism"].get("name"))
     try:
         with chosen_engine(**request["engine"]):
             found = replay_as_asked(request["document"], **request["words"])
-        changed = intact.describe()
-        if changed is not None:
-            return {"error": f"mechanism {found.mechanism} {changed}: do not replace what is not yours"}
+        if (failure := snapshot.failure(what)) is not None:
+            return {"error": str(failure)}
         refuse_shared_names()
         return {**asdict(found), "claim": found.claim.describe()}
     except (DpverdictError, OSError) as error:
+        if (failure := snapshot.failure(what)) is not None:
+            return {"error": str(failure)}
         return {"error": str(error) or type(error).__name__}
     except BaseException as error:  # the user's code may raise anything: SystemExit is no verdict
+        if (failure := snapshot.failure(what)) is not None:
+            return {"error": str(failure)}
         return {"error": f"the code that was run ended the replay with {in_one_line(error)}, which is no verdict"}
 
 

@@ -411,6 +411,11 @@ class ChunkRun:
     stream: str
     score: Callable[[Array], Array] | None
 
+    @property
+    def name(self) -> str:
+        """How an error message calls what is run."""
+        return self.sampler.name
+
     def __call__(self, chunk: Chunk) -> Batch:
         """The outcomes of a chunk, or their scores. A score of arrays sees zeros where an outcome is no such array."""
         outputs = self.sampler.chunk(chunk.trials, generator(self.sampler.seed, self.stream, chunk.index))

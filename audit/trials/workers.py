@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar, final
 
 import cloudpickle
 
+from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
 from dpverdict.audit.isolation.guard import die_with_parent, end_forked_copies
 from dpverdict.audit.isolation.imports import search_beside
 from dpverdict.audit.isolation.process import Isolated, Limits
@@ -44,6 +45,7 @@ def begin_worker(folders: tuple[str, ...] = ()) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_forked_copies()
+    _snapshot()
     for folder in folders:
         search_beside(folder)
     parent = multiprocessing.parent_process()
@@ -59,9 +61,36 @@ def begin_worker(folders: tuple[str, ...] = ()) -> None:
 
 
 def carry_out(function: bytes, task: bytes) -> object:
-    """What a packed function gives for a packed task."""
-    # To unpack it imports user code.
-    return carried_out(lambda packed: _unpacked(function)(cloudpickle.loads(packed)), task, "in a worker")
+    """What a packed function gives for a packed task.
+
+    Raises:
+        MechanismFailure: code that a verdict rests on was replaced in this process, whatever the task ended in.
+    """
+    snapshot, name = _snapshot(), "in a worker"
+
+    def run(packed: bytes) -> object:
+        nonlocal name
+        loaded = _unpacked(function)  # this imports user code
+        name = name_of(loaded)
+        _raise_replaced(snapshot, name)
+        return loaded(cloudpickle.loads(packed))
+
+    try:
+        return carried_out(run, task, "in a worker")
+    finally:
+        _raise_replaced(snapshot, name)
+
+
+@lru_cache(maxsize=1)
+def _snapshot() -> CodeSnapshot:
+    """What a verdict rests on, as it was before this process ran its first task."""
+    return CodeSnapshot()
+
+
+def _raise_replaced(snapshot: CodeSnapshot, name: str) -> None:
+    failure = snapshot.failure(name)
+    if failure is not None:
+        raise failure from None
 
 
 def carried_out(function: Callable[[T], R], task: T, name: str | None = None) -> R:
@@ -75,8 +104,9 @@ def carried_out(function: Callable[[T], R], task: T, name: str | None = None) ->
 
 
 def name_of(function: object) -> str:
-    """What a function is called in a message."""
-    return str(getattr(function, "__qualname__", type(function).__qualname__))
+    """What a function is called in a message: its attribute ``name``, or the name of the function or class."""
+    name = getattr(function, "name", None) or getattr(function, "__qualname__", type(function).__qualname__)
+    return str(name)
 
 
 @lru_cache(maxsize=4)
@@ -158,6 +188,7 @@ def end_processes(token: str) -> None:
 
 def serve(request: object, tell: Callable[[object], None], ask: Callable[[float], Any]) -> None:
     """In a process of an audit: carry out what is asked for, until nobody asks any more."""
+    _snapshot()
     function = b""
     while (message := ask(IDLE)) is not None:
         if message["function"] is not None:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, final
 
+from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
 from dpverdict.audit.isolation.grounds import Recorder
-from dpverdict.audit.isolation.intact import Snapshot
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
 from dpverdict.audit.runs.apart import AuditFailed, engine_fields, telling
 from dpverdict.audit.runs.audited import printed
@@ -94,12 +94,12 @@ def proved(request: Proof, faces: Faces, limits: Limits = NO_LIMITS, progress: P
 
 def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
     """The other side: the ledger as data, or the message of why there is none."""
-    recorder, intact = Recorder(network="dask" in request["engine"]), Snapshot()
+    recorder, snapshot = Recorder(network="dask" in request["engine"]), CodeSnapshot()
     proof, faces = Proof(**request["proof"]), Faces(**request["faces"])
     try:
         with watched_by(tell), chosen_engine(**request["engine"]), recorder.recording():
             made = prove_statements(proof, lambda what, done, total: tell([what, done, total]))
-        changed = intact.describe()
+        changed = snapshot.describe()
         if changed is not None:
             return {"error": f"the statements of {proof.paper} {changed}: do not replace what is not yours"}
         return _sent(made, faces, tuple(recorder.grounds().files))

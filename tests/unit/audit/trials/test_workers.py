@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from dpverdict.audit.trials import engines, workers
@@ -45,10 +46,22 @@ def gives_a_lock(task: int) -> object:
     return threading.Lock()
 
 
-def patched(task: int) -> int:
-    import numpy as np
-
+def replaces(task: int) -> int:
     np.exp = None  # type: ignore[assignment]
+    return task
+
+
+def replaces_and_raises(task: int) -> int:
+    np.exp = None  # type: ignore[assignment]
+    raise ValueError(task)
+
+
+def replaces_late(task: int) -> int:
+    """Replaces a function of a module that this process may not have needed so far."""
+    if task == 30:
+        from dpverdict.numerics import text
+
+        vars(text)["decimal"] = lambda number, digits=12: "1"
     return task
 
 
@@ -59,13 +72,9 @@ def test_a_task_is_carried_out_here() -> None:
 
 
 def test_a_task_of_an_audit_runs_elsewhere_and_its_process_is_kept(audit: Audit) -> None:
-    import numpy as np
-
     first, second = (unpacked(carry_out_apart(audit, PACKED(where), PACKED(i))) for i in (1, 2))
     assert (first[0], second[0]) == (1, 2)
     assert first[1] == second[1] != os.getpid()
-    assert unpacked(carry_out_apart(audit, PACKED(patched), PACKED(5))) == 5
-    assert np.exp(0.0) == 1.0
     with pytest.raises(ValueError, match="7"):
         unpacked(carry_out_apart(audit, PACKED(raises), PACKED(7)))
     with pytest.raises(MechanismFailure, match="SystemExit"):
@@ -73,6 +82,26 @@ def test_a_task_of_an_audit_runs_elsewhere_and_its_process_is_kept(audit: Audit)
     with pytest.raises(MechanismFailure, match="cannot be sent"):
         unpacked(carry_out_apart(audit, PACKED(gives_a_lock), PACKED(7)))
     assert unpacked(carry_out_apart(audit, PACKED(where), PACKED(8)))[1] == first[1]
+
+
+@pytest.mark.parametrize("raising", [False, True])
+def test_what_a_task_replaces_is_named_whatever_the_task_ends_in(audit: Audit, raising: bool) -> None:
+    replacing = replaces_and_raises if raising else replaces
+    with pytest.raises(MechanismFailure, match=rf"{replacing.__name__} replaced numpy\.exp, on which"):
+        unpacked(carry_out_apart(audit, PACKED(replacing), PACKED(5)))
+    with pytest.raises(MechanismFailure, match=r"replaced numpy\.exp"):  # it stays replaced there
+        unpacked(carry_out_apart(audit, PACKED(where), PACKED(6)))
+    assert np.exp(0.0) == 1.0
+
+
+def test_a_worker_process_compares_too() -> None:
+    engine = engines.Processes(2)
+    try:
+        assert sum(engine.map(replaces_late, range(20))) == 190
+        with pytest.raises(MechanismFailure, match=r"replaces_late replaced dpverdict\.numerics\.text\.decimal"):
+            list(engine.map(replaces_late, range(20, 60)))
+    finally:
+        engine.close()
 
 
 def test_a_process_that_ends_is_named_and_the_next_task_has_a_new_one(audit: Audit) -> None:

@@ -1,0 +1,111 @@
+"""Whether the code that a verdict rests on is still what it was: user code shares its interpreter, and may replace it.
+
+A function of NumPy that was replaced "for a test" gives wrong numbers to the test of a claim as well. It cannot be put
+back in time, so such an audit is not finished, and the error names what was replaced. Every process in which trials run
+compares: the process of the audit at its end, and a worker after each task.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FunctionType, ModuleType
+from typing import Any, Final, final
+
+from dpverdict.audit.isolation.grounds import installed_folders
+from dpverdict.errors import MechanismFailure
+
+WATCHED_PACKAGES: Final = (
+    "builtins",
+    "dpverdict",
+    "dp_accounting",
+    "flint",
+    "fractions",
+    "hmac",
+    "json",
+    "math",
+    "mpmath",
+    "numpy",
+    "scipy",
+)
+"""The packages whose functions and classes are watched."""
+
+_SHOWN: Final = 3
+
+
+@final
+class CodeSnapshot:
+    """The functions and classes of `WATCHED_PACKAGES` that are loaded now, and the methods of our classes.
+
+    A module that is loaded later is taken up by the next comparison, which also finds a function in it that no
+    installed package defines.
+    """
+
+    def __init__(self) -> None:
+        self._modules: Final[dict[str, ModuleType]] = {}
+        self._values: Final[list[tuple[Any, str, object, object]]] = []
+        self._foreign: Final[set[str]] = set()
+        self._take_up()
+        self._foreign.clear()  # what was there before the code under audit is not of it
+
+    def _take_up(self) -> None:
+        """Add the modules that were loaded since."""
+        for module_name, module in list(sys.modules.items()):
+            if module_name in self._modules or not _is_watched(module_name, module):
+                continue
+            self._modules[module_name] = module
+            for owner, name, value in _parts(module):
+                self._values.append((owner, name, value, getattr(value, "__code__", None)))
+                if _is_foreign(value):
+                    self._foreign.add(_full_name(owner, name))
+
+    def changes(self) -> list[str]:
+        """What is another one by now, or is gone: full names, sorted."""
+        found = {name for name, module in self._modules.items() if sys.modules.get(name) is not module}
+        for owner, name, value, code in self._values:
+            if vars(owner).get(name) is not value or getattr(value, "__code__", None) is not code:
+                found.add(_full_name(owner, name))
+        self._take_up()
+        return sorted(found | self._foreign)
+
+    def describe(self) -> str | None:
+        """The changes in words; None if there are none."""
+        found = self.changes()
+        if not found:
+            return None
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        return f"replaced {', '.join(found[:_SHOWN])}{more}, on which the verdict rests"
+
+    def failure(self, mechanism: str) -> MechanismFailure | None:
+        """The error that names the changes; None if there are none."""
+        changed = self.describe()
+        return None if changed is None else MechanismFailure(mechanism, changed, "do not replace what is not yours")
+
+
+def _is_watched(name: str, module: object) -> bool:
+    return name.partition(".")[0] in WATCHED_PACKAGES and isinstance(module, ModuleType)
+
+
+def _parts(module: ModuleType) -> Iterator[tuple[Any, str, object]]:
+    """The functions and classes of a module, and the functions in the classes that this package defines there."""
+    ours = module.__name__.partition(".")[0] == "dpverdict"
+    for name, value in list(vars(module).items()):
+        if not callable(value) or name.startswith("__"):
+            continue
+        yield module, name, value
+        if ours and isinstance(value, type) and value.__module__ == module.__name__:
+            for inner, method in list(vars(value).items()):
+                if isinstance(method, FunctionType | property | classmethod | staticmethod):
+                    yield value, inner, method
+
+
+def _is_foreign(value: object) -> bool:
+    """Whether a function is from a file that belongs neither to an installed package nor to this one."""
+    if not isinstance(value, FunctionType) or str(value.__globals__.get("__name__")).startswith("dpverdict"):
+        return False
+    file = value.__code__.co_filename
+    return not file.startswith(("<", *installed_folders()))
+
+
+def _full_name(owner: Any, name: str) -> str:
+    return f"{owner.__name__ if isinstance(owner, ModuleType) else owner.__qualname__}.{name}"
