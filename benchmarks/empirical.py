@@ -30,7 +30,7 @@ from scipy import stats
 
 from dpverdict.audit import batched
 from dpverdict.audit.distinguishing import events as event_rows
-from dpverdict.audit.distinguishing import rows as payoff_rows
+from dpverdict.audit.distinguishing import row_plan as payoff_rows
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.low_bits import find_float_leak
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially

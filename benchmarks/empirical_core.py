@@ -19,7 +19,7 @@ from scipy import stats
 
 from dpverdict.audit import LaplaceLoss
 from dpverdict.audit.distinguishing import events as event_rows
-from dpverdict.audit.distinguishing import rows as payoff_rows
+from dpverdict.audit.distinguishing import row_plan as payoff_rows
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.exact.exchange import ProfileClaim
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, GaussianDP, PureDP

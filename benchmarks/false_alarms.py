@@ -23,7 +23,7 @@ from scipy import stats
 
 from dpverdict.audit.distinguishing import events as event_rows
 from dpverdict.audit.distinguishing import exploration
-from dpverdict.audit.distinguishing import rows as payoff_rows
+from dpverdict.audit.distinguishing import row_plan as payoff_rows
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially

@@ -29,7 +29,7 @@ from rich.table import Table
 from sample_size import Size, n80_by_steps
 
 from dpverdict.audit.distinguishing import events as event_rows
-from dpverdict.audit.distinguishing import rows as payoff_rows
+from dpverdict.audit.distinguishing import row_plan as payoff_rows
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run
 from dpverdict.audit.distinguishing.recorded import distinguish_scores

@@ -45,8 +45,8 @@ def seed() -> int:
 RUN_ISOLATED = [
     f"dpverdict.{module}.run_isolated"
     for module in (
-        *("audit.isolation.process", "audit.implementation.tap.confirmed", "audit.runs.apart"),
-        *("audit.runs.replay_apart", "proofs.ledger.apart"),
+        *("audit.isolation.process", "audit.implementation.tap.tap_request", "audit.runs.apart"),
+        *("audit.runs.replay_apart", "proofs.ledger.proof_process"),
     )
 ]
 

@@ -14,7 +14,7 @@ from typing import Final, final
 
 import numpy as np
 
-from dpverdict.audit.distinguishing.kept_state import first_kinds
+from dpverdict.audit.distinguishing.mechanism_identity import first_kinds
 from dpverdict.audit.scores.candidates import (
     Candidate,
     ChosenEvent,
@@ -25,7 +25,7 @@ from dpverdict.audit.scores.candidates import (
     not_looked_for,
     raw_score,
 )
-from dpverdict.audit.scores.learned import MOST_COORDINATES, scaled
+from dpverdict.audit.scores.learned_scores import MOST_COORDINATES, scaled
 from dpverdict.audit.scores.portfolio import (
     Stacked,
     better_summaries,
@@ -137,7 +137,7 @@ class Exploration:
         event: that stands beside the leading payoff; None where no score tells anything apart.
         kind: what the explored outputs are, and what is not looked for in them, in words.
         seen: what the outcomes were, in words; empty where all are numbers of one length.
-        first: the kinds of the first outcomes of both sides, see `kept_state`.
+        first: the kinds of the first outcomes of both sides, see `mechanism_identity`.
         wide: the scores of everything explored, of those that are hardly fitted to it, see `scored_widely`.
         numbers: the explored outputs of both sides, shape (n,) each, where each is one number, no score was given and
             the claim is one of a single epsilon; the two raw scores are then among the scores.

@@ -21,9 +21,9 @@ from typing import Final
 import numpy as np
 
 from dpverdict.audit.distinguishing.exploration import explore, explored_trials
-from dpverdict.audit.distinguishing.kept_state import check_kept_state, check_time_outs
+from dpverdict.audit.distinguishing.mechanism_identity import check_kept_state, check_time_outs
 from dpverdict.audit.distinguishing.result import DistinguishingTest, LedgerRow, StatisticalWitness
-from dpverdict.audit.distinguishing.rows import SMALLEST_ERROR, conclude, decide_rows, inequality, plan_rows
+from dpverdict.audit.distinguishing.row_plan import SMALLEST_ERROR, conclude, decide_rows, inequality, plan_rows
 from dpverdict.audit.distinguishing.witness_document import shape_of
 from dpverdict.audit.scores.portfolio import Stacked, claimed_score
 from dpverdict.audit.scores.score import Score, as_score

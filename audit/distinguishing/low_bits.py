@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.fixed_size import checked_error, checked_samples, samplers
-from dpverdict.audit.scores.stored import number_of, whole_of
+from dpverdict.audit.scores.serialization import number_of, whole_of
 from dpverdict.audit.statistics.joint_test import Counts, Order, epsilon_lower, joint_p
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.audit.trials.run import AnyMechanism

@@ -36,7 +36,7 @@ from dpverdict.audit.distinguishing.result import (
     Role,
     StatisticalWitness,
 )
-from dpverdict.audit.distinguishing.rows import (
+from dpverdict.audit.distinguishing.row_plan import (
     combined_p,
     inequality,
     largest_bound,

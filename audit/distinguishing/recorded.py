@@ -29,7 +29,7 @@ from dpverdict.audit.distinguishing.result import (
     LedgerRow,
     StatisticalWitness,
 )
-from dpverdict.audit.distinguishing.rows import (
+from dpverdict.audit.distinguishing.row_plan import (
     conclude,
     decide_rows,
     inequality,

@@ -8,8 +8,8 @@ that probability if the claim holds, whenever one stops.
 Where blocks end is a function of the number of pairs alone, so that a test which is interrupted there and resumed is
 the test that was not. What a mechanism did before counts: a test that is resumed goes on with its wealth, and one whose
 mechanism or claim has changed is a new test. So the state holds hashes of all that the mechanism is made of, the hashes
-of its first releases, and a checksum of itself; where one differs it is refused (`kept_state`). The checksum shows an
-edit that was not meant to deceive; who computes it anew could as well write down another result.
+of its first releases, and a checksum of itself. A state in which one of them differs is refused
+(`mechanism_identity`). The checksum shows accidental edits. It does not show a forgery: a forger can compute it anew.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dpverdict.audit.distinguishing.fixed_size import (
     checked_samples,
     samplers,
 )
-from dpverdict.audit.distinguishing.kept_state import (
+from dpverdict.audit.distinguishing.mechanism_identity import (
     COMPARED,
     check_kept_state,
     check_same_mechanism,
@@ -41,7 +41,7 @@ from dpverdict.audit.distinguishing.kept_state import (
 )
 from dpverdict.audit.distinguishing.result import answer_of_test, mode_of, status_of_test
 from dpverdict.audit.distinguishing.witness_document import evidence_of, sequential_document
-from dpverdict.audit.scores.laid_out import OutcomeScore
+from dpverdict.audit.scores.outcome_score import OutcomeScore
 from dpverdict.audit.scores.portfolio import claimed_score, learn_scores, payoff_of_claim, tuned
 from dpverdict.audit.scores.score import Score, as_score
 from dpverdict.audit.statistics.betting import BoundGrid, Mixture, bettor

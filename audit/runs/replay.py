@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from dpverdict.audit.distinguishing.events import count
 from dpverdict.audit.distinguishing.exploration import laid_out
 from dpverdict.audit.distinguishing.fixed_size import checked_error, samplers
-from dpverdict.audit.distinguishing.kept_state import check_time_outs
 from dpverdict.audit.distinguishing.low_bits import set_from_data
+from dpverdict.audit.distinguishing.mechanism_identity import check_time_outs
 from dpverdict.audit.distinguishing.result import Event
 from dpverdict.audit.distinguishing.sequential import next_end
 from dpverdict.audit.distinguishing.witness_document import KIND as SEQUENTIAL
@@ -36,7 +36,7 @@ from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.runs.audits import check_pair
 from dpverdict.audit.runs.request import MOST_SAMPLES, with_observed
 from dpverdict.audit.scores.score import Score
-from dpverdict.audit.scores.stored import number_of, score_from_data, text_of, whole_of
+from dpverdict.audit.scores.serialization import number_of, score_from_data, text_of, whole_of
 from dpverdict.audit.statistics.betting import bettor
 from dpverdict.audit.statistics.joint_test import Counts, Order, joint_p
 from dpverdict.audit.statistics.means import payoff_test

@@ -33,7 +33,7 @@ from dpverdict.audit.scores.labels import (
     label_scores_of_others,
     repeated_share,
 )
-from dpverdict.audit.scores.learned import MOST_COORDINATES, SPLINE, fit_spline_score
+from dpverdict.audit.scores.learned_scores import MOST_COORDINATES, SPLINE, fit_spline_score
 from dpverdict.audit.scores.score import LinearScore, Score
 from dpverdict.audit.scores.summaries import SUMMARY, fit_summary_score, summaries_apply
 from dpverdict.audit.scores.trees import thinned

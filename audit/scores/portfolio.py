@@ -21,8 +21,7 @@ from typing import Final, final
 
 import numpy as np
 
-from dpverdict.audit.scores.laid_out import OutcomeScore
-from dpverdict.audit.scores.learned import (
+from dpverdict.audit.scores.learned_scores import (
     MOST_COORDINATES,
     SPLINE,
     calibrated_name,
@@ -30,6 +29,7 @@ from dpverdict.audit.scores.learned import (
     fit_spline_score,
     scaled,
 )
+from dpverdict.audit.scores.outcome_score import OutcomeScore
 from dpverdict.audit.scores.score import LINEAR, Score, fit_linear_score, likelihood_ratio
 from dpverdict.audit.scores.summaries import SUMMARY, SummaryScore, fit_summary_score, summaries_apply
 from dpverdict.audit.scores.trees import TREES, TreeScore, fit_tree_score, trees_apply

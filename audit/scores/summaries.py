@@ -23,7 +23,7 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.scores.learned import SplineScore, fit_spline_score
+from dpverdict.audit.scores.learned_scores import SplineScore, fit_spline_score
 from dpverdict.audit.scores.trees import thinned
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array

@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 from dpverdict.audit.distinguishing import events as event_rows
-from dpverdict.audit.distinguishing import rows as payoff_rows
+from dpverdict.audit.distinguishing import row_plan as payoff_rows
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.search.neighbour_search import search_neighbours
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially

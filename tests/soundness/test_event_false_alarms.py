@@ -15,7 +15,7 @@ from scipy import stats
 
 from dpverdict.audit.distinguishing import events as event_rows
 from dpverdict.audit.distinguishing import exploration, fixed_size
-from dpverdict.audit.distinguishing import rows as payoff_rows
+from dpverdict.audit.distinguishing import row_plan as payoff_rows
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.scores import candidates
 from dpverdict.audit.trials.run import Sampler

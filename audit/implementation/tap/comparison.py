@@ -11,7 +11,7 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.implementation.tap.linear import Linear, settled
+from dpverdict.audit.implementation.tap.linear_forms import Linear, settled
 from dpverdict.audit.implementation.tap.pair_loss import (
     LARGEST_BLOCK,
     ROUNDING,
@@ -20,7 +20,7 @@ from dpverdict.audit.implementation.tap.pair_loss import (
     selection_probabilities,
 )
 from dpverdict.audit.implementation.tap.score import recorded_ratio
-from dpverdict.audit.implementation.tap.tagged import TaggedArray, TaggedFloat, TaggedInt, bare, linear
+from dpverdict.audit.implementation.tap.tagged_numbers import TaggedArray, TaggedFloat, TaggedInt, bare, linear
 from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, Law, NoisyValue, Tape
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.trials.outcomes.canonical import Outcome

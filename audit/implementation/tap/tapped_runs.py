@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from dpverdict.audit.implementation.tap.comparison import Compared, Released, Run, TapFinding, compare, differences
-from dpverdict.audit.implementation.tap.linear import Linear
+from dpverdict.audit.implementation.tap.linear_forms import Linear
 from dpverdict.audit.implementation.tap.score import way_moved
-from dpverdict.audit.implementation.tap.sources.earlier import Watched, compiled_calls, names_of_module
+from dpverdict.audit.implementation.tap.sources.existing_generators import Watched, compiled_calls, names_of_module
 from dpverdict.audit.implementation.tap.sources.libraries import libraries, loaded_libraries
 from dpverdict.audit.implementation.tap.sources.samplers import generator, replacing, samplers
 from dpverdict.audit.implementation.tap.sources.torch_noise import reseed

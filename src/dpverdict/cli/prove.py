@@ -58,8 +58,8 @@ def prove(
     """
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.audit.runs.audited import console_facts
-    from dpverdict.proofs.ledger.apart import Faces, proved
     from dpverdict.proofs.ledger.certificate_files import certificate_folder, write_certificates
+    from dpverdict.proofs.ledger.proof_process import Faces, proved
     from dpverdict.proofs.ledger.prove import Proof
     from dpverdict.proofs.ledger.terminal import WIDTH
 

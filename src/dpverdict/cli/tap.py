@@ -54,7 +54,7 @@ def tap(
 
     Exit codes: 1 refuted, 3 a finding, quiet or not covered: nothing is certified from one pair; 2 usage error.
     """
-    from dpverdict.audit.implementation.tap.confirmed import TapRequest, tap_apart
+    from dpverdict.audit.implementation.tap.tap_request import TapRequest, tap_apart
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.errors import printable
 

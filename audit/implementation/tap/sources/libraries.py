@@ -17,7 +17,7 @@ import numpy as np
 
 from dpverdict.audit.implementation.tap.sources.samplers import Replaced
 from dpverdict.audit.implementation.tap.sources.torch_noise import torch_replaced
-from dpverdict.audit.implementation.tap.tagged import bare, tagged
+from dpverdict.audit.implementation.tap.tagged_numbers import bare, tagged
 from dpverdict.audit.implementation.tap.tape import Call, Choice, Law, current, place
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise, LaplaceNoise
 from dpverdict.mechanisms.finite.permute_and_flip import PermuteAndFlip

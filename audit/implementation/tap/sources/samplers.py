@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 from scipy.stats import _distn_infrastructure as distributions
 
-from dpverdict.audit.implementation.tap.tagged import (
+from dpverdict.audit.implementation.tap.tagged_numbers import (
     TaggedArray,
     bare,
     capable,

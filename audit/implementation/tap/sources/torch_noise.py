@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpverdict.audit.implementation.tap.linear import Linear, added, drawn, escaped, plain, scaled
+from dpverdict.audit.implementation.tap.linear_forms import Linear, added, drawn, escaped, plain, scaled
 from dpverdict.audit.implementation.tap.sources.samplers import ADAPTED, GAUSSIAN, UNIFORM, Replaced
 from dpverdict.audit.implementation.tap.tape import Call, Law, Tape, caller, current, place
 

@@ -15,7 +15,7 @@ from dpverdict.audit.scores.labels import (
     label_scores_of_others,
     repeated_share,
 )
-from dpverdict.audit.scores.stored import score_from_data
+from dpverdict.audit.scores.serialization import score_from_data
 from dpverdict.errors import InvalidValue
 
 SEED = 5

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit import distinguish
-from dpverdict.audit.scores.stored import score_from_data
+from dpverdict.audit.scores.serialization import score_from_data
 from dpverdict.audit.scores.summaries import MOST_PAIRED, Summary, fit_summary_score, summaries_apply
 from dpverdict.audit.trials.run import batched
 from dpverdict.errors import InvalidValue

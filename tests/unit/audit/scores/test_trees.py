@@ -15,10 +15,10 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from dpverdict.audit import distinguish, read_witness, replay
 from dpverdict.audit.scores import summaries
 from dpverdict.audit.scores import trees as tree_score
-from dpverdict.audit.scores.learned import fit_spline_score, scaled
+from dpverdict.audit.scores.learned_scores import fit_spline_score, scaled
 from dpverdict.audit.scores.portfolio import Stacked, better_trees, learn_scores
 from dpverdict.audit.scores.score import LINEAR
-from dpverdict.audit.scores.stored import score_from_data
+from dpverdict.audit.scores.serialization import score_from_data
 from dpverdict.audit.scores.trees import TREES, TreeScore, fit_tree_score
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue

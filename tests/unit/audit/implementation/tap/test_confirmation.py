@@ -8,7 +8,7 @@ import pytest
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.implementation.tap.confirmation import Confirmation, tap_and_confirm
-from dpverdict.audit.implementation.tap.confirmed import Tapped
+from dpverdict.audit.implementation.tap.tap_request import Tapped
 from dpverdict.audit.implementation.tap.verdict import TapStatus
 
 PAIR = (np.ones((4, 2)), np.ones((3, 2)))

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from dpverdict.audit.implementation.tap.sources.samplers import generator, replacing, samplers
-from dpverdict.audit.implementation.tap.tagged import bare, linear
+from dpverdict.audit.implementation.tap.tagged_numbers import bare, linear
 from dpverdict.audit.implementation.tap.tape import Tape, running
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.distinguishing.kept_state import fingerprint
+from dpverdict.audit.distinguishing.mechanism_identity import fingerprint
 from dpverdict.audit.trials.run import batched
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, StandardGaussian
 

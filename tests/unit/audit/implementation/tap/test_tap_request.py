@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpverdict.audit.implementation.tap.confirmed import Tapped, TapRequest, work
+from dpverdict.audit.implementation.tap.tap_request import Tapped, TapRequest, work
 from dpverdict.audit.implementation.tap.verdict import TapStatus
 
 PAIR = (np.ones((4, 2)), np.ones((3, 2)))

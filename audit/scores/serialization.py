@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from dpverdict.audit.scores.labels import BinScore, LabelScore
-from dpverdict.audit.scores.laid_out import KIND as OF_OUTCOMES
-from dpverdict.audit.scores.laid_out import OutcomeScore
-from dpverdict.audit.scores.learned import ChainedScore, SplineScore
+from dpverdict.audit.scores.learned_scores import ChainedScore, SplineScore
+from dpverdict.audit.scores.outcome_score import KIND as OF_OUTCOMES
+from dpverdict.audit.scores.outcome_score import OutcomeScore
 from dpverdict.audit.scores.score import CallableScore, LinearScore, Score
 from dpverdict.audit.scores.summaries import Summary, SummaryScore
 from dpverdict.audit.scores.trees import TreeScore

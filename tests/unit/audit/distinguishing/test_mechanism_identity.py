@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
-from dpverdict.audit.distinguishing.kept_state import COMPARED, check_kept_state, first_kinds
+from dpverdict.audit.distinguishing.mechanism_identity import COMPARED, check_kept_state, first_kinds
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
 from dpverdict.audit.trials.outcomes.batches import Outcomes, rows_of
 from dpverdict.audit.trials.run import Sampler

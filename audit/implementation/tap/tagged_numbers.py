@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.implementation.tap.linear import (
+from dpverdict.audit.implementation.tap.linear_forms import (
     Linear,
     TooMany,
     accumulated,

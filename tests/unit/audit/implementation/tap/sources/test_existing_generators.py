@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from dpverdict.audit.implementation.tap.sources.earlier import Watched, compiled_calls, names_of_module
+from dpverdict.audit.implementation.tap.sources.existing_generators import Watched, compiled_calls, names_of_module
 from dpverdict.audit.implementation.tap.sources.samplers import TappedGenerator, TappedRandomState, generator, samplers
 
 RNG = np.random.default_rng(1)

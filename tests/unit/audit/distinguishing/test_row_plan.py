@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpverdict.audit.distinguishing.rows import (
+from dpverdict.audit.distinguishing.row_plan import (
     SMALLEST_ERROR,
     RowPlan,
     combined_p,

@@ -27,7 +27,7 @@ from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, as_pair
 from dpverdict.numerics.text import whole_number
 
-ENTRY: Final = "dpverdict.audit.implementation.tap.confirmed:work"
+ENTRY: Final = "dpverdict.audit.implementation.tap.tap_request:work"
 
 
 @final

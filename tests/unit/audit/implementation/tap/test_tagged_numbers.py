@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dpverdict.audit.implementation.tap.linear import drawn
-from dpverdict.audit.implementation.tap.tagged import TaggedArray, TaggedFloat, bare, capable, linear, wrapped
+from dpverdict.audit.implementation.tap.linear_forms import drawn
+from dpverdict.audit.implementation.tap.tagged_numbers import TaggedArray, TaggedFloat, bare, capable, linear, wrapped
 from dpverdict.audit.implementation.tap.tape import Law, Tape, running
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpverdict.audit.implementation.tap.linear import (
+from dpverdict.audit.implementation.tap.linear_forms import (
     accumulated,
     added,
     drawn,

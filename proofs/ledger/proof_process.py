@@ -27,7 +27,7 @@ from dpverdict.proofs.ledger.ledger import Ledger, Progress, as_json
 from dpverdict.proofs.ledger.prove import Proof, prove_statements
 from dpverdict.proofs.ledger.terminal import print_explanations, print_ledger
 
-ENTRY: Final = "dpverdict.proofs.ledger.apart:work"
+ENTRY: Final = "dpverdict.proofs.ledger.proof_process:work"
 
 
 @final

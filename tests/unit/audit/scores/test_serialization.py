@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.scores.learned import fit_chained_score, fit_spline_score
+from dpverdict.audit.scores.learned_scores import fit_chained_score, fit_spline_score
 from dpverdict.audit.scores.score import CallableScore, fit_linear_score
-from dpverdict.audit.scores.stored import number_of, score_from_data, text_of, whole_of
+from dpverdict.audit.scores.serialization import number_of, score_from_data, text_of, whole_of
 from dpverdict.errors import InvalidValue
 
 

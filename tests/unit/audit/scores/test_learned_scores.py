@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from dpverdict.audit.scores.learned import (
+from dpverdict.audit.scores.learned_scores import (
     SPLINE,
     SplineScore,
     fit_chained_score,

@@ -10,9 +10,9 @@ import pytest
 from dpverdict.audit.isolation.process import Limits
 from dpverdict.cli.application import main
 from dpverdict.errors import DpverdictError, MechanismFailure
-from dpverdict.proofs.ledger import apart
-from dpverdict.proofs.ledger.apart import Faces, proved
+from dpverdict.proofs.ledger import proof_process
 from dpverdict.proofs.ledger.ledger import Ledger, as_json
+from dpverdict.proofs.ledger.proof_process import Faces, proved
 from dpverdict.proofs.ledger.prove import Proof
 
 FILE = """
@@ -125,7 +125,7 @@ def test_statements_of_the_ledger_are_the_same_here_and_apart(request: pytest.Fi
 def test_a_ledger_that_contradicts_itself_is_none(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     sound: dict[str, Any] = {"fields": as_json(ledger), "page": "", "text": "", "files": [], "certificates": {}}
     given: list[object] = []
-    monkeypatch.setattr(apart, "run_isolated", lambda *others, **more: given[0])
+    monkeypatch.setattr(proof_process, "run_isolated", lambda *others, **more: given[0])
 
     def answered(answer: object) -> int:
         given[:] = [answer]

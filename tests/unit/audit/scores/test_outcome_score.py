@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from dpverdict.audit.scores.laid_out import OutcomeScore
+from dpverdict.audit.scores.outcome_score import OutcomeScore
 from dpverdict.audit.scores.score import LinearScore
-from dpverdict.audit.scores.stored import score_from_data
+from dpverdict.audit.scores.serialization import score_from_data
 from dpverdict.audit.trials.outcomes.batches import Layout, Outcomes
 from dpverdict.audit.trials.outcomes.canonical import outcome_of
 from dpverdict.audit.trials.run import scored
