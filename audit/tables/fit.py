@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.tables.column import Column, as_time, bound_text
-from dpverdict.audit.tables.frames import Table, TableKind, entries, kind_of, length_of, names_of
+from dpverdict.audit.tables.frames import (
+    Table,
+    TableKind,
+    collected,
+    entries,
+    kind_of,
+    length_of,
+    names_of,
+    with_dates,
+    with_types,
+)
 from dpverdict.audit.trials.words import nearest
 from dpverdict.errors import InvalidValue
 
@@ -26,7 +36,7 @@ def must_fit_schema(table: Table, kind: TableKind, columns: Sequence[Column], re
         given = f"{type(table).__module__.partition('.')[0]}.{type(table).__name__}"
         requirement = f"{'an array of NumPy' if kind == 'numpy' else f'a frame of {kind}'}, as the schema has it"
         raise InvalidValue("table", given, requirement, 'convert it, or change table = "..." in the schema')
-    held = table.collect() if type(table).__name__ == "LazyFrame" else table
+    held = collected(table)
     places = _places(held, columns)
     if records is not None and length_of(held) != records:
         requirement = f"of the {records} records that the schema states"
@@ -147,3 +157,22 @@ def _first_misfit_of_objects(column: Column, values: NDArray[Any]) -> tuple[int,
         if len(fitting) < 2**16:
             fitting.add((type(value), value))
     return None
+
+
+def conform(table: Table, columns: Sequence[Column]) -> Table:
+    """A frame that was read from a file, with the types and the order of a schema, once it has been seen to fit.
+
+    Texts that are dates become dates.
+
+    Raises:
+        InvalidValue: the first entry that does not fit.
+    """
+    _places(table, columns)
+    table = table[[column.name for column in columns]]
+    for column in columns:
+        if column.type == "date":
+            table = with_dates(table, column)
+    kind = kind_of(table)
+    assert kind is not None
+    must_fit_schema(table, kind, columns, None)
+    return with_types(table, columns)

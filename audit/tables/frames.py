@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.tables.column import Column, Value, as_time, is_missing
+from dpverdict.audit.trials.words import nearest
 from dpverdict.errors import InvalidValue
 
 TableKind: TypeAlias = Literal["numpy", "pandas", "polars"]
-TABLES: Final[tuple[str, ...]] = get_args(TableKind)
+TABLES: Final[tuple[TableKind, ...]] = get_args(TableKind)
 
 Record: TypeAlias = "Mapping[str, Value]"
 """One record: its entries by the names of the columns."""
@@ -39,6 +40,19 @@ def library(name: str, purpose: str) -> Any:  # a module that may be missing
         raise InvalidValue("library", name, f"installed: {purpose}", remedy) from None
 
 
+def parse_kind(text: str) -> TableKind:
+    """The library of a name: "numpy", "pandas" or "polars".
+
+    Raises:
+        InvalidValue: another name.
+    """
+    kinds: dict[str, TableKind] = {"numpy": "numpy", "pandas": "pandas", "polars": "polars"}
+    if text not in kinds:
+        remedy = f"{nearest(str(text), TABLES)}write what the function receives"
+        raise InvalidValue("table", text, f"one of {', '.join(TABLES)}", remedy)
+    return kinds[text]
+
+
 def kind_of(table: Table) -> TableKind | None:
     """The library that a table is of; None for anything else. A lazy frame of polars is one of its tables."""
     if isinstance(table, np.ndarray):
@@ -58,9 +72,14 @@ def names_of(table: Table) -> list[str] | None:
     return [str(name) for name in table.columns]
 
 
+def collected(table: Table) -> Table:
+    """The table itself; of a lazy frame of polars, the frame that it stands for."""
+    return table.collect() if type(table).__name__ == "LazyFrame" else table
+
+
 def length_of(table: Table) -> int:
     """The number of records."""
-    return len(table.collect() if type(table).__name__ == "LazyFrame" else table)
+    return len(collected(table))
 
 
 def entries(table: Table, place: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -81,7 +100,7 @@ def entries(table: Table, place: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
         return np.flatnonzero(~missing), column[~missing]
     if kind_of(table) == "polars":
         series = table.to_series(place)
-        gone = series.is_null()
+        gone: Any = series.is_null()
         if series.dtype.is_float():
             gone = gone | series.is_nan().fill_null(True)
         present = series.filter(~gone)
@@ -191,22 +210,24 @@ def common_type(columns: Sequence[Column]) -> np.dtype[Any]:
 
 
 def _pandas_series(pandas: Any, column: Column, values: list[Value]) -> Any:
-    kind: Any = column.dtype
-    if column.storage in ("category", "categorical", "enum"):
-        kind = pandas.CategoricalDtype(list(column.values))
-    elif column.storage in ("date", "datetime", "datetime64") or (column.type == "date" and not column.storage):
-        zone = kind if kind is not None and "," in kind else None
-        try:
-            times = pandas.to_datetime(pandas.Series(values, dtype=object), utc=zone is not None)
-            return times.astype(zone or ("datetime64[ns]" if kind is None or "[" not in kind else kind))
-        except (TypeError, ValueError, OverflowError) as error:
-            raise _unfit(column, "pandas", error) from None
-    elif kind is None:
-        kind = _usual_pandas(pandas, column)
+    kind = _pandas_type(pandas, column)
     try:
+        if column.type == "date" and str(kind) != "object":
+            times = pandas.to_datetime(pandas.Series(values, dtype=object), utc="," in str(kind))
+            return times.astype(kind)
         return pandas.Series(values, dtype=kind)
     except (TypeError, ValueError, OverflowError) as error:
         raise _unfit(column, f"pandas as {kind}", error) from None
+
+
+def _pandas_type(pandas: Any, column: Column) -> Any:
+    """The type of a column in a frame of pandas."""
+    if column.storage in ("category", "categorical", "enum"):
+        return pandas.CategoricalDtype(list(column.values))
+    if column.type == "date" and column.storage != "object":
+        named = column.dtype is not None and "[" in column.dtype and column.storage == "datetime64"
+        return column.dtype if named else "datetime64[ns]"
+    return _usual_pandas(pandas, column) if column.dtype is None else column.dtype
 
 
 def _usual_pandas(pandas: Any, column: Column) -> str:
@@ -237,7 +258,7 @@ def _polars_type(polars: Any, column: Column) -> Any:
     if column.type == "date":
         if storage == "date" or not column.holds_times:
             return polars.Date
-        zone = None if column.dtype is None or "," not in column.dtype else column.dtype.partition(",")[2].strip(" ])'")
+        zone = (column.dtype or "").partition(",")[2].strip(" ]")
         return polars.Datetime("us", zone or None)
     if storage in ("", "object", "str", "string", "boolean", "bool"):
         usual = {"int": "Int64", "float": "Float64", "bool": "Boolean", "text": "String", "category": "String"}
@@ -246,3 +267,82 @@ def _polars_type(polars: Any, column: Column) -> Any:
         return getattr(polars, usual[column.type])
     family = storage.rstrip("0123456789")
     return getattr(polars, {"int": "Int", "uint": "UInt", "float": "Float"}[family] + storage[len(family) :])
+
+
+def to_array(table: Table, columns: Sequence[Column] | None = None) -> NDArray[Any]:
+    """A frame as an array: of one column the shape (n,), of several (n, d), of the type that holds all of them.
+
+    Args:
+        table: a frame.
+        columns: of the schema whose types the array has; None for those of the frame.
+
+    Raises:
+        InvalidValue: several columns that are not all numbers.
+    """
+    names = names_of(table) or []
+    order = [column.name for column in columns] if columns is not None else names
+    arrays: list[NDArray[Any]] = []
+    for place in (names.index(name) for name in order):
+        rows, values = entries(table, place)
+        if len(rows) < length_of(table):
+            gap: object = np.datetime64("NaT") if values.dtype.kind == "M" else np.nan
+            kind = np.dtype(np.float64) if values.dtype.kind in "biuf" else values.dtype
+            filled = np.full(length_of(table), gap if kind.kind in "fM" else None, dtype=kind)
+            filled[rows] = values
+            values = filled
+        arrays.append(values)
+    if columns is not None:
+        arrays = [one.astype(array_type(column)) for one, column in zip(arrays, columns, strict=True)]
+    if len(arrays) == 1:
+        return arrays[0]
+    kinds = {one.dtype for one in arrays}
+    for name, one in zip(order, arrays, strict=True):
+        if len(kinds) > 1 and one.dtype.kind not in "biuf":
+            requirement = "of numbers, as an array holds one type"
+            remedy = "let the function take a frame of pandas or polars, or leave the column out"
+            raise InvalidValue(f"column {name}", f"a column of {one.dtype}", requirement, remedy)
+    return np.stack([one.astype(kinds.copy().pop() if len(kinds) == 1 else np.float64) for one in arrays], axis=1)
+
+
+def with_dates(table: Table, column: Column) -> Table:
+    """The frame with a column of texts as one of dates; any other column as it is.
+
+    Raises:
+        InvalidValue: the first text that is no date.
+    """
+    place = (names_of(table) or []).index(column.name)
+    rows, values = entries(table, place)
+    if values.dtype.kind not in "OUT" or not any(isinstance(one, str) for one in values[:1]):
+        return table
+    times = np.empty(length_of(table), dtype="datetime64[us]")
+    times[:] = np.datetime64("NaT")
+    for row, value in zip(rows.tolist(), values.tolist(), strict=True):
+        try:
+            times[row] = np.datetime64(as_time(datetime.datetime.fromisoformat(value)))
+        except (TypeError, ValueError):
+            remedy = "write it as 2024-12-31 or 2024-12-31T23:59:00"
+            raise InvalidValue(f"row {row}, column {column.name}", value, "a date", remedy) from None
+    if kind_of(table) == "pandas":
+        return table.assign(**{column.name: times})
+    polars = library("polars", "the table is a frame of polars")
+    return table.with_columns(polars.Series(column.name, times))
+
+
+def with_types(table: Table, columns: Sequence[Column]) -> Table:
+    """The frame with the types that the columns of a schema have; its entries fit them.
+
+    Raises:
+        InvalidValue: a column whose entries the type cannot hold.
+    """
+    of_pandas = kind_of(table) == "pandas"
+    module = library("pandas" if of_pandas else "polars", "the table is a frame of it")
+    for column in columns:
+        kind = _pandas_type(module, column) if of_pandas else _polars_type(module, column)
+        try:
+            if of_pandas:
+                table = table.assign(**{column.name: table[column.name].astype(kind)})
+            else:
+                table = table.with_columns(table.get_column(column.name).cast(kind))
+        except Exception as error:  # polars raises its own
+            raise _unfit(column, str(kind), error) from None
+    return table

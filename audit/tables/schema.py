@@ -35,10 +35,23 @@ from dp_accounting import NeighboringRelation
 
 from dpverdict.audit.tables.column import Column, ColumnType, Value, column_named
 from dpverdict.audit.tables.fit import must_fit_schema
-from dpverdict.audit.tables.frames import TABLES, Record, Table, TableKind, array_type, build, common_type
+from dpverdict.audit.tables.frames import (
+    Record,
+    Table,
+    TableKind,
+    array_type,
+    build,
+    common_type,
+    kind_of,
+    length_of,
+    parse_kind,
+)
+from dpverdict.audit.tables.models import pandera_columns, pydantic_columns
+from dpverdict.audit.tables.observed import observed_columns
+from dpverdict.audit.tables.schema_text import toml_of
 from dpverdict.audit.trials.words import nearest
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, check_adjacency, parse_adjacency
+from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, adjacency_name, check_adjacency, parse_adjacency
 from dpverdict.numerics.files import read_limited
 
 LARGEST_SCHEMA: Final = 2**24
@@ -75,13 +88,10 @@ class TableSchema:
 
     def __post_init__(self) -> None:
         check_adjacency(self.relation)
-        if self.table not in TABLES:
-            remedy = f"{nearest(str(self.table), TABLES)}write what the function receives"
-            raise InvalidValue("table", self.table, f"one of {', '.join(TABLES)}", remedy)
-        if not isinstance(self.columns, tuple) or not self.columns:
-            raise InvalidValue(
-                "columns", None, "given: one or more", "describe each column, as [columns.age] in a file"
-            )
+        parse_kind(self.table)
+        if not self.columns:
+            remedy = "describe each column, as [columns.age] in a file"
+            raise InvalidValue("columns", None, "given: one or more", remedy)
         names = [column.name for column in self.columns]
         for i, name in enumerate(names):
             if name in names[:i]:
@@ -174,6 +184,61 @@ class TableSchema:
             InvalidValue: the first thing that does not fit: column, row (from 0), value, requirement, remedy.
         """
         must_fit_schema(table, self.table, self.columns, self.records)
+
+    def to_toml(self, title: str | None = None) -> str:
+        """The schema as a file, which `from_toml` reads back; what was only observed is marked, and told in a comment.
+
+        Args:
+            title: what the schema is of, for the first line; none if left out.
+        """
+        relation = adjacency_name(self.relation)
+        return toml_of(relation, self.table, self.records, self.user, self.columns, title)
+
+    @classmethod
+    def from_frame(cls, table: Table, *, relation: NeighboringRelation, user: str | None = None) -> Self:
+        """What a table looks like: its types, and the bounds and categories that were seen, marked as observed.
+
+        Columns of an array are called value, or column0, column1, ... Under REPLACE_ONE the number of records is taken
+        for public.
+
+        Args:
+            table: an array of shape (n,) or (n, d), or a frame of pandas or polars.
+            relation: which tables are neighbours.
+            user: the column that says whose a record is.
+
+        Raises:
+            InvalidValue: no such table, two columns of one name, or a column of several types.
+        """
+        columns, kind = observed_columns(table), kind_of(table)
+        assert kind is not None  # or there are no columns
+        records = length_of(table) if relation is REPLACE_ONE else None
+        return cls(relation=relation, table=kind, columns=columns, records=records, user=user)
+
+    @classmethod
+    def from_pandera(
+        cls,
+        model: Any,  # a class of an optional library
+        *,
+        relation: NeighboringRelation,
+        table: TableKind = "pandas",
+        records: int | None = None,
+        user: str | None = None,
+    ) -> Self:
+        """The columns of a ``DataFrameSchema`` or a ``DataFrameModel`` of pandera, see `models.pandera_columns`."""
+        return cls(relation=relation, table=table, columns=pandera_columns(model), records=records, user=user)
+
+    @classmethod
+    def from_pydantic(
+        cls,
+        model: Any,  # a class of an optional library
+        *,
+        relation: NeighboringRelation,
+        table: TableKind = "pandas",
+        records: int | None = None,
+        user: str | None = None,
+    ) -> Self:
+        """A column for each field of a model of pydantic, which is one record, see `models.pydantic_columns`."""
+        return cls(relation=relation, table=table, columns=pydantic_columns(model), records=records, user=user)
 
     @classmethod
     def from_toml(cls, source: str | os.PathLike[str]) -> Self:

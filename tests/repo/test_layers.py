@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = {"mechanisms": "mechanisms", "audit": "audit", "proofs": "proofs"}
 ROOT_NAMES = {"__version__"}  # all that a module may take from dpverdict itself: the rest of it reaches every layer
 MOST_BESIDE_EACH_OTHER = 12
-MORE_ROOMS = {"dpverdict.audit": 14}  # it has that many subjects, and each has a place in the order
+MORE_ROOMS = {"dpverdict.audit": 14, "dpverdict.cli": 13}  # as many as there are subjects, and commands
 FACES = {"dpverdict", *(f"dpverdict.{name}" for name in FOLDERS), "dpverdict.mechanisms.broken"}
 """Rooms whose ``__init__`` says more than its sentence: the public names, and the list of the zoo."""
 

@@ -1,4 +1,4 @@
-"""The command line: ``dpverdict audit``, ``tap``, ``scores``, ``replay``, ``run``, ``curve``,
+"""The command line: ``dpverdict audit``, ``tap``, ``schema``, ``scores``, ``replay``, ``run``, ``curve``,
 ``compose``, ``calibrate``, ``prove``, ``check``, ``list``, ``scan``, ``corpus``, ``selftest``, ``doctor``.
 
 Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 a usage error, 130 interrupted, 70 a fault of this program. The
@@ -25,6 +25,7 @@ from dpverdict.cli.installation import doctor, list_mechanisms, selftest
 from dpverdict.cli.options import MechanismCommand
 from dpverdict.cli.prove import check, prove
 from dpverdict.cli.run import run
+from dpverdict.cli.schema import schema
 from dpverdict.cli.scores import scores
 from dpverdict.cli.session import in_progress, leave_standard_output, open_standard_streams, say
 from dpverdict.cli.tap import tap
@@ -64,7 +65,7 @@ def _help(command: Callable[..., NoReturn]) -> str:
 
 for _of_mechanism in (audit, tap, curve, calibrate):
     app.command(cls=MechanismCommand, help=_help(_of_mechanism))(_of_mechanism)
-for _command in (compose, run, scores, replay, prove, check, corpus.scan, selftest, doctor):
+for _command in (compose, run, schema, scores, replay, prove, check, corpus.scan, selftest, doctor):
     app.command(help=_help(_command))(_command)
 app.command(name="list", help=_help(list_mechanisms))(list_mechanisms)
 for _named, _of_corpus in (("list", corpus.list_entries), ("show", corpus.show), ("run", corpus.run)):
