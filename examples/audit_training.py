@@ -28,11 +28,11 @@ from dpverdict.audit import (
     Direction,
     DistinguishingTest,
     NegativeMass,
-    ProfileClaim,
     distinguish_scores,
     from_pld,
 )
 from dpverdict.audit.comparisons.attack import attack_readout
+from dpverdict.audit.exact.exchange import ProfileClaim
 from dpverdict.mechanisms.training.dp_sgd import DPSGD
 
 Array = NDArray[np.float64]

@@ -12,7 +12,7 @@ from flint import arb
 
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.numerics.gaussian_formulas import delta as profile
-from dpverdict.proofs import Findings, Kind, Plant, Standing, positive_on_box, statement
+from dpverdict.proofs import Findings, Plant, Standing, StatementKind, positive_on_box, statement
 
 
 def classic(epsilon: arb, delta: arb) -> arb:
@@ -23,7 +23,7 @@ def classic(epsilon: arb, delta: arb) -> arb:
 @statement(
     paper="classic-gaussian",
     number="thmA.1",
-    kind=Kind.THEOREM,
+    kind=StatementKind.THEOREM,
     text="Noise of scale sqrt(2 ln(1.25/delta))/epsilon on a query of sensitivity 1 is (epsilon, delta)-DP.",
     formula=r"\sigma = \sqrt{2\,\ln(1.25/\delta)}/\varepsilon",
     expected=Standing.HOLDS,

@@ -20,7 +20,8 @@ from dpverdict.audit.runs.plans.faces import render_plan_html
 from dpverdict.audit.runs.plans.packet import packet_fields, render_packet_html
 from dpverdict.audit.runs.plans.plan import open_journal, read_plan, run_plan
 from dpverdict.audit.trials.catalogue import find_white_box
-from dpverdict.mechanisms import CorrelatedGaussian, NeighbourPair, broken, parse_adjacency, parse_guarantee
+from dpverdict.mechanisms import CorrelatedGaussian, NeighbourPair, broken, parse_guarantee
+from dpverdict.mechanisms.core.neighbours import parse_adjacency
 from dpverdict.proofs import statements
 from dpverdict.proofs.ledger.html import render_html as render_ledger
 from dpverdict.proofs.ledger.ledger import make_ledger

@@ -26,8 +26,8 @@ from dataclasses import asdict, dataclass
 from typing import Final, Literal, final
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special, stats
 
 from dpverdict.audit.comparisons.picture import picture
 from dpverdict.audit.comparisons.sheet import Panel, series
@@ -231,15 +231,15 @@ def _clopper_pearson(counts: Integers, n: int, error: float) -> tuple[Array, Arr
 
 def _auroc(held_in: Array, held_out: Array, error: float) -> tuple[float, tuple[Interval, ...]]:
     n_in, n_out = len(held_in), len(held_out)
-    ranks = stats.rankdata(np.concatenate([held_in, held_out]))
+    ranks = scipy.stats.rankdata(np.concatenate([held_in, held_out]))
     # The share of the other side below each score, ties by half.
-    of_in = (ranks[:n_in] - stats.rankdata(held_in)) / n_out
-    of_out = 1 - (ranks[n_in:] - stats.rankdata(held_out)) / n_in
+    of_in = (ranks[:n_in] - scipy.stats.rankdata(held_in)) / n_out
+    of_out = 1 - (ranks[n_in:] - scipy.stats.rankdata(held_out)) / n_in
     auroc = float(of_in.mean())
     far = math.sqrt(math.log(2 / error) / (2 * min(n_in, n_out)))
     intervals = [Interval(low=max(0.0, auroc - far), high=min(1.0, auroc + far), kind=HOEFFDING)]
     variance = float(of_in.var(ddof=1)) / n_in + float(of_out.var(ddof=1)) / n_out
     if variance > 0:
-        half = -float(special.ndtri(error / 2)) * math.sqrt(variance)
+        half = -float(scipy.special.ndtri(error / 2)) * math.sqrt(variance)
         intervals.insert(0, Interval(low=max(0.0, auroc - half), high=min(1.0, auroc + half), kind=DELONG))
     return auroc, tuple(intervals)

@@ -21,7 +21,7 @@ from dpverdict.audit.comparisons.sheet import SCHEMA_VERSION, Panel, Series, ser
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss
-from dpverdict.audit.reports.terminal import plain_table
+from dpverdict.audit.reports.tables import plain_table
 from dpverdict.balls import Enclosures
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.numerics.text import at_least, at_most, shown

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from rich.console import Console
 from rich.text import Text
 
-from dpverdict.audit.reports.terminal import plain_table
+from dpverdict.audit.reports.tables import plain_table
 
 SCHEMA_VERSION: Final = 1
 """Of the JSON face of a sheet."""

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Final, final
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from dpverdict.audit.distinguishing.result import (
     COMPATIBLE,
@@ -90,7 +90,7 @@ def epsilon_quantity(delta: float) -> Quantity:
 
 def mu_promised(probability: ArrayLike, other: ArrayLike) -> Array:
     """mu-GDP forces p <= Phi(Phi^-1(q) + mu), so mu >= Phi^-1(p) - Phi^-1(q); a little less."""
-    above, below = special.ndtri(probability), special.ndtri(other)
+    above, below = scipy.special.ndtri(probability), scipy.special.ndtri(other)
     promised: Array = above - below - 2.0**-48 * (np.abs(above) + np.abs(below))
     return promised
 
@@ -124,7 +124,7 @@ def choose_event(
         middle = lower / 2 + upper / 2
     inside = (lower < middle) & (middle < upper)
     at_least, at_most = np.where(inside, middle, upper), np.where(inside, middle, lower)
-    z = -float(special.ndtri(error_probability / 2))
+    z = -float(scipy.special.ndtri(error_probability / 2))
     best: tuple[float, Event] | None = None
     for order, thresholds, frequencies in (
         (Order.DATASET_FIRST, at_least, [1 - np.searchsorted(s, at_least, "left") / len(s) for s in (above, below)]),
@@ -150,7 +150,7 @@ def promised_by(
     quantity: Quantity,
 ) -> float:
     """The bound that one event promises, as `choose_event` reckons it."""
-    z = -float(special.ndtri(error_probability / 2))
+    z = -float(scipy.special.ndtri(error_probability / 2))
     first, first_trials, second, second_trials = count(event, dataset_scores, neighbour_scores).four
     p = _wilson(_wilson(np.array(first / first_trials), first_trials, -quantity.caution), trials, -z)
     q = _wilson(_wilson(np.array(second / second_trials), second_trials, quantity.caution), trials, z)
@@ -263,10 +263,10 @@ class EventTest:
         above, below = counts.first / counts.first_trials, counts.second / counts.second_trials
         if not (0 < below < 1 and 0 < above < 1):
             return False
-        quantiles = special.ndtri(np.array([above, below]))
+        quantiles = scipy.special.ndtri(np.array([above, below]))
         spread = np.array([above * (1 - above), below * (1 - below)]) * 2 * math.pi * np.exp(quantiles**2)
         excess = float(quantiles[0] - quantiles[1]) - float(min(mu, Fraction(1 << 64)))  # the quantiles are within 40
-        return bool(excess + special.ndtri(share) * math.sqrt(spread.sum() / trials) >= MOST * excess > 0)
+        return bool(excess + scipy.special.ndtri(share) * math.sqrt(spread.sum() / trials) >= MOST * excess > 0)
 
     def decide(
         self, dataset_scores: Numbers, neighbour_scores: Numbers, claim: Guarantee, beyond: float = 0.0

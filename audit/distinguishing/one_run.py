@@ -21,8 +21,8 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from dpverdict.audit.distinguishing.events import below_claim
 from dpverdict.audit.distinguishing.fixed_size import checked_delta, checked_error
@@ -191,7 +191,7 @@ def checked_bits(included: ArrayLike, canaries: int) -> NDArray[np.bool_]:
         raise InvalidValue("included", shown, f"bits of shape ({canaries},)", remedy)
     bits = found.astype(bool)
     ones = int(bits.sum())
-    if 2 * float(special.bdtr(min(ones, canaries - ones), canaries, 0.5)) <= UNFAIR:
+    if 2 * float(scipy.special.bdtr(min(ones, canaries - ones), canaries, 0.5)) <= UNFAIR:
         remedy = "include each canary by a fair coin of its own: the bound rests on it"
         raise InvalidValue("included", f"{ones} of {canaries} included", "the bits of fair coins", remedy)
     return bits

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
 
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 
 from dpverdict.audit.exact.comparison import enclosed

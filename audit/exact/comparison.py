@@ -15,8 +15,8 @@ from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
+import scipy
 from flint import arb
-from scipy.optimize import brentq
 
 from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss, TwoOrders
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
@@ -256,7 +256,9 @@ def concentrated_delta_upper(rho: Fraction, epsilon: Fraction) -> arb:
     Reference: Canonne, Kamath and Steinke 2020, Proposition 12 and Corollary 13 (arXiv:2004.00010).
     """
     at, r = float(epsilon), float(rho)
-    slope = brentq(lambda x: (2 * math.exp(x) + 1) * r - at - math.log1p(math.exp(-x)), -700.0, 700.0, xtol=1e-14)
+    slope = scipy.optimize.brentq(
+        lambda x: (2 * math.exp(x) + 1) * r - at - math.log1p(math.exp(-x)), -700.0, 700.0, xtol=1e-14
+    )
     with precision(_CONCENTRATED_BITS):
         m = ball(Fraction(math.exp(slope)))
         bound = (m * ((1 + m) * ball(rho) - ball(epsilon)) + m * m.log() - (1 + m) * m.log1p()).exp()

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, Literal, NoReturn, final
 
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import (

@@ -25,8 +25,8 @@ from fractions import Fraction
 from typing import Final, TypeVar, final
 
 import numpy as np
+import scipy
 from flint import arb
-from scipy.special import gammaln, log_ndtr
 
 from dpverdict.audit.exact.gdp import gdp_mu
 from dpverdict.audit.exact.verdict import Witness
@@ -107,7 +107,11 @@ class HalfSpaces:
         """Some k, with log Pr[K = k] and mu_k, in float64."""
         n, rate = self.number, float(self.rate)
         k = np.array([n]) if self.together else np.unique(np.linspace(1, n, min(n, _COUNTS)).round())
-        ways = np.zeros(k.shape) if self.together else gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+        ways = (
+            np.zeros(k.shape)
+            if self.together
+            else scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             absent = np.where(k < n, (n - k) * np.log1p(-rate), 0.0)
         weights = np.full(k.shape, math.log(rate)) if self.together else ways + k * math.log(rate) + absent
@@ -215,10 +219,12 @@ def _breaking(spaces: HalfSpaces, claim: Guarantee) -> Iterator[tuple[Fraction, 
     counts, weights, mus = spaces.counts()
 
     def best(z: float) -> tuple[float, int]:
-        own, other = weights + log_ndtr(mus - z), np.full(mus.shape, log_ndtr(-z))
+        own, other = weights + scipy.special.log_ndtr(mus - z), np.full(mus.shape, scipy.special.log_ndtr(-z))
         at = np.full(mus.shape, z)
         with np.errstate(all="ignore"):
-            found = _excess(claim, own, other, at, mus, lambda t: log_ndtr(-t), lambda x: np.full(mus.shape, float(x)))
+            found = _excess(
+                claim, own, other, at, mus, lambda t: scipy.special.log_ndtr(-t), lambda x: np.full(mus.shape, float(x))
+            )
         if isinstance(claim, ZeroConcentratedDP):
             found = np.where(z > mus, found, -np.inf)  # of an order above 1
         at_best = int(np.nan_to_num(found, nan=-np.inf).argmax())

@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.statistics.proportions import unequal_halves_p
@@ -133,7 +133,7 @@ def _correlation_p(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> float:
     r = float(np.clip(np.corrcoef(x, y)[0, 1], -1 + 1e-12, 1 - 1e-12))
     freedom = len(x) - 2
     statistic = abs(r) * (freedom / (1 - r * r)) ** 0.5
-    return min(1.0, 4 * float(special.stdtr(freedom, -statistic)))
+    return min(1.0, 4 * float(scipy.special.stdtr(freedom, -statistic)))
 
 
 def _finding(name: str, holds: bool | None, seen: str) -> GreyBoxFinding:

@@ -7,6 +7,7 @@ compares: the process of the audit at its end, and a worker after each task.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
@@ -30,6 +31,11 @@ WATCHED_PACKAGES: Final = (
 )
 """The packages whose functions and classes are watched."""
 
+_IMPORTED_ON_USE: Final = tuple(
+    f"scipy.{part}" for part in ("fft", "linalg", "optimize", "signal", "sparse.csgraph", "special", "stats")
+)
+"""The parts of SciPy that this package uses: imported before a snapshot, so that they are compared from the start."""
+
 _SHOWN: Final = 3
 
 
@@ -45,6 +51,8 @@ class CodeSnapshot:
         self._modules: Final[dict[str, ModuleType]] = {}
         self._values: Final[list[tuple[Any, str, object, object]]] = []
         self._foreign: Final[set[str]] = set()
+        for part in _IMPORTED_ON_USE:
+            importlib.import_module(part)
         self._take_up()
         self._foreign.clear()  # what was there before the code under audit is not of it
 

@@ -19,8 +19,8 @@ from functools import cache
 from itertools import chain
 from typing import TypeAlias
 
+import scipy
 from flint import arb
-from scipy.optimize import minimize_scalar
 
 from dpverdict.audit.losses.domains import LEVEL, TRADE_OFF
 from dpverdict.balls import ball, doublings, precision
@@ -297,7 +297,9 @@ def beta_between(
 
     reach = float(highest)
     if guess is None:
-        found = minimize_scalar(steer, bounds=(-reach, reach), method="bounded", options={"maxiter": _GUESSES})
+        found = scipy.optimize.minimize_scalar(
+            steer, bounds=(-reach, reach), method="bounded", options={"maxiter": _GUESSES}
+        )
         guess = Fraction(float(found.x))
     best = guess
     with precision(_BITS):

@@ -7,7 +7,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from dpverdict.audit.reports.terminal import plain_table
+from dpverdict.audit.reports.tables import plain_table
 from dpverdict.audit.trials.catalogue import (
     ZOO,
     calibrations_of,

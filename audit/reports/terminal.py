@@ -147,11 +147,3 @@ def _drawn(table: Table, encoding: str) -> RichTable:
 def plain(text: str, style: str = "") -> Text:
     """A text of others for standard output: no markup is read in it, and what is not printable is an escape."""
     return Text(printable(text, sys.stdout.encoding), style=style)
-
-
-def plain_table(title: str, *columns: str) -> RichTable:
-    """A table with a line under its header and nothing else; long words are folded."""
-    table = RichTable(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table

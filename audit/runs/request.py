@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.result import DistinguishingTest

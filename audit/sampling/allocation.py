@@ -43,8 +43,8 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
+import scipy
 from flint import acb, arb
-from scipy.optimize import minimize_scalar
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss, TwoOrders
 from dpverdict.audit.losses.bounded import BoundedLoss
@@ -276,7 +276,7 @@ class AllocationLoss(BallLoss):
         def lost(epsilon: float) -> float:
             return float(self._lattice_loss.delta_bounds(np.array(epsilon))[1]) + math.exp(epsilon) * level
 
-        best = Fraction(float(minimize_scalar(lost, bounds=(-16.0, 16.0), method="bounded").x))
+        best = Fraction(float(scipy.optimize.minimize_scalar(lost, bounds=(-16.0, 16.0), method="bounded").x))
         return beta_between(
             lambda epsilon: self._profile(epsilon, _LINE_BITS, 2 * _LINE_BITS),
             alpha,

@@ -28,9 +28,9 @@ from fractions import Fraction
 from typing import Literal, TypeAlias, final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+import scipy
+from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
-from scipy.special import gammaln, log_ndtr
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.domains import EPSILON, EventBound
@@ -138,13 +138,16 @@ class ShuffledBatches:
         s, growth = float(self._deviation), float(EPSILON.exact(epsilon))
         c = np.linspace(0.0, 2 + 12 * s + math.sqrt(2 * math.log(self.batches)) * s, _THRESHOLDS)
         for _ in range(3):
-            below = [log_ndtr((c - mean) / s) + (self.batches - 1) * log_ndtr(c / s) for mean in self._means]
+            below = [
+                scipy.special.log_ndtr((c - mean) / s) + (self.batches - 1) * scipy.special.log_ndtr(c / s)
+                for mean in self._means
+            ]
             logs = [(np.log(np.maximum(-np.expm1(b), 1e-300)), b) for b in below]
             first, second = logs if order is Direction.REMOVE else logs[::-1]
             n = self._trials
             value = np.zeros(c.shape)
             for j in range(n + 1) if n <= 200 else np.unique(np.linspace(0, n, 200).round()).tolist():
-                ways = gammaln(n + 1) - gammaln(j + 1) - gammaln(n - j + 1)
+                ways = scipy.special.gammaln(n + 1) - scipy.special.gammaln(j + 1) - scipy.special.gammaln(n - j + 1)
                 own = np.exp(np.minimum(ways + j * first[0] + (n - j) * first[1], 0.0))
                 value += np.maximum(own - np.exp(growth + ways + j * second[0] + (n - j) * second[1]), 0.0)
             best = int(value.argmax())

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, final
 
 import numpy as np
-from scipy import linalg, sparse, special
+import scipy
 from threadpoolctl import threadpool_limits
 
 from dpverdict.audit.scores.score import Score
@@ -29,7 +29,7 @@ from dpverdict.audit.scores.trees import thinned
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 
-Design: TypeAlias = "Array | sparse.csr_array"
+Design: TypeAlias = "Array | scipy.sparse.csr_array"
 
 SPLINE: Final = "learned additive spline"
 """The name of the scores of `fit_spline_score`."""
@@ -178,7 +178,7 @@ def fit_logistic(design: Design, labels: Array, *, penalty: float = PENALTY) -> 
         hessian[1:, 1:] = part.T @ weighted
         hessian *= n / len(part)
         hessian[np.diag_indices(k + 1)] += ridge
-        factors: tuple[Array, Array] = linalg.lu_factor(hessian, overwrite_a=True, check_finite=False)
+        factors: tuple[Array, Array] = scipy.linalg.lu_factor(hessian, overwrite_a=True, check_finite=False)
         return factors
 
     logit = np.zeros(n)
@@ -187,12 +187,12 @@ def fit_logistic(design: Design, labels: Array, *, penalty: float = PENALTY) -> 
     # One thread: those of OpenBLAS wait for each other by spinning, which takes longer than these small matrices do.
     with threadpool_limits(limits=1, user_api="blas"):
         for _ in range(50):
-            fitted = special.expit(logit)
+            fitted = scipy.special.expit(logit)
             residual = fitted - labels
             gradient = np.concatenate([[residual.sum()], design.T @ residual]) + ridge * beta
             renewed = factors is None
             factors = factors or curvature(fitted)
-            step = linalg.lu_solve(factors, gradient, check_finite=False)
+            step = scipy.linalg.lu_solve(factors, gradient, check_finite=False)
             along = step[0] + design @ step[1:]
             size, moved = 1.0, objective(beta - step, logit - along)
             while size > 1e-6 and moved > value:
@@ -243,5 +243,5 @@ def _hats(values: Array, knots: tuple[Array, ...]) -> Design:
         data[:, 2 * i], data[:, 2 * i + 1] = 1 - share, share
         before += len(own)
     starts = np.arange(0, n * entries + 1, entries)
-    hats: sparse.csr_array = sparse.csr_array((data.ravel(), columns.ravel(), starts), shape=(n, before))
+    hats: scipy.sparse.csr_array = scipy.sparse.csr_array((data.ravel(), columns.ravel(), starts), shape=(n, before))
     return hats

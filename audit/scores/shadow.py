@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import Final, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
@@ -87,7 +87,7 @@ def lira_scores(
     if offline:
         mean, deviation = laws[0]
         z = (run - mean) / deviation
-        return np.asarray(special.log_ndtr(z) - special.log_ndtr(-z))
+        return np.asarray(scipy.special.log_ndtr(z) - scipy.special.log_ndtr(-z))
     (mean_in, sd_in), (mean_out, sd_out) = laws
     found_in, found_out = (run - mean_in) / sd_in, (run - mean_out) / sd_out
     return np.asarray((found_out**2 - found_in**2) / 2 + np.log(sd_out) - np.log(sd_in))
@@ -100,7 +100,7 @@ def logit_of_confidence(confidence: ArrayLike) -> Array:
         confidence: in [0, 1], of any shape; 0 and 1 are moved inside by 1e-12.
     """
     p = np.clip(np.asarray(confidence, dtype=np.float64), 1e-12, 1 - 1e-12)
-    logits: Array = special.logit(p)
+    logits: Array = scipy.special.logit(p)
     return logits
 
 

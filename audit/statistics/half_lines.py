@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dpverdict.audit.statistics.joint_test import Counts, Order
 from dpverdict.numerics.arrays import Array
@@ -122,10 +122,10 @@ def tail_upper(count: int, trials: int, rank: int, others: int, epsilon: float, 
     if count <= trials * min(1.0, e * rank / (others + 1) + delta):
         return 1.0
     a, b = rank, others + 1 - rank
-    low, high = float(special.betaincinv(a, b, _OUTSIDE)), float(special.betainccinv(a, b, _OUTSIDE))
+    low, high = float(scipy.special.betaincinv(a, b, _OUTSIDE)), float(scipy.special.betainccinv(a, b, _OUTSIDE))
     ends = np.concatenate([[0.0], np.linspace(low, high, _CELLS)])
-    below, above = special.betainc(a, b, ends), special.betaincc(a, b, ends)
+    below, above = scipy.special.betainc(a, b, ends), scipy.special.betaincc(a, b, ends)
     mass = np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
     allowed = np.minimum(np.nextafter(e * ends[1:] + delta, 2), 1.0)
-    tails = special.betainc(count, trials - count + 1, allowed)
+    tails = scipy.special.betainc(count, trials - count + 1, allowed)
     return float((mass * tails).sum() * (1 + _PAD) + above[-1])

@@ -29,8 +29,8 @@ from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import optimize, special
 
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.errors import InvalidValue
@@ -199,7 +199,7 @@ def joint_p(counts: Counts, *, epsilon: float, delta: float, level: float, metho
         case Method.EXACT:
             return exact_p(counts, epsilon, delta, NUISANCE_SHARE * level, level)
         case Method.ASYMPTOTIC:
-            return float(special.ndtr(-signed_root(*counts.four, epsilon, delta)))
+            return float(scipy.special.ndtr(-signed_root(*counts.four, epsilon, delta)))
         case _:
             return _clopper_pearson_p(counts, epsilon, delta)
 
@@ -313,12 +313,12 @@ class _Tails:
         j, m = self.j[at], self.m[at]
         # Left of the near ones 1, right of them the last one of them: P(K_P >= m(j)) does not increase in j.
         above = np.ones(near.shape)
-        tail = special.betainc(np.maximum(m, 1), np.maximum(self.n_p - m + 1, 0.5), p[row])
+        tail = scipy.special.betainc(np.maximum(m, 1), np.maximum(self.n_p - m + 1, 0.5), p[row])
         above[near] = np.where(m <= 0, 1.0, np.where(m > self.n_p, 0.0, tail))
         above = np.minimum.accumulate(above, axis=1)
         # Right of the near ones 1, left of them the first one of them: P(K_Q < j) does not decrease in j.
         below = np.ones(near.shape)
-        below[near] = np.where(j == 0, 0.0, special.bdtr(np.maximum(j - 1.0, 0.0), self.n_q, q[row]))
+        below[near] = np.where(j == 0, 0.0, scipy.special.bdtr(np.maximum(j - 1.0, 0.0), self.n_q, q[row]))
         below = np.minimum.accumulate(below[:, ::-1], axis=1)[:, ::-1]
         return _Rows(q, above, below)
 
@@ -393,7 +393,7 @@ def epsilon_lower(counts: Counts, *, delta: float, level: float, method: Method 
     p, q = counts.first / counts.first_trials, counts.second / counts.second_trials
     if p <= delta:
         return 0.0
-    z = -float(special.ndtri(level))
+    z = -float(scipy.special.ndtri(level))
     most = math.log((p - delta) / q) if q > 0 else math.log(2 * counts.second_trials * (p - delta) / z**2) + 1
     if most <= 0:
         return 0.0
@@ -434,8 +434,8 @@ def touching_epsilon(p: float, q: float) -> float:
     """
     if not (0 < p < 1 and 0 < q < 1):
         return 0.0
-    t = float(special.ndtri(q))
-    mu = float(special.ndtri(p)) - t
+    t = float(scipy.special.ndtri(q))
+    mu = float(scipy.special.ndtri(p)) - t
     return min(max(-mu * t - mu * mu / 2, -10.0), 10.0)
 
 
@@ -476,7 +476,7 @@ def largest_rejected(
         level: in (0, 1).
         near: a rejection with so little to spare, in units of z, is not followed by another one.
     """
-    wanted = -float(special.ndtri(level))
+    wanted = -float(scipy.special.ndtri(level))
     best, beyond, target = 0.0, most, wanted
     for _ in range(_TRIES):
         at = _crossing(root, target, best, beyond)
@@ -487,7 +487,7 @@ def largest_rejected(
             best = at
         else:
             beyond = at
-        found = -float(special.ndtri(min(max(p, 1e-300), 1 - 1e-16)))
+        found = -float(scipy.special.ndtri(min(max(p, 1e-300), 1 - 1e-16)))
         if beyond - best <= _WIDTH * most or (p <= level and found <= wanted + near):
             break
         # How much the two roots differ here; then a step beyond the solution on the side that is still open.
@@ -504,4 +504,4 @@ def _crossing(falling: Callable[[float], float], value: float, low: float, high:
         return low
     if falling(high) >= value:
         return high
-    return float(optimize.brentq(lambda at: falling(at) - value, low, high, xtol=_ON_THE_WAY * (high - low)))
+    return float(scipy.optimize.brentq(lambda at: falling(at) - value, low, high, xtol=_ON_THE_WAY * (high - low)))

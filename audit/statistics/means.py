@@ -26,7 +26,7 @@ from functools import cache
 from typing import Final, final
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dpverdict.audit.statistics.betting import betting_p
 from dpverdict.audit.statistics.columns import Numbers, parts, read, total
@@ -107,7 +107,7 @@ def mean_test(x: Moments, y: Moments, allowed: float) -> MeanTest:
     skewness = (x.third / x.trials**2 - y.third / y.trials**2) / (variance * spread)
     # The quantile of Student with the degrees of freedom of Welch, for the next term of the expansion.
     freedom = variance**2 / (of_x**2 / (x.trials - 1) + of_y**2 / (y.trials - 1))
-    tail = float(special.stdtr(freedom, -z))
+    tail = float(scipy.special.stdtr(freedom, -z))
     if z > 0:
         tail += max(0.0, -skewness) * (2 * z * z + 1) * math.exp(-z * z / 2) / math.sqrt(2 * math.pi) / 6
     return MeanTest(z, skewness, min(max(tail, SMALLEST_LEVEL), 1.0))

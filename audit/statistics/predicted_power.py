@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff, SymmetricPayoff
@@ -219,8 +219,8 @@ def share_of_event(
     spread, event = UNKNOWN * unit, event - handicap * unit
     best, chosen = -1.0, SHARES[0]
     for share in SHARES:
-        of_payoff = special.ndtr(payoff + spread * nodes + special.ndtri((1 - share) * error))
-        of_event = special.ndtr(event + spread * nodes + special.ndtri(share * error))
+        of_payoff = scipy.special.ndtr(payoff + spread * nodes + scipy.special.ndtri((1 - share) * error))
+        of_event = scipy.special.ndtr(event + spread * nodes + scipy.special.ndtri(share * error))
         power = float(weights @ np.maximum(of_payoff[:, np.newaxis], of_event) @ weights)
         if power > best + 1e-9:
             best, chosen = power, share

@@ -13,8 +13,8 @@ import math
 from typing import Final
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from dpverdict.errors import InvalidValue
 
@@ -52,11 +52,11 @@ def proportion_lower(successes: ArrayLike, trials: ArrayLike, error_probability:
     lower = np.zeros(k.shape)
     inner = k > 0
     a, b, e = k[inner], n[inner] - k[inner] + 1, error[inner]
-    guess = np.nan_to_num(special.betaincinv(a, b, e), nan=0.5)
+    guess = np.nan_to_num(scipy.special.betaincinv(a, b, e), nan=0.5)
     bound = np.nextafter(guess - OUTWARD * np.minimum(guess, 1 - guess), 0)
     # The guess is believed only once the tail itself says so; otherwise the bound is loosened until it does.
     for _ in range(_LOOSENINGS):
-        wrong = ~(special.betainc(a, b, bound) <= e)
+        wrong = ~(scipy.special.betainc(a, b, bound) <= e)
         if not wrong.any():
             break
         bound[wrong] /= 2
@@ -87,10 +87,10 @@ def proportion_upper(successes: ArrayLike, trials: ArrayLike, error_probability:
     upper = np.ones(k.shape)
     inner = k < n
     a, b, e = k[inner] + 1, n[inner] - k[inner], error[inner]
-    guess = np.nan_to_num(special.betainccinv(a, b, e), nan=0.5)
+    guess = np.nan_to_num(scipy.special.betainccinv(a, b, e), nan=0.5)
     bound = np.minimum(np.nextafter(guess + OUTWARD * np.minimum(guess, 1 - guess), 2), 1)
     for _ in range(_LOOSENINGS):
-        wrong = ~(special.betaincc(a, b, bound) <= e)
+        wrong = ~(scipy.special.betaincc(a, b, bound) <= e)
         if not wrong.any():
             break
         bound[wrong] = 1 - (1 - bound[wrong]) / 2

@@ -49,7 +49,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dpverdict.audit.statistics.columns import Numbers, parts
 from dpverdict.audit.statistics.joint_test import signed_root, smallest_extreme
@@ -147,7 +147,7 @@ class TwoCounts:
             delta: in [0, 1).
             level: in (0, 1).
         """
-        wanted = -float(special.ndtri(level))
+        wanted = -float(scipy.special.ndtri(level))
         if self._root(0.0, delta) <= wanted * 0.8:  # no bound is worth the search
             return 0.0
         asymptotic = self._where(max(wanted, 0.0), delta)
@@ -248,7 +248,7 @@ class _Region:
         n_1, n_2 = self.counts.of_p * self.counts.has_a, self.counts.of_q * self.counts.has_b
         n, mean = n_1 + n_2, n_1 * p_1 + n_2 * p_2
         m, p = self.m[np.newaxis, :], np.minimum(mean / n * (1 + 1e-15), 1.0)[:, np.newaxis]
-        g = np.where(m > n, 0.0, special.betainc(np.maximum(m, 1), np.maximum(n - m + 1, 0.5), p))
+        g = np.where(m > n, 0.0, scipy.special.betainc(np.maximum(m, 1), np.maximum(n - m + 1, 0.5), p))
         g = np.where(m <= 0, 1.0, g)
         if self.counts.has_a and self.counts.has_b:
             g = np.where((m < mean[:, np.newaxis] + 1) & (m <= n), 1.0, g)
@@ -276,8 +276,8 @@ def _binomial(j: Integers, n: int, p: float) -> Array:
     """The mass of Bin(n, p) at j."""
     inside = j <= n
     k = np.where(inside, j, 0)
-    logs = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-    mass: Array = np.where(inside, np.exp(logs + special.xlogy(k, p) + special.xlog1py(n - k, -p)), 0.0)
+    logs = scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
+    mass: Array = np.where(inside, np.exp(logs + scipy.special.xlogy(k, p) + scipy.special.xlog1py(n - k, -p)), 0.0)
     return mass
 
 
@@ -297,8 +297,8 @@ def choose_two_events(
     if of_p is not None and of_q is not None:
         (m_p, s_p), (m_q, s_q) = of_p, of_q
         cuts = np.linspace(min(m_p - 5 * s_p, m_q - 5 * s_q), max(m_p + 5 * s_p, m_q + 5 * s_q), 400)
-        above = special.ndtr((m_p - cuts) / s_p), special.ndtr((m_q - cuts) / s_q)
-        below = special.ndtr((cuts - m_q) / s_q), special.ndtr((cuts - m_p) / s_p)
+        above = scipy.special.ndtr((m_p - cuts) / s_p), scipy.special.ndtr((m_q - cuts) / s_q)
+        below = scipy.special.ndtr((cuts - m_q) / s_q), scipy.special.ndtr((cuts - m_p) / s_p)
     else:
         step = max(1, (len(pooled) - 1) // 400)
         at = np.unique(np.concatenate([np.arange(0, len(pooled) - 1, step), _ends(p, q, pooled)]))
@@ -330,7 +330,7 @@ def choose_two_events(
 def _promised(p: Array, q: Array, trials: int, delta: float, level: float) -> Array:
     """log of a low p less delta, over a high q: what counts of that many trials will show."""
     high = p - delta - 0.6 * np.sqrt(p * (1 - p) / trials)
-    rare = special.gammaincinv(trials * q + 1, 1 - level) / trials
+    rare = scipy.special.gammaincinv(trials * q + 1, 1 - level) / trials
     promised: Array = np.where(high > 0, np.log(np.maximum(high, 1e-300)) - np.log(rare), -np.inf)
     return promised
 
@@ -340,7 +340,7 @@ def _fitted(ordered: Array) -> tuple[float, float] | None:
     mean, spread, n = float(ordered.mean()), float(ordered.std(ddof=1)), len(ordered)
     if not spread > 0:
         return None
-    law, rank = special.ndtr((ordered - mean) / spread), np.arange(n)
+    law, rank = scipy.special.ndtr((ordered - mean) / spread), np.arange(n)
     far = max(float(((rank + 1) / n - law).max()), float((law - rank / n).max()))
     return (mean, spread) if math.sqrt(n) * far < _NORMAL else None
 

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, Final, Self, cast, final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 
 from dpverdict.audit.tables.column import Column, ColumnType, Value, column_named
 from dpverdict.audit.tables.fit import must_fit_schema

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import NDArray
 
 from dpverdict.audit.trials.user_code import guarded

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 
 from dpverdict.mechanisms.broken.mutant import BrokenMechanism, Build, Formula, Mutant, Root, scale, times
 from dpverdict.mechanisms.core.guarantees import GaussianDP

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import ClassVar, final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import fmpz_mat
 from numpy.typing import ArrayLike, NDArray
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 
 from dpverdict.balls import Real, sqrt_up
 from dpverdict.mechanisms.broken.correlated import algorithm_1, ve, vz, zero

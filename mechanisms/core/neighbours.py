@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import NDArray
 
 from dpverdict.errors import InvalidValue

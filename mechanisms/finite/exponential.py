@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 
 from dpverdict.balls import Exact
 from dpverdict.checks import check_moderate

@@ -29,11 +29,10 @@ from fractions import Fraction
 from typing import ClassVar, Final, final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+import scipy
+from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize_scalar
-from scipy.special import log_expit
 
 from dpverdict.balls import Exact
 from dpverdict.checks import check_array, check_dim, check_moderate
@@ -127,7 +126,7 @@ class GumbelNoise(ScoreNoise):
 
     def lead(self, gap: float) -> float:
         """The logistic function."""
-        return float(np.exp(log_expit(gap)))
+        return float(np.exp(scipy.special.log_expit(gap)))
 
     def log_law(self, scores: Array) -> Array:
         """rate u, less the logarithm of the sum."""
@@ -317,7 +316,9 @@ class ScoreSpace:
             return -(noise.lead(gap) - at * noise.lead(gap - move))
 
         found = float(
-            minimize_scalar(falls_short, bounds=(-_FAR, move + _FAR), method="bounded", options={"xatol": 1e-10}).x
+            scipy.optimize.minimize_scalar(
+                falls_short, bounds=(-_FAR, move + _FAR), method="bounded", options={"xatol": 1e-10}
+            ).x
         )
         gap = found / float(noise.rate) - self.reach  # of what the other records score
         ahead = self.reach * math.ceil(_FAR / float(noise.rate) / self.reach) if self.options > 2 else 0.0

@@ -35,7 +35,7 @@ from functools import reduce
 from typing import ClassVar, Literal, final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 from numpy.typing import ArrayLike
 

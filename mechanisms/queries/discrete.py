@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import ClassVar, TypeAlias, final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 from numpy.typing import ArrayLike, NDArray
 

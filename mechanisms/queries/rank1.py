@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 from numpy.typing import ArrayLike
 

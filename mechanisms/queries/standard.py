@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact

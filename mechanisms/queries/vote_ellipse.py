@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, Real

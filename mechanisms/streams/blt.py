@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from dpverdict.balls import Exact, Real, ball, exactly
 from dpverdict.checks import check_dim
@@ -109,7 +109,7 @@ def best_blt(horizon: int, buffers: int) -> tuple[tuple[float, ...], tuple[float
     spread = math.log(2.0 * n) / (2 * q)
     steps = np.array([-math.log(2.0 * n), *[math.log(spread)] * (2 * q - 1)])
     for _ in range(4):
-        steps = minimize(
+        steps = scipy.optimize.minimize(
             error, steps, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-12, "maxfev": 4000 * q}
         ).x
     z, y = _interlaced(steps)

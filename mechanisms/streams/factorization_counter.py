@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import ClassVar, Literal, Protocol, final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+import scipy
+from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from dpverdict.balls import Real, sqrt_up
 from dpverdict.checks import check_dim, check_positive
@@ -120,7 +120,7 @@ class NormalNoise:
     def sample(self, words: Words, size: int) -> Array:
         """Independent values from 64-bit words, by inversion at 53 bits."""
         bits = np.right_shift(words(size), np.uint64(11)).astype(np.float64)
-        values: Array = ndtri((bits + 0.5) * 2.0**-53) * self.scale
+        values: Array = scipy.special.ndtri((bits + 0.5) * 2.0**-53) * self.scale
         return values
 
     def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:

@@ -22,8 +22,8 @@ from functools import lru_cache
 from typing import final
 
 import numpy as np
+import scipy
 from flint import acb, arb, arb_series, ctx, fmpq
-from scipy.signal import fftconvolve
 
 from dpverdict.balls import Real, ball
 from dpverdict.errors import InvalidValue
@@ -250,7 +250,7 @@ class SquareRootToeplitz:
 
     def decode(self, noisy: Array) -> Array:
         """L y: shape (n, T) -> (n, T), by the fast Fourier transform."""
-        counts: Array = fftconvolve(noisy, self.coefficients()[None], axes=1)[:, : self.horizon]
+        counts: Array = scipy.signal.fftconvolve(noisy, self.coefficients()[None], axes=1)[:, : self.horizon]
         return counts
 
     def stream(self, draw: Callable[[], float]) -> ToeplitzStream:

@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 
 from dpverdict.balls import Exact, Real, sqrt_up

@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from hypothesis import strategies as st
 
 from dpverdict.audit.trials.catalogue import example_of, mechanism_classes

@@ -11,6 +11,7 @@ import pytest
 import dpverdict.audit
 import dpverdict.mechanisms
 import dpverdict.testing
+from dpverdict.audit.exact.exchange import ProfileClaim
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
@@ -101,7 +102,7 @@ def taking_claims(*modules: Any) -> set[str]:
     """Every public function or class method with an argument ``claim``; the classes of results do not count."""
     found = set()
     for module in modules:
-        public = [*vars(module), *getattr(module, "_MODULES", ())]  # those of `audit` are imported when they are used
+        public = getattr(module, "__all__", vars(module))
         for name, value in {name: getattr(module, name) for name in public}.items():
             if name.startswith("_") or not callable(value):
                 continue
@@ -133,7 +134,7 @@ def test_what_states_no_claim_is_refused(name: str, wrong: object) -> None:
 
 
 def test_a_claim_that_is_a_curve_is_still_one() -> None:
-    curve: Any = dpverdict.audit.ProfileClaim(dpverdict.audit.GaussianLoss(1), name="as the normal law")
+    curve: Any = ProfileClaim(dpverdict.audit.GaussianLoss(1), name="as the normal law")
     assert isinstance(curve, ImpliedCurves)
     assert not dpverdict.audit.distinguish(noisy, PAIR, curve, samples=200, **FEW).refuted
 

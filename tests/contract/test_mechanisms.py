@@ -37,7 +37,6 @@ from dpverdict.mechanisms import (
     GeometricMechanism,
     GroupedGaussian,
     LaplaceMechanism,
-    OptimalGroupedGaussian,
     RandomizedResponse,
     Rank1Gaussian,
     ReportNoisyMax,
@@ -47,6 +46,7 @@ from dpverdict.mechanisms import (
 )
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
 from dpverdict.mechanisms.finite.selection import Selection
+from dpverdict.mechanisms.queries.grouped import OptimalGroupedGaussian
 
 Array = NDArray[np.float64]
 ERROR = 1e-9

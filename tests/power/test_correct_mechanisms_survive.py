@@ -33,11 +33,9 @@ from dpverdict.mechanisms import (
     DiscreteCorrelatedGaussian,
     EllipticalGaussian,
     FactorizationCounter,
-    FalseClaimWarning,
     GaussianDP,
     GroupedGaussian,
     LaplaceMechanism,
-    OptimalGroupedGaussian,
     PureDP,
     Rank1Gaussian,
     StandardGaussian,
@@ -45,6 +43,8 @@ from dpverdict.mechanisms import (
     VoteEllipse,
     broken,
 )
+from dpverdict.mechanisms.core.mechanism import FalseClaimWarning
+from dpverdict.mechanisms.queries.grouped import OptimalGroupedGaussian
 from dpverdict.numerics.arrays import Array
 
 ERROR = 0.05

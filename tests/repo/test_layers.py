@@ -22,7 +22,9 @@ FACES = {"dpverdict", *(f"dpverdict.{name}" for name in FOLDERS), "dpverdict.mec
 """Rooms whose ``__init__`` says more than its sentence: the public names, and the list of the zoo."""
 
 LAYERS = {
-    "dpverdict": ("errors balls numerics cards checks mechanisms audit proofs testing strategies pytest_plugin cli"),
+    "dpverdict": (
+        "errors lazy balls numerics cards checks mechanisms audit proofs testing strategies pytest_plugin cli"
+    ),
     "dpverdict.mechanisms": "core queries streams finite training broken",
     "dpverdict.audit": (
         "losses sampling isolation trials tables statistics scores exact distinguishing implementation "
@@ -138,11 +140,12 @@ def circles(root: Path) -> list[str]:
 
 
 def crowded(root: Path) -> list[str]:
-    """The rooms with more than a dozen files and rooms beside each other, or than they may have."""
+    """The rooms with more files and rooms beside each other than they may have; what is linked lies elsewhere."""
     inside = defaultdict(set)
     for module in modules(root):
         room, _, name = module.rpartition(".")
-        inside[room].add(name)
+        if room != "dpverdict" or name not in FOLDERS:
+            inside[room].add(name)
     most = {room: MORE_ROOMS.get(room, MOST_BESIDE_EACH_OTHER) for room in inside}
     return [f"{room}: {len(names)}" for room, names in inside.items() if room and len(names) > most[room]]
 

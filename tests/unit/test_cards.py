@@ -11,8 +11,9 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpverdict.audit import GaussianLoss, LaplaceLoss, RandomDirectionGaussian, SphericalLoss, certify, compose
+from dpverdict.audit import GaussianLoss, LaplaceLoss, SphericalLoss, certify, compose
 from dpverdict.audit.losses.composition import compose_counted
+from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.cards import DECISIONS, GROUNDS, MARKS, card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import CorrelatedGaussian, GaussianDP

@@ -19,9 +19,7 @@ from dpverdict.mechanisms import (
     CorrelatedGaussian,
     Cube,
     EllipticalGaussian,
-    GroupedCube,
     GroupedGaussian,
-    GroupedNoise,
     SharedNoise,
     StandardGaussian,
     broken,
@@ -31,8 +29,9 @@ from dpverdict.mechanisms.broken import queries as others
 from dpverdict.mechanisms.broken.mutant import Mutant
 from dpverdict.mechanisms.core.calibration import family_variances
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
-from dpverdict.mechanisms.core.noise import SymmetricForm, queries_only_form, shared_noise_form
+from dpverdict.mechanisms.core.noise import GroupedNoise, SymmetricForm, queries_only_form, shared_noise_form
 from dpverdict.mechanisms.core.sensitivity import SensitivitySpace
+from dpverdict.mechanisms.queries.grouped import GroupedCube
 
 HERE = Path(__file__).parent
 ACCURACY = Fraction(1, 10**12)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.audit.scores.portfolio import learn_scores, payoff_of_claim

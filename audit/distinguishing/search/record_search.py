@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 import numpy as np
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.search.neighbour_search import Candidate, NeighbourSearch, RankedPair, distinct

@@ -17,11 +17,8 @@ from fractions import Fraction
 from typing import Any, Final, final
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
-from scipy.stats import gumbel_l, gumbel_r
 
 from dpverdict.audit.exact.worst_case import loss_of
 from dpverdict.audit.implementation.tap.tape import Choice, Law
@@ -184,7 +181,10 @@ def one_sided(move: Fraction) -> FiniteLoss:
 
 def _gumbel(move: float) -> PrivacyLoss:
     """Both orders: the noise against itself moved up, and its mirror image."""
-    orders = [compose(additive_noise_loss(law(), move, relative_error=1e-12)) for law in (gumbel_r, gumbel_l)]
+    orders = [
+        compose(additive_noise_loss(law(), move, relative_error=1e-12))
+        for law in (scipy.stats.gumbel_r, scipy.stats.gumbel_l)
+    ]
     return TwoOrders(remove=orders[0], add=orders[1])
 
 
@@ -260,8 +260,8 @@ class Rows:
             row, column = np.nonzero(part.ids >= 0)
             _, named = np.unique(part.ids[row, column], return_inverse=True)
             size = len(rest) + int(named.max()) + 1
-            graph = coo_matrix((np.ones(len(row)), (row, len(rest) + named)), shape=(size, size))
-            _, labels = connected_components(graph, directed=False)
+            graph = scipy.sparse.coo_matrix((np.ones(len(row)), (row, len(rest) + named)), shape=(size, size))
+            _, labels = scipy.sparse.csgraph.connected_components(graph, directed=False)
             for label in np.unique(labels[: len(rest)]):
                 block = part.some(labels[: len(rest)] == label)
                 if block.moved.any():
@@ -354,7 +354,9 @@ class _Block:
         if kept and all(law is not None and law.kind in (*slopes, "gaussian") for law in laws):
             cost = np.array([slopes[laws[i].kind](laws[i]) for i in kept])  # type: ignore[union-attr]
             columns = matrix[:, kept]
-            found = linprog(np.tile(cost, 2), A_eq=np.hstack([columns, -columns]), b_eq=move, bounds=(0, None))
+            found = scipy.optimize.linprog(
+                np.tile(cost, 2), A_eq=np.hstack([columns, -columns]), b_eq=move, bounds=(0, None)
+            )
             if found.success:
                 self._into.approached += float(found.fun)
                 return

@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import partial
 from typing import final
 
+import dp_accounting
 import numpy as np
-from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 from flint import arb, ctx
 
 from dpverdict.audit.losses.base import BallLoss
@@ -274,7 +274,7 @@ def from_pld(
     >>> f"{loss.audit.q_mass_defect:.0e}"
     '9e-05'
     """
-    if not isinstance(pld, PrivacyLossDistribution):
+    if not isinstance(pld, dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution):
         raise InvalidValue("pld", pld, "a dp_accounting PrivacyLossDistribution", "give the object, not its pmf")
     if direction is None and not pld._symmetric:
         remedy = "say direction=Direction.REMOVE or Direction.ADD; the worse of the two counts"

@@ -17,8 +17,8 @@ from fractions import Fraction
 from typing import TypeAlias, final
 
 import numpy as np
+import scipy
 from flint import arb
-from scipy.special import ndtri
 
 from dpverdict.audit.losses.base import BallLoss, ExactLoss
 from dpverdict.audit.losses.curves import (
@@ -453,7 +453,7 @@ class LaplaceLoss(BallLoss, ExactLoss):
             mean += count * (away - s)
             variance += count * (4 * (away - s * math.exp(-s)) - away**2)
         width = math.sqrt(max(variance, 0.0)) + float(self.total) * 2**-40
-        middle = mean + width * max(-40.0, min(40.0, -float(ndtri(near(alpha)))))
+        middle = mean + width * max(-40.0, min(40.0, -float(scipy.special.ndtri(near(alpha)))))
         low, high = (max(-self.total, min(self.total, Fraction(x))) for x in (middle - width / 16, middle + width / 16))
         return (low, high) if low < high else (-self.total, self.total)
 

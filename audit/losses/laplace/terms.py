@@ -26,8 +26,8 @@ from operator import add
 from typing import TypeAlias, final
 
 import numpy as np
+import scipy
 from flint import arb, fmpq, fmpz_poly
-from scipy.special import gammaln, xlogy
 
 from dpverdict.errors import PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -190,14 +190,20 @@ def log_size(m: int, lowest: Array, radius: Array) -> Array:
     """About the logarithm of size_on_circle, with exponents m - C and C."""
     square = radius * radius
     at_one = (m - lowest) * np.log1p(radius) + lowest * np.log1p(-radius)
-    bend = 0.5 * (m * np.log1p(square) + xlogy(m - lowest, 2 * (m - lowest) / m) + xlogy(lowest, 2 * lowest / m))
+    bend = 0.5 * (
+        m * np.log1p(square)
+        + scipy.special.xlogy(m - lowest, 2 * (m - lowest) / m)
+        + scipy.special.xlogy(lowest, 2 * lowest / m)
+    )
     size: Array = np.where((1 + square) * (m - 2 * lowest) >= 2 * radius * m, at_one, bend)
     return size
 
 
 def log_binomials(m: int, lowest: Array) -> Array:
     """log binom(m, C)."""
-    logarithms: Array = gammaln(m + 1.0) - gammaln(lowest + 1.0) - gammaln(m - lowest + 1.0)
+    logarithms: Array = (
+        scipy.special.gammaln(m + 1.0) - scipy.special.gammaln(lowest + 1.0) - scipy.special.gammaln(m - lowest + 1.0)
+    )
     return logarithms
 
 
@@ -254,7 +260,7 @@ def tail_radii(m: int, lowest: Array, z: Array, length: int) -> tuple[Array, Arr
             # the minimum of m drift r + m r^2 / 2 - length log r
             radius = scale * (np.sqrt(drift**2 + 4.0 * length / m) - drift) / 2
             radius = np.clip(np.maximum(radius, 2.0 * z / (length + 1.0)), 1e-280, 0.97)
-            bound = log_size(m, lowest, radius) + length * np.log(z / radius) - gammaln(length + 1.0)
+            bound = log_size(m, lowest, radius) + length * np.log(z / radius) - scipy.special.gammaln(length + 1.0)
             bound = np.where(z < 0.9 * radius * (length + 1), bound, np.inf)
             better = bound < best
             best, best_radius = np.where(better, bound, best), np.where(better, radius, best_radius)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias, final
 
-from dp_accounting.pld import pld_pmf
-from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+import dp_accounting
 
 from dpverdict.audit.losses.domains import Tails
 from dpverdict.audit.losses.lattice.discretise import TAIL_MASS, lattice_pair
@@ -83,5 +82,5 @@ def law_to_pld(law: LatticeLaw) -> Pld:
         remedy = "dp_accounting holds the interval as a float: choose one that is"
         raise InvalidValue("interval", str(law.interval), "a float64 number", remedy)
     pessimistic = law.side is Side.PESSIMISTIC
-    pmf = pld_pmf.DensePLDPmf(interval, law.lowest, law.masses.copy(), law.infinity_mass, pessimistic)
-    return PrivacyLossDistribution(pmf)
+    pmf = dp_accounting.pld.pld_pmf.DensePLDPmf(interval, law.lowest, law.masses.copy(), law.infinity_mass, pessimistic)
+    return dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution(pmf)

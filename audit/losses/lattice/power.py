@@ -31,9 +31,9 @@ from fractions import Fraction
 from typing import TypeAlias, final
 
 import numpy as np
+import scipy
 from flint import arb, arb_poly
 from numpy.typing import NDArray
-from scipy.fft import irfft, next_fast_len, rfft
 
 from dpverdict.audit.losses.domains import EPSILON, PROFILE
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticePair
@@ -183,7 +183,7 @@ def _on_window(
     if last - first >= MAX_WINDOW:
         interval = steering.interval
         raise InvalidValue("interval", interval, f"above {interval * (last - first) / MAX_WINDOW:.1e}", "coarsen it")
-    size = next_fast_len(last - first + 1, real=True)
+    size = scipy.fft.next_fast_len(last - first + 1, real=True)
     whole = first == lowest and last == highest
     moment, relative = _log_moment(parts, step)
     outside = 1e-290
@@ -270,7 +270,7 @@ def _power(parts: Parts, step: float, size: int) -> tuple[Array, float]:
     for law, count in parts:
         weights, _, _ = _tilted(law, step)
         weights /= weights.sum()
-        spectrum = rfft(_folded(weights, size))
+        spectrum = scipy.fft.rfft(_folded(weights, size))
         moduli.append((np.sqrt(spectrum.real**2 + spectrum.imag**2) + entry, count))
         power = _to_the_power(spectrum, count)
         product = power if product is None else product * power
@@ -282,7 +282,7 @@ def _power(parts: Parts, step: float, size: int) -> tuple[Array, float]:
         slope += count / modulus
     spread = 2.0 * math.sqrt(2.0 / size)  # both halves of the spectrum, and room for the rounding of these norms
     error = spread * entry * (float(np.linalg.norm(bound * slope)) + float(np.linalg.norm(bound)))
-    return irfft(product, size), error
+    return scipy.fft.irfft(product, size), error
 
 
 UNDERFLOW = 1e-290

@@ -12,8 +12,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import scipy
 from flint import arb
-from scipy import special
 
 from dpverdict.audit.losses.domains import EventBound
 from dpverdict.audit.losses.spherical.integral import Quantity, integrate
@@ -66,9 +66,9 @@ def best_ball_event(dim: int, scale: Exact | Real, epsilon: Exact, shift: Exact 
     """
     sigma, level = _units(dim, scale, shift).nearest(), float(exactly(epsilon, name="epsilon"))
     c = np.arange(1, _RADII) / _RADII
-    log_hit = np.log(np.maximum(special.betainc((dim - 1) / 2, 0.5, c * c), 1e-300))
+    log_hit = np.log(np.maximum(scipy.special.betainc((dim - 1) / 2, 0.5, c * c), 1e-300))
     log_chord = np.minimum(0.0, np.log(2 * c) - np.log(sigma * np.sqrt(2 * np.pi)))
-    shown = special.erf(c / (sigma * np.sqrt(2.0))) - np.exp(np.minimum(level + log_hit + log_chord, 700.0))
+    shown = scipy.special.erf(c / (sigma * np.sqrt(2.0))) - np.exp(np.minimum(level + log_hit + log_chord, 700.0))
     return ball_event(dim, scale, Fraction(int(np.argmax(shown)) + 1, _RADII), shift)
 
 

@@ -21,11 +21,10 @@ from itertools import pairwise
 from typing import Any, Final, final
 
 import numpy as np
+import scipy
 from flint import arb
 from numpy.polynomial import Chebyshev
 from numpy.polynomial.chebyshev import chebinterpolate, chebpts1
-from scipy.optimize import brentq
-from scipy.special import ndtri
 
 from dpverdict.audit.losses.base import BallLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import identical_laws
@@ -228,7 +227,9 @@ class TailGuess:
         piece = self._pieces[which][number]
         if not piece(low) > goal > piece(high):
             return low if piece(low) <= goal else high
-        return float(brentq(lambda s: float(piece(s)) - goal, low, high, xtol=1e-15 * self._unit, rtol=1e-15))
+        return float(
+            scipy.optimize.brentq(lambda s: float(piece(s)) - goal, low, high, xtol=1e-15 * self._unit, rtol=1e-15)
+        )
 
     def _end(self, which: int, number: int) -> float:
         known = self._ends[which]
@@ -444,10 +445,10 @@ class SphericalLoss(BallLoss, ExactLoss):
         if self._profile is None or alpha in (0, 1):
             return self.certified_beta(alpha)
         advantage = min(float(self._profile.delta(Fraction(0), _ROUGH_BITS)), _NEARLY_ONE)
-        mu = 2 * float(ndtri((1 + advantage) / 2))
+        mu = 2 * float(scipy.special.ndtri((1 + advantage) / 2))
         if mu < _SMALLEST_MU:
             return self.certified_beta(alpha)
-        guess = mu * float(ndtri(float(1 - alpha))) - mu * mu / 2
+        guess = mu * float(scipy.special.ndtri(float(1 - alpha))) - mu * mu / 2
         width = mu * min(mu, 1) / 4
         bits = math.ceil(digits * math.log2(10)) + 2
         return TRADE_OFF.enclosure(

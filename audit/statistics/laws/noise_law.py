@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpverdict.numerics.arrays import Array
 
@@ -80,7 +80,7 @@ def sampled_law(
         usable = {name: weights[name] for name in directions if 0.0 < spread[name] < math.inf}
         drawn = _drawn(lambda n, r: noise.add(zeros.copy(), n, r), usable, samples, [seed, 5])
         for name, values in drawn.items():
-            distance = float(stats.kstest(values / math.sqrt(spread[name]), "norm", method="asymp").statistic)
+            distance = float(scipy.stats.kstest(values / math.sqrt(spread[name]), "norm", method="asymp").statistic)
             p_values[name] = min(1.0, 2.0 * math.exp(-2.0 * samples * distance**2))
     if not p_values:
         return None

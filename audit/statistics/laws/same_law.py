@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
@@ -70,7 +70,7 @@ def same_normal_law(
     for name, x, y in zip(projections, left, right, strict=True):
         p_values[f"{name}: means"] = _equal_means(x, y)
         p_values[f"{name}: variances"] = _variance_ratio(x, y)
-        distance = float(stats.ks_2samp(x, y, method="asymp").statistic)
+        distance = float(scipy.stats.ks_2samp(x, y, method="asymp").statistic)
         p_values[f"{name}: distribution"] = min(1.0, math.exp(1.0 - samples * distance**2))
     where = min(p_values, key=lambda name: p_values[name])
     adjusted = min(1.0, p_values[where] * len(p_values))
@@ -82,7 +82,7 @@ def _equal_means(x: Array, y: Array) -> float:
     scale = 1.0 + float(np.max(np.abs(x))) + float(np.max(np.abs(y)))
     if min(np.ptp(x), np.ptp(y)) < 1e-9 * scale:
         return 1.0
-    return float(stats.ttest_ind(x, y).pvalue)
+    return float(scipy.stats.ttest_ind(x, y).pvalue)
 
 
 def _variance_ratio(x: Array, y: Array) -> float:
@@ -90,7 +90,7 @@ def _variance_ratio(x: Array, y: Array) -> float:
     a, b = float(np.var(x, ddof=1)), float(np.var(y, ddof=1))
     if a == 0.0 or b == 0.0:
         return 1.0 if a == b else 0.0
-    law = stats.f(len(x) - 1, len(y) - 1)
+    law = scipy.stats.f(len(x) - 1, len(y) - 1)
     return min(1.0, 2.0 * float(min(law.cdf(a / b), law.sf(a / b))))
 
 

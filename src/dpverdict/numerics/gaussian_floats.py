@@ -39,8 +39,8 @@ from fractions import Fraction
 from typing import Self, final, overload
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import erf, erfc, erfcx, ndtri
 
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
@@ -154,23 +154,28 @@ class FloatNormal:
 
     def tail(self, t: Pair) -> Scaled:
         positive = t.high >= 0
-        factor = np.where(positive, erfcx(np.abs(t.high) * _SQRT_HALF), erfc(t.high * _SQRT_HALF)) * 0.5
+        factor = (
+            np.where(
+                positive, scipy.special.erfcx(np.abs(t.high) * _SQRT_HALF), scipy.special.erfc(t.high * _SQRT_HALF)
+            )
+            * 0.5
+        )
         return Scaled(_where(positive, _log_bell(t), _ZERO_PAIR), factor)
 
     def quantile(self, probability: Pair) -> Pair:
         """Requires: 0 < probability < 1, and no low part."""
         upper = np.minimum(probability.high, 1.0 - probability.high)
-        z = -ndtri(upper)
+        z = -scipy.special.ndtri(upper)
         # One Newton step in the tail, as a correction: (Phibar(z) - upper) / density(z), scaled by exp(z^2/2).
         bell = _log_bell(Pair.of(z))
         root = np.exp(-0.5 * bell.high)
         scaled = upper * root * root * (1.0 - bell.low)
-        step = (erfcx(z * _SQRT_HALF) * 0.5 - scaled) * math.sqrt(2 * math.pi)
+        step = (scipy.special.erfcx(z * _SQRT_HALF) * 0.5 - scaled) * math.sqrt(2 * math.pi)
         sign = np.where(probability.high <= 0.5, 1.0, -1.0)
         return Pair(sign * z, sign * step)
 
     def central_mass(self, half: Pair) -> Scaled:
-        return Scaled(_ZERO_PAIR, erf(half.high * _SQRT_HALF))
+        return Scaled(_ZERO_PAIR, scipy.special.erf(half.high * _SQRT_HALF))
 
     def tail_gap(self, epsilon: Pair, centre: Pair, half: Pair) -> Scaled:
         forward = _gap(_absolute(centre), half)
@@ -184,7 +189,7 @@ class FloatNormal:
     def tail_gap_complement(self, epsilon: Pair, centre: Pair, half: Pair) -> Scaled:
         centre, t, y = _points(_absolute(centre), half)
         near = t.high < 0
-        sum_of_tails = 0.5 * (erfcx(np.maximum(-t.high, 0.0) * _SQRT_HALF) + erfcx(y))
+        sum_of_tails = 0.5 * (scipy.special.erfcx(np.maximum(-t.high, 0.0) * _SQRT_HALF) + scipy.special.erfcx(y))
         exponent = _where(near, _log_bell(t), _ZERO_PAIR)
         factor = np.where(near, sum_of_tails, 1.0 - _gap(centre, half).value())
         return Scaled(exponent + Pair.of(np.minimum(epsilon.high, 0.0)), factor)
@@ -192,7 +197,7 @@ class FloatNormal:
     def tilted_tail(self, epsilon: Pair, centre: Pair, half: Pair) -> Scaled:
         _, t, y = _points(centre, half)
         positive = y >= 0
-        factor = np.where(positive, erfcx(np.abs(y)), erfc(y)) * 0.5
+        factor = np.where(positive, scipy.special.erfcx(np.abs(y)), scipy.special.erfc(y)) * 0.5
         return Scaled(_where(positive, _log_bell(t), epsilon), factor)
 
 
@@ -232,10 +237,10 @@ def _gap(centre: Pair, half: Pair) -> Scaled:
     a, b = np.broadcast_to(centre.high * _SQRT_HALF, x.shape), np.broadcast_to(half.high * _SQRT_HALF, x.shape)
     factor = np.empty(x.shape)
     if middle.any():
-        factor[middle] = 0.5 * (erfcx(x[middle]) - erfcx(y[middle]))
+        factor[middle] = 0.5 * (scipy.special.erfcx(x[middle]) - scipy.special.erfcx(y[middle]))
     if near.any():
         bell = np.exp(exponent.high[near])
-        factor[near] = 0.5 * (erfc(x[near]) - bell * erfcx(y[near]))
+        factor[near] = 0.5 * (scipy.special.erfc(x[near]) - bell * scipy.special.erfcx(y[near]))
         exponent = _where(near, _ZERO_PAIR, exponent)
     if narrow.any():
         factor[narrow] = _narrow(a[narrow], b[narrow])
@@ -249,7 +254,7 @@ def _narrow(a: Array, b: Array) -> Array:
 
     Reads E_0 = erfcx, E_1 = 2 a E_0 - 2/sqrt(pi), E_(j+2) = 2 (j+1) E_j + 2 a E_(j+1).
     """
-    even = erfcx(a)
+    even = scipy.special.erfcx(a)
     odd = 2.0 * a * even - 2.0 / math.sqrt(math.pi)
     power = b.copy()
     total: Array = power * odd

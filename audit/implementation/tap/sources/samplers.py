@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
-from scipy.stats import _distn_infrastructure as distributions
+import scipy
 
 from dpverdict.audit.implementation.tap.tagged_numbers import (
     TaggedArray,
@@ -443,6 +443,7 @@ _KNOWN: Final = {
 
 
 def _scipy() -> list[Replaced]:
+    distributions = scipy.stats._distn_infrastructure
     original = distributions.rv_generic.rvs
 
     def rvs(self: Any, *args: Any, **kwds: Any) -> Any:

@@ -31,12 +31,10 @@ from dpverdict.mechanisms import (
     DiscreteCorrelatedGaussian,
     EllipticalGaussian,
     FactorizationCounter,
-    FalseClaimWarning,
     GaussianDP,
     GaussianMechanism,
     GroupedGaussian,
     LaplaceMechanism,
-    OptimalGroupedGaussian,
     PureDP,
     Rank1Gaussian,
     SharedNoise,
@@ -46,9 +44,10 @@ from dpverdict.mechanisms import (
     ZeroConcentratedDP,
 )
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, FalseClaimWarning
 from dpverdict.mechanisms.core.noise import DiagonalNoise
 from dpverdict.mechanisms.core.sensitivity import Box, Maximum
+from dpverdict.mechanisms.queries.grouped import OptimalGroupedGaussian
 from dpverdict.mechanisms.queries.laplace import RealRecords
 from dpverdict.numerics.arrays import Array
 

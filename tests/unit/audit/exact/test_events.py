@@ -9,8 +9,9 @@ import pytest
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant
 
-from dpverdict.audit import GaussianLoss, LaplaceLoss, compose, loss_event, loss_from_event
+from dpverdict.audit import GaussianLoss, LaplaceLoss, compose, loss_from_event
 from dpverdict.audit.exact.events import NEAREST, read_event
+from dpverdict.audit.exact.exchange import loss_event
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.errors import InvalidValue
 

@@ -17,9 +17,7 @@ from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
     ApproximateDP,
-    Box,
     CorrelatedGaussian,
-    DiagonalNoise,
     EllipticalGaussian,
     GaussianDP,
     GroupedGaussian,
@@ -31,6 +29,8 @@ from dpverdict.mechanisms import (
 from dpverdict.mechanisms.broken.mutant import BrokenMechanism
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
+from dpverdict.mechanisms.core.noise import DiagonalNoise
+from dpverdict.mechanisms.core.sensitivity import Box
 
 DIGITS = 60
 MECHANISMS: list[GaussianMechanism] = [

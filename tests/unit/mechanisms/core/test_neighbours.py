@@ -8,13 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import (
-    ADD_OR_REMOVE_ONE,
-    REPLACE_ONE,
-    NeighbourPair,
-    parse_adjacency,
-)
-from dpverdict.mechanisms.core.neighbours import adjacency_name, as_pair, check_adjacency
+from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
+from dpverdict.mechanisms.core.neighbours import adjacency_name, as_pair, check_adjacency, parse_adjacency
 
 A = np.array([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
 

@@ -12,18 +12,10 @@ from numpy.typing import NDArray
 
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import (
-    REPLACE_ONE,
-    Box,
-    Cube,
-    DiagonalNoise,
-    GroupedCube,
-    GroupedNoise,
-    NormBall,
-    ReplacementCube,
-    SharedNoise,
-)
-from dpverdict.mechanisms.core.sensitivity import Maximum
+from dpverdict.mechanisms import REPLACE_ONE, Cube, SharedNoise
+from dpverdict.mechanisms.core.noise import DiagonalNoise, GroupedNoise
+from dpverdict.mechanisms.core.sensitivity import Box, Maximum, NormBall, ReplacementCube
+from dpverdict.mechanisms.queries.grouped import GroupedCube
 
 Array = NDArray[np.float64]
 

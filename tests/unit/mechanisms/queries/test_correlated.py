@@ -20,11 +20,14 @@ from dpverdict.mechanisms import (
     EmbeddedGaussian,
     GroupedGaussian,
     StandardGaussian,
-    from_embedding,
-    to_embedding,
 )
 from dpverdict.mechanisms.core.calibration import family_scales, family_variances, root
-from dpverdict.mechanisms.queries.correlated import pulled_back_covariance, squared_sensitivity
+from dpverdict.mechanisms.queries.correlated import (
+    from_embedding,
+    pulled_back_covariance,
+    squared_sensitivity,
+    to_embedding,
+)
 
 rationals = st.fractions(max_denominator=1000)
 positive = st.fractions(min_value=Fraction(1, 1000), max_denominator=1000)

@@ -46,10 +46,12 @@ def test_the_papers_are_listed() -> None:
 
 
 FIFTH = '''
-from dpverdict.proofs import Kind, Plant, Standing, equal, statement
+from dpverdict.proofs import Plant, Standing, StatementKind, statement
+from dpverdict.proofs.checks.boxes import equal
 from dpverdict.balls import Real
 
-@statement(paper="bassily2014", number="{number}", kind=Kind.PROPOSITION, expected=Standing.HOLDS, text="one is one",
+@statement(paper="bassily2014", number="{number}", kind=StatementKind.PROPOSITION, expected=Standing.HOLDS,
+           text="one is one",
            printed=1, planted=(Plant("one", "two", 2),), named=("one",))
 def check(claim):
     """It is."""
