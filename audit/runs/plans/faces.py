@@ -13,21 +13,21 @@ from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.reports.terminal import plain
-from dpverdict.audit.runs.plans.plan import AuditResult, PlanResult
+from dpverdict.audit.runs.plans.plan import Expected
+from dpverdict.audit.runs.plans.results import NOT_RUN, AuditResult, PlanResult, PlanStatus
 from dpverdict.cards import MARKS
 
 BADGES: Final = {
-    Status.CERTIFIED: "AS EXPECTED",
-    Status.INCONCLUSIVE: "AS EXPECTED, NOT ALL DECIDED",
-    Status.REFUTED: "NOT AS EXPECTED",
+    PlanStatus.CERTIFIED: "AS EXPECTED",
+    PlanStatus.INCONCLUSIVE: "NOT DECIDED",
+    PlanStatus.NOT_RUN: "NOT RUN",
+    PlanStatus.CONTROL_MISSED: "CONTROL MISSED",
+    PlanStatus.REFUTED: "REFUTED",
 }
 """What the head of the page says of the plan."""
 
 SCHEMA_VERSION: Final = 1
 """Raised when a field changes its meaning or goes away; a new field does not raise it."""
-
-NOT_RUN: Final = "NOT RUN"
-"""Stands where a status would, for an audit that could not be run."""
 
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -41,7 +41,9 @@ def plan_fields(result: PlanResult) -> dict[str, object]:
         "seed": result.seed,
         "error_probability": result.plan.error_probability,
         "exit_code": result.exit_code,
-        "status": result.status.name,
+        "status": result.status.value,
+        "accept": Expected.NOT_REFUTED.value if result.plan.accept_not_refuted else None,
+        "conclusion": result.conclusion,
         "counts": counts(result),
         "audits": [
             {
@@ -71,32 +73,49 @@ def read_plan_schema() -> dict[str, object]:
 
 
 def render_junit(result: PlanResult) -> str:
-    """The result as JUnit XML: what was expected is a success, anything else a failure, an audit not run an error."""
-    failures = sum(one.status is not None and not one.met for one in result.results)
+    """The result as JUnit XML: a success only where the exit code would be 0 for it alone, an audit not run an error.
+
+    A plan of controls alone is one failure more, because each of its audits is a success.
+    """
+    failed = [one for one in result.results if one.status is not None and not _good(one, result)]
+    failures = len(failed) + result.controls_alone
     errors = sum(one.status is None for one in result.results)
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(
         suites,
         "testsuite",
         name=_xml(result.plan.title),
-        tests=str(len(result.results)),
+        tests=str(len(result.results) + result.controls_alone),
         failures=str(failures),
         errors=str(errors),
         skipped="0",
         time=f"{sum(one.seconds for one in result.results):.3f}",
         timestamp=result.created.strftime("%Y-%m-%dT%H:%M:%S"),
     )
+    properties = ElementTree.SubElement(suite, "properties")
+    stated = {"status": result.status.value, "conclusion": result.conclusion}
+    if result.plan.accept_not_refuted:
+        stated["accept"] = Expected.NOT_REFUTED.value
+    for name, value in stated.items():
+        ElementTree.SubElement(properties, "property", name=name, value=_xml(value))
     for one in result.results:
         case = ElementTree.SubElement(
             suite, "testcase", classname="dpverdict", name=_xml(one.audit.name), time=f"{one.seconds:.3f}"
         )
-        if not one.met:
+        if not _good(one, result):
             kind = "error" if one.status is None else "failure"
             problem = one.answer if one.status is None else f"{status_of(one)}, expected {one.audit.expect.value}"
+            if one.met:
+                problem += ", which is no proof"
             element = ElementTree.SubElement(case, kind, message=_xml(problem), type=status_of(one))
             element.text = _xml(one.answer)
         else:
             ElementTree.SubElement(case, "system-out").text = _xml(f"{status_of(one)}: {one.answer}")
+    if result.controls_alone:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="dpverdict", name="the plan as a whole", time="0.000"
+        )
+        ElementTree.SubElement(case, "failure", message=_xml(result.conclusion), type=result.status.value)
     ElementTree.indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
@@ -105,14 +124,17 @@ def render_plan_html(result: PlanResult) -> str:
     """One page with an index and every report; the same result gives the same bytes."""
     from markupsafe import Markup
 
-    rows = [{"one": one, "status": status_of(one), "page": Markup(one.page)} for one in result.results]
+    rows = [
+        {"one": one, "status": status_of(one), "said": said_result(one, result), "page": Markup(one.page)}
+        for one in result.results
+    ]
     page = render(
         "plan.html.j2",
         result=result,
         rows=rows,
         counts=counts(result),
         badge=BADGES[result.status],
-        mark=MARKS[result.status.name],
+        mark=MARKS.get(result.status.value, MARKS["REFUTED"]),
         versions=software_versions(),
         style=style_sheet(),
     )
@@ -129,12 +151,12 @@ def print_plan(result: PlanResult) -> None:
     for name in ("audit", "status", "expected", ""):
         table.add_column(name, no_wrap=name == "status")
     for one in result.results:
-        mark = plain("as expected", style="green") if one.met else plain("NOT as expected", style="bold red")
+        said = said_result(one, result)
         table.add_row(
             plain(said_name(one)),
             plain(status_of(one), style=_STYLES[one.status]),
             one.audit.expect.value,
-            mark,
+            plain(said, style=_SAID_STYLES[said]),
         )
     console.print(table)
     for one in result.results:
@@ -143,6 +165,20 @@ def print_plan(result: PlanResult) -> None:
     good = sum(one.met for one in result.results)
     tests = f"error probability {result.plan.error_probability} for all tests together, seed {result.seed}"
     console.print(plain(f"\n{good} of {len(result.results)} audits as expected ({tests})"))
+    if result.status is not PlanStatus.CERTIFIED:
+        console.print(plain(f"{BADGES[result.status]}: {result.conclusion}"))
+
+
+def said_result(one: AuditResult, result: PlanResult) -> str:
+    """What an audit means for the exit code of the plan."""
+    if one.met and not _good(one, result):
+        return "not decided"
+    return "as expected" if one.met else "NOT as expected"
+
+
+def _good(one: AuditResult, result: PlanResult) -> bool:
+    """Whether an audit by itself leaves the exit code of the plan at 0."""
+    return one.decided or (one.met and result.plan.accept_not_refuted)
 
 
 def said_name(one: AuditResult) -> str:
@@ -164,6 +200,8 @@ def status_of(one: AuditResult) -> str:
 
 
 _STYLES: Final = {Status.CERTIFIED: "green", Status.REFUTED: "red", Status.INCONCLUSIVE: "yellow", None: "bold red"}
+
+_SAID_STYLES: Final = {"as expected": "green", "not decided": "yellow", "NOT as expected": "bold red"}
 
 
 def _xml(text: str) -> str:

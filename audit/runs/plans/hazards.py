@@ -23,7 +23,7 @@ from dpverdict.audit.implementation.sequence import FLAGGED
 from dpverdict.audit.implementation.timing import NAME as TIMES
 from dpverdict.audit.runs.plans.composed import ComposedClaim
 from dpverdict.audit.runs.plans.deployment import Deployment, delta_is_small
-from dpverdict.audit.runs.plans.plan import AuditResult
+from dpverdict.audit.runs.plans.results import AuditResult
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
 from dpverdict.numerics.text import decimal
 

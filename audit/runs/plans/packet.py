@@ -25,9 +25,10 @@ from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.reports.summary import own_delta, promised_epsilon
 from dpverdict.audit.runs.plans.composed import Mu, composed_claim, loss_of, mu_of, spent_together
 from dpverdict.audit.runs.plans.deployment import registry_entry
-from dpverdict.audit.runs.plans.faces import BADGES, NOT_RUN, status_of
+from dpverdict.audit.runs.plans.faces import BADGES, status_of
 from dpverdict.audit.runs.plans.hazards import SOURCE, Answer, Facts, Hazard, checklist, tests_of
-from dpverdict.audit.runs.plans.plan import AuditResult, PlanResult
+from dpverdict.audit.runs.plans.plan import Expected
+from dpverdict.audit.runs.plans.results import NOT_RUN, AuditResult, PlanResult, PlanStatus
 from dpverdict.audit.runs.request import Bar
 from dpverdict.cards import DECISIONS, MARKS
 from dpverdict.mechanisms.core.guarantees import (
@@ -102,7 +103,10 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> dic
         "schema_version": SCHEMA_VERSION,
         "title": result.plan.title,
         "created": result.created.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "status": result.status.name,
+        "status": result.status.value,
+        "exit_code": result.exit_code,
+        "accept": Expected.NOT_REFUTED.value if result.plan.accept_not_refuted else None,
+        "conclusion": result.conclusion,
         "decision": decision(result),
         "sentence": _sentence(result, facts, hazards),
         "privacy_unit": result.plan.deployment.stated("privacy_unit"),
@@ -140,13 +144,13 @@ def render_packet_json(fields: Mapping[str, object]) -> str:
 
 def render_packet_html(fields: Mapping[str, object]) -> str:
     """The packet as one page that loads nothing: the same fields give the same bytes."""
-    status = Status[str(fields["status"])]
+    status = PlanStatus(fields["status"])
     registry: Any = fields["registry"]
     page = render(
         "packet.html.j2",
         packet=fields,
         badge=BADGES[status],
-        mark=MARKS[status.name],
+        mark=MARKS.get(status.value, MARKS["REFUTED"]),
         entry=json.dumps(registry["entry"], indent=2, ensure_ascii=False),
         style=style_sheet(),
     )
@@ -166,9 +170,8 @@ def decision(result: PlanResult) -> str:
     if any(one.status is Status.REFUTED for one in releases):
         return DECISIONS[Status.REFUTED.name]
     certified = bool(releases) and all(one.status is Status.CERTIFIED for one in releases)
-    return DECISIONS[
-        (Status.CERTIFIED if certified and result.status is Status.CERTIFIED else Status.INCONCLUSIVE).name
-    ]
+    certified = certified and result.status is PlanStatus.CERTIFIED
+    return DECISIONS[(Status.CERTIFIED if certified else Status.INCONCLUSIVE).name]
 
 
 def _sentence(result: PlanResult, facts: Facts, hazards: Sequence[Hazard]) -> str:

@@ -3,6 +3,7 @@
     title = "Spring release"
     seed = 7
     error_probability = "1e-6"    # that any test of the plan refutes a true claim; they share it equally
+    accept = "not refuted"        # optional: exit code 0 also where a test found nothing against a claim, see `results`
 
     [[audit]]
     name = "counts"
@@ -30,48 +31,30 @@
     privacy_unit = "one person"
 
 Numbers are read as exact decimals. A path is relative to the folder of the plan.
-
-Every audit is run once, and kept when it is finished, so that a run that was stopped can be continued. The seed of a
-plan without one, and the time of its first start, are kept too: a run that was killed and started again ends with the
-result, to the byte, of one that was not.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
-import json
-import os
 import re
-import secrets
-import time
 import tomllib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, final
 
-from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.isolation.grounds import file_hash, package_hash
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, parse_limits
-from dpverdict.audit.reports.report import EXIT_CODES
-from dpverdict.audit.runs.apart import audit_as_asked
-from dpverdict.audit.runs.audited import Wanted, audited_of, status_of_fields
 from dpverdict.audit.runs.plans.deployment import Deployment, read_deployment
-from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY, Bar, Request
+from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY, Request
 from dpverdict.audit.runs.scores import ScoresRequest
 from dpverdict.audit.trials.catalogue import CALIBRATION, offered, option
-from dpverdict.audit.trials.journal import Journal
-from dpverdict.audit.trials.whole_files import hold, remove_left_over
 from dpverdict.audit.trials.words import names_a_callable, nearest, probability
 from dpverdict.balls import exactly
-from dpverdict.checks import check_seed
-from dpverdict.errors import DpverdictError, InvalidValue
-from dpverdict.numerics.files import open_at_once, read_limited
+from dpverdict.errors import InvalidValue
+from dpverdict.numerics.files import read_limited
 from dpverdict.numerics.text import whole_number
 
 LARGEST_PLAN: Final = 2**24
@@ -81,7 +64,7 @@ TESTS_PER_AUDIT: Final = 2
 """The check of the embedding and the distinguishing test: an audit has at most these."""
 
 _LIMITS: Final = ("timeout", "memory")
-_OF_THE_PLAN: Final = ("title", "seed", "error_probability", *_LIMITS, "audit", "scores", "deployment")
+_OF_THE_PLAN: Final = ("title", "seed", "error_probability", "accept", *_LIMITS, "audit", "scores", "deployment")
 _PATHS: Final = ("data", "neighbours")
 _FUNCTIONS: Final = ("mechanism", "score")
 _OF_TESTS: Final = ("claim", "record", "samples", "test_delta", "numbers", "search", "observe", "tap")
@@ -142,6 +125,7 @@ class Plan:
         error_probability: that any test of the plan refutes a true claim, as it was written.
         audits: in the order of the file.
         folder: relative paths begin here.
+        accept_not_refuted: whether the plan says that it is enough if a test found nothing against a claim.
         deployment: what the plan states of the release that no audit can find out, for the packet.
         text: of the file; "" for a plan that was not read from one.
     """
@@ -151,6 +135,7 @@ class Plan:
     error_probability: str
     audits: tuple[PlannedAudit, ...]
     folder: Path
+    accept_not_refuted: bool = False
     deployment: Deployment = field(default_factory=Deployment)
     text: str = ""
 
@@ -223,8 +208,19 @@ def plan_of(table: Mapping[str, object], folder: Path) -> Plan:
         error_probability=error,
         audits=tuple(audits),
         folder=folder,
+        accept_not_refuted=_accepted(table),
         deployment=read_deployment(table.get("deployment", {})),
     )
+
+
+def _accepted(table: Mapping[str, object]) -> bool:
+    """Whether the plan accepts what was only not refuted."""
+    if "accept" not in table:
+        return False
+    if table["accept"] != Expected.NOT_REFUTED.value:
+        remedy = "write it so, or leave it out: then only what is decided is enough"
+        raise InvalidValue("accept", table["accept"], f'"{Expected.NOT_REFUTED.value}"', remedy)
+    return True
 
 
 def _scores(entry: Mapping[str, object], number: int, folder: Path) -> PlannedAudit:
@@ -337,250 +333,3 @@ def _only(table: Mapping[str, object], known: tuple[str, ...], what: str) -> Non
             if key in (*_OF_A_REQUEST, *_OF_THE_AUDIT):
                 remedy += f"; {option(key)} goes below [[audit]]"
             raise InvalidValue(key, value, f"a key of {what}", remedy)
-
-
-ERROR_CODE: Final = 2
-"""What the command line returns if an audit could not be run."""
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditResult:
-    """What came out of one audit of a plan.
-
-    Attributes:
-        audit: as it was planned.
-        status: None if it could not be run.
-        fields: the report as JSON values; empty if it could not be run.
-        page: the report as part of a page; empty if it could not be run.
-        error: why it could not be run; None if it was.
-        seconds: what it took when it was run.
-        files: what code of the user's was in, or read.
-        grounds: what the result rests on, as `Grounds.to_json` has it; None for this package alone.
-    """
-
-    audit: PlannedAudit
-    status: Status | None
-    fields: Mapping[str, object]
-    page: str
-    error: str | None
-    seconds: float
-    files: tuple[str, ...] = ()
-    grounds: Mapping[str, object] | None = None
-
-    @property
-    def met(self) -> bool:
-        """Whether what was expected came out."""
-        return self.status is not None and self.audit.expect.met_by(self.status)
-
-    @property
-    def answer(self) -> str:
-        """Why the status is what it is, or why there is none."""
-        return self.error or str(self.fields["answer"])
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanResult:
-    """What came out of a plan.
-
-    Attributes:
-        plan: as it was read.
-        seed: of every random number.
-        created: when the plan was first started, in UTC.
-        results: of every audit, in the order of the plan.
-    """
-
-    plan: Plan
-    seed: int
-    created: datetime
-    results: tuple[AuditResult, ...]
-
-    @property
-    def files(self) -> dict[str, str]:
-        """The files that code of the user's was in, or read, by a word for each."""
-        return {f"the file {path} that {one.audit.name} used": path for one in self.results for path in one.files}
-
-    @property
-    def not_run(self) -> str | None:
-        """Which audits could not be run, and why the first could not; None if all were run."""
-        failed = [result for result in self.results if result.status is None]
-        if not failed:
-            return None
-        others = f" (and {len(failed) - 1} more of {len(self.results)})" if len(failed) > 1 else ""
-        return f"audit {failed[0].audit.name} was not run: {failed[0].error}{others}"
-
-    @property
-    def status(self) -> Status:
-        """Of the whole plan: CERTIFIED only where a verdict met every expectation, REFUTED where one was not met.
-
-        A test that found nothing against a claim meets "not refuted" without a verdict: the plan is INCONCLUSIVE then.
-        """
-        if not all(result.met for result in self.results):
-            return Status.REFUTED
-        decided = all(result.status is not Status.INCONCLUSIVE for result in self.results)
-        return Status.CERTIFIED if decided else Status.INCONCLUSIVE
-
-    @property
-    def exit_code(self) -> int:
-        """0 if all came out as expected; else 1 if one was refuted, or was not though it had to be, 2 if an audit could
-        not be run, and 3 otherwise: what was refuted comes first, also where another audit was not run."""
-        wrong = [result for result in self.results if not result.met]
-        ran = [result for result in wrong if result.status is not None]
-        if any(result.status is Status.REFUTED or result.audit.control for result in ran):
-            return EXIT_CODES[Status.REFUTED]
-        if len(ran) < len(wrong):
-            return ERROR_CODE
-        return EXIT_CODES[Status.INCONCLUSIVE] if wrong else EXIT_CODES[Status.CERTIFIED]
-
-
-@contextlib.contextmanager
-def open_journal(plan: Path, folder: Path | None, *, fresh: bool = False) -> Generator[Journal]:
-    """The journal of a plan, for one run at a time.
-
-    Args:
-        plan: the file.
-        folder: where the journal is; None for the file's own path with ``.journal`` after it.
-        fresh: whether to forget what it holds.
-
-    Raises:
-        InvalidValue: another run is using it, or the folder cannot be written to.
-    """
-    where = plan.with_name(plan.name + ".journal") if folder is None else folder
-    journal = Journal(where)
-    try:
-        lock = open_at_once(where / "lock", "ab")
-    except OSError as error:
-        raise InvalidValue("journal", str(where), "a folder that can be written to", str(error.strerror)) from None
-    with lock:
-        try:
-            hold(lock)
-        except OSError:
-            remedy = "wait for it, or give this run a --journal of its own"
-            raise InvalidValue("journal", str(where), "used by one run at a time", remedy) from None
-        for entry in {path.name[1:].partition(".entry.")[0] for path in where.glob(".*.entry.*.tmp")}:
-            remove_left_over(where / f"{entry}.entry")
-        if fresh:
-            journal.clear_all()
-        yield journal
-
-
-def run_plan(plan: Plan, journal: Journal, bar: Bar | None = None, limits: Limits = NO_LIMITS) -> PlanResult:
-    """Run what the journal does not hold, and give everything.
-
-    An audit of the user's code, or one with a limit, has a process of its own. An audit that cannot be run, or does not
-    finish, is reported with the reason, and the others go on; it is tried again the next time.
-
-    Args:
-        plan: what is audited.
-        journal: what is finished; an entry counts only while all that it rests on is as it was.
-        bar: told how far the run is.
-        limits: of each audit that the plan sets none for.
-    """
-    seed, created = _start(plan, journal)
-    results = []
-    for number, audit in enumerate(plan.audits):
-        if bar is not None:
-            bar("audits", number, len(plan.audits))
-        limited = dataclasses.replace(audit, limits=audit.limits.or_those_of(limits))
-        results.append(_result(plan, limited, seed, created, journal, bar))
-    if bar is not None:
-        bar("audits", len(plan.audits), len(plan.audits))
-    return PlanResult(plan=plan, seed=seed, created=created, results=tuple(results))
-
-
-def _start(plan: Plan, journal: Journal) -> tuple[int, datetime]:
-    """The seed and the time of the first start."""
-    kept = journal.read("start")
-    if kept is None:
-        epoch = os.environ.get("SOURCE_DATE_EPOCH")  # a convention of reproducible builds
-        created = datetime.now(UTC).replace(microsecond=0)
-        if epoch is not None:
-            try:
-                created = datetime.fromtimestamp(int(epoch), UTC)
-            except (ValueError, OverflowError, OSError):
-                remedy = "unset it, or give seconds since 1970"
-                raise InvalidValue("SOURCE_DATE_EPOCH", epoch, "a whole number of seconds", remedy) from None
-        kept = json.dumps({"created": created.isoformat(), "drawn": secrets.randbits(63)}).encode()
-        journal.write("start", kept)
-    first = json.loads(kept)
-    seed = first["drawn"] if plan.seed is None else plan.seed
-    return check_seed(seed), datetime.fromisoformat(first["created"])
-
-
-def _result(
-    plan: Plan, audit: PlannedAudit, seed: int, created: datetime, journal: Journal, bar: Bar | None
-) -> AuditResult:
-    request = plan.request_of(audit, seed)
-    try:
-        name = _entry(audit, request, created)
-        kept = _kept(journal, name, audit)
-        if kept is None:
-            trials = journal.part(name)
-            kept = _run(audit, request, created, trials, bar)
-            journal.write(name, json.dumps(kept).encode())
-            trials.clear()  # the report says all that later runs need
-    except (DpverdictError, OSError, MemoryError) as error:
-        problem = str(error) or type(error).__name__
-        return AuditResult(audit=audit, status=None, fields={}, page="", error=problem, seconds=0.0)
-    fields: Mapping[str, Any] = kept["fields"]
-    return AuditResult(
-        audit=audit,
-        status=status_of_fields(fields),
-        fields=fields,
-        page=kept["part"],
-        error=None,
-        seconds=kept["seconds"],
-        files=() if kept["grounds"] is None else tuple(kept["grounds"]["files"]),
-        grounds=kept["grounds"],
-    )
-
-
-def _kept(journal: Journal, name: str, audit: PlannedAudit) -> dict[str, Any] | None:
-    """The entry of an audit, if there is one and all that it rests on is as it was."""
-    content = journal.read(name)
-    if content is None:
-        return None
-    kept: dict[str, Any] = json.loads(content)
-    grounds = audited_of(kept, audit.name).grounds  # without any it rests on what is in its name
-    return kept if grounds is None or grounds.changed() is None else None
-
-
-def _run(
-    audit: PlannedAudit, request: Request | ScoresRequest, created: datetime, trials: Journal, bar: Bar | None
-) -> dict[str, Any]:
-    """Run an audit: here, or in a process of its own."""
-    began = time.monotonic()
-    done = audit_as_asked(
-        request, Wanted(created=created, anchor=audit.anchor, trials=trials), limits=audit.limits, bar=bar
-    )
-    return {
-        "fields": done.fields,
-        "part": done.part,
-        "grounds": None if done.grounds is None else done.grounds.to_json(),
-        "seconds": round(time.monotonic() - began, 3),
-    }
-
-
-def _entry(audit: PlannedAudit, request: Request | ScoresRequest, created: datetime) -> str:
-    """The name of the entry of an audit: everything its report depends on, so that a change runs it again."""
-    parts = {
-        "anchor": audit.anchor,
-        "request": dataclasses.asdict(request),
-        "created": created.isoformat(),
-        "versions": software_versions(),
-        "package": package_hash(),
-        "files": {path: file_hash(path) for path in sorted(_files(request))},
-    }
-    return "audit " + json.dumps(parts, sort_keys=True)
-
-
-def _files(request: Request | ScoresRequest) -> Iterator[str]:
-    """Files that a request reads: tables, pairs, bounds. What the user's code reads is in the grounds of its entry."""
-    if isinstance(request, ScoresRequest):
-        yield from (path for path in request.inputs.values() if Path(path).is_file())
-        return
-    yield from (path for path in (request.data, request.neighbours) if path is not None and Path(path).is_file())
-    bounds = request.options.get("bounds")
-    if bounds is not None and bounds.startswith("@") and Path(bounds[1:]).is_file():
-        yield bounds[1:]

@@ -19,7 +19,7 @@ from dpverdict.cli.options import (
 from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar, say
 
 if TYPE_CHECKING:
-    from dpverdict.audit.runs.plans.plan import PlanResult
+    from dpverdict.audit.runs.plans.results import PlanResult
     from dpverdict.audit.runs.request import Bar
 
 
@@ -49,12 +49,15 @@ def run(
 
     For example: dpverdict run plan.toml --report out.html --jobs 2, or dpverdict run plan.toml --packet decision
 
-    Exit codes: 0 all as expected, 1 one was refuted, or was not though it had to be, 2 one was not run, 3 inconclusive.
+    Exit codes: 0 every audit is decided as expected, 1 one was refuted, or was not though it had to be, 2 one was not
+    run, 3 something was only not refuted, which is no proof (0 if the plan says accept = "not refuted"), or the plan
+    has controls alone, so that it certifies nothing.
     """
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.audit.runs.costs import announced_plan
     from dpverdict.audit.runs.plans.faces import BADGES, print_plan, render_junit, render_plan_html, render_plan_json
-    from dpverdict.audit.runs.plans.plan import open_journal, read_plan, run_plan
+    from dpverdict.audit.runs.plans.plan import read_plan
+    from dpverdict.audit.runs.plans.run import open_journal, run_plan
 
     limits = parse_limits(timeout, memory)
     with Outputs(json=json, junit=junit, report=report, **_packet_files(packet)) as outputs:

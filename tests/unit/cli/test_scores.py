@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.reports.to_json import read_schema
-from dpverdict.audit.runs.plans.plan import open_journal, read_plan, run_plan
+from dpverdict.audit.runs.plans.plan import read_plan
+from dpverdict.audit.runs.plans.run import open_journal, run_plan
 from dpverdict.audit.trials.data_files import read_column
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
@@ -148,7 +149,8 @@ def test_plan_shares_its_error_and_keeps_a_journal(folder: Path) -> None:
         np.save("in.npy", np.load("out.npy")[:, 0])  # a file that has changed is read again
         assert run_plan(plan, journal) != first
     assert [result.audit.name for result in first.results] == ["1 standard-gaussian", "canaries", "3 recorded scores"]
-    assert first.exit_code == 0
+    assert first.exit_code == 3
+    assert "only not refuted" in first.conclusion
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ import pytest
 from dpverdict.audit.reports.html import render_html
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.runs.plans.faces import render_plan_html
-from dpverdict.audit.runs.plans.plan import open_journal, read_plan, run_plan
+from dpverdict.audit.runs.plans.plan import read_plan
+from dpverdict.audit.runs.plans.run import open_journal, run_plan
 from dpverdict.proofs import statements
 from dpverdict.proofs.ledger.html import render_html as render_ledger
 from dpverdict.proofs.ledger.ledger import Ledger, make_ledger

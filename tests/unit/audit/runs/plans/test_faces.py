@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 import pytest
 
 from dpverdict.audit.runs.plans.faces import (
-    NOT_RUN,
     counts,
     plan_fields,
     print_plan,
@@ -15,7 +14,9 @@ from dpverdict.audit.runs.plans.faces import (
     render_plan_html,
     render_plan_json,
 )
-from dpverdict.audit.runs.plans.plan import PlanResult, plan_of, run_plan
+from dpverdict.audit.runs.plans.plan import plan_of
+from dpverdict.audit.runs.plans.results import NOT_RUN, PlanResult
+from dpverdict.audit.runs.plans.run import run_plan
 from dpverdict.audit.trials.journal import Journal
 
 BELL = "a name with a \x07 bell"

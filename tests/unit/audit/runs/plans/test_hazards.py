@@ -12,7 +12,8 @@ from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.runs.plans.composed import composed_claim, spent_together
 from dpverdict.audit.runs.plans.deployment import Deployment, read_deployment
 from dpverdict.audit.runs.plans.hazards import Answer, Facts, Hazard, checklist
-from dpverdict.audit.runs.plans.plan import AuditResult, plan_of
+from dpverdict.audit.runs.plans.plan import plan_of
+from dpverdict.audit.runs.plans.results import AuditResult
 from dpverdict.mechanisms.core.guarantees import as_guarantee
 
 AUDITS = plan_of(

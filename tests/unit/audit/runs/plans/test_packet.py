@@ -15,7 +15,9 @@ from dpverdict.audit.runs.plans.packet import (
     render_packet_html,
     render_packet_json,
 )
-from dpverdict.audit.runs.plans.plan import PlanResult, plan_of, run_plan
+from dpverdict.audit.runs.plans.plan import plan_of
+from dpverdict.audit.runs.plans.results import PlanResult
+from dpverdict.audit.runs.plans.run import run_plan
 from dpverdict.audit.trials.journal import Journal
 
 EXACT = {"mechanism": "standard-gaussian", "dim": 2, "exact_only": True}
@@ -67,9 +69,9 @@ def test_a_good_plan_is_a_release(tmp_path: Path) -> None:
     [
         ((BROKEN, NOT_RUN), "REFUTED", "do not release", 1),
         ((NOT_RUN, BROKEN), "REFUTED", "do not release", 1),
-        ((GOOD, NOT_RUN), "REFUTED", "not shown", 2),
-        ((GOOD, {**CONTROL, "claim": "mu=1"}), "REFUTED", "not shown", 1),
-        ((CONTROL,), "CERTIFIED", "not shown", 0),
+        ((GOOD, NOT_RUN), "NOT RUN", "not shown", 2),
+        ((GOOD, {**CONTROL, "claim": "mu=1"}), "CONTROL MISSED", "not shown", 1),
+        ((CONTROL,), "INCONCLUSIVE", "not shown", 3),
     ],
 )
 def test_a_packet_is_never_better_than_its_plan(

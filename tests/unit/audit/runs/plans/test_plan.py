@@ -1,6 +1,7 @@
 """A plan is checked before it is begun, runs every audit once, and has four faces that say the same."""
 
 import dataclasses
+import html
 import json
 import tempfile
 from pathlib import Path
@@ -13,9 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.runs.plans import plan as plan_run
-from dpverdict.audit.runs.plans.faces import read_plan_schema, render_junit, render_plan_html, render_plan_json
-from dpverdict.audit.runs.plans.plan import Expected, PlanResult, open_journal, plan_of, read_plan, run_plan
+from dpverdict.audit.runs.plans import run as plan_run
+from dpverdict.audit.runs.plans.faces import (
+    print_plan,
+    read_plan_schema,
+    render_junit,
+    render_plan_html,
+    render_plan_json,
+)
+from dpverdict.audit.runs.plans.packet import (
+    packet_fields,
+    read_packet_schema,
+    render_packet_html,
+    render_packet_json,
+)
+from dpverdict.audit.runs.plans.plan import Expected, plan_of, read_plan
+from dpverdict.audit.runs.plans.results import PlanResult, PlanStatus
+from dpverdict.audit.runs.plans.run import open_journal, run_plan
 from dpverdict.cli.application import main
 from dpverdict.errors import DpverdictError, InvalidValue
 
@@ -113,14 +128,23 @@ def test_an_audit_that_cannot_be_run_does_not_stop_the_others(folder: Path) -> N
     assert suite.get("errors") == "1"
 
 
-@pytest.mark.parametrize(("expect", "code"), [("certified", 0), ("refuted", 1), ("not refuted", 0)])
-def test_the_exit_code_says_whether_expectations_were_met(folder: Path, expect: str, code: int) -> None:
+@pytest.mark.parametrize(
+    ("expect", "code", "status"),
+    [("certified", 0, "CERTIFIED"), ("refuted", 1, "CONTROL_MISSED"), ("not refuted", 0, "CERTIFIED")],
+)
+def test_the_exit_code_says_whether_expectations_were_met(folder: Path, expect: str, code: int, status: str) -> None:
     plan = f'[[audit]]\nmechanism = "standard-gaussian"\ndim = 1\nmu = 1\nexact_only = true\nexpect = "{expect}"\n'
     (folder / "plan.toml").write_text(plan)
-    assert carried_out(folder).exit_code == code
+    right = carried_out(folder)
+    assert (right.exit_code, right.status.name) == (code, status)
     wrong = plan.replace("mu = 1\n", 'mu = 1\nclaim = "mu=1/2"\n')
     (folder / "plan.toml").write_text(wrong)
-    assert carried_out(folder).exit_code == (0 if expect == "refuted" else 1)
+    found = carried_out(folder)
+    if expect == "refuted":
+        assert (found.exit_code, found.status.name) == (3, "INCONCLUSIVE")
+        assert "controls alone" in found.conclusion
+    else:
+        assert (found.exit_code, found.status.name) == (1, "REFUTED")
 
 
 def test_inconclusive_is_an_exit_code_of_its_own(folder: Path) -> None:
@@ -143,15 +167,73 @@ def test_what_was_refuted_comes_before_what_was_not_run(folder: Path) -> None:
 
 def test_a_page_is_green_only_where_a_verdict_met_every_expectation(folder: Path) -> None:
     result = carried_out(folder)
-    assert (result.status, 'class="plan certified"' in render_plan_html(result)) == (Status.CERTIFIED, True)
+    assert (result.status, 'class="plan certified"' in render_plan_html(result)) == (PlanStatus.CERTIFIED, True)
     seen = dataclasses.replace(result.results[0].audit, expect=Expected.NOT_REFUTED)
     open_ = dataclasses.replace(result.results[0], audit=seen, status=Status.INCONCLUSIVE)
     tested = dataclasses.replace(result, results=(open_, *result.results[1:]))
-    assert (tested.status, tested.exit_code) == (Status.INCONCLUSIVE, 0)
+    assert (tested.status, tested.exit_code) == (PlanStatus.INCONCLUSIVE, 3)
     assert 'class="plan inconclusive"' in render_plan_html(tested)
     wrong = dataclasses.replace(result, results=(dataclasses.replace(result.results[2], status=Status.CERTIFIED),))
-    assert 'class="plan refuted"' in render_plan_html(wrong)
+    assert 'class="plan control-missed"' in render_plan_html(wrong)
     assert render_plan_html(result).count("control: wrong on purpose") == 1
+
+
+def every_face(result: PlanResult, folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """What each face of a plan says of the whole plan, as text."""
+    print_plan(result)
+    fields = packet_fields(result, folder / "plan.toml")
+    jsonschema.validate(fields, read_packet_schema())
+    jsonschema.validate(json.loads(render_plan_json(result)), read_plan_schema())
+    told = {
+        "terminal": " ".join(capsys.readouterr().out.split()),
+        "JSON": render_plan_json(result).replace('\\"', '"'),
+        "JUnit": html.unescape(render_junit(result)),
+        "page": html.unescape(render_plan_html(result)),
+        "packet": render_packet_json(fields).replace('\\"', '"'),
+        "packet page": html.unescape(render_packet_html(fields)),
+    }
+    return {face: text.replace("\N{WORD JOINER}", "") for face, text in told.items()}
+
+
+@pytest.mark.parametrize("accept", [False, True])
+def test_what_is_only_not_refuted_is_accepted_only_in_so_many_words(
+    folder: Path, accept: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = carried_out(folder)
+    seen = dataclasses.replace(result.results[0].audit, expect=Expected.NOT_REFUTED)
+    tested = dataclasses.replace(result.results[0], audit=seen, status=Status.INCONCLUSIVE)
+    plan = dataclasses.replace(result.plan, accept_not_refuted=accept)
+    result = dataclasses.replace(result, plan=plan, results=(tested, *result.results[1:]))
+    assert (result.status, result.exit_code) == (PlanStatus.INCONCLUSIVE, 0 if accept else 3)
+    for face, text in every_face(result, folder, capsys).items():
+        assert ('accepted by the plan (accept = "not refuted")' in text) is accept, face
+    suite = ElementTree.fromstring(render_junit(result)).find("testsuite")
+    assert suite is not None
+    assert suite.get("failures") == ("0" if accept else "1")
+    certified = dataclasses.replace(tested, audit=dataclasses.replace(seen, expect=Expected.CERTIFIED))
+    assert dataclasses.replace(result, results=(certified,)).exit_code == 3
+    controls = dataclasses.replace(result, results=result.results[2:])
+    assert (controls.status, controls.exit_code) == (PlanStatus.INCONCLUSIVE, 3)
+    assert all("controls alone" in text for text in every_face(controls, folder, capsys).values())
+
+
+def test_a_plan_is_refuted_only_where_something_was(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = carried_out(folder)
+    not_run = dataclasses.replace(result.results[0], status=None, fields={}, error="ended its process")
+    result = dataclasses.replace(result, results=(not_run, *result.results[1:]))
+    assert (result.status, result.exit_code) == (PlanStatus.NOT_RUN, 2)
+    told = every_face(result, folder, capsys)
+    assert json.loads(render_plan_json(result))["status"] == "NOT RUN"
+    assert all("ot run: counts" in text for text in told.values())
+    assert 'class="plan not-run"' in told["page"]
+    assert 'class="not-run"' in told["packet page"]
+
+
+@pytest.mark.parametrize("text", ['"refuted"', '"Not refuted"', "true", '["not refuted"]', '""'])
+def test_only_the_one_text_accepts(folder: Path, text: str) -> None:
+    rewrite(folder / "plan.toml", "seed = 7", f"seed = 7\naccept = {text}", 1)
+    with pytest.raises(InvalidValue, match="accept"):
+        read_plan(folder / "plan.toml")
 
 
 def test_one_run_at_a_time(folder: Path) -> None:
