@@ -41,7 +41,7 @@ from dpverdict.audit.trials.whole_files import write_atomically
 from dpverdict.audit.trials.words import source_files
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, ObjectPair, adjacency_name
 from dpverdict.mechanisms.core.records import records_of
 from dpverdict.numerics.files import read_limited
@@ -312,7 +312,7 @@ def sequential_document(
 def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str | None]:
     """The name and the options from which `find` makes the same mechanism, or a name that it does not find; with the
     hash of the source."""
-    if isinstance(mechanism, AdditiveMechanism):
+    if isinstance(mechanism, StructuredMechanism):
         stated = {
             **mechanism.describe(),
             **{part.name: getattr(mechanism.claim, part.name) for part in fields(mechanism.claim)},
@@ -321,7 +321,7 @@ def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str
         options = {key: str(value) for key, value in stated.items() if key != "scale" and takes(shown, key)}
         with suppress(DpverdictError):
             again = find(shown, options).mechanism
-            if isinstance(again, AdditiveMechanism) and _same(again, mechanism):
+            if isinstance(again, StructuredMechanism) and _same(again, mechanism):
                 return shown, options, None
     function = unmarked(mechanism)
     found = _function_name(function, mechanism)
@@ -332,7 +332,7 @@ def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str
     return f"an object made in Python, {where.__module__}.{where.__qualname__}", {}, None
 
 
-def _same(one: AdditiveMechanism, other: AdditiveMechanism) -> bool:
+def _same(one: StructuredMechanism, other: StructuredMechanism) -> bool:
     return one.adjacency is other.adjacency and one.describe() == other.describe()
 
 

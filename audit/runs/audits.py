@@ -34,7 +34,7 @@ from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler
 from dpverdict.balls import Exact
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name
 from dpverdict.numerics.stages import begin_stage
 
@@ -97,7 +97,7 @@ def default_samples(outputs: int) -> int:
 
 
 def audit_mechanism(
-    mechanism: AdditiveMechanism,
+    mechanism: StructuredMechanism,
     claim: Guarantee | str | None = None,
     *,
     sampling: Sampling | None,
@@ -164,7 +164,7 @@ def audit_mechanism(
         leak=leak,
         implementation=implementation,
         membership=None if game is None else game.describe(),
-        covariance=mechanism.noise.covariance(),
+        covariance=mechanism.noise.covariance() if isinstance(mechanism, StatisticMechanism) else {},
         assumptions=(*mechanism.assumptions, *notes),
         seed=None if sampling is None else sampling.seed,
         versions=software_versions(),
@@ -261,7 +261,7 @@ def _outcomes(report: Report) -> dict[str, str]:
     return {name: words for name, words in said.items() if words}
 
 
-def check_pair(mechanism: AdditiveMechanism, pair: NeighbourPair) -> None:
+def check_pair(mechanism: StructuredMechanism, pair: NeighbourPair) -> None:
     """Raise unless the claim of the mechanism is about this pair: its relation, and records that it takes."""
     if pair.adjacency is not mechanism.adjacency:
         requirement = f"{adjacency_name(mechanism.adjacency)} neighbours, as the claim of {mechanism.name} is about"
@@ -317,7 +317,7 @@ def spread_grid(mechanism: AnyMechanism, dataset: object, seed: int) -> float:
     return 2.0 ** (math.floor(math.log2(spread)) - GRID_BITS) if 0 < spread < math.inf else 0.0
 
 
-def _embedding(mechanism: AdditiveMechanism, sampling: Sampling) -> EmbeddingCheck | None:
+def _embedding(mechanism: StructuredMechanism, sampling: Sampling) -> EmbeddingCheck | None:
     if not isinstance(mechanism, GaussianMechanism) or not embedding_applies(mechanism):
         return None
     return check_embedding(

@@ -43,7 +43,7 @@ from dpverdict.audit.trials.run import AnyMechanism, Sampler, mechanism_name
 from dpverdict.audit.trials.words import listed, load_callable, names_a_callable, probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name, parse_adjacency
 from dpverdict.numerics.stages import begin_stage
 from dpverdict.numerics.text import whole_number
@@ -201,7 +201,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         if pair is None and request.search is None:
             named.mechanism.read_claim(None)  # which says that two tables are missing
         parameters |= named.mechanism.says()
-    elif not isinstance(named.mechanism, AdditiveMechanism):
+    elif not isinstance(named.mechanism, StructuredMechanism):
         _check_black_box(request)
     elif request.search is not None:
         requirement = f"left out for {request.mechanism}, whose worst neighbours are known exactly"
@@ -211,7 +211,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         parameters["also observed"] = request.observe
     if request.search is not None:
         assert claim is not None  # see _check_black_box
-        assert not isinstance(named.mechanism, AdditiveMechanism)
+        assert not isinstance(named.mechanism, StructuredMechanism)
         begin_stage("search of neighbours")
         search, samples = search_as_asked(
             request.search,
@@ -247,7 +247,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         )
     command = _with_seed(request, seed)
     mechanism = named.mechanism
-    if not isinstance(mechanism, AdditiveMechanism):
+    if not isinstance(mechanism, StructuredMechanism):
         assert claim is not None  # see _check_black_box, for all three
         assert pair is not None
         assert sampling is not None
@@ -312,14 +312,14 @@ def _with_tap(report: Report, mechanism: AnyMechanism, pair: AnyPair, sampling: 
     return replace(report, tap=verdict, tap_confirmation=fresh)
 
 
-def with_observed(mechanism: AdditiveMechanism | AnyMechanism, text: str) -> observed:
+def with_observed(mechanism: StructuredMechanism | AnyMechanism, text: str) -> observed:
     """The mechanism with more of each call observed, as ``text`` says.
 
     Raises:
         InvalidValue: a text that cannot be read, or a mechanism that is not called once a trial.
     """
     words = parse_observed(text)
-    if isinstance(mechanism, AdditiveMechanism) or not callable(mechanism):
+    if isinstance(mechanism, StructuredMechanism) or not callable(mechanism):
         remedy = "drop --observe: it is for functions that are called once for each release"
         raise InvalidValue("observe", text, f"left out for {mechanism_name(mechanism)}", remedy)
     return observed(mechanism, **words)
@@ -341,10 +341,12 @@ def numbers_of(text: str | None) -> Numbers:
     return Numbers.RELEASED if text is None else Numbers(text)
 
 
-def _release_size(mechanism: AdditiveMechanism | AnyMechanism, pair: AnyPair | None, seed: int) -> int:
+def _release_size(mechanism: StructuredMechanism | AnyMechanism, pair: AnyPair | None, seed: int) -> int:
     """How many numbers a release holds."""
-    if isinstance(mechanism, AdditiveMechanism):
+    if isinstance(mechanism, StatisticMechanism):
         return mechanism.noise.size
+    if isinstance(mechanism, StructuredMechanism):
+        pair = pair or worst_case(mechanism).pair
     assert pair is not None  # see _check_black_box
     return Sampler.prepare(mechanism, pair.dataset, where="the dataset", seed=seed).size
 

@@ -18,9 +18,9 @@ from dpverdict.audit.exact.decide import decide
 from dpverdict.audit.exact.verdict import Status, Verdict
 from dpverdict.audit.exact.worst_case import WorstCase, worst_case
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Enclosure, ball, precision
 from dpverdict.errors import DpverdictError, InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import LaplacePair
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
     GaussianDP,
@@ -29,7 +29,7 @@ from dpverdict.mechanisms.core.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.noise import SharedNoise
 from dpverdict.mechanisms.core.sensitivity import Cube
 from dpverdict.proofs.checks.evidence import Evidence, dyadic, number
@@ -43,7 +43,7 @@ _ROOT_BITS: Final = 240
 _PROFILE = "(erfc((({eps})/mu - mu/2)/sqrt(2)) - exp({eps})*erfc((({eps})/mu + mu/2)/sqrt(2)))/2"
 
 
-def verdict_certificate(mechanism: AdditiveMechanism, claim: Guarantee) -> dict[str, Any]:
+def verdict_certificate(mechanism: StructuredMechanism, claim: Guarantee) -> dict[str, Any]:
     """What the exact verdict on a claim rests on, as a document for `certificates.sealed`.
 
     Raises:
@@ -81,16 +81,18 @@ def _cases(entries: list[tuple[str, list[list[Any]]]]) -> Evidence:
     return {"kind": "cases", "cases": [list(entry) for entry in entries]}
 
 
-def _worst(mechanism: AdditiveMechanism, worst: WorstCase) -> Iterator[Condition]:
+def _worst(mechanism: StructuredMechanism, worst: WorstCase) -> Iterator[Condition]:
     """mu^2 of the worst vertex and why nothing is worse; the terms of a Laplace sum."""
-    noise, space, pair = mechanism.noise, mechanism.sensitivity, worst.dominating_pair
-    if isinstance(noise, SharedNoise) and isinstance(space, Cube) and isinstance(worst.loss, GaussianLoss):
-        square = worst.loss.mu_squared.rational
-        if square is not None and noise.form() is not None:
-            yield from _of_cube(noise, space, square)
-    if isinstance(pair, LaplacePair):
-        terms = " + ".join(f"{count}*({number(Fraction(shift))})" for shift, count in pair.groups)
-        total = sum((Fraction(shift) * count for shift, count in pair.groups), Fraction(0))
+    loss = worst.loss
+    if isinstance(mechanism, AdditiveMechanism):
+        noise, space = mechanism.noise, mechanism.sensitivity
+        if isinstance(noise, SharedNoise) and isinstance(space, Cube) and isinstance(loss, GaussianLoss):
+            square = loss.mu_squared.rational
+            if square is not None and noise.form() is not None:
+                yield from _of_cube(noise, space, square)
+    if isinstance(loss, LaplaceLoss):
+        terms = " + ".join(f"{count}*({number(shift)})" for shift, count in loss.groups)
+        total = sum((shift * count for shift, count in loss.groups), Fraction(0))
         yield _condition("the largest loss is the sum of the shifts over the scales", _identity((terms, number(total))))
 
 

@@ -5,7 +5,7 @@
     def test_counts_are_private():
         assert_private(noisy_counts, "eps=1", neighbours=(with_her, without_her), error_probability=1e-6, seed=1)
 
-A mechanism whose noise law is known (one of `dpverdict.mechanisms`, or another `AdditiveMechanism`) has to be
+A mechanism whose noise law is known (one of `dpverdict.mechanisms`, or another `StructuredMechanism`) has to be
 certified, and its releases must not contradict the certificate. Of a callable only the releases are seen: it must not
 be refuted. Under pytest the fixture ``privacy_audit`` gives the seed and the error probability.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpverdict.audit.trials.run import AnyMechanism
     from dpverdict.balls import Exact
     from dpverdict.mechanisms.core.guarantees import Guarantee
-    from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+    from dpverdict.mechanisms.core.mechanism import StructuredMechanism
     from dpverdict.mechanisms.core.neighbours import Neighbours
 
 Setting = TypeVar("Setting")
@@ -52,7 +52,7 @@ class PrivacyViolation(AssertionError):
 
 
 def assert_private(
-    mechanism: AdditiveMechanism | AnyMechanism,
+    mechanism: StructuredMechanism | AnyMechanism,
     claim: Guarantee | str | None = None,
     *,
     error_probability: float,
@@ -100,7 +100,7 @@ def assert_private(
     from dpverdict.audit.trials.library_claims import stating
     from dpverdict.audit.trials.run import mechanism_name
     from dpverdict.mechanisms.core.guarantees import as_guarantee
-    from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+    from dpverdict.mechanisms.core.mechanism import StructuredMechanism
     from dpverdict.mechanisms.core.neighbours import NeighbourPair, array_pair, as_pair
 
     guarantee = as_guarantee(claim)
@@ -116,7 +116,7 @@ def assert_private(
         score=score,
         delta=delta,
     )
-    if isinstance(mechanism, AdditiveMechanism):
+    if isinstance(mechanism, StructuredMechanism):
         arrays = neighbours if neighbours is None or isinstance(neighbours, NeighbourPair) else array_pair(neighbours)
         report = audit_mechanism(mechanism, guarantee, sampling=sampling, neighbours=arrays)
         neighbours = arrays or (worst_case(mechanism).pair if tap else None)
@@ -150,7 +150,7 @@ def assert_private(
 
 def assert_private_at(
     settings: Sequence[Setting],
-    make: Callable[[Setting], tuple[AdditiveMechanism | AnyMechanism, Guarantee | str]],
+    make: Callable[[Setting], tuple[StructuredMechanism | AnyMechanism, Guarantee | str]],
     *,
     error_probability: float,
     seed: int,

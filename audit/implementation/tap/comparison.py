@@ -453,7 +453,7 @@ class _Comparison:
         assert there.value is not None
         if here.law is not None and here.law.kind == "random direction":
             for one in (loss, self._found.shown):
-                one.add_pair(here.law.parameter.pair(here.value, there.value))
+                one.add_loss(here.law.parameter.loss(here.value, there.value))
             return True
         if here.law is not None:
             n = len(here.value)

@@ -20,9 +20,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpverdict.audit.exact.worst_case import loss_of
 from dpverdict.audit.implementation.tap.tape import Choice, Law
-from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, RandomisedResponseLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
@@ -162,10 +161,10 @@ class PairLoss:
             weights = [[ExponentialSum.of(Fraction(float(w))) for w in law[kept]] for law in (p, q)]
             self._add(FiniteLoss.of_weights(*weights), largest)
 
-    def add_pair(self, pair: Any) -> None:
-        """Two laws that a noise object names itself."""
-        if pair is not None:
-            self._add(loss_of(pair), math.inf)
+    def add_loss(self, loss: PrivacyLoss) -> None:
+        """The privacy loss of two laws that a noise object names itself."""
+        if loss.law_key != GaussianLoss(0).law_key:
+            self._add(loss, math.inf)
 
     def add_rows(self, rows: Rows, law_of: Callable[[int], Law | None]) -> None:
         """Noisy values, which may share draws."""
@@ -185,7 +184,7 @@ def _gumbel(move: float) -> PrivacyLoss:
         compose(additive_noise_loss(law(), move, relative_error=1e-12))
         for law in (scipy.stats.gumbel_r, scipy.stats.gumbel_l)
     ]
-    return TwoOrders(remove=orders[0], add=orders[1])
+    return AddRemoveLoss(remove=orders[0], add=orders[1])
 
 
 @final

@@ -23,7 +23,7 @@ from dpverdict.audit.trials.measurements import MeasuredRelease
 from dpverdict.audit.trials.words import probability
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
 from dpverdict.mechanisms.core.guarantees import as_guarantee, parse_guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, as_pair
 from dpverdict.numerics.text import whole_number
 
@@ -141,7 +141,7 @@ def _carried_out(request: TapRequest) -> Tapped:
     pair: AnyPair | None = None if request.neighbours is None else read_pair(request.neighbours)
     options = {name: value for name, value in (request.options or {}).items() if value is not None}
     mechanism = find(request.mechanism, options).mechanism
-    if isinstance(mechanism, AdditiveMechanism):
+    if isinstance(mechanism, StructuredMechanism):
         from dpverdict.audit.exact.worst_case import worst_case
 
         claim, pair = claim or mechanism.claim, pair or worst_case(mechanism).pair

@@ -12,15 +12,14 @@ where K is binomial, or all or nothing if one permutation serves all epochs. For
 as those of mu_n = m(n)/(s sqrt n), however small Pr[K = n] is. No smaller mu is kept, no smaller rho than mu_n^2/2,
 and no pure epsilon; and as sampling tells no less than knowing the batches, this mu and this rho are kept.
 
-Reference: the bound from above is joint convexity of the hockey-stick divergence, as in `worst_case`.
+Reference: the bound from above is joint convexity of the hockey-stick divergence, as in `DPSGD`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeVar, final
 
@@ -28,21 +27,13 @@ import numpy as np
 import scipy
 from flint import arb
 
-from dpverdict.audit.exact.gdp import gdp_mu
-from dpverdict.audit.exact.verdict import Witness
-from dpverdict.audit.exact.worst_case import WorstCase
-from dpverdict.audit.losses.base import PrivacyLoss
-from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import Enclosure, Real, ball, precision
-from dpverdict.errors import DpverdictError
+from dpverdict.mechanisms.core.bounds import BreakingEvent
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee, PureDP, RenyiDP, ZeroConcentratedDP
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
-from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
-from dpverdict.mechanisms.training.dp_sgd import DPSGD
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.gaussian import BallNormal
-from dpverdict.numerics.roots import bisected, doubled
-from dpverdict.numerics.text import exact_text, rounded_text, short_text
+from dpverdict.numerics.roots import bisected
+from dpverdict.numerics.text import exact_text, short_text
 
 N = TypeVar("N", Array, arb)
 
@@ -52,11 +43,6 @@ _NEAR: Final = 2.0**20
 _FARTHEST: Final = 400
 """The last z is 2 to this power."""
 _COUNTS: Final = 400
-_SHOWN: Final = 1e-12
-"""The smallest delta down to which a claim of mu is held."""
-_POINTS: Final = 24
-_MOST: Final = 2.0**12
-_ASIDE: Final = 1.02
 
 
 @final
@@ -118,78 +104,38 @@ class HalfSpaces:
         mus = np.array([self.mean(int(count)) for count in k]) / (float(self.noise_multiplier) * math.sqrt(n))
         return k[mus > 0], weights[mus > 0], mus[mus > 0]
 
+    def against(self, claim: Guarantee) -> BreakingEvent | None:
+        """A half-space that breaks the claim: of mu, of rho, of a Renyi order above 1, or of a pure epsilon.
 
-def half_spaces(mechanism: AdditiveMechanism) -> HalfSpaces | None:
-    """Those of a run of DP-SGD on its worst neighbours; None of any other mechanism."""
-    if not isinstance(mechanism, DPSGD):
-        return None
-    poisson, shuffled = mechanism.sampling == "poisson", mechanism.sampling in ("shuffle", "shuffle-once")
-    replaced = mechanism.adjacency is REPLACE_ONE
-    number = mechanism.steps if poisson else mechanism.epochs
-    along = "along the canary's gradient in units of the clipping norm"
-    words = f"the sum over all {number} steps of the noisy sums {along}"
-    if not poisson:
-        more = " plus the batch size" if shuffled else ""
-        less = " less 1" if shuffled and not replaced else ""
-        words = f"the sum over the {number} epochs of the noisy sum of the first batch {along}{more}{less}"
-    return HalfSpaces(
-        noise_multiplier=mechanism.noise_multiplier,
-        number=number,
-        rate=mechanism.rate,
-        together=mechanism.sampling == "shuffle-once",
-        distance=2 if replaced else 1,
-        offset=1 if shuffled and not replaced else 0,
-        words=words,
-    )
-
-
-def witness_in_the_tail(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -> Witness | None:
-    """A half-space that breaks the claim: of mu, of rho, of a Renyi order above 1, or of a pure epsilon.
-
-    None where none does, which for a claim of mu is when it is kept, at mu_n or above; of claims of other kinds, and of
-    other mechanisms.
-    """
-    spaces = half_spaces(mechanism)
-    if spaces is None or not _speaks_of_the_tail(claim):
-        return None
-    found = next(_breaking(spaces, claim), None)
-    if found is None:
-        return None
-    z, count = found
-    with precision(_bits(z)):
-        weight, mu = spaces.log_weight(count), spaces.mu(count)
-        own, other = (weight + _log_tail(ball(z) - mu)).exp(), _NORMAL.tail(ball(z))
-        most = _NORMAL.tail(ball(z) - spaces.mu(spaces.number)).upper()
-        p = Enclosure.hull(own, own.max(most))
-        q = Enclosure.hull(arb(0) if spaces.offset else other, other)
-        quantity, value, bound = _compared(claim, z, own, other, most, mu)
-    sums = f"{spaces.words}, divided by s sqrt({spaces.number}), s = {short_text(spaces.noise_multiplier)},"
-    return Witness(
-        pair=worst.pair,
-        difference=worst.description,
-        event=f"{sums} is above {exact_text(z)}; of P only the runs with the canary in {count} of the {spaces.number} "
-        "sums are counted",
-        probability=p,
-        neighbour_probability=q,
-        value=value,
-        bound=bound,
-        statement=f"{quantity} exceeds what {claim.describe()} allows: attained at least "
-        f"{_lower(value)}, allowed {bound.show(6)}; the event has P >= {_lower(p)}, Q <= {_upper(q)}",
-    )
+        None where none does, which for a claim of mu is when it is kept, at mu_n or above; and of other claims.
+        """
+        found = next(_breaking(self, claim), None) if _speaks_of_the_tail(claim) else None
+        if found is None:
+            return None
+        z, count = found
+        with precision(_bits(z)):
+            weight, mu = self.log_weight(count), self.mu(count)
+            own, other = (weight + _log_tail(ball(z) - mu)).exp(), _NORMAL.tail(ball(z))
+            most = _NORMAL.tail(ball(z) - self.mu(self.number)).upper()
+            p = Enclosure.hull(own, own.max(most))
+            q = Enclosure.hull(arb(0) if self.offset else other, other)
+            quantity, value, bound = _compared(claim, z, own, other, most, mu)
+        sums = f"{self.words}, divided by s sqrt({self.number}), s = {short_text(self.noise_multiplier)},"
+        return BreakingEvent(
+            event=f"{sums} is above {exact_text(z)}; of P only the runs with the canary in {count} of the "
+            f"{self.number} sums are counted",
+            probability=p,
+            neighbour_probability=q,
+            quantity=quantity,
+            value=value,
+            bound=bound,
+        )
 
 
 def _speaks_of_the_tail(claim: Guarantee) -> bool:
     return isinstance(claim, GaussianDP | ZeroConcentratedDP | PureDP) or (
         isinstance(claim, RenyiDP) and claim.order > 1
     )
-
-
-def _lower(number: Enclosure) -> str:
-    return number.show(6)[1:].partition(",")[0]
-
-
-def _upper(number: Enclosure) -> str:
-    return number.show(6)[:-1].rpartition(", ")[2]
 
 
 # the search -----------------------------------------------------------------------------------------------------------
@@ -290,49 +236,3 @@ def _compared(
 
 def _at_least(shown: arb) -> Enclosure:
     return Enclosure.hull(shown, arb("inf"))
-
-
-# down to which delta a claim of mu holds ------------------------------------------------------------------------------
-
-
-def with_what_is_kept(mechanism: AdditiveMechanism, claim: Guarantee, loss: PrivacyLoss, witness: Witness) -> Witness:
-    """The witness against a claim of mu of a run, which also says the least mu, and what is left of the claim."""
-    spaces = half_spaces(mechanism)
-    if spaces is None or not isinstance(claim, GaussianDP):
-        return witness
-    least = rounded_text(math.sqrt(spaces.mu_squared), 6)
-    found = kept_down_to(loss, claim.mu)
-    aside = "" if found is None else f"; where delta is above {rounded_text(found, 3)}, {claim.describe()} holds"
-    said = f"{witness.statement}; the least mu that is kept is {least}, that of known batches{aside}"
-    return replace(witness, statement=said)
-
-
-def kept_down_to(loss: PrivacyLoss, mu: Fraction) -> float | None:
-    """A delta d such that certainly delta(epsilon) <= max(delta_mu(epsilon), d) at each epsilon >= 0; nearly the least.
-
-    At least 1e-12, which no deployment tells from 0. None if the loss has no certified curve, or where epsilon = 0
-    breaks the claim.
-    """
-    if not (loss.is_certified and mu > 0):
-        return None
-    gaussian = GaussianLoss(mu)
-
-    def above(epsilon: float) -> bool:
-        return bool(loss.delta(epsilon) > gaussian.delta(epsilon))
-
-    with contextlib.suppress(DpverdictError):
-        _, reach = doubled(lambda at: float(loss.delta_at_most(Fraction(at))) > _SHOWN, 0.0, 1.0, most=_MOST)
-        grid = np.linspace(0.0, reach, _POINTS)
-        over = np.flatnonzero(np.asarray(loss.delta(grid)) > np.maximum(np.asarray(gaussian.delta(grid)), _SHOWN))
-        if over.size and over[0] == 0:
-            return None
-        floor = _SHOWN
-        if over.size:
-            first = int(over[0])
-            low, _ = bisected(lambda at: not above(at), float(grid[first - 1]), float(grid[first]), steps=16)
-            floor = max(float(loss.delta(low)), _SHOWN)
-        for _ in range(4):
-            if gdp_mu(loss, floor).upper <= mu:
-                return floor
-            floor *= _ASIDE**2
-    return None
