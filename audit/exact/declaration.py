@@ -25,7 +25,6 @@ from dpverdict.audit.exact.verdict import Status, Verdict
 from dpverdict.audit.exact.worst_case import gdp_parameter
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, gaussian_loss
-from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.statistics.laws.noise_law import SampledLaw, sampled_law
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import Real
@@ -265,10 +264,8 @@ def _further(loss: PrivacyLoss, declared: PrivacyLoss) -> bool:
 
 def _longer(found: PrivacyLoss, declared: PrivacyLoss) -> bool:
     """The same, by the length of the move alone where one law is moved along a line, which is quick."""
-    spherical = isinstance(found, SphericalLoss) and isinstance(declared, SphericalLoss)
-    if spherical and (found.dim, found.law) == (declared.dim, declared.law):
-        return bool(found.shift.nearest() > declared.shift.nearest() * (1 + ROUNDING))
-    return _further(found, declared)
+    longer = found.moves_further(declared, ROUNDING)
+    return _further(found, declared) if longer is None else longer
 
 
 class _Trial:

@@ -21,6 +21,7 @@ from flint import arb, fmpq
 from dpverdict.audit.exact.comparison import Comparison, compared_above, comparison_of, enclosed
 from dpverdict.audit.exact.gdp import gdp_mu, in_both_orders
 from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.exact.witness import event_at
 from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.composition import compose_counted
@@ -28,7 +29,15 @@ from dpverdict.audit.losses.contour.loss import ComposedLoss
 from dpverdict.balls import Enclosure
 from dpverdict.checks import check_whole
 from dpverdict.errors import DpverdictError, InvalidValue
-from dpverdict.mechanisms.core.bounds import AttainedLoss, Bounds, Dominating, NearbyPairs, TailEvents, WorstPair
+from dpverdict.mechanisms.core.bounds import (
+    AttainedLoss,
+    Bounds,
+    Dominating,
+    KnownEvent,
+    NearbyPairs,
+    TailEvents,
+    WorstPair,
+)
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
     GaussianDP,
@@ -252,6 +261,9 @@ def account_of(spent: Sequence[tuple[Spendable, int]], claim: Guarantee) -> Acco
     above = replace(above, attained=exact)
     if exact or above.status is Status.CERTIFIED:
         return above
+    event = next((found for one, _ in spent if (found := _by_event(one, claim)) is not None), None)
+    if event is not None:
+        return Account(claim=claim, loss=above.loss, comparison=event, certified=True)
     below = held_to(compose_counted([(one.attained, count) for one, count in spent]), claim)
     return below if below.status is Status.REFUTED else above
 
@@ -270,6 +282,17 @@ def _closest(one: Spendable, claim: Guarantee) -> Account:
         return by_loss
     nearest = min((*at_one, by_loss.comparison), key=lambda comparison: comparison.attained.upper)
     return replace(by_loss, comparison=nearest)
+
+
+def _by_event(one: Spendable, claim: Guarantee) -> Comparison | None:
+    """An event of one release that breaks the claim alone: all releases together tell no less."""
+    for entry in one.bounds.below:
+        if isinstance(entry, KnownEvent) and isinstance(claim, ApproximateDP):
+            event = event_at(entry, claim.epsilon)
+            if event is not None and (shown := event.delta_lower(claim.epsilon)) > claim.delta:
+                attained = Enclosure.hull(arb(shown), arb(1))
+                return enclosed(f"delta({short_text(claim.epsilon)})", attained, claim.delta, claim.epsilon)
+    return None
 
 
 def _by_quantity(spent: Sequence[tuple[Spendable, int]], claim: Guarantee) -> Account | None:

@@ -100,7 +100,7 @@ def _checks(mechanism: AnyMechanism, dataset: Any, neighbour: Any, seed: int) ->
         breaks_privacy=False,
     )
     fixed = all(same_batches(first, other) for other in others)
-    lattice = _on_a_lattice(mechanism, seed)
+    lattice = _on_a_lattice(mechanism, dataset, seed)
     another = GreyBoxFinding(
         name="another seed gives another output",
         holds=not fixed,
@@ -149,10 +149,13 @@ def _unknown(name: str, why: str) -> GreyBoxFinding:
     return GreyBoxFinding(name=name, holds=None, seen=f"not checked: {why}", breaks_privacy=False)
 
 
-def _on_a_lattice(mechanism: AnyMechanism, seed: int) -> bool:
-    """Whether the declared noise, or what is made of it, is whole numbers only, equal now and then by chance."""
-    if not isinstance(mechanism, StatisticMechanism):
+def _on_a_lattice(mechanism: AnyMechanism, dataset: Any, seed: int) -> bool:
+    """Whether the declared noise, or what is released, is whole numbers only, equal now and then by chance."""
+    if not isinstance(mechanism, StructuredMechanism):
         return False
+    if not isinstance(mechanism, StatisticMechanism):
+        released = np.asarray(mechanism.release_many(dataset, 4, np.random.default_rng(seed)))
+        return bool(np.all(released == np.round(released)))
     drawn = mechanism.noise.add(np.zeros(mechanism.noise.size), 4, np.random.default_rng(seed))
     return any(bool(np.all(side == np.round(side))) for side in (drawn, mechanism.decode(drawn.copy())))
 

@@ -112,6 +112,10 @@ class PrivacyLoss(ABC):
         """Equal for two losses of the same pair of laws; the object itself where a class does not say what tells."""
         return (id(self),)
 
+    def moves_further(self, other: PrivacyLoss, slack: float) -> bool | None:
+        """Whether this is one law moved by more than ``other`` times 1 + slack, where length alone tells; else None."""
+        return None
+
     def directions(self) -> tuple[tuple[Direction | None, PrivacyLoss], ...]:
         """The losses of the pair, each with its direction: this one alone, where one direction is all that is given."""
         return ((None, self),)

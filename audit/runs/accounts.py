@@ -19,6 +19,7 @@ from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.reports.report import EXIT_CODES
 from dpverdict.audit.trials.catalogue import find_mechanism, mechanism_classes, option
+from dpverdict.audit.trials.words import load_callable, names_a_callable
 from dpverdict.cards import MARKS
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import as_guarantee
@@ -186,13 +187,15 @@ def calibrated(name: str, words: Mapping[str, str | None], claim: str, releases:
         InvalidValue: a mechanism that no scale is found for, its scale among the words, or a claim it cannot keep.
     """
     given = {parameter: word for parameter, word in words.items() if word is not None}
-    scaled = {known: kind.scaled_by for known, kind in mechanism_classes().items() if kind.scaled_by is not None}
-    if name not in scaled:
+    scaled = {known: kind for known, kind in mechanism_classes().items() if kind.scaled_by is not None}
+    loaded = load_callable(name, name="mechanism") if names_a_callable(name) else None
+    kind = loaded if isinstance(loaded, type) and issubclass(loaded, StructuredMechanism) else scaled.get(name)
+    if kind is None or kind.scaled_by is None:
         raise InvalidValue("mechanism", name, f"one of {', '.join(scaled)}", "others are made for a claim by an audit")
-    scale = scaled[name]
+    scale = kind.scaled_by
     if scale in given:
         raise InvalidValue(scale, given[scale], "left out: it is what is to be found", f"drop {option(scale)}")
-    takes = {parameter.name for parameter in mechanism_classes()[name].parameters}
+    takes = {parameter.name for parameter in kind.parameters}
     if "sensitivity" in takes and "sensitivity" not in given:
         remedy = "add --sensitivity: how far one record moves the statistic"
         raise InvalidValue("sensitivity", None, f"given for {name}", remedy)

@@ -166,13 +166,22 @@ def find_mechanism(name: str, words: Mapping[str, str], shape: tuple[int, ...] |
         return _from_zoo(name, words, shape)
     if names_a_callable(name):
         found = load_callable(name, name="mechanism")
+        if isinstance(found, type) and issubclass(found, StructuredMechanism):
+            return _built(name, found, words, shape)
         _take_only(name, words, ())
         states = stating(found)
         return Named(mechanism=found if states is None else states())
     classes = mechanism_classes()
     if name not in classes:
         raise _unknown("mechanism", name, list(classes), "dpverdict list shows them all")
-    mechanism, given = classes[name], dict(words)
+    return _built(name, classes[name], words, shape)
+
+
+def _built(
+    name: str, mechanism: type[StructuredMechanism], words: Mapping[str, str], shape: tuple[int, ...] | None
+) -> Named:
+    """A mechanism of a class, from its parameters in words."""
+    given = dict(words)
     calibration = given.pop(CALIBRATION, None)
     ways = calibrations_of(mechanism)
     if calibration is None and ways and given.keys() & {"epsilon", "delta"} - set(parameters_of(mechanism)):

@@ -347,6 +347,12 @@ class SphericalLoss(BallLoss, ExactLoss):
             return (id(self),)
         return ("random direction", self._dim, self._law.sigma.nearest(), self._shift.nearest())
 
+    def moves_further(self, other: PrivacyLoss, slack: float) -> bool | None:
+        """By the distances of the centres, of one law of the radius."""
+        if not isinstance(other, SphericalLoss) or (self._dim, self._law) != (other._dim, other._law):
+            return None
+        return bool(self._shift.nearest() > other._shift.nearest() * (1 + slack))
+
     def event_above(self, level: float) -> str:
         """A set between two spheres about the two centres, where the direction of the noise is uniform."""
         if not isinstance(self._law, RandomDirectionGaussian):
