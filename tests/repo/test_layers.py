@@ -23,11 +23,12 @@ FACES = {"dpverdict", *(f"dpverdict.{name}" for name in FOLDERS), "dpverdict.mec
 
 LAYERS = {
     "dpverdict": (
-        "errors lazy balls numerics cards checks mechanisms audit proofs testing strategies pytest_plugin cli"
+        "errors suggestions lazy balls numerics cards checks "
+        "mechanisms audit proofs testing strategies pytest_plugin cli"
     ),
     "dpverdict.mechanisms": "core queries streams finite training broken",
     "dpverdict.audit": (
-        "losses sampling isolation trials tables statistics scores exact distinguishing implementation "
+        "documents losses sampling isolation trials tables statistics scores exact distinguishing implementation "
         "reports runs comparisons"
     ),
     "dpverdict.audit.losses": (
