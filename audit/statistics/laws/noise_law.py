@@ -17,6 +17,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
+from dpverdict.audit.laws.gaussian import Gaussian
 from dpverdict.numerics.arrays import Array
 
 _MOST, _FEWEST = 20_000, 1_000
@@ -80,7 +81,9 @@ def sampled_law(
         usable = {name: weights[name] for name in directions if 0.0 < spread[name] < math.inf}
         drawn = _drawn(lambda n, r: noise.add(zeros.copy(), n, r), usable, samples, [seed, 5])
         for name, values in drawn.items():
-            distance = float(scipy.stats.kstest(values / math.sqrt(spread[name]), "norm", method="asymp").statistic)
+            distance = float(
+                scipy.stats.kstest(values / math.sqrt(spread[name]), Gaussian().distribution, method="asymp").statistic
+            )
             p_values[name] = min(1.0, 2.0 * math.exp(-2.0 * samples * distance**2))
     if not p_values:
         return None
