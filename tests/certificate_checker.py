@@ -35,6 +35,7 @@ Monomial = tuple[tuple[str, int], ...]
 Polynomial = dict[Monomial, Fraction]
 Quotient = tuple[Polynomial, Polynomial]
 MOST_TERMS = 4000
+FORMAT = "dpverdict certificate 2"
 
 
 class Refused(Exception):
@@ -788,17 +789,19 @@ def check(document: Mapping[str, Any], *, sealed: bool = True) -> Counter[str]:
     Raises:
         Refused: something in it is not true, or it is not the text that was sealed.
     """
+    if sealed and document["format"] != FORMAT:
+        raise Refused(f"the format is {document['format']!r}, not {FORMAT!r}")
     if sealed and document["sha256"] != seal(document):
         raise Refused("the text was changed after it was sealed")
     if "verdict" in document:
         said(document)
-    elif "statement" not in document or any(
+    elif any(
         piece["kind"] in ("law", "value")
         for reading in document["readings"]
         for condition in reading["conditions"]
         for piece in condition["evidence"]
     ):
-        raise Refused("it says neither of which statement it is, nor of which verdict")
+        raise Refused("it holds parts of a verdict, and does not say which")
     grades: Counter[str] = Counter()
     for reading in document["readings"]:
         for condition in reading["conditions"]:

@@ -52,8 +52,8 @@ def recheck(document: Json) -> Counter[str]:
             raise CertificateRefused("the text is not what was sealed: make the certificate again")
         if "verdict" in document:
             proved_line(document)
-        elif "statement" not in document or "law" in _kinds(document):
-            raise CertificateRefused("it says neither of which statement it is, nor of which verdict")
+        elif _kinds(document) & {"law", "value"}:
+            raise CertificateRefused("it holds parts of a verdict, and does not say which")
         grades: Counter[str] = Counter()
         for reading in document["readings"]:
             for condition in reading["conditions"]:
