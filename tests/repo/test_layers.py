@@ -38,7 +38,7 @@ LAYERS = {
     "dpverdict.audit.losses": (
         "domains curves lattice base closed_form finite laplace discrete_gaussian contour spherical bounded composition"
     ),
-    "dpverdict.proofs": "checks ledger * new_results",
+    "dpverdict.proofs": "checks verdicts ledger * new_results",
 }
 """What stands in a room, from the ground up: each imports only what is to its left. Other rooms have no fixed order.
 
