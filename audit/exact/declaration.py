@@ -25,7 +25,7 @@ from dpverdict.audit.exact.verdict import Status, Verdict
 from dpverdict.audit.exact.worst_case import gdp_parameter
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, gaussian_loss
-from dpverdict.audit.statistics.laws.noise_law import SampledLaw, sampled_law
+from dpverdict.audit.statistics.sampler_tests import DeclaredLawTest, check_declared_law
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue, MechanismFailure
@@ -548,7 +548,7 @@ class SamplerTried:
     releases: int
     undecided: str | None
     stated: str
-    law: SampledLaw | None = field(default=None)
+    law: DeclaredLawTest | None = field(default=None)
 
 
 def sampler_tried(mechanism: StatisticMechanism, pair: NeighbourPair) -> SamplerTried:
@@ -626,12 +626,12 @@ def _noise_of_its_own(mechanism: StatisticMechanism, pair: NeighbourPair) -> str
     return None
 
 
-def _sampled(mechanism: StatisticMechanism, pair: NeighbourPair) -> SampledLaw | None:
+def _sampled(mechanism: StatisticMechanism, pair: NeighbourPair) -> DeclaredLawTest | None:
     noise: Any = mechanism.noise
     base: type[Noise] | None = next((kind for kind in type(noise).__mro__ if _class_is_ours(kind)), None)
     moved = np.asarray(mechanism.embed(pair.dataset.copy()), dtype=np.float64)
     moved = moved - np.asarray(mechanism.embed(pair.neighbour.copy()), dtype=np.float64)
-    return sampled_law(noise, base, moved, error_probability=LAW_ERROR, seed=SEED)
+    return check_declared_law(noise, base, moved, error_probability=LAW_ERROR, seed=SEED)
 
 
 def _class_is_ours(kind: type) -> bool:
