@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, TypeAlias, final
 
+
+
 from dpverdict.balls import doublings, precision
 from dpverdict.numerics.text import exact_text
 from dpverdict.proofs.checks.evidence import number
@@ -345,11 +347,7 @@ def witness(found: Quantity) -> list[Json]:
         return []
     words, *sides = found.event
     evidence = [
-        {
-            "kind": "value",
-            "expression": number(side) if isinstance(side, Fraction) else side,
-            "value": decimal_ends(side, DIGITS),
-        }
+        {"kind": "value", "expression": number(side) if isinstance(side, Fraction) else side, "value": decimal_ends(side, DIGITS)}
         for side in sides
     ]
     return [condition(f"P and Q of the event: {words}", *evidence)]
@@ -383,6 +381,4 @@ def decimals(low: Fraction, high: Fraction, digits: int) -> list[str]:
     first = math.floor(low / unit)
     if low == high:
         return [f"{first}e{exponent}", f"{math.ceil(low / unit)}e{exponent}"]
-    return (
-        [f"{first}e{exponent}", f"{first + 1}e{exponent}"] if low > first * unit and high < (first + 1) * unit else []
-    )
+    return [f"{first}e{exponent}", f"{first + 1}e{exponent}"] if low > first * unit and high < (first + 1) * unit else []

@@ -111,10 +111,8 @@ def _corner(
     rows.append((form, f"({number(bend)})*j**2 + ({number(slope)})*j + ({number(constant)})"))
     worst = max(range(last + 1), key=value) if last <= MOST_LAYERS else _vertex(bend, slope, last, value)
     square = value(worst)
-    near = (
-        range(last + 1)
-        if last <= MOST_LAYERS
-        else sorted({j for j in (0, worst - 1, worst, worst + 1, last) if 0 <= j <= last})
+    near = range(last + 1) if last <= MOST_LAYERS else sorted(
+        {j for j in (0, worst - 1, worst, worst + 1, last) if 0 <= j <= last}
     )
     others: list[tuple[str, list[list[Any]]]] = [
         (f"j = {j}", [[number(value(j)), "<=", number(square), True]]) for j in near

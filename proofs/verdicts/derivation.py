@@ -197,9 +197,7 @@ def _allowed(name: str, claim: Claim, at: Fraction) -> Fraction:
 def _parameters(parameters: Mapping[str, Any]) -> str:
     """Whole numbers and lists, each with its name, followed by a comma."""
     parts = [f"{name.replace('_', ' ')} {value}" for name, value in parameters.items() if _is_size(value)]
-    parts += [
-        f"{sum(Fraction(row[-1]) for row in value)} {name}" for name, value in parameters.items() if _is_table(value)
-    ]
+    parts += [f"{sum(Fraction(row[-1]) for row in value)} {name}" for name, value in parameters.items() if _is_table(value)]
     return "".join(f"{part}, " for part in parts)
 
 

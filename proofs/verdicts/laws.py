@@ -521,19 +521,21 @@ def _optimal_grouped(given: Parameters) -> WorstPair:
     differences = {"set": "one row of a cube", "groups": str(m), "coordinates of a row": str(d)}
     assumptions = ("every record lies in [0, 1]^(m x d)", "every record is non-zero in one group at most", REAL, NORMAL)
     if d > MOST_CANDIDATES:
-        return WorstPair(noise=noise, differences=differences, pair="", why="", law=Unknown(), assumptions=assumptions)
+        return WorstPair(
+            noise=noise, differences=differences, pair="", why="", law=Unknown(), assumptions=assumptions
+        )
 
     def written(sums: str, total: str, squares: str) -> str:
         rows, line = f"({sums})/{d}", f"({total})**2/{d * m}"
-        return f"(({squares}) - {rows})/({number(s)}) + ({rows} - {line})/({number(d * a)}) + {line}/({number(d * b)})"
+        return (
+            f"(({squares}) - {rows})/({number(s)}) + ({rows} - {line})/({number(d * a)}) + {line}/({number(d * b)})"
+        )
 
     def form(p: int, q: int, squares: int) -> Fraction:
         rows, line = Fraction(p * p + q * q, d), Fraction((p + q) ** 2, d * m)
         return (squares - rows) / s + (rows - line) / (d * a) + line / (d * b)
 
-    found = {
-        f"one group, signs of the sum {t}": (form(t, 0, d), f"{t}**2", f"{t}", f"{d}") for t in range(d % 2, d + 1, 2)
-    }
+    found = {f"one group, signs of the sum {t}": (form(t, 0, d), f"{t}**2", f"{t}", f"{d}") for t in range(d % 2, d + 1, 2)}
     if m >= 2:
         for p in range(d + 1):
             for q in range(p + 1):
@@ -577,15 +579,8 @@ def _laplace(given: Parameters) -> WorstPair:
     held = UNIT_CUBE if norm == "linf" and radius == 1 else "every record has the bounded norm at most the radius"
     assumptions = (held, *_sampled(scale), REAL)
     if norm == "l2" and dim > 1:
-        return WorstPair(
-            noise=noise,
-            differences=differences,
-            pair="",
-            why="",
-            law=Unknown(),
-            attained=False,
-            assumptions=assumptions,
-        )
+        return WorstPair(noise=noise, differences=differences, pair="", why="", law=Unknown(), attained=False,
+                         assumptions=assumptions)
     groups = ((reach / scale, dim if norm == "linf" else 1),)
     return WorstPair(
         noise=noise,
@@ -705,15 +700,8 @@ def _above_threshold(given: Parameters) -> WorstPair:
     if positives > queries:
         given.refuse("positives", f"more than queries={queries}")
     if own == 0:
-        return WorstPair(
-            noise=noise,
-            differences=differences,
-            pair="",
-            why="",
-            law=Unknown(),
-            attained=False,
-            assumptions=assumptions,
-        )
+        return WorstPair(noise=noise, differences=differences, pair="", why="", law=Unknown(), attained=False,
+                         assumptions=assumptions)
     loss = reach / first + positives * times * reach / own
     terms = f"({number(reach)})/({number(first)}) + {positives}*{times}*({number(reach)})/({number(own)})"
     return WorstPair(
@@ -776,10 +764,7 @@ def _tree_counter(given: Parameters) -> WorstPair:
             condition("times that the digits reach", identity((reached, str(full)))),
             condition(
                 "the number of levels",
-                cases(
-                    ("enough", [[str(horizon), "<=", str(full), True]]),
-                    ("needed", [[str(before), "<", str(horizon), True]]),
-                ),
+                cases(("enough", [[str(horizon), "<=", str(full), True]]), ("needed", [[str(before), "<", str(horizon), True]])),
             ),
             _sum_of_shifts(((rate, height),)),
         ),
@@ -821,41 +806,21 @@ def _factorization_counter(given: Parameters) -> WorstPair:
     differences = {"set": "the first column of R", "horizon": str(horizon), "factorisation": kind}
     assumptions = ("every item lies in [0, 1]", REAL, *((NORMAL,) if law == "gaussian" else ()))
     if found is None:
-        return WorstPair(
-            noise=noise,
-            differences=differences,
-            pair="",
-            why="",
-            law=Unknown(),
-            attained=False,
-            assumptions=assumptions,
-        )
+        return WorstPair(noise=noise, differences=differences, pair="", why="", law=Unknown(), attained=False,
+                         assumptions=assumptions)
     column, square_factors = found
     pair, why = "the first item of the stream changed from 0 to 1", "the first item is in the most sums"
     if law == "laplace":
         groups = tuple((entry / scale, count) for entry, count in column)
         return WorstPair(
-            noise=noise,
-            differences=differences,
-            pair=pair,
-            why=f"{why}, and the loss grows with every shift",
-            law=Laplace(groups),
-            attained=square_factors,
-            conditions=(_sum_of_shifts(groups),),
-            assumptions=assumptions,
+            noise=noise, differences=differences, pair=pair, why=f"{why}, and the loss grows with every shift",
+            law=Laplace(groups), attained=square_factors, conditions=(_sum_of_shifts(groups),), assumptions=assumptions,
         )
     square = sum((count * entry**2 for entry, count in column), Fraction(0)) / scale**2
     terms = " + ".join(f"{count}*({number(entry)})**2" for entry, count in column)
     return WorstPair(
-        noise=noise,
-        differences=differences,
-        pair=pair,
-        why=why,
-        law=Gaussian(square),
-        attained=square_factors,
-        conditions=(
-            condition("mu^2 of the first item", identity((f"({terms})/({number(scale**2)})", number(square)))),
-        ),
+        noise=noise, differences=differences, pair=pair, why=why, law=Gaussian(square), attained=square_factors,
+        conditions=(condition("mu^2 of the first item", identity((f"({terms})/({number(scale**2)})", number(square)))),),
         assumptions=assumptions,
     )
 
@@ -884,15 +849,8 @@ def _dp_ftrl(given: Parameters) -> WorstPair:
         NORMAL,
     )
     if kind != "sqrt-toeplitz" or steps > MOST_STEPS or (participation == "fresh" and epochs > 1):
-        return WorstPair(
-            noise=noise,
-            differences=differences,
-            pair="",
-            why="",
-            law=Unknown(),
-            attained=False,
-            assumptions=assumptions,
-        )
+        return WorstPair(noise=noise, differences=differences, pair="", why="", law=Unknown(), attained=False,
+                         assumptions=assumptions)
     entries, each = toeplitz(steps), steps // epochs
     sums = [sum((entries[t - first] for first in range(0, t + 1, each)), Fraction(0)) for t in range(steps)]
     times = 4 if relation == REPLACE else 1
