@@ -50,7 +50,7 @@ from dpverdict.audit.trials.words import load_callable, probability
 from dpverdict.checks import check_seed
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, parse_guarantee
-from dpverdict.mechanisms.core.mechanism import HasLikelihoodScore, StructuredMechanism
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, HasLikelihoodScore, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, Neighbours, ObjectPair, parse_adjacency
 from dpverdict.mechanisms.core.sensitivity import Cube
 from dpverdict.numerics.arrays import Array
@@ -475,7 +475,8 @@ def _pair(document: Mapping[str, Any], given: _Given, run: object) -> Pair:
     if not (isinstance(dataset, np.ndarray) and isinstance(neighbour, np.ndarray)):
         return ObjectPair(dataset=dataset, neighbour=neighbour, adjacency=relation, records_per_user=records)
     if isinstance(run, StructuredMechanism):
-        records = run.sensitivity.copies if isinstance(run.sensitivity, Cube) else 1
+        space = run.sensitivity if isinstance(run, AdditiveMechanism) else None
+        records = space.copies if isinstance(space, Cube) else 1
     return NeighbourPair(dataset=dataset, neighbour=neighbour, adjacency=relation, records_per_user=records)
 
 
