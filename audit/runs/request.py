@@ -37,8 +37,9 @@ from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.membership import membership_game
 from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, confirm
 from dpverdict.audit.implementation.tap.tapped_runs import tap
+from dpverdict.audit.reports.evidence.exact import witness_fields
+from dpverdict.audit.reports.evidence.tap import TapEvidence
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.reports.to_json import report_fields
 from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit_mechanism, default_samples
 from dpverdict.audit.trials.catalogue import find
 from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
@@ -260,7 +261,7 @@ def _with_tap(report: Report, mechanism: AnyMechanism, pair: AnyPair, sampling: 
             error_probability=sampling.error_probability,
             samples=min(CONFIRMING, sampling.samples),
         )
-    return replace(report, tap=verdict, tap_confirmation=fresh)
+    return report.with_evidence(TapEvidence(verdict, fresh))
 
 
 def with_observed(mechanism: AdditiveMechanism | AnyMechanism, text: str) -> observed:
@@ -359,8 +360,7 @@ def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
         kind, evidence = "low bits", leak.describe()
         pair = leak.datasets or pair
     elif verdict is not None and verdict.witness is not None:
-        fields: Any = report_fields(report)
-        kind, evidence = "exact", fields["exact"]["verdict"]["witness"]
+        kind, evidence = "exact", witness_fields(verdict.witness)
         pair = verdict.witness.pair.dataset, verdict.witness.pair.neighbour
     else:
         return None

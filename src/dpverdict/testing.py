@@ -13,7 +13,6 @@ be refuted. Under pytest the fixture ``privacy_audit`` gives the seed and the er
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from dpverdict.errors import InvalidValue
@@ -132,6 +131,8 @@ def assert_private(
         report = audit(mechanism, guarantee, neighbours=as_pair(neighbours), sampling=sampling, name=name)
         kept = report.status is not Status.REFUTED
     if tap:
+        from dpverdict.audit.reports.evidence.tap import TapEvidence
+
         assert neighbours is not None  # given, or the worst pair
         found, fresh = tap_and_confirm(
             mechanism,
@@ -141,7 +142,7 @@ def assert_private(
             error_probability=error_probability,
             samples=min(CONFIRMING, sampling.samples),
         )
-        report = replace(report, tap=found, tap_confirmation=fresh)
+        report = report.with_evidence(TapEvidence(found, fresh))
         kept = kept and found.status not in (TapStatus.REFUTED, TapStatus.FINDING)
     if not kept:
         raise PrivacyViolation(report)
