@@ -43,8 +43,7 @@ from dpverdict.audit.reports.report import Report
 from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit_mechanism, default_samples
 from dpverdict.audit.trials.catalogue import find
 from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
-from dpverdict.audit.trials.library_claims import FittedModel, RandomisedValue
-from dpverdict.audit.trials.measurements import MeasuredRelease
+from dpverdict.audit.trials.libraries.adapter import LibraryRelease
 from dpverdict.audit.trials.outcomes.observed import FEWEST_BY_DEFAULT, observed, parse_observed
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, mechanism_name
 from dpverdict.audit.trials.words import load_callable, probability
@@ -146,13 +145,13 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     arrays = pair if isinstance(pair, NeighbourPair) else None
     named = find(request.mechanism, options, table=table, pair=arrays)
     parameters: dict[str, str] = {}
-    if isinstance(named.mechanism, MeasuredRelease | RandomisedValue | FittedModel):
+    if isinstance(named.mechanism, LibraryRelease):
         given = "neighbours" if request.neighbours is not None else "search" if request.search is not None else None
         claim = claim or named.mechanism.read_claim(given)
         pair = pair or named.mechanism.pair
         if pair is None and request.search is None:
             named.mechanism.read_claim(None)  # which says that two tables are missing
-        parameters |= named.mechanism.says()
+        parameters |= named.mechanism.describe()
     elif not isinstance(named.mechanism, AdditiveMechanism):
         _check_black_box(request)
     elif request.search is not None:

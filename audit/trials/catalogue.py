@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 import dpverdict.mechanisms
 from dpverdict.audit.documents.request import Request, names_a_callable, parts
-from dpverdict.audit.trials.library_claims import stating
+from dpverdict.audit.trials.libraries.registry import adapter_for
 from dpverdict.audit.trials.words import load_callable
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
@@ -169,8 +169,8 @@ def find_mechanism(name: str, words: Mapping[str, str], shape: tuple[int, ...] |
     if names_a_callable(name):
         found = load_callable(name, name="mechanism")
         _take_only(name, words, ())
-        states = stating(found)
-        return Named(mechanism=found if states is None else states())
+        make = adapter_for(found)
+        return Named(mechanism=found if make is None else make())
     classes = mechanism_classes()
     if name not in classes:
         raise _unknown("mechanism", name, list(classes), "dpverdict list shows them all")

@@ -96,14 +96,14 @@ def assert_private(
     from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, tap_and_confirm
     from dpverdict.audit.implementation.tap.verdict import TapStatus
     from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism, audit_sequentially
-    from dpverdict.audit.trials.library_claims import stating
+    from dpverdict.audit.trials.libraries.registry import adapter_for
     from dpverdict.audit.trials.run import mechanism_name
     from dpverdict.mechanisms.core.guarantees import as_guarantee
     from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
     from dpverdict.mechanisms.core.neighbours import NeighbourPair, array_pair, as_pair
 
     guarantee = as_guarantee(claim)
-    make = stating(mechanism)
+    make = adapter_for(mechanism)
     if make is not None:
         mechanism = measured = make()
         guarantee = guarantee or measured.read_claim(None if neighbours is None else "neighbours")

@@ -19,7 +19,7 @@ from dpverdict.audit.implementation.tap.verdict import TapStatus, TapVerdict
 from dpverdict.audit.isolation.process import Limits, run_isolated
 from dpverdict.audit.trials.catalogue import find
 from dpverdict.audit.trials.data_files import read_pair
-from dpverdict.audit.trials.measurements import MeasuredRelease
+from dpverdict.audit.trials.libraries.adapter import LibraryRelease
 from dpverdict.audit.trials.words import probability
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
 from dpverdict.mechanisms.core.guarantees import as_guarantee, parse_guarantee
@@ -145,7 +145,7 @@ def _carried_out(request: TapRequest) -> Tapped:
         from dpverdict.audit.exact.worst_case import worst_case
 
         claim, pair = claim or mechanism.claim, pair or worst_case(mechanism).pair
-    elif isinstance(mechanism, MeasuredRelease):
+    elif isinstance(mechanism, LibraryRelease):
         claim = claim or mechanism.read_claim(None if pair is None else "neighbours")
         pair = pair or mechanism.pair
     if pair is None:
