@@ -36,7 +36,7 @@ def library(name: str, purpose: str) -> Any:  # a module that may be missing
     try:
         return importlib.import_module(name)
     except ImportError:
-        remedy = f'pip install {name}, or pip install "dpverdict[tables]"'
+        remedy = f"pip install {name}, or every extra of tables: pip install '.[tables]' in a checkout of dpverdict"
         raise InvalidValue("library", name, f"installed: {purpose}", remedy) from None
 
 

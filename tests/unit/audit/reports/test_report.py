@@ -15,7 +15,7 @@ from dpverdict.audit.reports.evidence.embedding import EmbeddingEvidence
 from dpverdict.audit.reports.evidence.exact import ExactEvidence
 from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.statistics.laws.same_law import SameLaw
+from dpverdict.audit.statistics.sampler_tests import EqualLawsTest
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 
@@ -31,7 +31,7 @@ def refuting(reports: Reports, report: Report) -> DistinguishingTest:
 
 def embedding(*, exact: bool, sampled: bool) -> EmbeddingCheck:
     finding = EmbeddingFinding(name="bijection", holds=exact, method="exact rational arithmetic", detail="a number")
-    law = SameLaw(rejected=not sampled, p_value=0.5 if sampled else 1e-9, where="count: means", tests=1)
+    law = EqualLawsTest(rejected=not sampled, p_value=0.5 if sampled else 1e-9, where="count: means", tests=1)
     test = EmbeddingTest(law=law, error_probability=1e-6, samples=100, seed=1)
     return EmbeddingCheck(findings=(finding,), sampled=test)
 
