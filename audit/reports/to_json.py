@@ -23,7 +23,7 @@ from dpverdict.audit.reports.evidence.evidence import Evidence
 from dpverdict.audit.reports.evidence.exact import rational_fields
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import assumptions_of
-from dpverdict.audit.trials.whole_files import write_atomically
+from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.mechanisms.core.guarantees import Guarantee
 
 SCHEMA_VERSION: Final = 1

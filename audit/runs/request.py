@@ -46,7 +46,7 @@ from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
 from dpverdict.audit.trials.libraries.adapter import LibraryRelease
 from dpverdict.audit.trials.outcomes.observed import FEWEST_BY_DEFAULT, observed, parse_observed
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, mechanism_name
-from dpverdict.audit.trials.words import load_callable, probability
+from dpverdict.audit.trials.user_functions import load_callable, probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
@@ -75,7 +75,7 @@ def parse_domain(text: str) -> tuple[Domain, int]:
     return ("binary" if kind == "binary" else "unit"), dim
 
 
-def search_as_asked(
+def search_from_request(
     text: str,
     mechanism: AnyMechanism,
     claim: Guarantee,
@@ -164,7 +164,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         assert claim is not None  # see _check_black_box
         assert not isinstance(named.mechanism, AdditiveMechanism)
         begin_stage("search of neighbours")
-        search, samples = search_as_asked(
+        search, samples = search_from_request(
             request.search,
             named.mechanism,
             claim,

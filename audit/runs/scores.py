@@ -13,7 +13,7 @@ from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY, ScoresR
 from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.trials.data_files import read_column
-from dpverdict.audit.trials.words import probability
+from dpverdict.audit.trials.user_functions import probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.numerics.text import whole_number

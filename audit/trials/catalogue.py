@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 import dpverdict.mechanisms
 from dpverdict.audit.documents.request import Request, names_a_callable, parts
 from dpverdict.audit.trials.libraries.registry import adapter_for
-from dpverdict.audit.trials.words import load_callable
+from dpverdict.audit.trials.user_functions import load_callable
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, FalseClaimWarning

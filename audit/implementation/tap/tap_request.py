@@ -20,7 +20,7 @@ from dpverdict.audit.isolation.process import Limits, run_isolated
 from dpverdict.audit.trials.catalogue import find
 from dpverdict.audit.trials.data_files import read_pair
 from dpverdict.audit.trials.libraries.adapter import LibraryRelease
-from dpverdict.audit.trials.words import probability
+from dpverdict.audit.trials.user_functions import probability
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
 from dpverdict.mechanisms.core.guarantees import as_guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
@@ -98,7 +98,7 @@ class TapRequest:
     error_probability: str | None = None
 
 
-def tap_apart(request: TapRequest, limits: Limits) -> Tapped:
+def tap_in_subprocess(request: TapRequest, limits: Limits) -> Tapped:
     """Carry out a request in a process of its own.
 
     Raises:
