@@ -34,12 +34,12 @@ from dpverdict.audit.documents.witness import WitnessDocument
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.betting import Mixture
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
+from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.audit.trials.catalogue import find, names_foreign_code, takes
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import data_hash, written
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, unmarked
-from dpverdict.audit.trials.whole_files import write_atomically
-from dpverdict.audit.trials.words import source_files
+from dpverdict.audit.trials.user_functions import source_files
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism

@@ -46,7 +46,7 @@ from dpverdict.audit.trials.data_files import read_pair
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import loaded
 from dpverdict.audit.trials.run import AnyMechanism, Sampler
-from dpverdict.audit.trials.words import load_callable, probability
+from dpverdict.audit.trials.user_functions import load_callable, probability
 from dpverdict.checks import check_seed
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, parse_guarantee
@@ -229,7 +229,7 @@ def replay(
         raise InvalidValue("witness", document.get("kind"), requirement, f"reading it fails with {problem}") from error
 
 
-def replay_as_asked(
+def replay_from_request(
     document: Mapping[str, Any],
     *,
     neighbours: str | None,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
-from dpverdict.audit.trials.whole_files import write_atomically
+from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.files import read_limited
 from dpverdict.proofs.ledger.certificates import FORMAT, seal

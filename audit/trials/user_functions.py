@@ -18,7 +18,7 @@ from typing import Any
 
 from dpverdict.audit.documents.request import names_a_callable
 from dpverdict.audit.isolation.imports import as_written, asked_by_name, refuse_shared_names, search_beside
-from dpverdict.audit.trials.library_claims import stating
+from dpverdict.audit.trials.libraries.registry import adapter_for
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
@@ -55,7 +55,7 @@ def load_callable(text: str, *, name: str) -> Callable[..., object]:
         InvalidValue: as there, or it names something that cannot be called.
     """
     found: Any = load_named(text, name=name)
-    if not callable(found) and not callable(getattr(found, "release_many", None)) and stating(found) is None:
+    if not callable(found) and not callable(getattr(found, "release_many", None)) and adapter_for(found) is None:
         requirement = f"a function, not {type(found).__name__}"
         remedy = f"give a function of that module instead of {text.rpartition(':')[2]}"
         raise InvalidValue(name, text, requirement, remedy)

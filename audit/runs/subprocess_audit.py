@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from dpverdict.audit.documents.request import AnyRequest, Request, ScoresRequest, names_a_callable, parts
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
-from dpverdict.audit.runs.audited import Audited, Wanted, audited, audited_of
+from dpverdict.audit.runs.finished_audit import FinishedAudit, WantedRenderings, finish_audit, read_finished_audit
 from dpverdict.audit.runs.request import Bar, audit_request
 from dpverdict.audit.runs.scores import audit_scores
 from dpverdict.audit.trials.catalogue import ZOO
@@ -23,24 +23,26 @@ from dpverdict.audit.trials.journal import journalled_in
 from dpverdict.errors import DpverdictError
 from dpverdict.numerics.stages import begin_stage
 
-ENTRY: Final = "dpverdict.audit.runs.apart_work:work"
+ENTRY: Final = "dpverdict.audit.runs.subprocess_work:work"
 
 
 class AuditFailed(DpverdictError):
     """An audit in a process of its own could not be made; the message is the one it had there."""
 
 
-def audit_as_asked(request: AnyRequest, wanted: Wanted, limits: Limits = NO_LIMITS, bar: Bar | None = None) -> Audited:
+def audit_from_request(
+    request: AnyRequest, wanted: WantedRenderings, limits: Limits = NO_LIMITS, bar: Bar | None = None
+) -> FinishedAudit:
     """Carry out an audit: in a process of its own if it runs code of the user's or has a limit, and else here.
 
     Raises:
         DpverdictError: it cannot be carried out, or did not finish.
     """
     if limits or runs_user_code(request):
-        return audit_apart(request, wanted, limits, bar)
+        return audit_in_subprocess(request, wanted, limits, bar)
     with journalled_in(wanted.trials):
         made = audit_scores(request) if isinstance(request, ScoresRequest) else audit_request(request, bar)
-    return audited(made, request, wanted)
+    return finish_audit(made, request, wanted)
 
 
 def runs_user_code(request: AnyRequest) -> bool:
@@ -51,7 +53,9 @@ def runs_user_code(request: AnyRequest) -> bool:
     return any(one is not None and names_a_callable(one) and not one.lower().startswith(ZOO) for one in named)
 
 
-def audit_apart(request: AnyRequest, wanted: Wanted, limits: Limits = NO_LIMITS, bar: Bar | None = None) -> Audited:
+def audit_in_subprocess(
+    request: AnyRequest, wanted: WantedRenderings, limits: Limits = NO_LIMITS, bar: Bar | None = None
+) -> FinishedAudit:
     """Carry out an audit in a process of its own, on the kind of engine that is current here.
 
     Raises:
@@ -77,7 +81,7 @@ def audit_apart(request: AnyRequest, wanted: Wanted, limits: Limits = NO_LIMITS,
     answer = run_isolated(ENTRY, sent, what=what, limits=limits, told=None if bar is None else telling(bar))
     if isinstance(answer, dict) and isinstance(answer.get("error"), str):
         raise AuditFailed(answer["error"])
-    return audited_of(answer, what)
+    return read_finished_audit(answer, what)
 
 
 def _name(request: AnyRequest) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 from dpverdict.audit.distinguishing.result import DistinguishingTest, Event, LedgerRow, Role, StatisticalWitness
 from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.reports.drawing import Box
-from dpverdict.audit.reports.parts import Evidence, Section, Table, facts
+from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.numerics.text import at_least, at_most, rounded_text
 
@@ -86,7 +86,7 @@ def statistics_section(test: DistinguishingTest, agreement: str | None) -> Secti
     return Section(
         anchor="statistics",
         title="Statistical evidence",
-        evidence=Evidence.STATISTICAL,
+        evidence=EvidenceKind.STATISTICAL,
         text=(text,) if agreement is None else (text, agreement),
         tables=tuple(tables),
     )
@@ -115,7 +115,7 @@ def sequential_section(test: SequentialTest) -> Section:
     return Section(
         anchor="sequential",
         title="Statistical evidence, pair by pair",
-        evidence=Evidence.STATISTICAL,
+        evidence=EvidenceKind.STATISTICAL,
         text=(text,),
         tables=(facts(named), *winner, bettors),
     )

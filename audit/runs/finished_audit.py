@@ -15,7 +15,7 @@ from rich.console import Console
 
 from dpverdict.audit.documents.request import AnyRequest, Request
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.isolation.grounds import Grounds, grounds_of
+from dpverdict.audit.isolation.provenance import Provenance, read_provenance
 from dpverdict.audit.reports.html import render_html, render_part
 from dpverdict.audit.reports.report import EXIT_CODES, Report
 from dpverdict.audit.reports.terminal import print_report
@@ -28,7 +28,7 @@ from dpverdict.numerics.stages import begin_stage
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedRenderings:
     """Which faces of the report are wanted.
 
     Attributes:
@@ -50,7 +50,7 @@ class Wanted:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Audited:
+class FinishedAudit:
     """A finished audit, as data.
 
     Attributes:
@@ -60,7 +60,7 @@ class Audited:
         page: the report as a page, or "".
         text: the report for the terminal, or "".
         witness: the document that refutes; None if none was wanted, or nothing is refuted.
-        grounds: what the result rests on; None for this package alone.
+        provenance: what the result rests on; None for this package alone.
     """
 
     status: Status
@@ -69,7 +69,7 @@ class Audited:
     page: str
     text: str
     witness: Mapping[str, Any] | None
-    grounds: Grounds | None
+    provenance: Provenance | None
 
     @property
     def json(self) -> str:
@@ -82,26 +82,26 @@ class Audited:
         return EXIT_CODES[self.status]
 
 
-def audited(report: Report, asked: AnyRequest, wanted: Wanted) -> Audited:
+def finish_audit(report: Report, asked: AnyRequest, wanted: WantedRenderings) -> FinishedAudit:
     """A report as data, with the faces that are wanted."""
     if wanted.created is not None:
         report = dataclasses.replace(report, created=wanted.created)
     begin_stage("certified curves")
     fields = json.loads(render_json(report))
     begin_stage("report")
-    return Audited(
+    return FinishedAudit(
         status=status_of_fields(fields),
         fields=fields,
         part="" if wanted.anchor is None else render_part(report, wanted.anchor),
         page=render_html(report) if wanted.page else "",
         text="" if wanted.console is None else printed(partial(print_report, report), wanted.console),
         witness=report_witness(report, asked) if wanted.witness and isinstance(asked, Request) else None,
-        grounds=None,
+        provenance=None,
     )
 
 
 def console_facts() -> dict[str, object]:
-    """What `Wanted.console` is to hold for standard output."""
+    """What `WantedRenderings.console` is to hold for standard output."""
     console = Console()
     return {
         "width": console.width,
@@ -111,7 +111,7 @@ def console_facts() -> dict[str, object]:
     }
 
 
-def audited_of(answer: object, what: str) -> Audited:
+def read_finished_audit(answer: object, what: str) -> FinishedAudit:
     """What a process sent, or a journal kept, as an audit that is finished.
 
     Raises:
@@ -127,11 +127,11 @@ def audited_of(answer: object, what: str) -> Audited:
         witness = found.get("witness")
         if witness is not None and not isinstance(witness, dict):
             raise ValueError("its witness is no document")
-        return Audited(
+        return FinishedAudit(
             status=status_of_fields(found["fields"]),
             fields=found["fields"],
             witness=witness,
-            grounds=None if found["grounds"] is None else grounds_of(found["grounds"]),
+            provenance=None if found["provenance"] is None else read_provenance(found["provenance"]),
             **texts,
         )
     except (KeyError, TypeError, ValueError) as error:

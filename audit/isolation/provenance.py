@@ -1,6 +1,6 @@
-"""What a run rested on, so that its result can be kept: it is taken up again only while all of that is as it was.
+"""Provenance: all that a run rested on. A result that was kept is taken up again only while all of that is as it was.
 
-A `Recorder` watches the interpreter from before the user's code is loaded. `Recorder.grounds` says what was used:
+A `Recorder` watches the interpreter from before the user's code is loaded. `Recorder.provenance` says what was used:
 
 * every module that was loaded: one of an installed distribution by the version and the hash of its RECORD, any other by
   its content, this package among them;
@@ -9,7 +9,7 @@ A `Recorder` watches the interpreter from before the user's code is loaded. `Rec
 * where a module was searched before it was found, or was not found: it must still not be there.
 
 Whoever starts a program, opens a connection or a database, forks by itself, or loads a library that reads files behind
-Python's back uses something that is not seen: then the grounds say so, and the result cannot be kept.
+Python's back uses something that is not seen: then the provenance says so, and the result cannot be kept.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _NO_DATA: Final = ("/proc/", "/sys/", "/dev/")
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grounds:
+class Provenance:
     """What a result rests on.
 
     Attributes:
@@ -90,9 +90,9 @@ class Grounds:
             "unseen": self.unseen,
         }
 
-    def with_those_of(self, former: Grounds) -> Grounds:
+    def merge(self, former: Provenance) -> Provenance:
         """Both: of a run that took up the trials of a former one."""
-        return Grounds(
+        return Provenance(
             python=self.python,
             distributions={**former.distributions, **self.distributions},
             files={**former.files, **self.files},
@@ -123,19 +123,19 @@ class Grounds:
         return None
 
 
-def grounds_of(fields: object) -> Grounds:
-    """The grounds that `Grounds.to_json` wrote.
+def read_provenance(fields: object) -> Provenance:
+    """The provenance that `Provenance.to_json` wrote.
 
     Raises:
         ValueError: anything else.
     """
     parts = ("python", "distributions", "files", "folders", "not_there", "unseen")
     if not isinstance(fields, dict) or set(fields) != set(parts):
-        raise ValueError("these are no grounds")
+        raise ValueError("this is no provenance")
     found: dict[str, Any] = fields
     if not all(isinstance(found[name], dict) for name in parts[1:5]) or not isinstance(found["python"], str):
-        raise ValueError("these are no grounds")
-    return Grounds(**found)
+        raise ValueError("this is no provenance")
+    return Provenance(**found)
 
 
 def python_version() -> str:
@@ -199,7 +199,7 @@ class Recorder:
 
     Args:
         network: whether connections are expected, because the trials run on a cluster.
-        own: a folder of our own, whose files are no grounds; None if there is none.
+        own: a folder of our own, whose files are not part of the provenance; None if there is none.
     """
 
     def __init__(self, *, network: bool = False, own: str | None = None) -> None:
@@ -226,7 +226,7 @@ class Recorder:
 
     @property
     def size(self) -> int:
-        """Grows with what is recorded: while it stays, so do the grounds."""
+        """Grows with what is recorded: while it stays, so does the provenance."""
         return len(self._stats) + len(self._folders) + len(self._imports) + (self._unseen is not None)
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -283,7 +283,7 @@ class Recorder:
         if not (where + os.sep).startswith((*installed_folders(), *self._no_data)):
             self._folders.add(where)
 
-    def grounds(self) -> Grounds:
+    def provenance(self) -> Provenance:
         """What was used so far."""
         self._own.looking = True
         try:
@@ -291,7 +291,7 @@ class Recorder:
         finally:
             self._own.looking = False
 
-    def _grounds(self) -> Grounds:
+    def _grounds(self) -> Provenance:
         unseen = self._unseen
         distributions: dict[str, tuple[str, str]] = {}
         files: dict[str, str | None] = {}
@@ -319,7 +319,7 @@ class Recorder:
                 files[path] = self._hash(path)
             if unseen is None and state != _state(path):
                 unseen = f"{path} changed while it was used"
-        return Grounds(
+        return Provenance(
             python=python_version(),
             distributions=distributions,
             files=files,

@@ -16,6 +16,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from dpverdict.audit.trials.libraries.adapter import Library, LibraryRelease, Make
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpverdict.mechanisms.core.neighbours import (
@@ -57,7 +58,7 @@ def is_measurement(thing: object) -> bool:
 
 
 @final
-class MeasuredRelease:
+class MeasuredRelease(LibraryRelease):
     """A function of (dataset, rng) that runs a measurement, with the claim and the neighbours that it states itself.
 
     Args:
@@ -74,11 +75,11 @@ class MeasuredRelease:
 
     distance: int
     pair: AnyPair
-    claim: Guarantee
 
     def __init__(self, measurement: Any) -> None:
         if not is_measurement(measurement):
             raise InvalidValue("measurement", measurement, "an OpenDP measurement", "give others as a function")
+        self.name = "OpenDP measurement"
         self._measurement = measurement
         self._domain = str(measurement.input_domain)
         self._cast = _cast(self._domain)
@@ -115,7 +116,7 @@ class MeasuredRelease:
             raise InvalidValue("claim", None, f"given with {other}: the map is read for its own pair", remedy)
         return self.claim
 
-    def says(self) -> dict[str, str]:
+    def describe(self) -> dict[str, str]:
         """Where the claim and the pair come from, for a report."""
         return {
             "claim read": f"{self.claim.describe()}, from the map of the measurement at distance {self.distance}",
@@ -229,3 +230,11 @@ def _claim(spent: Any, measure: str) -> Guarantee:
         return ApproximateDP(epsilon, delta) if delta else PureDP(Fraction(epsilon))
     remedy = "fix the delta of the measurement, or state the claim with a function of your own"
     raise InvalidValue("output measure", measure, "pure, zero-concentrated or approximate privacy", remedy)
+
+
+def _adapt(thing: object) -> Make | None:
+    """What makes the release of a measurement; None for any other object."""
+    return (lambda: MeasuredRelease(thing)) if is_measurement(thing) else None
+
+
+LIBRARY: Final = Library(name="opendp", adapt=_adapt)

@@ -1,4 +1,4 @@
-"""The other side of `apart`: what the process of one audit does."""
+"""The other side of `subprocess_audit`: what the process of one audit does."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any, Final
 from dpverdict.audit.documents.request import AnyRequest, Request, ScoresRequest
 from dpverdict.audit.documents.schema import converted
 from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
-from dpverdict.audit.isolation.grounds import Grounds, Recorder, grounds_of
 from dpverdict.audit.isolation.imports import refuse_shared_names
+from dpverdict.audit.isolation.provenance import Provenance, Recorder, read_provenance
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.runs.audited import Wanted, audited
+from dpverdict.audit.runs.finished_audit import WantedRenderings, finish_audit
 from dpverdict.audit.runs.request import audit_request
 from dpverdict.audit.runs.scores import audit_scores
 from dpverdict.audit.trials.engines import chosen_engine
@@ -46,45 +46,45 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
         asked = converted(request["audit"], Request, "request")
     try:
         with (
-            watched_by(tell if request["progress"] else _nobody),
-            chosen_engine(**request["engine"], audit=_of(request)),
-            _trials(request, recorder) as rest,
+            watched_by(tell if request["progress"] else _ignore_stage),
+            chosen_engine(**request["engine"], audit=_audit_for_workers(request)),
+            _journal_of_trials(request, recorder) as rest,
         ):
             with recorder.recording():
-                report = _audit(asked, _bar(tell) if request["progress"] else None)
-            if (changed := _changed(asked, snapshot)) is not None:
+                report = _audit(asked, _progress_teller(tell) if request["progress"] else None)
+            if (changed := _replaced_code(asked, snapshot)) is not None:
                 return changed
             refuse_shared_names()  # what was imported later
             os.chdir(here)
-            done = audited(report, asked, _wanted(request))
+            done = finish_audit(report, asked, _renderings_of(request))
             return {
                 "fields": dict(done.fields),
                 "part": done.part,
                 "page": done.page,
                 "text": done.text,
                 "witness": done.witness,
-                "grounds": rest().to_json(),
+                "provenance": rest().to_json(),
             }
     except DpverdictError as error:  # of numbers that what was replaced has made impossible, perhaps
-        return _changed(asked, snapshot) or {"error": _one_line(str(error) or type(error).__name__)}
+        return _replaced_code(asked, snapshot) or {"error": _one_line(str(error) or type(error).__name__)}
     except OSError as error:  # of this program, where the user's code took its files, folder or memory away
-        return {"error": _one_line(f"{error}, in the audit of {_name(asked)}")}
+        return {"error": _one_line(f"{error}, in the audit of {_name_of_request(asked)}")}
     except MemoryError as error:
         return {"error": _one_line(f"the audit does not fit in the memory it may take: {error}")}
     except BaseException as error:  # the user's code may raise anything: SystemExit is no verdict
-        if (changed := _changed(asked, snapshot)) is not None:
+        if (changed := _replaced_code(asked, snapshot)) is not None:
             return changed
-        problem = f"mechanism {request['audit'].get('mechanism')} ended the audit with {_words(error)}"
+        problem = f"mechanism {request['audit'].get('mechanism')} ended the audit with {_describe_error(error)}"
         return {"error": _one_line(f"{problem}: call it yourself on its dataset; no verdict is its to give")}
 
 
-def _changed(asked: AnyRequest, snapshot: CodeSnapshot) -> dict[str, object] | None:
+def _replaced_code(asked: AnyRequest, snapshot: CodeSnapshot) -> dict[str, object] | None:
     """The message that the user's code replaced what the verdict rests on; None if it did not."""
-    failure = snapshot.failure(_name(asked))
+    failure = snapshot.failure(_name_of_request(asked))
     return None if failure is None else {"error": str(failure)}
 
 
-def _of(request: Mapping[str, Any]) -> Audit:
+def _audit_for_workers(request: Mapping[str, Any]) -> Audit:
     """This audit, for the workers of a cluster."""
     seconds = request["seconds"]
     return Audit(
@@ -95,8 +95,8 @@ def _of(request: Mapping[str, Any]) -> Audit:
     )
 
 
-def _wanted(request: Mapping[str, Any]) -> Wanted:
-    return Wanted(
+def _renderings_of(request: Mapping[str, Any]) -> WantedRenderings:
+    return WantedRenderings(
         created=None if request["created"] is None else datetime.fromisoformat(request["created"]),
         anchor=request["anchor"],
         page=request["page"],
@@ -110,26 +110,26 @@ def _audit(asked: AnyRequest, bar: Callable[[str, int, int], None] | None) -> Re
 
 
 @contextlib.contextmanager
-def _trials(request: Mapping[str, Any], recorder: Recorder) -> Generator[Callable[[], Grounds]]:
-    """The journal of the trials, which is begun anew unless all it rests on is as it was; and the grounds at the end.
+def _journal_of_trials(request: Mapping[str, Any], recorder: Recorder) -> Generator[Callable[[], Provenance]]:
+    """The journal of the trials, begun anew unless all it rests on is as it was; and the provenance at the end.
 
     What the trials rest on is written before they are, so that those of a killed run are never mixed with trials of
     another mechanism.
     """
     if request["trials"] is None:
-        yield recorder.grounds
+        yield recorder.provenance
         return
     folder, key = Path(request["trials"]), bytes.fromhex(request["key"])
     journal = Journal(folder, key)
-    former = _former(journal)
+    former = _earlier_provenance(journal)
     if former is None:
         journal.clear()
         journal = Journal(folder, key)
     seen = -1
 
-    def rest() -> Grounds:
-        now = recorder.grounds()
-        return now if former is None else now.with_those_of(former)
+    def rest() -> Provenance:
+        now = recorder.provenance()
+        return now if former is None else now.merge(former)
 
     def note() -> None:
         nonlocal seen
@@ -141,16 +141,16 @@ def _trials(request: Mapping[str, Any], recorder: Recorder) -> Generator[Callabl
         yield rest
 
 
-def _former(journal: Journal) -> Grounds | None:
+def _earlier_provenance(journal: Journal) -> Provenance | None:
     """What the trials of a journal rest on; None if that is not known, or not as it was."""
     kept = journal.read(REST)
     if kept is None:
         return None
-    found = grounds_of(json.loads(kept))
+    found = read_provenance(json.loads(kept))
     return found if found.changed() is None else None
 
 
-def _bar(tell: Callable[[object], None]) -> Callable[[str, int, int], None]:
+def _progress_teller(tell: Callable[[object], None]) -> Callable[[str, int, int], None]:
     last = 0.0
 
     def bar(what: str, done: int, total: int) -> None:
@@ -162,15 +162,15 @@ def _bar(tell: Callable[[object], None]) -> Callable[[str, int, int], None]:
     return bar
 
 
-def _nobody(what: str) -> None:
+def _ignore_stage(what: str) -> None:
     """Watches nothing."""
 
 
-def _name(asked: AnyRequest) -> str:
+def _name_of_request(asked: AnyRequest) -> str:
     return asked.mechanism if isinstance(asked, Request) else "of the scores"
 
 
-def _words(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.runs.apart import AuditFailed, audit_apart, audit_as_asked, runs_user_code
-from dpverdict.audit.runs.audited import Wanted
+from dpverdict.audit.runs.finished_audit import WantedRenderings
 from dpverdict.audit.runs.request import Request
 from dpverdict.audit.runs.scores import ScoresRequest
+from dpverdict.audit.runs.subprocess_audit import AuditFailed, audit_from_request, audit_in_subprocess, runs_user_code
 from dpverdict.errors import DpverdictError, MechanismFailure
 
 CODE = """
@@ -57,23 +57,25 @@ def test_code_of_the_user_is_whatever_is_not_of_this_package() -> None:
 
 
 def test_an_audit_apart_is_the_audit_here() -> None:
-    here, apart = audit_as_asked(STANDARD, Wanted()), audit_apart(STANDARD, Wanted())
+    here, apart = audit_from_request(STANDARD, WantedRenderings()), audit_in_subprocess(STANDARD, WantedRenderings())
     assert here.status is apart.status is Status.CERTIFIED
     assert here.fields["exact"] == apart.fields["exact"]
 
 
 def test_progress_is_told_and_the_evidence_arrives(folder: Path) -> None:
     seen: list[tuple[int, int]] = []
-    done = audit_apart(asked("leaky"), Wanted(), bar=lambda what, now, total: seen.append((now, total)))
+    done = audit_in_subprocess(
+        asked("leaky"), WantedRenderings(), bar=lambda what, now, total: seen.append((now, total))
+    )
     assert done.status is Status.REFUTED
     assert seen
     assert all(now <= total for now, total in seen)
-    assert done.grounds is not None
+    assert done.provenance is not None
 
 
 @pytest.mark.parametrize(("name", "words"), [("raises", "planted"), ("ends", "ends"), ("missing", "missing")])
 def test_what_goes_wrong_there_is_one_line_here(folder: Path, name: str, words: str) -> None:
     with pytest.raises((AuditFailed, MechanismFailure), match=words) as caught:
-        audit_as_asked(asked(name), Wanted())
+        audit_from_request(asked(name), WantedRenderings())
     assert "\n" not in str(caught.value)
     assert isinstance(caught.value, DpverdictError)

@@ -1,16 +1,16 @@
-"""What the process of one audit gives: its faces and grounds, or one line that says why there are none."""
+"""What the process of one audit gives: its faces and provenance, or one line that says why there are none."""
 
-import dataclasses
 import json
 import math
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from dpverdict.audit.runs.apart_work import REST, work
 from dpverdict.audit.runs.request import Request
+from dpverdict.audit.runs.subprocess_work import REST, work
 from dpverdict.audit.trials.journal import Journal
 
 CODE = """
@@ -48,7 +48,7 @@ def request(name: str, **changes: Any) -> dict[str, Any]:
     )
     plain = {"created": None, "anchor": None, "page": False, "witness": False, "console": None, "trials": None}
     plain |= {"seconds": None, "memory": None}
-    sent = {"scores": False, "audit": dataclasses.asdict(asked), "engine": {}, "key": None, "progress": False}
+    sent = {"scores": False, "audit": msgspec.structs.asdict(asked), "engine": {}, "key": None, "progress": False}
     return {**plain, **sent, **changes}
 
 
@@ -58,7 +58,7 @@ def test_the_result_is_data_with_its_grounds(folder: Path) -> None:
     assert json.loads(json.dumps(done)) == done
     assert done["fields"]["status"] == "REFUTED"  # type: ignore[index]
     assert "<html" in str(done["page"])
-    assert "work_of_a_user.py" in json.dumps(done["grounds"])
+    assert "work_of_a_user.py" in json.dumps(done["provenance"])
     assert told
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from dpverdict.audit.distinguishing.witness_document import read_witness
 from dpverdict.audit.isolation.process import NO_LIMITS
-from dpverdict.audit.runs.replay import replay_as_asked
-from dpverdict.audit.runs.replay_apart import _replay_of, replay_apart, work
+from dpverdict.audit.runs.replay import replay_from_request
+from dpverdict.audit.runs.subprocess_replay import _replay_of, replay_in_subprocess, work
 from dpverdict.cli.application import main
 from dpverdict.errors import MechanismFailure
 
@@ -49,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_replay_apart_is_the_same_replay(folder: Path) -> None:
     document = read_witness("w.json")
-    here, apart = replay_as_asked(document, **WORDS), replay_apart(document, NO_LIMITS, **WORDS)  # type: ignore[arg-type]  # texts
+    here, apart = replay_from_request(document, **WORDS), replay_in_subprocess(document, NO_LIMITS, **WORDS)  # type: ignore[arg-type]  # texts
     assert here == apart
     assert apart.refuted
 

@@ -7,14 +7,21 @@ from typing import Any
 import pytest
 
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.runs.audited import Audited, Wanted, audited, audited_of, console_facts, status_of_fields
+from dpverdict.audit.runs.finished_audit import (
+    FinishedAudit,
+    WantedRenderings,
+    console_facts,
+    finish_audit,
+    read_finished_audit,
+    status_of_fields,
+)
 from dpverdict.audit.runs.request import Request, audit_request
 from dpverdict.errors import MechanismFailure
 
 
-def done(claim: str, **wanted: Any) -> Audited:
+def done(claim: str, **wanted: Any) -> FinishedAudit:
     asked = Request(mechanism="standard-gaussian", options={"dim": "2", "mu": "1"}, claim=claim, exact_only=True)
-    return audited(audit_request(asked), asked, Wanted(**wanted))
+    return finish_audit(audit_request(asked), asked, WantedRenderings(**wanted))
 
 
 CERTIFIED, REFUTED = done("mu=1"), done("mu=0.9", witness=True)
@@ -56,7 +63,7 @@ def test_a_report_that_contradicts_itself_is_none(change: tuple[str, ...], value
         at = at[name]
     at[change[-1]] = value
     with pytest.raises(MechanismFailure, match="no report"):
-        audited_of({"fields": fields, "grounds": None}, "m")
+        read_finished_audit({"fields": fields, "provenance": None}, "m")
 
 
 @pytest.mark.parametrize(
@@ -67,16 +74,16 @@ def test_a_report_that_contradicts_itself_is_none(change: tuple[str, ...], value
         {},
         {"fields": []},
         {"fields": dict(CERTIFIED.fields)},
-        {"fields": dict(CERTIFIED.fields), "grounds": None, "page": 3},
-        {"fields": dict(CERTIFIED.fields), "grounds": None, "witness": "w"},
+        {"fields": dict(CERTIFIED.fields), "provenance": None, "page": 3},
+        {"fields": dict(CERTIFIED.fields), "provenance": None, "witness": "w"},
     ],
 )
 def test_what_is_no_report_is_none(answer: object) -> None:
     with pytest.raises(MechanismFailure, match="no report"):
-        audited_of(answer, "m")
+        read_finished_audit(answer, "m")
 
 
 def test_what_was_sent_comes_back() -> None:
-    sent = {"fields": dict(CERTIFIED.fields), "page": "", "part": "p", "text": "", "witness": None, "grounds": None}
-    assert audited_of(sent, "m").part == "p"
-    assert audited_of(sent, "m").status is Status.CERTIFIED
+    sent = {"fields": dict(CERTIFIED.fields), "page": "", "part": "p", "text": "", "witness": None, "provenance": None}
+    assert read_finished_audit(sent, "m").part == "p"
+    assert read_finished_audit(sent, "m").status is Status.CERTIFIED

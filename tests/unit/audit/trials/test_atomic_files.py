@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dpverdict.audit.trials.whole_files import (
+from dpverdict.audit.trials.atomic_files import (
     SOURCES,
     hold,
-    keep_apart,
     output_file,
+    refuse_overwriting,
     remove_left_over,
     write_atomically,
     write_together,
@@ -88,7 +88,7 @@ def test_a_folder_among_the_targets_leaves_all_as_it_was(tmp_path: Path) -> None
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be renamed there")
 def test_what_a_killed_run_left_is_removed_and_what_another_run_writes_is_not(tmp_path: Path) -> None:
     code = (
-        "import os, sys, time; from pathlib import Path; from dpverdict.audit.trials import whole_files as w\n"
+        "import os, sys, time; from pathlib import Path; from dpverdict.audit.trials import atomic_files as w\n"
         "os.fsync = lambda handle: (print('writing', flush=True), time.sleep(600))\n"
         "w.write_atomically(Path(sys.argv[1]), 'half')"
     )
@@ -144,9 +144,9 @@ def test_an_output_is_no_input_by_whatever_path(tmp_path: Path, monkeypatch: pyt
         case _:
             output = {"itself": data, "relative": Path("table.csv"), "dots": tmp_path / "." / "table.csv"}[kind]
     with pytest.raises(InvalidValue, match="another file than the data"):
-        keep_apart({"json": output}, {"the data": str(data)})
-    keep_apart({"json": tmp_path / "else.json"}, {"the data": str(data)})
-    keep_apart({"json": Path(os.devnull)}, {"the data": os.devnull, "the pair": "not there", "bad": "a\0b"})
+        refuse_overwriting({"json": output}, {"the data": str(data)})
+    refuse_overwriting({"json": tmp_path / "else.json"}, {"the data": str(data)})
+    refuse_overwriting({"json": Path(os.devnull)}, {"the data": os.devnull, "the pair": "not there", "bad": "a\0b"})
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")

@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dpverdict.audit.runs.plans.faces import (
+from dpverdict.audit.runs.plans.plan import plan_of
+from dpverdict.audit.runs.plans.renderings import (
     counts,
     plan_fields,
     print_plan,
@@ -14,7 +15,6 @@ from dpverdict.audit.runs.plans.faces import (
     render_plan_html,
     render_plan_json,
 )
-from dpverdict.audit.runs.plans.plan import plan_of
 from dpverdict.audit.runs.plans.results import NOT_RUN, PlanResult
 from dpverdict.audit.runs.plans.run import run_plan
 from dpverdict.audit.trials.journal import Journal

@@ -172,7 +172,7 @@ SOURCES: Final = (".py", ".pyi", ".pyc", ".pyx", ".so", ".pyd", ".toml")
 """What a file of code or of configuration is called: none is ever written over."""
 
 
-def keep_apart(outputs: Mapping[str, Path], inputs: Mapping[str, str | os.PathLike[str]]) -> None:
+def refuse_overwriting(outputs: Mapping[str, Path], inputs: Mapping[str, str | os.PathLike[str]]) -> None:
     """Refuse an output that is one of the inputs, by whatever path or link.
 
     Args:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.trials.measurements import MeasuredRelease
+from dpverdict.audit.trials.libraries.opendp import MeasuredRelease
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
@@ -124,7 +124,7 @@ def test_the_claim_the_relation_and_the_neighbours_are_read(name: str) -> None:
     for data in (found.pair.dataset, found.pair.neighbour):
         released = found(data, rng)
         assert isinstance(released, str | bytes | dict) or np.isfinite(np.asarray(released, dtype=np.float64)).all()
-    assert set(found.says()) == {"claim read", "input domain", "input metric"}
+    assert set(found.describe()) == {"claim read", "input domain", "input metric"}
 
 
 def test_numbers_of_the_map_are_taken_exactly_and_a_replacement_is_two_steps() -> None:

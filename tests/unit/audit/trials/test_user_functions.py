@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dpverdict.audit.trials.words import (
+from dpverdict.audit.trials.user_functions import (
     load_callable,
     names_a_callable,
     probability,

@@ -9,18 +9,18 @@ from typing import Any, Final
 from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
 from dpverdict.audit.isolation.imports import refuse_shared_names
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
-from dpverdict.audit.runs.apart import AuditFailed, engine_fields
-from dpverdict.audit.runs.replay import Replay, replay_as_asked
+from dpverdict.audit.runs.replay import Replay, replay_from_request
+from dpverdict.audit.runs.subprocess_audit import AuditFailed, engine_fields
 from dpverdict.audit.trials.catalogue import names_foreign_code
 from dpverdict.audit.trials.engines import chosen_engine
 from dpverdict.errors import DpverdictError, MechanismFailure, in_one_line
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 
-ENTRY: Final = "dpverdict.audit.runs.replay_apart:work"
+ENTRY: Final = "dpverdict.audit.runs.subprocess_replay:work"
 
 
-def replay_apart(document: Mapping[str, Any], limits: Limits = NO_LIMITS, **words: Any) -> Replay:
-    """`replay_as_asked`, in a process of its own if it loads code that is not of this package, or has a limit.
+def replay_in_subprocess(document: Mapping[str, Any], limits: Limits = NO_LIMITS, **words: Any) -> Replay:
+    """`replay_from_request`, in a process of its own if it loads code that is not of this package, or has a limit.
 
     Raises:
         DpverdictError: it cannot be carried out, or did not finish.
@@ -28,7 +28,7 @@ def replay_apart(document: Mapping[str, Any], limits: Limits = NO_LIMITS, **word
     named = document["mechanism"].get("name") if isinstance(document["mechanism"], dict) else None
     foreign = isinstance(named, str) and names_foreign_code(named)
     if not (limits or words["mechanism"] or words["score"] or foreign or document["score_function"] is not None):
-        return replay_as_asked(document, **words)
+        return replay_from_request(document, **words)
     what = str(words["mechanism"] or named)
     sent = {"document": dict(document), "words": words, "engine": engine_fields()}
     answer = run_isolated(ENTRY, sent, what=what, limits=limits)
@@ -42,7 +42,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
     snapshot, what = CodeSnapshot(), str(request["words"]["mechanism"] or request["document"]["mechanism"].get("name"))
     try:
         with chosen_engine(**request["engine"]):
-            found = replay_as_asked(request["document"], **request["words"])
+            found = replay_from_request(request["document"], **request["words"])
         if (failure := snapshot.failure(what)) is not None:
             return {"error": str(failure)}
         refuse_shared_names()

@@ -2,13 +2,17 @@
 
 import math
 import warnings
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpverdict.audit.trials.library_claims import FittedModel, RandomisedValue, stating
+from dpverdict.audit.trials.libraries import registry
+from dpverdict.audit.trials.libraries.adapter import Library, LibraryRelease
+from dpverdict.audit.trials.libraries.diffprivlib import FittedModel, RandomisedValue
+from dpverdict.audit.trials.libraries.registry import adapter_for
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import ApproximateDP, PureDP
@@ -45,7 +49,7 @@ MADE: dict[str, Any] = {
 @pytest.mark.parametrize("name", MADE)
 def test_the_claim_and_the_pair_of_a_mechanism_are_read(name: str) -> None:
     made = MADE[name]()
-    make = stating(made)
+    make = adapter_for(made)
     assert make is not None
     found = make()
     assert isinstance(found, RandomisedValue)
@@ -56,7 +60,7 @@ def test_the_claim_and_the_pair_of_a_mechanism_are_read(name: str) -> None:
     if not isinstance(one, str):
         assert abs(one - other) == made.sensitivity
     assert found([one]) is not None
-    assert "claim read" in found.says()
+    assert "claim read" in found.describe()
 
 
 @pytest.mark.parametrize("name", ["Laplace", "Binary", "GeometricTruncated"])
@@ -171,5 +175,27 @@ def test_what_is_released_of_a_model_is_what_training_sets() -> None:
 
 
 def test_other_things_state_no_claim() -> None:
-    assert stating(len) is None
-    assert stating(object()) is None
+    assert adapter_for(len) is None
+    assert adapter_for(object()) is None
+
+
+def test_an_object_of_another_library_is_left_alone_and_a_new_library_is_one_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Planted(LibraryRelease):
+        name, claim, pair = "planted", PureDP(1), None
+
+        def __call__(self, dataset: Any) -> object:
+            return 0.0
+
+        def read_claim(self, other: str | None) -> PureDP:
+            return PureDP(1)
+
+        def describe(self) -> dict[str, str]:
+            return {}
+
+    planted = Library(name="fractions", adapt=lambda thing: Planted)
+    assert adapter_for(Fraction(1)) is None
+    monkeypatch.setattr(registry, "LIBRARIES", (*registry.LIBRARIES, planted))
+    assert adapter_for(Fraction(1)) is Planted
+    assert adapter_for(1) is None

@@ -10,12 +10,12 @@ diffprivlib is not imported here, and not needed; its objects are known by the n
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias, final
+from collections.abc import Mapping
+from typing import Any, Final, final
 
 import numpy as np
 
-from dpverdict.audit.trials.measurements import MeasuredRelease, is_measurement
+from dpverdict.audit.trials.libraries.adapter import Library, LibraryRelease, Make
 from dpverdict.audit.trials.outcomes.canonical import outcome_of
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
@@ -25,13 +25,9 @@ _CHOICES: Final = ("Exponential", "PermuteAndFlip")
 """Mechanisms whose data, the utilities of the candidates, are in their constructor: each trial makes one anew."""
 _WHOLE: Final = ("Geometric", "GeometricTruncated", "GeometricFolded", "GaussianDiscrete")
 
-Stating: TypeAlias = "MeasuredRelease | RandomisedValue | FittedModel"
 
-
-def stating(thing: object) -> Callable[[], Stating] | None:
-    """What makes a release of something that states its own claim; None of anything else."""
-    if is_measurement(thing):
-        return lambda: MeasuredRelease(thing)
+def _adapt(thing: object) -> Make | None:
+    """What makes the release of a mechanism or a model; None for any other object."""
     module = type(thing).__module__
     if module.startswith("diffprivlib.mechanisms") and callable(getattr(thing, "randomise", None)):
         return lambda: RandomisedValue(thing)
@@ -46,7 +42,7 @@ def _claim(thing: Any) -> Guarantee:
 
 
 @final
-class RandomisedValue:
+class RandomisedValue(LibraryRelease):
     """A function of (value, rng) that runs a mechanism of diffprivlib, whose randomness no seed governs.
 
     Args:
@@ -62,9 +58,6 @@ class RandomisedValue:
         InvalidValue: a mechanism that releases a function, or has no value to randomise.
     """
 
-    name: str
-    claim: Guarantee
-
     def __init__(self, mechanism: Any) -> None:
         self._mechanism = mechanism
         self.name = f"diffprivlib {type(mechanism).__name__}"
@@ -73,7 +66,7 @@ class RandomisedValue:
             raise InvalidValue("mechanism", self.name, "one that releases a value, and no function", remedy)
         self.claim = _claim(mechanism)
         one, other = self._values()
-        self.pair: AnyPair = ObjectPair(dataset=[one], neighbour=[other], adjacency=REPLACE_ONE)
+        self.pair: AnyPair | None = ObjectPair(dataset=[one], neighbour=[other], adjacency=REPLACE_ONE)
 
     def __call__(self, dataset: Any) -> object:
         """One release."""
@@ -104,7 +97,7 @@ class RandomisedValue:
             raise InvalidValue("claim", None, f"given with {other}: the mechanism states it for its own pair", remedy)
         return self.claim
 
-    def says(self) -> Mapping[str, str]:
+    def describe(self) -> Mapping[str, str]:
         """Where the claim and the pair come from, for a report."""
         said = {"claim read": f"{self.claim.describe()}, from the attributes of the mechanism"}
         if hasattr(self._mechanism, "sensitivity"):
@@ -132,7 +125,7 @@ class RandomisedValue:
 
 
 @final
-class FittedModel:
+class FittedModel(LibraryRelease):
     """A function of a table that fits a model of diffprivlib and gives what it has learned: its public attributes.
 
     Args:
@@ -142,9 +135,6 @@ class FittedModel:
         claim: its epsilon.
         pair: None: a model says nothing about its data, so two tables are given.
     """
-
-    name: str
-    claim: Guarantee
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -189,10 +179,13 @@ class FittedModel:
             raise InvalidValue("neighbours", None, f"given for {self.name}, which says nothing about its data", remedy)
         return self.claim
 
-    def says(self) -> Mapping[str, str]:
+    def describe(self) -> Mapping[str, str]:
         """Where the claim comes from, for a report."""
         return {
             "claim read": f"{self.claim.describe()}, from the attributes of the model",
             "relation claimed": "none that diffprivlib documents: the claim is held against that of the two tables",
             "released": "the attributes that training sets and whose names end with an underscore",
         }
+
+
+LIBRARY: Final = Library(name="diffprivlib", adapt=_adapt)

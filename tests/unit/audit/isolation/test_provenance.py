@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpverdict.audit.isolation.grounds import Grounds, grounds_of, package_hash
+from dpverdict.audit.isolation.provenance import Provenance, package_hash, read_provenance
 
 MODULE = """
 import glob, json, os
@@ -46,11 +46,11 @@ RUN = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import json
-from dpverdict.audit.isolation.grounds import Recorder
+from dpverdict.audit.isolation.provenance import Recorder
 recorder = Recorder()
 with recorder.recording():
     import user
-print(json.dumps(recorder.grounds().to_json()))
+print(json.dumps(recorder.provenance().to_json()))
 """
 
 
@@ -68,11 +68,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def grounds(folder: Path, before: str = "") -> Grounds:
+def provenance(folder: Path, before: str = "") -> Provenance:
     script = folder.parent / f"{folder.name}.run.py"
     script.write_text(RUN.replace("    import user\n", f"    import user\n    {before}\n"))
     done = subprocess.run([sys.executable, "-B", str(script), str(folder)], capture_output=True, check=True)
-    return grounds_of(json.loads(done.stdout))
+    return read_provenance(json.loads(done.stdout))
 
 
 def write(name: str, text: str) -> Callable[[Path], object]:
@@ -97,10 +97,10 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 def test_every_change_is_seen(folder: Path) -> None:
-    found = grounds(folder)
+    found = provenance(folder)
     assert found.unseen is None
     assert found.changed() is None
-    assert grounds_of(json.loads(json.dumps(found.to_json()))) == found
+    assert read_provenance(json.loads(json.dumps(found.to_json()))) == found
     contents = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     for what, change in CHANGES.items():
         change(folder)
@@ -116,24 +116,24 @@ def test_every_change_is_seen(folder: Path) -> None:
 
 
 def test_what_does_not_matter_changes_nothing(folder: Path) -> None:
-    found = grounds(folder)
+    found = provenance(folder)
     (folder / "another.txt").write_text("beside it")
     (folder / "own.txt").write_text("what it wrote itself")
     assert found.changed() is None
 
 
 def test_another_interpreter_or_distribution_is_seen(folder: Path) -> None:
-    found = grounds(folder).to_json()
+    found = provenance(folder).to_json()
     assert found["distributions"]
     for change in ({"python": "cpython 2.7"}, {"distributions": {"numpy": ["0.1", "0"]}}):
-        assert grounds_of({**found, **change}).changed() is not None
+        assert read_provenance({**found, **change}).changed() is not None
 
 
 def test_what_a_build_leaves_in_a_folder_is_no_other_distribution(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The current folder may be searched in the process that compares, and not in the one that ran the audit."""
-    found = grounds(folder, "import numpy")
+    found = provenance(folder, "import numpy")
     sources = tmp_path_factory.mktemp("sources")
     for name in found.distributions:
         (sources / f"{name}.egg-info").mkdir()
@@ -160,7 +160,7 @@ UNSEEN = [
 SEEN = "from dpverdict.audit.isolation.child import in_a_child; in_a_child(lambda: 1, kind=int, seconds=9)"
 EACH = """
 import json, os, sys
-from dpverdict.audit.isolation.grounds import Recorder
+from dpverdict.audit.isolation.provenance import Recorder
 for folder, use in json.loads(sys.argv[1]):
     if os.fork():
         os.wait()
@@ -170,7 +170,7 @@ for folder, use in json.loads(sys.argv[1]):
     with recorder.recording():
         import user
         exec(use)
-    print(json.dumps(recorder.grounds().to_json()), flush=True)
+    print(json.dumps(recorder.provenance().to_json()), flush=True)
     os._exit(0)
 """
 
@@ -180,7 +180,7 @@ def test_what_cannot_be_seen_cannot_be_kept(folder: Path, tmp_path_factory: pyte
     places = [str(shutil.copytree(folder, tmp_path_factory.mktemp("use") / "of")) for _ in (*UNSEEN, SEEN)]
     asked = json.dumps(list(zip(places, (*UNSEEN, SEEN), strict=True)))
     done = subprocess.run([sys.executable, "-B", "-c", EACH, asked], capture_output=True, check=True)
-    *unseen, seen = [grounds_of(json.loads(line)) for line in done.stdout.splitlines()]
+    *unseen, seen = [read_provenance(json.loads(line)) for line in done.stdout.splitlines()]
     assert len(unseen) == len(UNSEEN)
     for use, found in zip(UNSEEN, unseen, strict=True):
         assert found.unseen is not None, use
@@ -189,15 +189,15 @@ def test_what_cannot_be_seen_cannot_be_kept(folder: Path, tmp_path_factory: pyte
 
 
 def test_both_grounds_hold(folder: Path) -> None:
-    found = grounds(folder)
-    former = Grounds(python=found.python, files={"/nowhere": "0"}, unseen=None)
-    assert found.with_those_of(former).changed() == "/nowhere was changed"
+    found = provenance(folder)
+    former = Provenance(python=found.python, files={"/nowhere": "0"}, unseen=None)
+    assert found.merge(former).changed() == "/nowhere was changed"
 
 
 @pytest.mark.parametrize("fields", [None, [], {}, {"python": 1}, {"python": "", "files": []}])
 def test_other_data_are_no_grounds(fields: object) -> None:
-    with pytest.raises(ValueError, match="no grounds"):
-        grounds_of(fields)
+    with pytest.raises(ValueError, match="no provenance"):
+        read_provenance(fields)
 
 
 def test_the_package_has_one_hash() -> None:
