@@ -18,12 +18,20 @@ from dpverdict.audit.exact.worst_case import WorstCase, worst_case
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import Enclosure
 from dpverdict.errors import DpverdictError, InvalidValue
-from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, RenyiDP, ZeroConcentratedDP
+from dpverdict.mechanisms.core.guarantees import (
+    ApproximateDP,
+    GaussianDP,
+    Guarantee,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import adjacency_name
 from dpverdict.proofs.ledger.certificates import FORMAT, versions
+from dpverdict.proofs.verdicts.catalogue import worst_pair
 from dpverdict.proofs.verdicts.derivation import conclusion, derived
-from dpverdict.proofs.verdicts.laws import Gaussian, Json, worst_pair
+from dpverdict.proofs.verdicts.laws import Gaussian, Json
 from dpverdict.proofs.verdicts.parameters import claim_of, parameters_of
 
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, TypeAlias, final
 
-
-
 from dpverdict.balls import doublings, precision
 from dpverdict.numerics.text import exact_text
 from dpverdict.proofs.checks.evidence import number
 from dpverdict.proofs.verdicts.expressions import enclosed_text, exact_ends
+from dpverdict.proofs.verdicts.given import exact
 from dpverdict.proofs.verdicts.laws import (
     BoundedRange,
     DiscreteGaussian,
@@ -30,7 +29,6 @@ from dpverdict.proofs.verdicts.laws import (
     Unknown,
     Values,
     condition,
-    exact,
 )
 
 Side: TypeAlias = Fraction | str
@@ -267,10 +265,9 @@ def _renyi(law: Law, order: Fraction) -> Side | None:
     a = f"({number(order)})"
     match law:
         case Laplace(groups) if len(groups) <= MOST_TERMS:
-            terms = [
-                f"{count}*log({a}/(2*{a} - 1)*exp(({a} - 1)*({number(s)})) + ({a} - 1)/(2*{a} - 1)*exp(-{a}*({number(s)})))"
-                for s, count in groups
-            ]
+            right = f"{a}/(2*{a} - 1)*exp(({a} - 1)*"
+            left = f"({a} - 1)/(2*{a} - 1)*exp(-{a}*"
+            terms = [f"{count}*log({right}({number(s)})) + {left}({number(s)})))" for s, count in groups]
             return f"({' + '.join(terms)})/({a} - 1)"
         case Response(rate, count):
             r = f"({number(rate)})"
@@ -347,7 +344,11 @@ def witness(found: Quantity) -> list[Json]:
         return []
     words, *sides = found.event
     evidence = [
-        {"kind": "value", "expression": number(side) if isinstance(side, Fraction) else side, "value": decimal_ends(side, DIGITS)}
+        {
+            "kind": "value",
+            "expression": number(side) if isinstance(side, Fraction) else side,
+            "value": decimal_ends(side, DIGITS),
+        }
         for side in sides
     ]
     return [condition(f"P and Q of the event: {words}", *evidence)]
@@ -381,4 +382,6 @@ def decimals(low: Fraction, high: Fraction, digits: int) -> list[str]:
     first = math.floor(low / unit)
     if low == high:
         return [f"{first}e{exponent}", f"{math.ceil(low / unit)}e{exponent}"]
-    return [f"{first}e{exponent}", f"{first + 1}e{exponent}"] if low > first * unit and high < (first + 1) * unit else []
+    return (
+        [f"{first}e{exponent}", f"{first + 1}e{exponent}"] if low > first * unit and high < (first + 1) * unit else []
+    )

@@ -1,4 +1,4 @@
-"""From the head of a verdict's certificate to the conditions that must stand below it, and to the line of what it proves.
+"""From the head of a verdict's certificate to the conditions that must stand below it, and to what it proves.
 
 The head names a mechanism with its parameters, a relation, a claim, and what is concluded, in exact numbers. All the
 rest follows: the noise and what neighbours can change, the worst pair and why none is worse, the comparison with this
@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, final
 
+from dpverdict.proofs.verdicts.catalogue import worst_pair
 from dpverdict.proofs.verdicts.claims import Claim, compared, quantity, read_claim, witness
-from dpverdict.proofs.verdicts.laws import Json, NotDerived, WorstPair, condition, exact, worst_pair
+from dpverdict.proofs.verdicts.given import exact
+from dpverdict.proofs.verdicts.laws import Json, NotDerived, WorstPair, condition
 
 CERTIFIED: Final = "CERTIFIED"
 REFUTED: Final = "REFUTED"
@@ -197,7 +199,9 @@ def _allowed(name: str, claim: Claim, at: Fraction) -> Fraction:
 def _parameters(parameters: Mapping[str, Any]) -> str:
     """Whole numbers and lists, each with its name, followed by a comma."""
     parts = [f"{name.replace('_', ' ')} {value}" for name, value in parameters.items() if _is_size(value)]
-    parts += [f"{sum(Fraction(row[-1]) for row in value)} {name}" for name, value in parameters.items() if _is_table(value)]
+    parts += [
+        f"{sum(Fraction(row[-1]) for row in value)} {name}" for name, value in parameters.items() if _is_table(value)
+    ]
     return "".join(f"{part}, " for part in parts)
 
 
@@ -239,11 +243,11 @@ def checked(document: Mapping[str, Any]) -> Derived:
 def difference(found: Any, expected: Any, path: str) -> str | None:
     """The first place where two JSON values differ, in words; None if they are the same."""
     if type(found) is not type(expected):
-        return f"{path} is {_short(found)}, and the head asks for {_short(expected)}"
+        return f"{path} is {_short(found)}, and must be {_short(expected)}"
     if isinstance(found, dict):
         for name in sorted({*found, *expected}):
             if name not in found or name not in expected:
-                return f"{path}.{name} is {'missing' if name in expected else 'not asked for by the head'}"
+                return f"{path}.{name} is missing" if name in expected else f"{path}.{name} must not be there"
             place = difference(found[name], expected[name], f"{path}.{name}")
             if place is not None:
                 return place
@@ -254,11 +258,25 @@ def difference(found: Any, expected: Any, path: str) -> str | None:
             if place is not None:
                 return place
         if len(found) != len(expected):
-            return f"{path} has {len(found)} entries, and the head asks for {len(expected)}"
+            return f"{path} has {len(found)} entries, and must have {len(expected)}"
         return None
-    return None if found == expected else f"{path} is {_short(found)}, and the head asks for {_short(expected)}"
+    if found == expected:
+        return None
+    return f"{path} is {_short(found, _same(found, expected))}, and must be {_short(expected, _same(found, expected))}"
 
 
-def _short(value: Any) -> str:
+def _same(found: Any, expected: Any) -> int:
+    """How many letters two texts begin with alike."""
+    if not isinstance(found, str):
+        return 0
+    pairs = enumerate(zip(found, expected, strict=False))
+    return next((i for i, (one, other) in pairs if one != other), min(len(found), len(expected)))
+
+
+def _short(value: Any, start: int = 0) -> str:
+    """A value in one line; of a long text, the part from a little before ``start``."""
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    if len(text) <= 60:
+        return text
+    first = max(0, start - 20)
+    return ("..." if first else "") + text[first : first + 50] + ("..." if first + 50 < len(text) else "")
