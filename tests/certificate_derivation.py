@@ -1062,13 +1062,14 @@ def compared(left: Any, right: Any, larger: bool) -> dict[str, Any]:
     return {"kind": "comparison", "left": left, "right": right, "signs": [">"] if larger else ["<", "="], "holds": True}
 
 
-def law_of(mechanism: str, found: Found) -> dict[str, Any]:
+def law_of(mechanism: str, relation: str, found: Found) -> dict[str, Any]:
     evidence = {
         "kind": "law",
         "noise": found.noise,
         "differences": found.differences,
         "pair": found.pair,
         "why": found.why,
+        "relation": relation,
     }
     return holds(f"the noise of {mechanism} and what neighbours change", evidence)
 
@@ -1084,7 +1085,9 @@ STATED = {
 SIDES = {True: "what is attained is beyond the claim", False: "what is attained is within the claim"}
 
 
-def stated(mechanism: str, found: Found, kind: str, n: Mapping[str, F], refuted: bool, numbers: Any) -> list[Any]:
+def stated(
+    mechanism: str, relation: str, found: Found, kind: str, n: Mapping[str, F], refuted: bool, numbers: Any
+) -> list[Any]:
     """The conditions of numbers that are compared, and nothing more."""
     name = numbers.get("quantity") if isinstance(numbers, dict) else None
     if not isinstance(name, str) or kind not in STATED.get(name, []):
@@ -1122,7 +1125,10 @@ def stated(mechanism: str, found: Found, kind: str, n: Mapping[str, F], refuted:
         right, low, high = f"{limit}", limit, limit
     if not (F(attained[0]) > high if refuted else F(attained[1]) <= low):
         raise Wrong("numbers.attained: it does not decide the claim")
-    return [law_of(mechanism, found), holds(f"{SIDES[refuted]}: {name} at {at}", compared(attained, right, refuted))]
+    return [
+        law_of(mechanism, relation, found),
+        holds(f"{SIDES[refuted]}: {name} at {at}", compared(attained, right, refuted)),
+    ]
 
 
 FIELDS = {"mechanism", "parameters", "relation", "claim", "concluded", "assumptions"}
@@ -1154,7 +1160,11 @@ def derive(head: Any, enclose: Callable[[str, int], tuple[F, F]]) -> tuple[list[
         quantity, left, right, cited, event = decided
         larger, evidence = against(left, right, enclose)
         if (found.attained or not larger) and (larger or level is None):
-            conditions = [law_of(name, found), *found.conditions, holds(f"{SIDES[larger]}: {quantity}", *evidence)]
+            conditions = [
+                law_of(name, head["relation"], found),
+                *found.conditions,
+                holds(f"{SIDES[larger]}: {quantity}", *evidence),
+            ]
             if larger and event is not None:
                 values = [
                     {
@@ -1170,7 +1180,7 @@ def derive(head: Any, enclose: Callable[[str, int], tuple[F, F]]) -> tuple[list[
     if "numbers" in head:
         if made is not None and (found.attained or made[0] == refuted):
             raise Wrong("numbers: they follow")
-        return stated(name, found, kind, n, refuted, head["numbers"]), "compared only"
+        return stated(name, head["relation"], found, kind, n, refuted, head["numbers"]), "compared only"
     if made is None:
         raise Wrong("numbers: nothing follows, and none are stated")
     if made[0] != refuted:

@@ -66,11 +66,11 @@ def derived(head: Any) -> Derived:
     if concluded not in (CERTIFIED, REFUTED):
         raise NotDerived(f"concluded: {concluded!r} is not {CERTIFIED} or {REFUTED}")
     level = _level(head, worst, claim)
-    made = _decided(head["mechanism"], worst, claim, level)
+    made = _decided(head["mechanism"], head["relation"], worst, claim, level)
     if "numbers" in head:
         if made is not None and (worst.attained or made.concluded == concluded):
             raise NotDerived("numbers: they follow from the other fields, and are not stated beside them")
-        made = _stated(head["mechanism"], worst, claim, concluded, head["numbers"])
+        made = _stated(head["mechanism"], head["relation"], worst, claim, concluded, head["numbers"])
     elif made is None:
         raise NotDerived("numbers: what is attained does not follow from the other fields, and is not stated")
     if made.concluded != concluded:
@@ -86,7 +86,7 @@ def conclusion(mechanism: str, parameters: Json, relation: str, claim: Json, lev
     """What follows of a claim, for the writer of a head: CERTIFIED, REFUTED, or None where nothing does."""
     worst = worst_pair(mechanism, parameters, relation)
     at = None if level is None else exact(level)
-    made = _decided(mechanism, worst, read_claim(claim), at)
+    made = _decided(mechanism, relation, worst, read_claim(claim), at)
     return None if made is None else made.concluded
 
 
@@ -102,12 +102,13 @@ def _level(head: Mapping[str, Any], worst: WorstPair, claim: Claim) -> Fraction 
     return level
 
 
-def _law(mechanism: str, worst: WorstPair) -> Json:
+def _law(mechanism: str, relation: str, worst: WorstPair) -> Json:
     evidence = {"kind": "law", "noise": worst.noise, "differences": worst.differences, "pair": worst.pair}
+    evidence["relation"] = relation
     return condition(f"the noise of {mechanism} and what neighbours change", {**evidence, "why": worst.why})
 
 
-def _decided(mechanism: str, worst: WorstPair, claim: Claim, level: Fraction | None) -> Derived | None:
+def _decided(mechanism: str, relation: str, worst: WorstPair, claim: Claim, level: Fraction | None) -> Derived | None:
     found = quantity(worst.law, claim, level)
     if found is None:
         return None
@@ -118,7 +119,7 @@ def _decided(mechanism: str, worst: WorstPair, claim: Claim, level: Fraction | N
     if concluded == CERTIFIED and level is not None:
         return None  # one epsilon proves no mu
     words = _WITHIN if concluded == CERTIFIED else _BEYOND
-    conditions = [_law(mechanism, worst), *worst.conditions, condition(f"{words}: {found.name}", *evidence)]
+    conditions = [_law(mechanism, relation, worst), *worst.conditions, condition(f"{words}: {found.name}", *evidence)]
     if concluded == REFUTED:
         conditions += witness(found)
     cited = [one for one in (worst.cited, found.cited if concluded == CERTIFIED else "") if one]
@@ -139,7 +140,7 @@ NUMBERS: Final = {
 """What may be stated, and for which kinds of claims."""
 
 
-def _stated(mechanism: str, worst: WorstPair, claim: Claim, concluded: str, numbers: Any) -> Derived:
+def _stated(mechanism: str, relation: str, worst: WorstPair, claim: Claim, concluded: str, numbers: Any) -> Derived:
     """The comparison of numbers that the head states."""
     if not isinstance(numbers, dict) or claim.kind not in NUMBERS.get(str(numbers.get("quantity")), ()):
         raise NotDerived("numbers.quantity: it does not decide such a claim")
@@ -160,7 +161,7 @@ def _stated(mechanism: str, worst: WorstPair, claim: Claim, concluded: str, numb
         raise NotDerived("numbers.attained: it does not decide the claim")
     evidence = {"kind": "comparison", "left": ends, "right": allowed, "signs": signs, "holds": True}
     words = _WITHIN if concluded == CERTIFIED else _BEYOND
-    conditions = [_law(mechanism, worst), condition(f"{words}: {name} at {at}", evidence)]
+    conditions = [_law(mechanism, relation, worst), condition(f"{words}: {name} at {at}", evidence)]
     line = f" ({_ONLY_COMPARED})"
     if concluded == REFUTED:
         line = " (the numbers were compared; that neighbours attain them is not in the file)"
