@@ -15,7 +15,7 @@ from dpverdict.proofs.verdicts.given import ADD_REMOVE, REPLACE, Parameters
 from dpverdict.proofs.verdicts.laws import NotDerived, Unknown, WorstPair
 
 
-def worst_pair(mechanism: str, parameters: Mapping[str, Any], relation: str) -> WorstPair:
+def worst_pair(mechanism: Any, parameters: Any, relation: Any) -> WorstPair:
     """The worst pair of a mechanism of the catalogue.
 
     Raises:

@@ -249,10 +249,8 @@ def _event(law: Law, epsilon: Fraction) -> tuple[str, Side, Side] | None:
         case Response(rate, count) if count <= MOST_TERMS:
             r = f"({number(rate)})"
             above = [k for k in range(count + 1) if (count - 2 * k) * rate > epsilon]
-            p, q = (
-                " + ".join(f"{math.comb(count, k)}*exp({power(k)}*{r})" for k in above)
-                for power in (lambda k: count - k, lambda k: k)
-            )
+            p = " + ".join(f"{math.comb(count, k)}*exp({count - k}*{r})" for k in above)
+            q = " + ".join(f"{math.comb(count, k)}*exp({k}*{r})" for k in above)
             return words, f"({p})/(1 + exp({r}))**{count}", f"({q})/(1 + exp({r}))**{count}"
         case Values(options, rate):
             r = f"({number(rate)})"
@@ -325,11 +323,11 @@ def compared(found: Quantity) -> tuple[int, list[Json]]:
                 for side, pair in zip((found.attained, found.allowed), sides, strict=True)
                 if isinstance(side, str)
             ]
-            written = [
+            left, right = (
                 pair if isinstance(side, str) else number(side)
                 for side, pair in zip((found.attained, found.allowed), sides, strict=True)
-            ]
-            return sign, [*values, _comparison(*written, sign)]
+            )
+            return sign, [*values, _comparison(left, right, sign)]
     raise NotDerived("claim: what is attained is not told apart from what is allowed")
 
 

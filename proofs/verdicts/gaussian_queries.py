@@ -199,6 +199,10 @@ def vote_ellipse(given: Parameters) -> WorstPair:
     )
 
 
+MOST_ROWS: Final = 40
+"""Distinct coordinates of a box whose squares are summed: the sum of more is a fraction of thousands of digits."""
+
+
 def elliptical(given: Parameters) -> WorstPair:
     given.under(REPLACE)
     rows = given.table("coordinates", 3)  # bound, scale, how many coordinates have both
@@ -206,19 +210,24 @@ def elliptical(given: Parameters) -> WorstPair:
     for bound, scale, many in rows:
         if many.denominator != 1 or many < 1 or (bound > 0) != (scale > 0):
             given.refuse("coordinates", "a row has a bound without noise, or no coordinate")
-        if bound:
+        if bound and len(rows) <= MOST_ROWS:
             square += many * (bound / scale) ** 2
             terms.append(f"{many}*(({number(bound)})/({number(scale)}))**2")
-    if rows != sorted(set(rows)) or not terms:
+    if rows != sorted(set(rows)) or not any(bound for bound, _, _ in rows):
         given.refuse("coordinates", "the rows are not in order, each once")
+    noise: Json = {"law": "gaussian", "standard deviations": [[str(s), str(n)] for _, s, n in rows]}
+    differences: Json = {"set": "box", "bounds": [[str(b), str(n)] for b, _, n in rows]}
+    assumptions = ("every record lies in prod_j [-bound_j/2, bound_j/2]", REAL, NORMAL)
+    if len(rows) > MOST_ROWS:
+        return WorstPair(noise=noise, differences=differences, pair="", why="", law=Unknown(), assumptions=assumptions)
     return WorstPair(
-        noise={"law": "gaussian", "standard deviations": [[str(s), str(n)] for _, s, n in rows]},
-        differences={"set": "box", "bounds": [[str(b), str(n)] for b, _, n in rows]},
+        noise=noise,
+        differences=differences,
         pair="a corner of the box replaced by the opposite corner",
         why="a diagonal form grows with every coordinate, so every corner attains the largest",
         law=Gaussian(square),
         conditions=(condition("mu^2 at a corner", identity((" + ".join(terms), number(square)))),),
-        assumptions=("every record lies in prod_j [-bound_j/2, bound_j/2]", REAL, NORMAL),
+        assumptions=assumptions,
     )
 
 
