@@ -8,16 +8,18 @@ import json
 import runpy
 from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.trials.catalogue import example_of, find_white_box, mechanism_classes
 from dpverdict.cli.application import main
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.proofs.ledger.certificates import sealed
-from dpverdict.proofs.ledger.recheck import CertificateRefused, proved_line, recheck
+from dpverdict.proofs.ledger.recheck import CertificateRefused, proved_line, read_number, recheck
 from dpverdict.proofs.ledger.verdict_certificate import verdict_certificate
 from dpverdict.proofs.verdicts import derivation
 from dpverdict.proofs.verdicts.claims import KINDS as CLAIM_KINDS
@@ -114,6 +116,27 @@ def test_both_accept_what_is_genuine_and_say_what_it_proves(documents: list[Docu
         compared = (name, claim) in ONLY_COMPARED
         assert ("the numbers were compared" in proved_line(document)) is compared, (name, claim)
         assert independent["said"](document).endswith("compared only") is compared
+
+
+def test_the_number_that_is_derived_is_the_one_that_the_verdict_rests_on() -> None:
+    """Two ways to one number: the derivation from the head, and the losses that the verdict is decided by."""
+    met = 0
+    for name, options, claim in (*OWN, *MORE):
+        mechanism = find_white_box(name, options)[0] if options else example_of(mechanism_classes()[name])
+        guarantee = parse_guarantee(claim) if claim else mechanism.claim
+        verdict = certify(mechanism, guarantee)
+        shown = verdict.certificate or verdict.witness
+        conditions = verdict_certificate(mechanism, guarantee)["readings"][0]["conditions"]
+        last = next(c for c in conditions if c["name"].startswith("what is attained"))
+        words = last["name"].partition(": ")[2].partition(",")[0]
+        if shown is None or not shown.statement.startswith(words):
+            continue  # another quantity, or one that has a short name there
+        left = next(piece for piece in last["evidence"] if piece["kind"] == "comparison")["left"]
+        low, high = (read_number(end) for end in (left if isinstance(left, list) else [left, left]))
+        assert Fraction(shown.value.lower) <= high, (name, claim)
+        assert low <= Fraction(shown.value.upper), (name, claim)
+        met += 1
+    assert met >= 25
 
 
 def test_the_line_names_claim_mechanism_size_and_relation(
