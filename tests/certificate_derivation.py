@@ -949,6 +949,8 @@ def event_above(law: tuple[Any, ...], epsilon: F) -> Event:
             return words, f"1 - exp(({e} - ({write(a)}))/2)/2", f"exp(-({e} + ({write(a)}))/2)/2"
         case ("laplace", groups):
             n = sum(m for _, m in groups)
+            if n > 1000:
+                return None
             corner = "every coordinate that moves is on the far side of its mean under P: the privacy loss is largest"
             return corner, F(1, 2**n), f"exp(-({write(top)}))/2**{n}"
         case ("response", rate, n) if n <= 64:
@@ -1025,6 +1027,8 @@ def around(side: F | str, digits: int, enclose: Callable[[str, int], tuple[F, F]
         low, high = (side, side) if isinstance(side, F) else enclose(side, bits)
         if low == high == 0:
             return ["0", "0"]
+        if low >= 0 and high < F(1, 10**1000):
+            return ["0", "1e-1000"]
         if low > 0:
             power = 0
             while F(10) ** power <= low:
@@ -1038,7 +1042,7 @@ def around(side: F | str, digits: int, enclose: Callable[[str, int], tuple[F, F]
             if below * unit < low and high < (below + 1) * unit:
                 return [f"{below}e{power - digits}", f"{below + 1}e{power - digits}"]
         bits *= 2
-        if bits > 1 << 14:
+        if bits > 1 << 16:
             raise Wrong("claim: a number that is not determined here")
 
 
@@ -1050,7 +1054,7 @@ def against(left: F | str, right: F | str, enclose: Callable[[str, int], tuple[F
     digits = 30
     while digits <= 1920:
         one, other = around(left, digits, enclose), around(right, digits, enclose)
-        if F(one[1]) <= F(other[0]) or F(other[1]) <= F(one[0]):
+        if F(one[1]) <= F(other[0]) or F(other[1]) <= F(one[0]) != 0:
             larger = F(one[1]) > F(other[0])
             both = [(left, one), (right, other)]
             values = [{"kind": "value", "expression": s, "value": v} for s, v in both if isinstance(s, str)]

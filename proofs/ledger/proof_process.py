@@ -112,9 +112,10 @@ def unlike_source(document: Mapping[str, Any]) -> str | None:
     faces = Faces(page=False, explained=False, console=console_facts() | {"width": WIDTH}, certified=True)
     made = _proved_apart(Proof(paper=paper, number=number), faces, NO_LIMITS, None).certificates
     again = [json.loads(text) for name, text in made.items() if name.endswith(".json") and name != "MANIFEST.json"]
-    others = [difference(*(_compared(one) for one in (document, own)), "certificate") for own in again]
-    same = [one for one, own in zip(others, again, strict=True) if own["statement"]["number"] == number]
-    return same[0] if same else f"statement.number: {paper} has no statement {number!r}"
+    own = next((one for one in again if one["statement"]["number"] == number), None)
+    if own is None:
+        return f"statement.number: {paper} has no statement {number!r}"
+    return difference(_compared(document), _compared(own), "certificate")
 
 
 def _compared(document: Mapping[str, Any]) -> dict[str, Any]:

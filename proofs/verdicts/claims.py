@@ -35,6 +35,10 @@ Side: TypeAlias = Fraction | str
 """A number, or an expression without variables."""
 DIGITS: Final = 30
 MOST_DIGITS: Final = 1920
+LEAST_EXPONENT: Final = -1000
+LEAST: Final = Fraction(10) ** LEAST_EXPONENT
+MOST_COORDINATES: Final = 1000
+"""Coordinates of a corner whose probability is written out."""
 MOST_TERMS: Final = 64
 """Terms of a sum that is written as an expression."""
 
@@ -244,6 +248,8 @@ def _event(law: Law, epsilon: Fraction) -> tuple[str, Side, Side] | None:
             return words, f"1 - exp(({e} - ({number(a)}))/2)/2", f"exp(-({e} + ({number(a)}))/2)/2"
         case Laplace(groups):  # the corner where it is largest
             count = sum(many for _, many in groups)
+            if count > MOST_COORDINATES:
+                return None
             corner = "every coordinate that moves is on the far side of its mean under P: the privacy loss is largest"
             return corner, Fraction(1, 2**count), f"exp(-({number(largest)}))/2**{count}"
         case Response(rate, count) if count <= MOST_TERMS:
@@ -316,7 +322,7 @@ def compared(found: Quantity) -> tuple[int, list[Json]]:
     for digits in doublings(DIGITS, MOST_DIGITS):
         sides = [decimal_ends(side, digits) for side in (found.attained, found.allowed)]
         (low, high), (least, most) = ([Fraction(end) for end in pair] for pair in sides)
-        if high <= least or most <= low:
+        if high <= least or most <= low != 0:  # nothing is below a number that may be 0
             sign = -1 if high <= least else 1
             values = [
                 {"kind": "value", "expression": side, "value": pair}
@@ -366,12 +372,17 @@ def decimal_ends(side: Side, digits: int) -> list[str]:
 
 
 def decimals(low: Fraction, high: Fraction, digits: int) -> list[str]:
-    """The same of a number between ``low`` and ``high``; none where those do not determine it."""
+    """The same of a number between ``low`` and ``high``; none where those do not determine it.
+
+    A number below `LEAST` is written as 0 and `LEAST`: its digits are of no use, and long.
+    """
     if low == high == 0:
         return ["0", "0"]
+    if low >= 0 and high < LEAST:
+        return ["0", f"1e{LEAST_EXPONENT}"]
     if low <= 0:
         return []
-    exponent = len(str(low.numerator)) - len(str(low.denominator)) - digits
+    exponent = math.floor((low.numerator.bit_length() - low.denominator.bit_length()) * math.log10(2)) - digits
     while low >= Fraction(10) ** (exponent + digits):
         exponent += 1
     while low < Fraction(10) ** (exponent + digits - 1):
