@@ -92,17 +92,37 @@ def check(
             show_default=False,
         ),
     ],
+    against_source: Annotated[
+        bool,
+        typer.Option(
+            "--against-source",
+            help="Make the certificates of statements again from the installed source, and compare.",
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> CommandResult:
     """Read certificates again: every identity, inequality, box, matrix and comparison in them is decided anew.
+
+    What must stand in the certificate of a verdict follows from its head, and one line says what it proves. A statement
+    is tied to its text and to its conditions by its source alone: --against-source makes its certificate again.
 
     For example: dpverdict check certificates/lebeda2024/thm3.1.json
 
     Exit codes: 0 nothing in them is wrong, 1 something is, or was changed after it was made, 2 usage error.
     """
+    from dataclasses import replace
+
     from dpverdict.proofs.ledger.certificate_files import check_files
+    from dpverdict.proofs.ledger.proof_process import unlike_source
 
     found = check_files(path)
+    if against_source:
+        unlike = [
+            (name, problem)
+            for name, document in found.documents
+            if "statement" in document and (problem := unlike_source(document)) is not None
+        ]
+        found = replace(found, refused=(*found.refused, *unlike))
     if not quiet:
         with printing():
             print(found.text)
