@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,30 @@ def in_rotation(names: Sequence[str], commit: str) -> list[str]:
     return sorted(chosen, key=lambda name: hashlib.sha256(f"{commit} {name}".encode()).digest())
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def spread(total: int, kept: int) -> set[int]:
+    """Which of so many cases stay in the default run: the first, the last, and what lies evenly between."""
+    return {0} if kept == 1 else {round(place * (total - 1) / (kept - 1)) for place in range(kept)}
+
+
+def mark_all_but_a_few(items: Sequence[pytest.Item]) -> None:
+    """Of a function marked ``few(n)``, n cases stay in the default run; the others are slow, hence run in rotation."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("few") is not None and item.get_closest_marker("slow") is None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for group in cases.values():
+        marker = group[0].get_closest_marker("few")
+        assert marker is not None
+        kept = spread(len(group), marker.args[0])
+        for place, item in enumerate(group):
+            if place not in kept:
+                item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    mark_all_but_a_few(items)
+    yield  # the marks choose
     if ROTATION:
         by_name = {item.nodeid: item for item in items}
         chosen = in_rotation(list(by_name), ROTATION)
