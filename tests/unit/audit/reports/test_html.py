@@ -135,6 +135,7 @@ def browse(page: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.few(2)
 @needs_chromium
 @pytest.mark.parametrize("kind", ["CERTIFIED", "REFUTED", "INCONCLUSIVE", "black box"])
 def test_a_browser_renders_the_page_without_a_complaint(reports: Reports, tmp_path: Path, kind: str) -> None:
