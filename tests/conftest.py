@@ -50,6 +50,8 @@ def in_rotation(names: Sequence[str], commit: str) -> list[str]:
 
 def spread(total: int, kept: int) -> set[int]:
     """Which of so many cases stay in the default run: the first, the last, and what lies evenly between."""
+    if kept >= total:
+        return set(range(total))
     return {0} if kept == 1 else {round(place * (total - 1) / (kept - 1)) for place in range(kept)}
 
 
