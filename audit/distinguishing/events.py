@@ -25,7 +25,7 @@ from dpverdict.audit.distinguishing.result import (
     LedgerRow,
     Role,
 )
-from dpverdict.audit.statistics.columns import Numbers, parts
+from dpverdict.audit.statistics.columns import Numbers, read_in_parts
 from dpverdict.audit.statistics.joint_test import (
     EXACT_UP_TO,
     Counts,
@@ -33,7 +33,7 @@ from dpverdict.audit.statistics.joint_test import (
     Order,
     default_method,
     epsilon_lower,
-    joint_p,
+    joint_p_value,
     mu_lower,
     touching_epsilon,
 )
@@ -175,7 +175,7 @@ def count(event: Event, dataset_scores: Numbers, neighbour_scores: Numbers) -> C
     if event.order is Order.NEIGHBOUR_FIRST:
         first, second, happened = second, first, np.less_equal
     hits = [
-        sum(int(np.count_nonzero(happened(part, event.threshold))) for (part,) in parts(scores))
+        sum(int(np.count_nonzero(happened(part, event.threshold))) for (part,) in read_in_parts(scores))
         for scores in (first, second)
     ]
     return Counts(hits[0], len(first), hits[1], len(second), event.order)
@@ -208,7 +208,7 @@ def trade_off_region(
 def _below(scores: Numbers, thresholds: Array) -> Integers:
     """How many scores are below each threshold."""
     counts = np.zeros(len(thresholds), dtype=np.int64)
-    for (part,) in parts(scores):
+    for (part,) in read_in_parts(scores):
         counts += np.searchsorted(np.sort(part), thresholds, "left")
     return counts
 
@@ -296,7 +296,7 @@ class EventTest:
         # nested.
         p = 1.0
         if at is not None and allowed < 1:
-            p = joint_p(counts, epsilon=at, delta=allowed, level=self.share, method=method)
+            p = joint_p_value(counts, epsilon=at, delta=allowed, level=self.share, method=method)
         return LedgerRow(
             what=what,
             role=Role.TEST,

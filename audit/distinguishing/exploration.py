@@ -16,26 +16,26 @@ import numpy as np
 
 from dpverdict.audit.distinguishing.mechanism_identity import first_kinds
 from dpverdict.audit.scores.candidates import (
-    Candidate,
     ChosenEvent,
-    choose_event,
+    ScoreCandidate,
+    choose_second_event,
+    describe_blind_spots,
     kinds_of_outputs,
     known_candidate,
-    named,
-    not_looked_for,
     raw_score,
+    renamed_score,
 )
-from dpverdict.audit.scores.learned_scores import MOST_COORDINATES, scaled
+from dpverdict.audit.scores.learned_scores import MOST_COORDINATES, scaled_score
 from dpverdict.audit.scores.portfolio import (
-    Stacked,
-    better_summaries,
-    better_trees,
+    StackedScores,
     bounding_scale,
     learn_scores,
     lines_of_claim,
     payoff_of_claim,
-    ranked,
-    tuned,
+    rank_scores,
+    summaries_if_better,
+    trees_if_better,
+    tuned_score,
 )
 from dpverdict.audit.scores.score import LINEAR, LinearScore, Score, fit_linear_score
 from dpverdict.audit.statistics.columns import Numbers
@@ -143,7 +143,7 @@ class Exploration:
             the claim is one of a single epsilon; the two raw scores are then among the scores.
     """
 
-    scores: Stacked
+    scores: StackedScores
     order: list[str]
     fitting: Sides
     held_out: Sides
@@ -265,7 +265,7 @@ def _of_batches(
     )
 
 
-def with_raw(scores: Stacked) -> Stacked:
+def with_raw(scores: StackedScores) -> StackedScores:
     """The scores, and the number that is the output both ways round, on which half-lines are tested."""
     names = {one.name for one in scores.scores}
     raw = (raw_score(turned=turned) for turned in (False, True))
@@ -273,7 +273,7 @@ def with_raw(scores: Stacked) -> Stacked:
 
 
 def with_event(
-    scores: Stacked,
+    scores: StackedScores,
     order: list[str],
     outputs: tuple[Array, Array],
     claim: Guarantee,
@@ -282,7 +282,7 @@ def with_event(
     given: Score | None,
     fresh: int,
     error: float,
-) -> tuple[Stacked, ChosenEvent | None]:
+) -> tuple[StackedScores, ChosenEvent | None]:
     """The scores with the one of the event that will stand beside the leading payoff, and that event.
 
     Args:
@@ -299,20 +299,20 @@ def with_event(
 
     def leading(p: Array, q: Array) -> Score:
         (score,) = learn_scores(p, q, given, only=order[0])
-        return tuned(score, payoff, p, q)
+        return tuned_score(score, payoff, p, q)
 
-    own = Candidate(name=order[0], fit=leading, slow=True) if known is None else known_candidate(known)
+    own = ScoreCandidate(name=order[0], fit=leading, slow=True) if known is None else known_candidate(known)
     paid = fresh if known is None else fresh + len(outputs[0])
-    event = choose_event(outputs, lines_of_claim(claim), own, payoff, fresh=fresh, paid=paid, error=error)
+    event = choose_second_event(outputs, lines_of_claim(claim), own, payoff, fresh=fresh, paid=paid, error=error)
     if event is None or event.score is known:
         return scores, event
     if any(one.name == event.score.name for one in scores.scores):
-        event = replace(event, score=named(event.score, f"{event.score.name}, for an event"))
+        event = replace(event, score=renamed_score(event.score, f"{event.score.name}, for an event"))
     return replace(scores, scores=(*scores.scores, event.score)), event
 
 
 def _kind(p: Array, q: Array) -> str:
-    unseen = not_looked_for(p.shape[1])
+    unseen = describe_blind_spots(p.shape[1])
     return kinds_of_outputs(p, q) + (f"; not looked for: {unseen}" if unseen else "")
 
 
@@ -354,9 +354,9 @@ def choose_scores(
     known: Score | None = None,
     given: Score | None = None,
     fresh: int = 0,
-) -> tuple[Stacked, list[str]]:
+) -> tuple[StackedScores, list[str]]:
     """Learn, rank, learn the best again, and scale. Boosted trees and summaries join where nothing is known beforehand
-    and the held-out trials show that they are better: see `better_trees`.
+    and the held-out trials show that they are better: see `trees_if_better`.
 
     Args:
         fit: outputs on both sides that fit the scores, shape (n, m) each.
@@ -374,11 +374,13 @@ def choose_scores(
     user = () if given is None else (given,)
     begin_stage("learning scores")
     learned = learn_scores(*fit, given)
-    first = Stacked((*beforehand, *learned))
-    order = ranked([one.name for one in first.scores], (_apply(first, held_out[0]), _apply(first, held_out[1])), claim)
+    first = StackedScores((*beforehand, *learned))
+    order = rank_scores(
+        [one.name for one in first.scores], (_apply(first, held_out[0]), _apply(first, held_out[1])), claim
+    )
     if known is None:
-        for better in (better_trees, better_summaries):
-            found = better(fit, held_out, Stacked((*beforehand, *learned)), order[0])
+        for better in (trees_if_better, summaries_if_better):
+            found = better(fit, held_out, StackedScores((*beforehand, *learned)), order[0])
             if found is not None:
                 learned, order = [*learned, found], [found.name, *order]
     everything = fit
@@ -388,15 +390,15 @@ def choose_scores(
         again = {one.name: one for one in learn_scores(*everything, given, only=best)}
         learned = [again.get(one.name, one) for one in learned]
     payoff = payoff_of_claim(claim)
-    learned = [tuned(score, payoff, *everything) for score in learned]
+    learned = [tuned_score(score, payoff, *everything) for score in learned]
     if fresh and isinstance(payoff, SymmetricPayoff) and payoff.allowed > 0:
         # Few parameters are hardly fitted to the very trials that they are judged by; many would be.
         sides = everything if fit[0].shape[1] == 1 else held_out
-        learned = [scaled(one, bounding_scale(payoff, one(sides[0]), one(sides[1]), fresh)) for one in learned]
-    return Stacked((*beforehand, *learned, *user)), order
+        learned = [scaled_score(one, bounding_scale(payoff, one(sides[0]), one(sides[1]), fresh)) for one in learned]
+    return StackedScores((*beforehand, *learned, *user)), order
 
 
-def scored_widely(scores: Stacked, known: str | None, outputs: tuple[Array, Array]) -> Sides:
+def scored_widely(scores: StackedScores, known: str | None, outputs: tuple[Array, Array]) -> Sides:
     """The scores of all explored outputs: of one known beforehand; of one number the linear one, and all others.
 
     The linear score of one number is that number but for its sign and scale, so that there is nothing to be fitted.
@@ -412,7 +414,7 @@ def scored_widely(scores: Stacked, known: str | None, outputs: tuple[Array, Arra
     return found[0], found[1]
 
 
-def _apply(scores: Stacked, outputs: Array) -> dict[str, Array]:
+def _apply(scores: StackedScores, outputs: Array) -> dict[str, Array]:
     return scores.unstack(scores(outputs))
 
 
@@ -440,7 +442,7 @@ def _in_passes(
     tried = tuple(TrialRange(stream=stage, first=0, stop=own) for stage, own in streams)
     fresh, starts = total - sum(parts), iter((0, parts[0], 2 * parts[0], 2 * parts[0] + parts[1]))
     if known is not None:
-        stacked = Stacked((known,))
+        stacked = StackedScores((known,))
         passes: list[dict[str, Array]] = []
         for stage, own in streams:
             for side, name in sides:
@@ -449,7 +451,7 @@ def _in_passes(
         fitting, held_out = (passes[0], passes[1]), (passes[2], passes[3])
         values = tuple(np.concatenate([fitting[i][known.name], held_out[i][known.name]])[:, np.newaxis] for i in (0, 1))
         alone = LinearScore(name=known.name, weights=np.ones(1), offset=0.0)
-        event = choose_event(
+        event = choose_second_event(
             (values[0], values[1]),
             lines_of_claim(claim),
             known_candidate(alone),
@@ -482,7 +484,7 @@ def _in_passes(
     linear = fit_linear_score(outputs(0), outputs(1))
     values_held = [np.concatenate([linear(array) for array in outputs(i)]) for i in (2, 3)]
     fit, held = ((np.concatenate(kept[i]), np.concatenate(kept[i + 1])) for i in (0, 2))
-    scores, order = Stacked((linear,)), [linear.name]
+    scores, order = StackedScores((linear,)), [linear.name]
     held_out = {linear.name: values_held[0]}, {linear.name: values_held[1]}
     few = len(fit[0]) < FEWEST_EXPLORED or len(held[0]) < 2
     if few:
@@ -490,11 +492,13 @@ def _in_passes(
         return Exploration(
             scores=scores, order=order, fitting=({}, {}), held_out=held_out, tried=tried, event=None, kind=kind
         )
-    summaries = better_summaries(fit, held, scores, linear.name)
+    summaries = summaries_if_better(fit, held, scores, linear.name)
     everything = np.concatenate([fit[0], held[0]]), np.concatenate([fit[1], held[1]])
     if summaries is not None:
-        again = tuned(learn_scores(*everything, None, only=summaries.name)[0], payoff_of_claim(claim), *everything)
-        scores, order = Stacked((again, linear)), [again.name, linear.name]
+        again = tuned_score(
+            learn_scores(*everything, None, only=summaries.name)[0], payoff_of_claim(claim), *everything
+        )
+        scores, order = StackedScores((again, linear)), [again.name, linear.name]
     scores, event = with_event(scores, order, everything, claim, known=None, given=None, fresh=fresh, error=error)
     of_kept = _apply(scores, held[0]), _apply(scores, held[1])
     return Exploration(

@@ -25,9 +25,9 @@ from dpverdict.audit.distinguishing.mechanism_identity import check_kept_state, 
 from dpverdict.audit.distinguishing.result import DistinguishingTest, LedgerRow, StatisticalWitness
 from dpverdict.audit.distinguishing.row_plan import SMALLEST_ERROR, conclude, decide_rows, inequality, plan_rows
 from dpverdict.audit.distinguishing.witness_document import shape_of
-from dpverdict.audit.scores.portfolio import Stacked, claimed_score
+from dpverdict.audit.scores.portfolio import StackedScores, claimed_score
 from dpverdict.audit.scores.score import Score, as_score
-from dpverdict.audit.statistics.columns import Column, Numbers
+from dpverdict.audit.statistics.columns import NumberColumn, Numbers
 from dpverdict.audit.statistics.error_budget import TrialRange
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, mechanism_name
 from dpverdict.balls import Exact, exactly
@@ -194,9 +194,9 @@ def samplers(
     return p, q
 
 
-def _columns(used: Stacked, chunks: Iterable[Array]) -> dict[str, Numbers]:
+def _columns(used: StackedScores, chunks: Iterable[Array]) -> dict[str, Numbers]:
     """The scores of a stream by name; long ones do not stay in memory."""
-    columns = {one.name: Column() for one in used.scores}
+    columns = {one.name: NumberColumn() for one in used.scores}
     for chunk in chunks:
         for name, values in used.unstack(chunk).items():
             columns[name].extend(values)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.fixed_size import checked_error, checked_samples, samplers
 from dpverdict.audit.scores.serialization import number_of, whole_of
-from dpverdict.audit.statistics.joint_test import Counts, Order, epsilon_lower, joint_p
+from dpverdict.audit.statistics.joint_test import Counts, Order, epsilon_lower, joint_p_value
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import InvalidValue
@@ -332,7 +332,7 @@ def find_float_leak(
         counts = Counts(hits[0], fresh, hits[1], fresh, order)
         allowed = float(claim.delta_upper(np.array(tested)))
         if allowed < 1:
-            p_value = joint_p(counts, epsilon=tested, delta=allowed, level=error)
+            p_value = joint_p_value(counts, epsilon=tested, delta=allowed, level=error)
         bound = epsilon_lower(counts, delta=delta, level=error)
     return FloatLeak(
         claim=claim,

@@ -44,7 +44,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from dpverdict.audit.statistics.proportions import unequal_halves_p
+from dpverdict.audit.statistics.proportions import unequal_halves_p_value
 from dpverdict.audit.trials.engines import GENERATORS, is_installed, names_used
 from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, rows_of
 from dpverdict.audit.trials.outcomes.observed import observed
@@ -92,7 +92,7 @@ def check_kept_state(sampler: Sampler, earlier: Sequence[str]) -> None:
     kinds = counts[0].keys() | counts[1].keys()
     for kind in sorted(kinds):
         before, after = counts[0][kind], counts[1][kind]
-        unequal = unequal_halves_p(before, len(earlier), before + after, len(earlier) + len(later))
+        unequal = unequal_halves_p_value(before, len(earlier), before + after, len(earlier) + len(later))
         if min(unequal, _only_at_first_p(kind, [*earlier, *later])) <= LEVEL / (2 * len(kinds)):
             problem = f"ended in '{kind}' {before} of {len(earlier)} times at first, and {after} of {len(later)} later"
             remedy = "let nothing be kept between calls: make budgets, caches and counters anew in each"

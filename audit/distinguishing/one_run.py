@@ -42,7 +42,13 @@ from dpverdict.audit.distinguishing.row_plan import (
     largest_bound,
 )
 from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange
-from dpverdict.audit.statistics.one_run_bound import points_of, shared_guesses, tail, tail_of_points, walked
+from dpverdict.audit.statistics.one_run_bound import (
+    guessing_tail_of_points,
+    guessing_tail_upper,
+    lower_bound_through_bands,
+    profile_points,
+    shared_guesses,
+)
 from dpverdict.audit.trials.run import generator
 from dpverdict.balls import Exact
 from dpverdict.checks import check_seed
@@ -117,14 +123,14 @@ def distinguish_one_run(
         """Of r guesses: those of included canaries and of others that are right."""
         return int(halves["in"][r // 2 - 1]), int(halves["out"][r // 2 - 1])
 
-    shares = shared_guesses(*points_of(claim), m, error)
+    shares = shared_guesses(*profile_points(claim), m, error)
     budget = ErrorBudget(error)
     used = TrialRange(stream="canaries", first=0, stop=m)
     rows: list[LedgerRow] = []
     for r, share in shares:
         entry = BudgetRow(name=str(r), hypothesis=claim.describe(), share=share, explored=(), confirmed=(used,))
         budget.enter(entry)
-        p = tail(claim, correct=sum(right(r)), guesses=r, canaries=m)
+        p = guessing_tail_upper(claim, correct=sum(right(r)), guesses=r, canaries=m)
         rows.append(_row("the claimed curve", Role.TEST, right(r), r, m, share, p, None))
         budget.close(str(r), rows[-1].outcome)
     broken = [row for row in rows if row.is_contradiction]
@@ -236,9 +242,11 @@ def _epsilon_lower(right: Callable[[int], int], m: int, error: float, delta: flo
     """A bound on epsilon at one delta, whatever the curve is elsewhere; and the number of guesses it ended with."""
 
     def rejected(epsilon: float, r: int, share: float) -> bool:
-        return tail_of_points(np.array([epsilon]), np.array([delta]), right(r), r, m) <= share
+        return guessing_tail_of_points(np.array([epsilon]), np.array([delta]), right(r), r, m) <= share
 
-    bound, used = walked(ENDS, lambda epsilon: _numbers_at(epsilon, delta, m, error), rejected, _close)
+    bound, used = lower_bound_through_bands(
+        ENDS, lambda epsilon: _numbers_at(epsilon, delta, m, error), rejected, _close
+    )
     return bound, used[0][0]
 
 
@@ -248,15 +256,15 @@ def _mu_lower(right: Callable[[int], int], m: int, error: float) -> tuple[float,
     def rejected(mu: float, r: int, share: float) -> bool:
         # The other numbers of guesses are a guard that need not be sharp: one point of the curve, which takes no time.
         guard = share < error / 2
-        return tail_of_points(*_points(mu), right(r), r, m, lambda p: p <= share or guard) <= share
+        return guessing_tail_of_points(*_points(mu), right(r), r, m, lambda p: p <= share or guard) <= share
 
-    bound, used = walked(ENDS, lambda mu: _numbers(mu, m, error), rejected, _close)
+    bound, used = lower_bound_through_bands(ENDS, lambda mu: _numbers(mu, m, error), rejected, _close)
     return bound, used[0][0]
 
 
 @lru_cache(maxsize=256)
 def _points(mu: float) -> tuple[Array, Array]:
-    return points_of(GaussianDP(Fraction(mu)))
+    return profile_points(GaussianDP(Fraction(mu)))
 
 
 @lru_cache(maxsize=256)

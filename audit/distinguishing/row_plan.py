@@ -36,9 +36,9 @@ from dpverdict.audit.distinguishing.result import (
 )
 from dpverdict.audit.scores.candidates import ChosenEvent, raw_score
 from dpverdict.audit.scores.portfolio import payoff_of_claim
-from dpverdict.audit.statistics.columns import Numbers, joined, read, shortened
-from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
-from dpverdict.audit.statistics.half_lines import MOST, half_lines
+from dpverdict.audit.statistics.columns import Numbers, concatenated, first_or_last, read
+from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange, divide_error
+from dpverdict.audit.statistics.half_lines import MOST_OUTPUTS, check_half_lines
 from dpverdict.audit.statistics.means import curve_mu_lower, payoff_test, symmetric_epsilon_lower
 from dpverdict.audit.statistics.payoffs import (
     CurvePayoff,
@@ -115,7 +115,7 @@ class PayoffRow:
             if found.p_value > self.share:
                 bound = curve_mu_lower(self.payoff, *scores, self.share)
             elif self.beyond:
-                p, q = (shortened(side, last=len(side) if fresh is None else fresh) for side in scores)
+                p, q = (first_or_last(side, last=len(side) if fresh is None else fresh) for side in scores)
                 bound = max(bound, curve_mu_lower(self.payoff, p, q, self.share))
         return LedgerRow(
             what=what,
@@ -135,7 +135,7 @@ class PayoffRow:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HalfLinesRow:
-    """All half-lines of a number at once, on everything that was drawn: see `half_lines`.
+    """All half-lines of a number at once, on everything that was drawn: see `check_half_lines`.
 
     Attributes:
         explored: the outputs of both sides that were explored, shape (n,) each; they decide too.
@@ -158,11 +158,11 @@ class HalfLinesRow:
     def decide(self, dataset_outputs: Numbers, neighbour_outputs: Numbers) -> LedgerRow:
         """The row after its trials: the fresh outputs, shape (n,) each."""
         sides = [
-            np.concatenate([before, read(fresh, 0, min(len(fresh), max(MOST - len(before), 0)))])
+            np.concatenate([before, read(fresh, 0, min(len(fresh), max(MOST_OUTPUTS - len(before), 0)))])
             for before, fresh in zip(self.explored, (dataset_outputs, neighbour_outputs), strict=True)
         ]
         delta = float(self.claim.delta_upper(self.epsilon))
-        found = half_lines(sides[0], sides[1], epsilon=self.epsilon, delta=delta)
+        found = check_half_lines(sides[0], sides[1], epsilon=self.epsilon, delta=delta)
         event = Event(order=found.counts.order, threshold=found.threshold)
         return LedgerRow(
             what="half-lines of the output",
@@ -268,7 +268,7 @@ def plan_rows(
     if chosen is not None:
         both = weights["leading"]
         weights |= {"leading": both * (1 - chosen.share), CHOSEN: both * chosen.share}
-    shares = divide(error, weights)
+    shares = divide_error(error, weights)
     explored = exploring[0][best], exploring[1][best]
     of_mu = plan_mu(*explored, trials=trials, share=shares["mu"], score=best)
     far = isinstance(claim, GaussianDP) and of_mu.shows_most_of(claim.mu, *explored, trials, shares["leading"])
@@ -370,10 +370,10 @@ def decide_rows(plan: RowPlan, confirming: Columns, earlier: tuple[Sides, ...] =
     rows: list[LedgerRow] = []
     for row in plan.payoffs:
         parts: tuple[Columns, ...] = (*(earlier if plan.all_decide and row.name == "leading" else ()), confirming)
-        p, q = (joined(*(part[side][row.score] for part in parts)) for side in (0, 1))
+        p, q = (concatenated(*(part[side][row.score] for part in parts)) for side in (0, 1))
         both = min(len(p), len(q))
         fresh = min(len(side[row.score]) for side in confirming)
-        rows.append(row.decide(shortened(p, first=both), shortened(q, first=both), fresh))
+        rows.append(row.decide(first_or_last(p, first=both), first_or_last(q, first=both), fresh))
         plan.budget.close(row.name, rows[-1].outcome)
     for event in plan.events:
         again = event.name == "mu" and not plan.payoffs[0].beyond and rows[0].is_contradiction

@@ -42,7 +42,7 @@ from dpverdict.audit.distinguishing.mechanism_identity import (
 from dpverdict.audit.distinguishing.result import answer_of_test, mode_of, status_of_test
 from dpverdict.audit.distinguishing.witness_document import evidence_of, sequential_document
 from dpverdict.audit.scores.outcome_score import OutcomeScore
-from dpverdict.audit.scores.portfolio import claimed_score, learn_scores, payoff_of_claim, tuned
+from dpverdict.audit.scores.portfolio import claimed_score, learn_scores, payoff_of_claim, tuned_score
 from dpverdict.audit.scores.score import Score, as_score
 from dpverdict.audit.statistics.betting import BoundGrid, Mixture, bettor
 from dpverdict.audit.statistics.payoffs import Payoff
@@ -423,9 +423,9 @@ def _learned(first: Block, p: Sampler, payoff: Payoff, given: Score | None) -> l
     if layout is None:
         assert not isinstance(first[0], Outcomes)
         assert not isinstance(first[1], Outcomes)
-        return [tuned(one, payoff, first[0], first[1]) for one in learn_scores(first[0], first[1], given)]
+        return [tuned_score(one, payoff, first[0], first[1]) for one in learn_scores(first[0], first[1], given)]
     tables = layout.table(first[0]), layout.table(first[1])
-    scores = [tuned(one, payoff, *tables) for one in learn_scores(*tables, None)]
+    scores = [tuned_score(one, payoff, *tables) for one in learn_scores(*tables, None)]
     return [OutcomeScore(layout=layout, inner=one) for one in scores]
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
-from dpverdict.audit.statistics.proportions import unequal_halves_p
+from dpverdict.audit.statistics.proportions import unequal_halves_p_value
 from dpverdict.audit.trials.outcomes.batches import Batch, rows_of, same_batches
 from dpverdict.audit.trials.outcomes.canonical import Outcome
 from dpverdict.audit.trials.outcomes.inputs import held_safe
@@ -113,7 +113,7 @@ def dependence(rows: list[Outcome]) -> str | None:
     kinds = [row.signature for row in rows]
     for kind, count in Counter(kinds).items():
         early = sum(one == kind for one in kinds[: n // 2])
-        if unequal_halves_p(early, n // 2, count, n) <= LEVEL / 4 / len(set(kinds)):
+        if unequal_halves_p_value(early, n // 2, count, n) <= LEVEL / 4 / len(set(kinds)):
             return f"'{kind}' came {early} times in the first half of {n} calls and {count - early} times in the second"
     values = np.array([row.numbers[""][0] for row in rows if len(row.numbers.get("", ())) > 0])
     if len(values) < n or len(np.unique(values)) < SHORTEST:

@@ -38,7 +38,7 @@ from dpverdict.audit.runs.request import MOST_SAMPLES, with_observed
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.scores.serialization import number_of, score_from_data, text_of, whole_of
 from dpverdict.audit.statistics.betting import bettor
-from dpverdict.audit.statistics.joint_test import Counts, Order, joint_p
+from dpverdict.audit.statistics.joint_test import Counts, Order, joint_p_value
 from dpverdict.audit.statistics.means import payoff_test
 from dpverdict.audit.statistics.payoffs import CurvePayoff, DivergencePayoff, Payoff, SymmetricPayoff, divergence_upper
 from dpverdict.audit.trials.catalogue import find, names_foreign_code
@@ -413,7 +413,7 @@ def _event_p(claim: Guarantee, order: Order, hits: list[int], trials: int, epsil
     allowed = float(claim.delta_upper(np.array(epsilon)))
     if allowed >= 1:
         return 1.0
-    return joint_p(Counts(first, trials, second, trials), epsilon=epsilon, delta=allowed, level=level)
+    return joint_p_value(Counts(first, trials, second, trials), epsilon=epsilon, delta=allowed, level=level)
 
 
 def _payoff(claim: Guarantee, data: Mapping[str, Any]) -> Payoff:

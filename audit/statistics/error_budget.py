@@ -126,7 +126,7 @@ class ErrorBudget:
         return all(row.outcome is not None for row in self._rows.values())
 
 
-def divide(total: float, weights: dict[str, float]) -> dict[str, float]:
+def divide_error(total: float, weights: dict[str, float]) -> dict[str, float]:
     """Shares proportional to weights, rounded so that their exact sum is at most ``total``.
 
     Raises:

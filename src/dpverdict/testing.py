@@ -176,12 +176,12 @@ def assert_private_at(
     """
     __tracebackhide__ = True
 
-    from dpverdict.audit.statistics.error_budget import divide
+    from dpverdict.audit.statistics.error_budget import divide_error
 
     if len(settings) < 2 or any(one == other for i, one in enumerate(settings) for other in settings[:i]):
         remedy = "add one where the noise has another scale"
         raise InvalidValue("settings", list(settings), "at least two, all different", remedy)
-    shares = divide(error_probability, {str(i): 1.0 for i in range(len(settings))})
+    shares = divide_error(error_probability, {str(i): 1.0 for i in range(len(settings))})
     reports: list[Report] = []
     for setting, share in zip(settings, shares.values(), strict=True):
         mechanism, claim = make(setting)

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from dpverdict.audit.scores.portfolio import learn_scores, payoff_of_claim
 from dpverdict.audit.scores.score import fit_linear_score
-from dpverdict.audit.statistics.means import Moments
+from dpverdict.audit.statistics.means import PayoffMoments
 from dpverdict.audit.statistics.payoffs import Payoff
 from dpverdict.audit.trials.outcomes.batches import Batch, Layout, Outcomes, rows_of, together
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, generator
@@ -189,7 +189,7 @@ class Candidate:
             linear = [fit_linear_score([p[fit]], [q[fit]])]
             for score in learn_scores(p[fit], q[fit], None) if thorough else linear:
                 x, y = payoff.of_dataset(score(p[judge])), payoff.of_neighbour(score(q[judge]))
-                of_x, of_y = Moments.of(x), Moments.of(y)
+                of_x, of_y = PayoffMoments.of(x), PayoffMoments.of(y)
                 # What tells all has no variance; a deviation is never taken for less than one trial can make.
                 spread = max(math.sqrt(of_x.variance + of_y.variance), payoff.largest_loss / len(x))
                 by_score.setdefault(score.name, []).append((of_x.mean - of_y.mean - payoff.allowed) / spread)
