@@ -32,7 +32,7 @@ from dpverdict.audit.distinguishing import events as event_rows
 from dpverdict.audit.distinguishing import row_plan as payoff_rows
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run
-from dpverdict.audit.distinguishing.recorded import distinguish_scores
+from dpverdict.audit.distinguishing.recorded_scores import distinguish_scores
 from dpverdict.audit.scores.labels import ALL_LABELS, fit_label_score, share_of_repeated_rows
 from dpverdict.audit.scores.score import fit_linear_score
 from dpverdict.audit.scores.trees import fit_tree_score
@@ -323,7 +323,9 @@ def simple(case: Case, at: tuple[float, float]) -> Refutes:
         if event is None:
             return False
         last = [score(side[ends[1] :]) for side in (p, q)]
-        counts = event_rows.count(event_rows.Event(order=event.order, threshold=event.threshold), last[0], last[1])
+        counts = event_rows.count_event(
+            event_rows.Event(order=event.order, threshold=event.threshold), last[0], last[1]
+        )
         return joint_p_value(Counts(*counts.four), epsilon=epsilon, delta=delta, level=ERROR) <= ERROR
 
     return refutes

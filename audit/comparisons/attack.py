@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 from dpverdict.audit.comparisons.picture import picture
 from dpverdict.audit.comparisons.sheet import Panel, series
 from dpverdict.audit.distinguishing.fixed_size import checked_error
-from dpverdict.audit.distinguishing.recorded import checked_scores
+from dpverdict.audit.distinguishing.recorded_scores import checked_scores
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array, Integers

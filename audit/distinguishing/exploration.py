@@ -76,11 +76,11 @@ MOST_BESIDE_KNOWN: Final = 25_000
 MOST_REFITTED: Final = 20_000
 """Exploring trials beyond which a fifth more of them does not improve a score."""
 GROWN: Final = 0.33
-"""Of the samples: explored where what leads is predicted to be in doubt, see `is_in_doubt`."""
+"""Of the samples: explored where what leads is predicted to be in doubt, see `needs_more_exploration`."""
 WORTH_GROWING: Final = 1.25
 """Times what was explored: less tells nothing new, and everything is learned again."""
 MOST_GROWN: Final = 40_000
-LEADS: Final = 0.5
+EVENT_LEADS: Final = 0.5
 """Of the error that event and payoff divide."""
 DOUBTFUL: Final = 0.5
 ENOUGH: Final = 3.0
@@ -98,7 +98,7 @@ def grown_trials(explored: int, total: int) -> int:
     return grown if grown >= WORTH_GROWING * explored else explored
 
 
-def is_in_doubt(event: ChosenEvent, claim: Guarantee, total: int) -> bool:
+def needs_more_exploration(event: ChosenEvent, claim: Guarantee, total: int) -> bool:
     """Whether more exploration is worth the trials that decide: an event leads by little, or nothing leads yet.
 
     Where the payoff of a single epsilon promises nothing, what there may be is rare: then it is better known from more
@@ -109,7 +109,7 @@ def is_in_doubt(event: ChosenEvent, claim: Guarantee, total: int) -> bool:
         return True
     if event.z >= ENOUGH:
         return False
-    if event.share >= LEADS and event.z > DOUBTFUL:
+    if event.share >= EVENT_LEADS and event.z > DOUBTFUL:
         return True
     single = isinstance(claim, PureDP | ApproximateDP)
     return single and event.of_payoff < DOUBTFUL and GROWN * total <= MOST_GROWN
@@ -138,7 +138,7 @@ class Exploration:
         kind: what the explored outputs are, and what is not looked for in them, in words.
         seen: what the outcomes were, in words; empty where all are numbers of one length.
         first: the kinds of the first outcomes of both sides, see `mechanism_identity`.
-        wide: the scores of everything explored, of those that are hardly fitted to it, see `scored_widely`.
+        wide: the scores of everything explored, of those that are hardly fitted to it, see `score_everything_explored`.
         numbers: the explored outputs of both sides, shape (n,) each, where each is one number, no score was given and
             the claim is one of a single epsilon; the two raw scores are then among the scores.
     """
@@ -197,8 +197,8 @@ def explore(
     streams = [("fit", first), ("explore", trials - first)]
     sides = ((p, "dataset"), (q, "neighbour"))
     if p.size > MOST_COORDINATES and given is None and p.size == q.size:
-        with contextlib.suppress(_OtherOutcomes):
-            return _in_passes(sides, streams, claim, total, error, known, progress)
+        with contextlib.suppress(_OutcomesOfAnotherForm):
+            return _explore_in_passes(sides, streams, claim, total, error, known, progress)
     if max(p.size, q.size) * trials > MOST_HELD:
         requirement = f"at most {MOST_HELD} numbers in all explored outcomes, not {max(p.size, q.size) * trials}"
         raise InvalidValue("samples", trials, requirement, "take fewer samples, or audit a summary of the outcome")
@@ -215,17 +215,17 @@ def explore(
 
     for stage, own in streams:
         draw(stage, own)
-    found = _of_batches(batches, p, claim, total - trials, error, known, given)
+    found = _explore_from_batches(batches, p, claim, total - trials, error, known, given)
     more = grown_trials(trials, total) - trials
-    if more > 0 and found.event is not None and known is None and is_in_doubt(found.event, claim, total):
+    if more > 0 and found.event is not None and known is None and needs_more_exploration(found.event, claim, total):
         streams.append(("more", more))
         draw(*streams[-1])
-        found = _of_batches(batches, p, claim, total - trials - more, error, known, given)
+        found = _explore_from_batches(batches, p, claim, total - trials - more, error, known, given)
     tried = tuple(TrialRange(stream=stage, first=0, stop=own) for stage, own in streams)
     return replace(found, tried=tried, first=(first_kinds(batches[0]), first_kinds(batches[1])))
 
 
-def _of_batches(
+def _explore_from_batches(
     batches: Sequence[Batch],
     p: Sampler,
     claim: Guarantee,
@@ -235,7 +235,7 @@ def _of_batches(
     given: Score | None,
 ) -> Exploration:
     """What the batches give: both sides of the first part, of the second one, and of more if there are."""
-    layout, seen = laid_out(batches, p, given)
+    layout, seen = layout_of_outcomes(batches, p, given)
     assert layout is None or known is None  # where a score is known, other outcomes are failures
     outputs = [batch for batch in batches if not isinstance(batch, Outcomes)]
     if layout is not None:
@@ -244,13 +244,15 @@ def _of_batches(
     fit = np.concatenate([outputs[0], *outputs[4::2]]), np.concatenate([outputs[1], *outputs[5::2]])
     scores, order = choose_scores(fit, held, claim, known=known, given=given, fresh=fresh)
     everything = np.concatenate([fit[0], held[0]]), np.concatenate([fit[1], held[1]])
-    scores, event = with_event(scores, order, everything, claim, known=known, given=given, fresh=fresh, error=error)
+    scores, event = add_event_score(
+        scores, order, everything, claim, known=known, given=given, fresh=fresh, error=error
+    )
     fitting: Sides = ({}, {}) if known is None else ({known.name: known(fit[0])}, {known.name: known(fit[1])})
-    wide = scored_widely(scores, None if known is None else known.name, everything)
+    wide = score_everything_explored(scores, None if known is None else known.name, everything)
     numbers, single = None, everything[0].shape[1] == 1 and isinstance(claim, PureDP | ApproximateDP)
     if single and layout is None and known is None and given is None:
-        scores, numbers = with_raw(scores), (everything[0][:, 0], everything[1][:, 0])
-    held_out = _apply(scores, held[0]), _apply(scores, held[1])
+        scores, numbers = add_raw_scores(scores), (everything[0][:, 0], everything[1][:, 0])
+    held_out = _apply_scores(scores, held[0]), _apply_scores(scores, held[1])
     return Exploration(
         scores=replace(scores, layout=layout),
         order=order,
@@ -258,21 +260,21 @@ def _of_batches(
         held_out=held_out,
         tried=(),
         event=event,
-        kind=_kind(*everything),
+        kind=_kind_of_outputs(*everything),
         seen=seen,
         wide=wide,
         numbers=numbers,
     )
 
 
-def with_raw(scores: StackedScores) -> StackedScores:
+def add_raw_scores(scores: StackedScores) -> StackedScores:
     """The scores, and the number that is the output both ways round, on which half-lines are tested."""
     names = {one.name for one in scores.scores}
     raw = (raw_score(turned=turned) for turned in (False, True))
     return replace(scores, scores=(*scores.scores, *(one for one in raw if one.name not in names)))
 
 
-def with_event(
+def add_event_score(
     scores: StackedScores,
     order: list[str],
     outputs: tuple[Array, Array],
@@ -311,16 +313,18 @@ def with_event(
     return replace(scores, scores=(*scores.scores, event.score)), event
 
 
-def _kind(p: Array, q: Array) -> str:
+def _kind_of_outputs(p: Array, q: Array) -> str:
     unseen = describe_blind_spots(p.shape[1])
     return kinds_of_outputs(p, q) + (f"; not looked for: {unseen}" if unseen else "")
 
 
-class _OtherOutcomes(Exception):
+class _OutcomesOfAnotherForm(Exception):
     """An outcome was met that is no array of numbers of the usual length."""
 
 
-def laid_out(batches: Sequence[Batch], p: Sampler, given: Score | None, *, few: int = 0) -> tuple[Layout | None, str]:
+def layout_of_outcomes(
+    batches: Sequence[Batch], p: Sampler, given: Score | None, *, few: int = 0
+) -> tuple[Layout | None, str]:
     """The layout of explored outcomes, those of the dataset at the even places, with what they were in words.
 
     None and no words where all are arrays of as many numbers as the first trial of the dataset. Fewer than ``few``
@@ -376,7 +380,9 @@ def choose_scores(
     learned = learn_scores(*fit, given)
     first = StackedScores((*beforehand, *learned))
     order = rank_scores(
-        [one.name for one in first.scores], (_apply(first, held_out[0]), _apply(first, held_out[1])), claim
+        [one.name for one in first.scores],
+        (_apply_scores(first, held_out[0]), _apply_scores(first, held_out[1])),
+        claim,
     )
     if known is None:
         for better in (trees_if_better, summaries_if_better):
@@ -398,7 +404,7 @@ def choose_scores(
     return StackedScores((*beforehand, *learned, *user)), order
 
 
-def scored_widely(scores: StackedScores, known: str | None, outputs: tuple[Array, Array]) -> Sides:
+def score_everything_explored(scores: StackedScores, known: str | None, outputs: tuple[Array, Array]) -> Sides:
     """The scores of all explored outputs: of one known beforehand; of one number the linear one, and all others.
 
     The linear score of one number is that number but for its sign and scale, so that there is nothing to be fitted.
@@ -414,17 +420,17 @@ def scored_widely(scores: StackedScores, known: str | None, outputs: tuple[Array
     return found[0], found[1]
 
 
-def _apply(scores: StackedScores, outputs: Array) -> dict[str, Array]:
+def _apply_scores(scores: StackedScores, outputs: Array) -> dict[str, Array]:
     return scores.unstack(scores(outputs))
 
 
-def _an_array(batch: Batch) -> Array:
+def _is_array_of_numbers(batch: Batch) -> Array:
     if isinstance(batch, Outcomes):
-        raise _OtherOutcomes
+        raise _OutcomesOfAnotherForm
     return batch
 
 
-def _in_passes(
+def _explore_in_passes(
     sides: tuple[tuple[Sampler, str], tuple[Sampler, str]],
     streams: list[tuple[str, int]],
     claim: Guarantee,
@@ -475,7 +481,7 @@ def _in_passes(
     def outputs(i: int) -> Iterator[Array]:
         (stage, own), (side, name) = streams[i // 2], sides[i % 2]
         for batch in side.batches(f"{stage} {name}", own, progress=progress(next(starts))):
-            array = _an_array(batch)
+            array = _is_array_of_numbers(batch)
             room = math.ceil(MOST_KEPT / size * own / sum(parts)) - sum(map(len, kept[i]))
             if room > 0:
                 kept[i].append(array[:room])
@@ -499,8 +505,8 @@ def _in_passes(
             learn_scores(*everything, None, only=summaries.name)[0], payoff_of_claim(claim), *everything
         )
         scores, order = StackedScores((again, linear)), [again.name, linear.name]
-    scores, event = with_event(scores, order, everything, claim, known=None, given=None, fresh=fresh, error=error)
-    of_kept = _apply(scores, held[0]), _apply(scores, held[1])
+    scores, event = add_event_score(scores, order, everything, claim, known=None, given=None, fresh=fresh, error=error)
+    of_kept = _apply_scores(scores, held[0]), _apply_scores(scores, held[1])
     return Exploration(
         scores=scores,
         order=order,
@@ -508,5 +514,5 @@ def _in_passes(
         held_out=(of_kept[0] | held_out[0], of_kept[1] | held_out[1]),
         tried=tried,
         event=event,
-        kind=_kind(*everything),
+        kind=_kind_of_outputs(*everything),
     )

@@ -2,7 +2,7 @@
 
 A row decides by a payoff (`PayoffRow`), by the counts of an event (`events.EventTest`), or by those of all half-lines
 of a number (`HalfLinesRow`). `plan_rows` divides the error probability among them, `decide_rows` makes their rows of
-the ledger, `conclude` the result.
+the ledger, `conclude_audit` the result.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dpverdict.audit.distinguishing.events import (
     BoundPlan,
     EventTest,
     event_implied,
-    plan_bound,
-    plan_epsilon,
-    plan_mu,
+    plan_bound_events,
+    plan_epsilon_event,
+    plan_mu_event,
     region_row,
     region_thresholds,
     trade_off_region,
@@ -270,9 +270,9 @@ def plan_rows(
         weights |= {"leading": both * (1 - chosen.share), CHOSEN: both * chosen.share}
     shares = divide_error(error, weights)
     explored = exploring[0][best], exploring[1][best]
-    of_mu = plan_mu(*explored, trials=trials, share=shares["mu"], score=best)
+    of_mu = plan_mu_event(*explored, trials=trials, share=shares["mu"], score=best)
     far = isinstance(claim, GaussianDP) and of_mu.shows_most_of(claim.mu, *explored, trials, shares["leading"])
-    elsewhere = bool(level)  # epsilon is bounded by events of its own, see `_bound`; no row needs to search for it
+    elsewhere = bool(level)  # epsilon is bounded by events of its own, see `_plan_bound`; no row needs to search for it
     payoffs = [
         PayoffRow(
             name="leading",
@@ -297,7 +297,7 @@ def plan_rows(
         )
     events: list[EventTest] = [of_mu]
     if level is not None:
-        of_epsilon = plan_epsilon(*explored, trials=trials, share=shares["epsilon"], score=best, delta=level)
+        of_epsilon = plan_epsilon_event(*explored, trials=trials, share=shares["epsilon"], score=best, delta=level)
         events.append(replace(of_epsilon, bounds=not elsewhere))
     if isinstance(claim, PureDP | ApproximateDP):
         events.reverse()  # the quantity that the claim is about comes first
@@ -341,17 +341,17 @@ def plan_rows(
         budget=budget,
         all_decide=known is not None,
         level=level,
-        bound=None if not level else _bound(exploring, wide, best, trials=trials, error=error, delta=level),
+        bound=None if not level else _plan_bound(exploring, wide, best, trials=trials, error=error, delta=level),
         half_lines=lines,
     )
 
 
-def _bound(exploring: Sides, wide: Sides, best: str, *, trials: int, error: float, delta: float) -> BoundPlan:
+def _plan_bound(exploring: Sides, wide: Sides, best: str, *, trials: int, error: float, delta: float) -> BoundPlan:
     """The events that bound epsilon: on a score of which all explored values are known, or on the best one."""
     candidates = {name: (wide[0][name], wide[1][name]) for name in wide[0]}
     if best not in candidates:
         candidates[best] = exploring[0][best], exploring[1][best]
-    return plan_bound(candidates, trials=trials, share=error, delta=delta)
+    return plan_bound_events(candidates, trials=trials, share=error, delta=delta)
 
 
 def decide_rows(plan: RowPlan, confirming: Columns, earlier: tuple[Sides, ...] = ()) -> list[LedgerRow]:
@@ -384,7 +384,7 @@ def decide_rows(plan: RowPlan, confirming: Columns, earlier: tuple[Sides, ...] =
         rows.append(plan.half_lines.decide(*(side[plan.half_lines.score] for side in confirming)))
         plan.budget.close(plan.half_lines.name, rows[-1].outcome)
     assert plan.budget.is_closed
-    decided = [_with_ranges(row, entered) for row, entered in zip(rows, plan.budget.rows, strict=True)]
+    decided = [_with_trial_ranges(row, entered) for row, entered in zip(rows, plan.budget.rows, strict=True)]
     if plan.bound is not None:
         sides = confirming[0][plan.bound.score], confirming[1][plan.bound.score]
         refuted = any(row.is_contradiction for row in rows)
@@ -393,7 +393,7 @@ def decide_rows(plan: RowPlan, confirming: Columns, earlier: tuple[Sides, ...] =
     return decided
 
 
-def conclude(
+def conclude_audit(
     plan: RowPlan,
     rows: list[LedgerRow],
     *,
@@ -449,7 +449,7 @@ def conclude(
         mu_lower=largest_bound(rows, "mu_lower"),
         epsilon_lower=None if plan.level is None else largest_bound(rows, "epsilon_lower", delta=plan.level),
         delta=plan.level,
-        p_value=combined_p(rows, plan.error),
+        p_value=combined_p_value(rows, plan.error),
         witness=None if chosen is None else witness(chosen),
         ledger=(*rows, region_row(region)),
         region=region,
@@ -480,19 +480,19 @@ def largest_bound(rows: list[LedgerRow], what: str, *, delta: float | None = Non
     return max(own or (bound for _, bound in found), default=0.0)
 
 
-def combined_p(rows: list[LedgerRow], error: float) -> float:
+def combined_p_value(rows: list[LedgerRow], error: float) -> float:
     """The least of the p-values of the rows, each divided by its weight: valid for any dependence between them."""
     found = [row.p_value / (row.error_share / error) for row in rows if row.p_value is not None]
     return min(1.0, max(min(found) * (1 + 1e-12), SMALLEST_ERROR))
 
 
-def inequality(row: LedgerRow, claim: Guarantee) -> str:
+def broken_inequality(row: LedgerRow, claim: Guarantee) -> str:
     """The bound that the claim sets and the row breaks, with its numbers."""
     said = f"p <= {row.p_value!r}, at most the share {row.error_share!r} of the error probability"
     return f"{row.outcome}: {claim.describe()} implies {row.implied} ({said})"
 
 
-def _with_ranges(row: LedgerRow, entered: BudgetRow) -> LedgerRow:
+def _with_trial_ranges(row: LedgerRow, entered: BudgetRow) -> LedgerRow:
     explored, confirmed = (
         ", ".join(one.describe() for one in ranges) or "none" for ranges in (entered.explored, entered.confirmed)
     )

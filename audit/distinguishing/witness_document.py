@@ -29,7 +29,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.distinguishing.result import mode_of
+from dpverdict.audit.distinguishing.result import describe_mode
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.betting import Mixture
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
@@ -100,7 +100,7 @@ def read_witness(path: str | os.PathLike[str]) -> dict[str, Any]:
     shown, whole = str(path), "a witness as dpverdict audit --witness wrote it"
     text = read_limited(shown, "witness", LARGEST_FILE)
     try:
-        document = json.loads(text.decode("utf-8"), parse_constant=_no_number)
+        document = json.loads(text.decode("utf-8"), parse_constant=_refuse_nan)
     except (ValueError, RecursionError):
         raise InvalidValue("witness", shown, whole, "it is not strict JSON: write it again") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -118,7 +118,7 @@ def read_witness(path: str | os.PathLike[str]) -> dict[str, Any]:
     return document
 
 
-def _no_number(name: str) -> float:
+def _refuse_nan(name: str) -> float:
     raise ValueError(f"{name} is no number of JSON")
 
 
@@ -273,7 +273,7 @@ def sequential_document(
         samples: pairs in all.
         score: the user's function, if there is one.
     """
-    name, options, source = _name(mechanism, p.name)
+    name, options, source = _mechanism_fields(mechanism, p.name)
     kept = {key: value for key, value in evidence.items() if key not in ("score", "bettors")}
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -291,7 +291,7 @@ def sequential_document(
             **({"observe": mechanism.describe()} if isinstance(mechanism, observed) and mechanism.describe() else {}),
         },
         "datasets": {"dataset": dataset_fields(p.dataset), "neighbour": dataset_fields(q.dataset)},
-        "mode": mode_of(p.grid),
+        "mode": describe_mode(p.grid),
         "grid": p.grid,
         "kind": KIND,
         "evidence": kept,
@@ -309,7 +309,7 @@ def sequential_document(
     return {**document, "sha256": checksum(document)}
 
 
-def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str | None]:
+def _mechanism_fields(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str | None]:
     """The name and the options from which `find` makes the same mechanism, or a name that it does not find; with the
     hash of the source."""
     if isinstance(mechanism, AdditiveMechanism):

@@ -21,13 +21,13 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.distinguishing.events import count
-from dpverdict.audit.distinguishing.exploration import laid_out
+from dpverdict.audit.distinguishing.events import count_event
+from dpverdict.audit.distinguishing.exploration import layout_of_outcomes
 from dpverdict.audit.distinguishing.fixed_size import checked_error, samplers
 from dpverdict.audit.distinguishing.low_bits import set_from_data
 from dpverdict.audit.distinguishing.mechanism_identity import check_time_outs
 from dpverdict.audit.distinguishing.result import Event
-from dpverdict.audit.distinguishing.sequential import next_end
+from dpverdict.audit.distinguishing.sequential import next_block_end
 from dpverdict.audit.distinguishing.witness_document import KIND as SEQUENTIAL
 from dpverdict.audit.distinguishing.witness_document import OBJECT, UNSTATED, array_hash, hash_of, source_hash
 from dpverdict.audit.exact.decide import decide
@@ -117,7 +117,7 @@ def replay_bets(
     wealth = bettor(payoff.largest_loss, first=min(stake * payoff.largest_loss, 0.5))
     target, best, done = -math.log(level) + 1e-9, 0.0, 0
     while done < most:
-        size = min(next_end(done), most) - done
+        size = min(next_block_end(done), most) - done
         of_p, of_q = (
             side.scores(f"replay {done} {name}", size, score)
             for side, name in zip(sides, ("dataset", "neighbour"), strict=True)
@@ -301,7 +301,9 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
     level, trials = _level(document, given), _trials(kind, evidence, given)
     p, q = samplers(run, pair, seed, number_of(document, "grid"))
     probed = (side.batches("replay probe", _PROBED) for side in (p, q))
-    laid_out([batch for both in zip(*probed, strict=True) for batch in both], p, None)  # refuses what always fails
+    layout_of_outcomes(
+        [batch for both in zip(*probed, strict=True) for batch in both], p, None
+    )  # refuses what always fails
     streams = ("replay dataset", "replay neighbour")
 
     def scored() -> tuple[Array, Array]:
@@ -330,7 +332,7 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
     elif kind == "event":
         chosen = Event(order=Order(evidence["order"]), threshold=number_of(evidence, "threshold", finite=False))
         epsilon = number_of(evidence, "epsilon")
-        counts = count(chosen, *scored())
+        counts = count_event(chosen, *scored())
         hits = [counts.of_dataset[0], counts.of_neighbour[0]]
         p_value = _event_p(claim, chosen.order, hits, trials, epsilon, level)
         found = f"{chosen.describe()} in {hits[0]} and {hits[1]} releases"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import final
 
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run
-from dpverdict.audit.distinguishing.recorded import distinguish_scores
+from dpverdict.audit.distinguishing.recorded_scores import distinguish_scores
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpverdict.audit.distinguishing.events import Event, count
+from dpverdict.audit.distinguishing.events import Event, count_event
 from dpverdict.audit.statistics import half_lines as module
 from dpverdict.audit.statistics.half_lines import check_half_lines, ranks_to_test, tail_upper
 from dpverdict.audit.statistics.joint_test import Order
@@ -69,7 +69,7 @@ def test_a_region_beyond_the_other_side_is_found_in_either_order_and_at_either_e
     assert (found.counts.order, found.turned) == (order, turned)
     score = -1.0 if turned else 1.0
     event = Event(order=order, threshold=found.threshold)
-    assert count(event, score * sign * p, score * sign * q) == found.counts
+    assert count_event(event, score * sign * p, score * sign * q) == found.counts
 
 
 def test_values_that_repeat_and_infinite_ones() -> None:
