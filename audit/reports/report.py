@@ -23,7 +23,7 @@ from dpverdict.audit.implementation.embedding import EmbeddingCheck
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.implementation.sequence import FLAGGED
 from dpverdict.audit.implementation.tap.confirmation import Confirmation
-from dpverdict.audit.implementation.tap.verdict import TapStatus, TapVerdict
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus, TapVerdict
 from dpverdict.audit.implementation.timing import NAME as TIMES
 from dpverdict.audit.losses.base import curves_of
 from dpverdict.audit.reports.summary import Summary, summary_of

@@ -14,7 +14,7 @@ from typing import Final
 from dpverdict.audit.exact.verdict import Certificate, Witness
 from dpverdict.audit.exact.worst_case import gdp_parameter
 from dpverdict.audit.implementation.embedding import TWO_SAMPLES
-from dpverdict.audit.implementation.tap.verdict import TapStatus
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
 from dpverdict.audit.reports.parts import Evidence, Section, Table, facts, stated_deltas, stated_profile
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.statistics import sequential_section, statistics_section

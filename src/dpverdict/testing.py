@@ -95,7 +95,7 @@ def assert_private(
     from dpverdict.audit.exact.verdict import Status
     from dpverdict.audit.exact.worst_case import worst_case
     from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, tap_and_confirm
-    from dpverdict.audit.implementation.tap.verdict import TapStatus
+    from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
     from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism, audit_sequentially
     from dpverdict.audit.trials.library_claims import stating
     from dpverdict.audit.trials.run import mechanism_name

@@ -54,7 +54,7 @@ def tap(
 
     Exit codes: 1 refuted, 3 a finding, quiet or not covered: nothing is certified from one pair; 2 usage error.
     """
-    from dpverdict.audit.implementation.tap.tap_request import TapRequest, tap_apart
+    from dpverdict.audit.implementation.tap.tap_request import TapRequest, tap_in_subprocess
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.errors import printable
 
@@ -68,7 +68,7 @@ def tap(
         error_probability=error_probability,
     )
     with Outputs(json=json) as outputs:
-        found = tap_apart(request, parse_limits(timeout, memory))
+        found = tap_in_subprocess(request, parse_limits(timeout, memory))
         outputs.write(json=lambda: json_text.dumps(found.to_dict(), indent=2, allow_nan=False) + "\n")
     if not quiet:
         with printing():
