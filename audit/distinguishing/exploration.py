@@ -345,7 +345,7 @@ def layout_of_outcomes(
         raise MechanismFailure(p.name, f"raised {failed.note} in every trial on both datasets", remedy)
     seen = kinds_seen(sides[0], sides[1]) or ""
     if given is not None:
-        remedy = "leave score out: one of the outcomes as they are is learned"
+        remedy = "leave score out: a score of such outcomes is learned"
         raise InvalidValue("score", given.name, f"left out where outcomes are no arrays of one length ({seen})", remedy)
     return Layout.of(sides[0], sides[1]), seen
 

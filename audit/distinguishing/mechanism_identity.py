@@ -95,7 +95,7 @@ def check_kept_state(sampler: Sampler, earlier: Sequence[str]) -> None:
         unequal = unequal_halves_p_value(before, len(earlier), before + after, len(earlier) + len(later))
         if min(unequal, _only_at_first_p(kind, [*earlier, *later])) <= LEVEL / (2 * len(kinds)):
             problem = f"ended in '{kind}' {before} of {len(earlier)} times at first, and {after} of {len(later)} later"
-            remedy = "let nothing be kept between calls: make budgets, caches and counters anew in each"
+            remedy = "keep nothing between calls: make budgets, caches and counters anew in each call"
             raise MechanismFailure(sampler.name, f"{problem}, on {sampler.where}: its state changes", remedy)
 
 
@@ -108,7 +108,7 @@ def check_time_outs(p: Sampler, q: Sampler) -> None:
     one, other = p.mechanism, q.mechanism
     near = one.near_limit(other) if isinstance(one, observed) and isinstance(other, observed) else None
     if near is not None:
-        raise MechanismFailure(p.name, near, "give a limit of ten times the slowest call that ends by itself")
+        raise MechanismFailure(p.name, near, "give a limit of ten times the slowest call that finishes by itself")
 
 
 def _only_at_first_p(kind: str, kinds: Sequence[str]) -> float:
@@ -173,9 +173,9 @@ def check_same_mechanism(kept: object, parts: Mapping[str, str], sides: Sequence
             raise InvalidValue("state", "without a probe", "what an earlier test returned", "start a new test")
     for name in sorted((before.keys() | parts.keys()) - set(moving)):
         if before.get(name) != parts.get(name):
-            raise InvalidValue("state", f"of a mechanism with another {name}", "of this mechanism", remedy)
+            raise InvalidValue("state", f"made with a mechanism that has another {name}", "of this mechanism", remedy)
     if probe.outcomes and list(probe.outcomes) != [_hash_of_outcomes(side, PROBED_TRIALS) for side in sides]:
-        raise InvalidValue("state", "of a mechanism with other releases", "of this mechanism", remedy)
+        raise InvalidValue("state", "made with a mechanism that gives other releases", "of this mechanism", remedy)
     return probe
 
 

@@ -177,6 +177,6 @@ def checked_scores(values: ArrayLike, name: str, *, fewest: int = FEWEST_TRIALS)
         scores = found.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
-        remedy = "clip infinite scores, and mend what is not a number, by a rule that does not look at inclusion"
+        remedy = "clip infinite scores and replace NaN, by a rule that does not look at inclusion"
         raise InvalidValue(name, f"{scores[bad[0]]} at index {bad[0]}", "finite numbers", remedy)
     return scores

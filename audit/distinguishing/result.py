@@ -66,7 +66,7 @@ class Role(enum.Enum):
     """What a row of the ledger is for."""
 
     TEST = "counts against the error probability of the test"
-    BOUND = "a bound of its own, which exceeds the truth with at most its own error probability"
+    BOUND = "a separate bound, which exceeds the truth with at most its own error probability"
     DESCRIPTIVE = "descriptive, never used to refute; its error probability is its own"
 
 

@@ -479,7 +479,7 @@ def _check_state(state: dict[str, object]) -> None:
         raise InvalidValue("state", state.get("version"), f"of version {STATE_VERSION}", "start a new test")
     if state.get("checksum") != _checksum({name: part for name, part in state.items() if name != "checksum"}):
         remedy = "give back the state of the earlier test, unchanged, or start a new test"
-        raise InvalidValue("state", "with another checksum than its own", "what an earlier test returned", remedy)
+        raise InvalidValue("state", "whose checksum does not match", "what an earlier test returned", remedy)
 
 
 def _checksum(state: dict[str, object]) -> str:

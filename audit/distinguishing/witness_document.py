@@ -104,7 +104,7 @@ def read_witness(path: str | os.PathLike[str]) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise InvalidValue("witness", shown, whole, "it is not strict JSON: write it again") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InvalidValue("witness", shown, whole, "this is another kind of file")
+        raise InvalidValue("witness", shown, whole, "this is a file of another kind")
     if document.get("version") != VERSION:
         remedy = "replay it with the version of dpverdict that wrote it"
         raise InvalidValue("witness", shown, f"of version {VERSION}, not {document.get('version')!r}", remedy)
@@ -119,7 +119,7 @@ def read_witness(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _refuse_nan(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def read_witness_schema() -> dict[str, Any]:

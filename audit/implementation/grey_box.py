@@ -105,7 +105,9 @@ def _all_checks(mechanism: AnyMechanism, dataset: Any, neighbour: Any, seed: int
     another = GreyBoxFinding(
         name="another seed gives another output",
         holds=not fixed,
-        seen="three seeds give one output: no noise, or a seed fixed inside" if fixed else "the outputs differ",
+        seen="three seeds give the same output: there is no noise, or the seed is fixed inside"
+        if fixed
+        else "the outputs differ",
         breaks_privacy=True,
     )
     yield _excuse_chance(another, lattice)

@@ -67,7 +67,9 @@ class Bettor:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.largest_loss) and self.largest_loss > 0):
-            raise InvalidValue("largest_loss", self.largest_loss, "finite and > 0", "take that of the payoff")
+            raise InvalidValue(
+                "largest_loss", self.largest_loss, "finite and > 0", "take the largest loss of the payoff"
+            )
 
     def bet(self, payoffs: Array) -> tuple[Bettor, Array]:
         """Bet on the next pairs, one after another.

@@ -91,7 +91,7 @@ class ErrorBudget:
         if row.outcome is not None:
             raise InvalidValue("outcome", row.outcome, "unknown", "enter a test before its trials are drawn")
         if not row.share > 0 or Fraction(row.share) > self.left:
-            raise InvalidValue("share", row.share, f"> 0 and at most {float(self.left)!r}", "divide the error anew")
+            raise InvalidValue("share", row.share, f"> 0 and at most {float(self.left)!r}", "give smaller shares")
         for one in row.explored:
             for other in row.confirmed:
                 if one.overlaps(other):
@@ -136,7 +136,7 @@ def divide_error(total: float, weights: dict[str, float]) -> dict[str, float]:
     True
     """
     if not weights or not all(weight > 0 for weight in weights.values()):
-        raise InvalidValue("weights", weights, "positive", "leave out a test that gets nothing")
+        raise InvalidValue("weights", weights, "positive", "leave out a test without a share")
     whole, exact = sum(Fraction(weight) for weight in weights.values()), Fraction(total)
     shares: dict[str, float] = {}
     for name, weight in weights.items():

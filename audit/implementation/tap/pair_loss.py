@@ -235,7 +235,7 @@ class _JointBlock:
         rows = self._rows
         used = rows.ids >= 0
         if not (np.isfinite(rows.here).all() and np.isfinite(rows.there).all()):
-            self._into.add_certain_difference("a value that noise is added to is not finite")
+            self._into.add_certain_difference("noise is added to a value that is not finite")
             return
         if int(used.sum(axis=1).max(initial=0)) <= 1 and len(np.unique(rows.ids[used])) == int(used.sum()):
             self._add_separate_draws(used)

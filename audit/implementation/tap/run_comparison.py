@@ -125,7 +125,7 @@ def describe_difference_of_runs(one: TappedRun, other: TappedRun) -> str | None:
             one.query if isinstance(one, NoisyValue) else getattr(one, "value", None) for one in (first, second)
         )
         if here is not None and there is not None and not np.array_equal(here, there, equal_nan=True):
-            return f"what noise is added to at {first.where} differs on the same data"
+            return f"the value to which noise is added at {first.where} differs between two runs on the same data"
     if not one.outcome.same_as(other.outcome):
         return "the outcomes of two runs on the same data with the same draws differ"
     return None
@@ -202,13 +202,15 @@ class _Comparison:
         for part in whole:
             used = part.ids[part.moved]
             if self._conditioned and np.isin(used, list(self._conditioned)).any():
-                self._leave_open("noise was compared before data were added to it: its law is that of what was kept")
+                self._leave_open(
+                    "noise was compared before data were added to it: the law of the noise that was kept is not known"
+                )
         found.complete = complete
         found.spent = float(spent[0]) if spent[1] else None
         if found.loss.infinite is not None:
             what = "noise" if "share" in found.loss.infinite else "the noise"
             self._add_finding(
-                what, self._where_values_moved(), "noise of its own on all that moves", found.loss.infinite
+                what, self._where_values_moved(), "noise of its own on every value that moves", found.loss.infinite
             )
 
     def _find_reused_noise(self) -> None:
@@ -248,7 +250,7 @@ class _Comparison:
                     "noise is reused",
                     where,
                     f"a draw for each of {len(matrix)} values",
-                    f"{rank} independent: a difference of them has no noise",
+                    f"{rank} independent draws: some difference of the values has no noise",
                 )
 
     def _where_values_moved(self) -> str:
@@ -271,20 +273,20 @@ class _Comparison:
     ) -> bool:
         found = self._found
         if here.ids.shape != there.ids.shape or not np.array_equal(here.ids, there.ids):
-            self._leave_open(f"other draws are added at {here.where} on the neighbour")
+            self._leave_open(f"on the neighbour, other draws are added at {here.where}")
             self._stopped = True
             return False
         self._followed.update(int(i) for i in np.unique(here.ids) if i >= 0)
         if any(self._bent.get(int(i), at + 1) <= at for i in np.unique(here.ids)):
             self._leave_open(
-                f"noise that a step which is not linear has used is added at {here.where}: its law is not seen"
+                f"the noise added at {here.where} went through a step that is not linear: its law is not known"
             )
             return False
         rows = NoisyValues.of(here.query, there.query, here.ids, here.gains)
         seen = self._visible.get(at, np.zeros(here.value.shape, dtype=np.bool_))
         last = ~here.carried
         if not self._is_sum_of_its_parts(here):
-            self._note_uncovered(f"the noise added at {here.where} was changed in a way that is not followed")
+            self._note_uncovered(f"the noise added at {here.where} was changed in a way that the tap cannot follow")
             return False
         wrong = False
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -304,7 +306,7 @@ class _Comparison:
             wrong = True
         if not (np.isfinite(here.query).all() and np.isfinite(there.query).all()):
             seen_there = _example_values(here.query[~np.isfinite(here.query)], there.query[~np.isfinite(there.query)])
-            self._add_finding("a value that noise is added to is not finite", here.where, "a finite number", seen_there)
+            self._add_finding("noise is added to a value that is not finite", here.where, "a finite number", seen_there)
             wrong = True
         moved = rows.moved
         self._found.gaps.append(tuple(np.round(here.query - there.query, 9).tolist())[:64])
@@ -354,7 +356,9 @@ class _Comparison:
                 return True  # made of what is released anyway
         self._found.hidden = True
         if self._is_drawn_again(here):
-            self._leave_open(f"noise is drawn again until a condition holds at {here.where}: its law is not seen")
+            self._leave_open(
+                f"noise is drawn again until a condition holds at {here.where}: the law of what is kept is not known"
+            )
             return False
         if not moved.any():
             self._conditioned.update(int(i) for i in np.unique(here.ids) if i >= 0)
@@ -375,7 +379,9 @@ class _Comparison:
             self._coins.setdefault(here.of or (id(here),), []).append((picked[0], picked[1]))
             return False
         said = "compared" if here.hidden == "compared" else "picked by"
-        self._leave_open(f"noisy values are {said} at {here.where}, and what that tells is not known in closed form")
+        self._leave_open(
+            f"noisy values are {said} at {here.where}, and the privacy loss of that is not known in closed form"
+        )
         return False
 
     def _is_drawn_again(self, here: NoisyValue) -> bool:
@@ -439,16 +445,18 @@ class _Comparison:
         if here.value is None or there.value is None or here.value.shape != there.value.shape:
             same = here.value is None and there.value is None
             if not same:
-                self._leave_open(f"{here.what} at {here.where} is given other shapes, or a function")
+                self._leave_open(
+                    f"{here.what} at {here.where} is given a function, or other shapes on the two datasets"
+                )
                 return False
-            found.loss.unknown.append(f"the law of {here.what}, which is given no numbers")
+            found.loss.unknown.append(f"the law of {here.what}, whose input is not made of numbers")
             found.rows.append(
                 TapRow(call=here.what, where=here.where, promised=promised, measured="not seen: a function")
             )
             return False
         if not (np.isfinite(here.value).all() and np.isfinite(there.value).all()):
             given = _example_values(here.value[~np.isfinite(here.value)], there.value[~np.isfinite(there.value)])
-            self._add_finding(f"what {here.what} is given is not finite", here.where, "a finite number", given)
+            self._add_finding(f"the input of {here.what} is not finite", here.where, "a finite number", given)
             wrong = True
         with np.errstate(invalid="ignore"):
             gap = np.abs(here.value - there.value)
@@ -560,9 +568,9 @@ class _Comparison:
         bits = sorted(name for name in unknown if name.startswith(("secrets.", "os.")))
         rest = sorted(unknown - set(bits))
         if bits:
-            self._note_uncovered(f"random bits of {', '.join(bits)}: what is made of them has no law that is seen")
+            self._note_uncovered(f"random bits of {', '.join(bits)}: the law of what is made of them is not known")
         if rest:
-            self._note_uncovered(f"noise of {', '.join(rest)}, whose loss is not known here")
+            self._note_uncovered(f"noise of {', '.join(rest)}: its privacy loss is not known")
 
     def _note_lost_draws(self) -> None:
         """Draws that were not followed into a noisy value."""
@@ -576,7 +584,7 @@ class _Comparison:
             if ways or not self._followed.issuperset(numbers):
                 lost.setdefault(f"{draw.what} at {draw.where}", set()).update(ways or {"used"})
         for name, ways in list(lost.items())[:4]:
-            self._note_uncovered(f"{name} was {' and '.join(sorted(ways))} in a step that is not followed")
+            self._note_uncovered(f"{name} was {' and '.join(sorted(ways))} in a step that the tap cannot follow")
 
     def _compare_outcomes(self) -> None:
         found = self._found
@@ -589,18 +597,18 @@ class _Comparison:
         events = self._one.tape.events
         passing = [e for e in events if isinstance(e, Choice) or (isinstance(e, Draw) and (e.structural or e.seeds))]
         if found.uncovered or found.open:
-            self._leave_open("the outcomes differ, with the noise as it was")
+            self._leave_open("the outcomes differ although the noise is the same")
         elif any(isinstance(e, Choice) for e in passing) or passing:
             what = passing[0].what
-            self._leave_open(f"data pass what {what} picked at {passing[0].where}, and the outcomes differ")
-        elif self._unused:
             self._leave_open(
-                f"the outcomes differ, and what became of the noisy value at {self._unused} is not followed"
+                f"the outcomes differ, and {what} at {passing[0].where} picks or orders what they are made of"
             )
+        elif self._unused:
+            self._leave_open(f"the outcomes differ, and the tap cannot follow the noisy value at {self._unused}")
         else:
             where = "no draw was seen: " if found.drawless else ""
             self._add_finding(
-                "data reach the outcome around the noise",
+                "data bypass the noise and reach the outcome",
                 "",
                 "the same outcome for the same noisy values",
                 f"{where}{_describe_outcome_gap(one, other)}",

@@ -109,13 +109,13 @@ def tap_in_subprocess(request: TapRequest, limits: Limits) -> TapReport:
         raise TapFailed(answer["error"])
     try:
         if not isinstance(answer, dict):
-            raise ValueError("it is no verdict")
+            raise ValueError("it is not a verdict")
         found = TapReport.from_dict(answer)
         if answer["exit_code"] != found.exit_code:
             raise ValueError("its exit code is not that of its evidence")
         return found
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        problem = f"sent something that is no verdict ({in_one_line(error)})"
+        problem = f"sent something that is not a verdict ({in_one_line(error)})"
         raise MechanismFailure(request.mechanism, problem, "look at what it replaces or writes to") from None
 
 
@@ -129,8 +129,8 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
         return _carry_out(TapRequest(**request)).to_dict()
     except (DpverdictError, OSError) as error:
         return {"error": str(error) or type(error).__name__}
-    except BaseException as error:  # the user's code may raise anything: SystemExit is no verdict
-        return {"error": f"the code that was run ended the tap with {in_one_line(error)}, which is no verdict"}
+    except BaseException as error:  # the user's code may raise anything: SystemExit is not a verdict
+        return {"error": f"the code that was run ended the tap with {in_one_line(error)}, which is not a verdict"}
 
 
 def _carry_out(request: TapRequest) -> TapReport:

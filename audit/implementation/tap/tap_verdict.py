@@ -41,7 +41,7 @@ class TapStatus(enum.Enum):
     REFUTED = "the claim is false: the loss of this pair of datasets breaks it"
     FINDING = "something that a correct mechanism does not do was seen; fresh releases may confirm it"
     QUIET = "the loss of this pair, along these transcripts, is within the claim: nothing is certified"
-    NOT_COVERED = "the tap could not follow the function: nothing is said of it"
+    NOT_COVERED = "the tap could not follow the function, and says nothing about it"
 
 
 @final
@@ -128,7 +128,7 @@ class TapVerdict:
             lines.append("")
         lines.append(f"loss of this pair: {self.loss}" + (", exact for this pair" if self.exact else ""))
         if self.spent is not None:
-            lines.append(f"declared by the calls together: eps {self.spent:.6g} (a sum, which is no loss)")
+            lines.append(f"declared by the calls together: eps {self.spent:.6g} (a sum, not a privacy loss)")
         lines += [f"open: {one}" for one in self.open]
         lines += [f"not covered: {one}" for one in self.uncovered]
         lines.append(f"{self.runs} runs, seed {self.seed}")
@@ -261,7 +261,7 @@ class _Findings:
         if self.open:
             return TapStatus.NOT_COVERED, self.open[0]
         if broken and any(run.sampled and run.spent is None for _, run in held):
-            why = "and draws that pick or order come before, which may make it smaller"
+            why = "but earlier draws that pick or order records may make it smaller"
             return TapStatus.NOT_COVERED, f"{said} along this transcript, {why}"
         if broken:
             return TapStatus.FINDING, f"{said}, along this transcript"
@@ -269,7 +269,7 @@ class _Findings:
             return TapStatus.QUIET, f"{said}, within the claim; nothing is certified from one pair"
         if self.loss.unknown:
             return TapStatus.NOT_COVERED, f"not known: {'; '.join(dict.fromkeys(self.loss.unknown))}"
-        return TapStatus.NOT_COVERED, f"{said}, which could not be held to the claim"
+        return TapStatus.NOT_COVERED, f"{said}, which could not be compared with the claim"
 
 
 def _relaxed_claim(claim: Guarantee) -> Guarantee:

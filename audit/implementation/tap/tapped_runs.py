@@ -149,7 +149,7 @@ class _Runs:
             ]
             if where[0] != where[1]:
                 why = f"how often a coin is thrown at {one.tape.events[at].where} depends on how it falls"
-                self.compared[0].open.append(f"{why}: the law of that is not seen")
+                self.compared[0].open.append(f"{why}: the law of the outcome is not known")
             else:
                 self.compared.append(compare_runs(turned, self._run(1, turned.tape, 0)))
 
@@ -163,7 +163,7 @@ class _Runs:
                     what="the noise is the same in each run",
                     where=one.where,
                     promised="fresh noise in each run",
-                    measured=f"{getattr(one, 'what', 'a draw')} gives the same values: its seed is fixed, or of data",
+                    measured=f"{getattr(one, 'what', 'a draw')} gives the same values: its seed is fixed, or is data",
                 )
                 if found not in self.compared[0].findings:
                     self.compared[0].findings.append(found)
@@ -207,7 +207,7 @@ def _run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, wat
     tape.watched = watched
     compiled = compiled_calls(mechanism)
     if compiled is not None:
-        tape.note(f"{compiled} is compiled code that the function calls by itself: what it draws is not seen")
+        tape.note(f"{compiled} is compiled code that the function calls directly: the tap does not see what it draws")
     with replacing(replaced), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -227,7 +227,9 @@ def _run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, wat
     if watched is not None:
         watched.look()
         if watched.drew is not None:
-            tape.note(f"a generator that was made before has drawn ({watched.drew}): its draws are not followed")
+            tape.note(
+                f"a generator that was made before the run has drawn ({watched.drew}): the tap cannot follow its draws"
+            )
     return TappedRun(tape, shown, outcome)
 
 

@@ -66,7 +66,7 @@ def ended_by_others(error: BaseException) -> EndedByOthers:
     """The error for an exception of the user's code that no command raises."""
     shown = f"{type(error).__name__}({', '.join(map(repr, error.args))})"
     remedy = "let it return, or raise an error"
-    found = EndedByOthers(f"the code that was run ended with {shown}, which is no verdict: {remedy}")
+    found = EndedByOthers(f"the code that was run ended with {shown}, which is not a verdict: {remedy}")
     for note in getattr(error, "__notes__", ()):
         found.add_note(note)
     return found

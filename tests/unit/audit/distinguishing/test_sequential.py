@@ -180,7 +180,7 @@ def test_a_change_that_no_code_shows_is_seen_in_the_releases(tmp_path: Path) -> 
     test = run(OfAFile(path), most_samples=60)
     assert test.recognised
     path.write_text("1", encoding="utf-8")
-    with pytest.raises(InvalidValue, match=r"^state='of a mechanism with other releases'"):
+    with pytest.raises(InvalidValue, match=r"^state='made with a mechanism that gives other releases'"):
         run(OfAFile(path), most_samples=120, state=test.state)
 
 
