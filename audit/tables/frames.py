@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.tables.column import Column, Value, as_time, is_missing
-from dpverdict.audit.trials.words import nearest
 from dpverdict.errors import InvalidValue
+from dpverdict.suggestions import nearest
 
 TableKind: TypeAlias = Literal["numpy", "pandas", "polars"]
 TABLES: Final[tuple[TableKind, ...]] = get_args(TableKind)
