@@ -133,12 +133,13 @@ class Exploration:
         order: the names, the best first; the user's own score is not among them, but its calibration is.
         fitting: the scores of the first part, of the score known beforehand only.
         held_out: the scores of the second part.
-        tried: the streams that were explored.
+        explored_ranges: the streams that were explored.
         event: that stands beside the leading payoff; None where no score tells anything apart.
         kind: what the explored outputs are, and what is not looked for in them, in words.
-        seen: what the outcomes were, in words; empty where all are numbers of one length.
-        first: the kinds of the first outcomes of both sides, see `mechanism_identity`.
-        wide: the scores of everything explored, of those that are hardly fitted to it, see `score_everything_explored`.
+        outcome_kinds: what the outcomes were, in words; empty where all are numbers of one length.
+        first_outcome_kinds: the kinds of the first outcomes of both sides, see `mechanism_identity`.
+        all_scored: the scores of everything explored, of those that are hardly fitted to it, see
+            `score_everything_explored`.
         numbers: the explored outputs of both sides, shape (n,) each, where each is one number, no score was given and
             the claim is one of a single epsilon; the two raw scores are then among the scores.
     """
@@ -147,18 +148,18 @@ class Exploration:
     order: list[str]
     fitting: Sides
     held_out: Sides
-    tried: tuple[TrialRange, ...]
+    explored_ranges: tuple[TrialRange, ...]
     event: ChosenEvent | None = None
     kind: str = ""
-    seen: str = ""
-    first: tuple[list[str], list[str]] = ([], [])
-    wide: Sides = ({}, {})
+    outcome_kinds: str = ""
+    first_outcome_kinds: tuple[list[str], list[str]] = ([], [])
+    all_scored: Sides = ({}, {})
     numbers: tuple[Array, Array] | None = None
 
     @property
     def explored(self) -> int:
         """Trials per side."""
-        return sum(one.stop - one.first for one in self.tried)
+        return sum(one.stop - one.first for one in self.explored_ranges)
 
 
 def explore(
@@ -221,8 +222,10 @@ def explore(
         streams.append(("more", more))
         draw(*streams[-1])
         found = _explore_from_batches(batches, p, claim, total - trials - more, error, known, given)
-    tried = tuple(TrialRange(stream=stage, first=0, stop=own) for stage, own in streams)
-    return replace(found, tried=tried, first=(first_kinds(batches[0]), first_kinds(batches[1])))
+    explored_ranges = tuple(TrialRange(stream=stage, first=0, stop=own) for stage, own in streams)
+    return replace(
+        found, explored_ranges=explored_ranges, first_outcome_kinds=(first_kinds(batches[0]), first_kinds(batches[1]))
+    )
 
 
 def _explore_from_batches(
@@ -248,7 +251,7 @@ def _explore_from_batches(
         scores, order, everything, claim, known=known, given=given, fresh=fresh, error=error
     )
     fitting: Sides = ({}, {}) if known is None else ({known.name: known(fit[0])}, {known.name: known(fit[1])})
-    wide = score_everything_explored(scores, None if known is None else known.name, everything)
+    all_scored = score_everything_explored(scores, None if known is None else known.name, everything)
     numbers, single = None, everything[0].shape[1] == 1 and isinstance(claim, PureDP | ApproximateDP)
     if single and layout is None and known is None and given is None:
         scores, numbers = add_raw_scores(scores), (everything[0][:, 0], everything[1][:, 0])
@@ -258,11 +261,11 @@ def _explore_from_batches(
         order=order,
         fitting=fitting,
         held_out=held_out,
-        tried=(),
+        explored_ranges=(),
         event=event,
         kind=_kind_of_outputs(*everything),
-        seen=seen,
-        wide=wide,
+        outcome_kinds=seen,
+        all_scored=all_scored,
         numbers=numbers,
     )
 
@@ -445,7 +448,7 @@ def _explore_in_passes(
     those, where a score is not known.
     """
     size, parts = sides[0][0].size, [own for _, own in streams]
-    tried = tuple(TrialRange(stream=stage, first=0, stop=own) for stage, own in streams)
+    explored_ranges = tuple(TrialRange(stream=stage, first=0, stop=own) for stage, own in streams)
     fresh, starts = total - sum(parts), iter((0, parts[0], 2 * parts[0], 2 * parts[0] + parts[1]))
     if known is not None:
         stacked = StackedScores((known,))
@@ -472,7 +475,7 @@ def _explore_in_passes(
             order=[known.name],
             fitting=fitting,
             held_out=held_out,
-            tried=tried,
+            explored_ranges=explored_ranges,
             event=None if event is None else replace(event, score=known),
             kind=f"{size} numbers; not looked for: anything but the score that is known",
         )
@@ -496,7 +499,13 @@ def _explore_in_passes(
     if few:
         kind = f"{size} numbers; not looked for: anything but a shift, since fewer than {FEWEST_EXPLORED} were kept"
         return Exploration(
-            scores=scores, order=order, fitting=({}, {}), held_out=held_out, tried=tried, event=None, kind=kind
+            scores=scores,
+            order=order,
+            fitting=({}, {}),
+            held_out=held_out,
+            explored_ranges=explored_ranges,
+            event=None,
+            kind=kind,
         )
     summaries = summaries_if_better(fit, held, scores, linear.name)
     everything = np.concatenate([fit[0], held[0]]), np.concatenate([fit[1], held[1]])
@@ -512,7 +521,7 @@ def _explore_in_passes(
         order=order,
         fitting=({}, {}),
         held_out=(of_kept[0] | held_out[0], of_kept[1] | held_out[1]),
-        tried=tried,
+        explored_ranges=explored_ranges,
         event=event,
         kind=_kind_of_outputs(*everything),
     )

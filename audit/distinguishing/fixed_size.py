@@ -116,9 +116,9 @@ def distinguish(
         known=None if claimed is None else claimed.name,
         chosen=found.event,
         trials=fresh,
-        tried=found.tried,
+        explored_ranges=found.explored_ranges,
         confirmed=TrialRange(stream="confirm", first=0, stop=fresh),
-        wide=found.wide,
+        all_scored=found.all_scored,
         single=claimed is None and given is None and p.size == q.size == 1,
         numbers=found.numbers,
     )
@@ -132,7 +132,7 @@ def distinguish(
         for side, name, one in zip((p, q), ("dataset", "neighbour"), after, strict=True)
     )
     confirming = of_p, of_q
-    for side, kinds in zip((p, q), found.first, strict=True):
+    for side, kinds in zip((p, q), found.first_outcome_kinds, strict=True):
         check_kept_state(side, kinds)
 
     def witness(row: LedgerRow) -> StatisticalWitness:
@@ -162,7 +162,7 @@ def distinguish(
         seed=p.seed,
         grid=p.grid,
         one_stream=p.one_stream,
-        outcomes=found.seen,
+        outcomes=found.outcome_kinds,
         kind_of_outputs=found.kind,
     )
 

@@ -98,7 +98,7 @@ def distinguish_scores(
         fresh=total - explored,
         error=error,
     )
-    wide = score_everything_explored(stacked, None, (sides[0][:explored], sides[1][:explored]))
+    all_scored = score_everything_explored(stacked, None, (sides[0][:explored], sides[1][:explored]))
     stacked = add_raw_scores(stacked)
 
     def scores(first: int, stop: int | None) -> Sides:
@@ -115,9 +115,9 @@ def distinguish_scores(
         known=None,
         chosen=event,
         trials=total - explored,
-        tried=(TrialRange(stream="scores", first=0, stop=explored),),
+        explored_ranges=(TrialRange(stream="scores", first=0, stop=explored),),
         confirmed=TrialRange(stream="scores", first=explored, stop=max(lengths)),
-        wide=wide,
+        all_scored=all_scored,
         single=True,
         numbers=(sides[0][:explored, 0], sides[1][:explored, 0]),
     )

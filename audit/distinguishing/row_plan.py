@@ -226,9 +226,9 @@ def plan_rows(
     known: str | None,
     chosen: ChosenEvent | None = None,
     trials: int,
-    tried: tuple[TrialRange, ...],
+    explored_ranges: tuple[TrialRange, ...],
     confirmed: TrialRange,
-    wide: Sides = ({}, {}),
+    all_scored: Sides = ({}, {}),
     single: bool = False,
     numbers: tuple[Array, Array] | None = None,
 ) -> RowPlan:
@@ -245,9 +245,9 @@ def plan_rows(
         known: the name of the score that was known beforehand, if there is one: it leads.
         chosen: an event that divides the share of the leading payoff with it; None for the payoff alone.
         trials: fresh ones per dataset.
-        tried: the trials that were explored.
+        explored_ranges: the trials that were explored.
         confirmed: the fresh ones.
-        wide: scores of all that was explored, of those that are hardly fitted to it.
+        all_scored: scores of all that was explored, of those that are hardly fitted to it.
         single: whether an output is one number and no score was given: known before anything is explored. Then
             half-lines have their share, used or not.
         numbers: those that were explored, shape (n,) each; None where other outcomes were met.
@@ -328,8 +328,8 @@ def plan_rows(
             name=row.name,
             hypothesis=claim.describe(),
             share=row.share,
-            explored=() if everything else tried,
-            confirmed=(*tried, confirmed) if everything else (confirmed,),
+            explored=() if everything else explored_ranges,
+            confirmed=(*explored_ranges, confirmed) if everything else (confirmed,),
         )
         budget.enter(entered)
     return RowPlan(
@@ -341,14 +341,16 @@ def plan_rows(
         budget=budget,
         all_decide=known is not None,
         level=level,
-        bound=None if not level else _plan_bound(exploring, wide, best, trials=trials, error=error, delta=level),
+        bound=None if not level else _plan_bound(exploring, all_scored, best, trials=trials, error=error, delta=level),
         half_lines=lines,
     )
 
 
-def _plan_bound(exploring: Sides, wide: Sides, best: str, *, trials: int, error: float, delta: float) -> BoundPlan:
+def _plan_bound(
+    exploring: Sides, all_scored: Sides, best: str, *, trials: int, error: float, delta: float
+) -> BoundPlan:
     """The events that bound epsilon: on a score of which all explored values are known, or on the best one."""
-    candidates = {name: (wide[0][name], wide[1][name]) for name in wide[0]}
+    candidates = {name: (all_scored[0][name], all_scored[1][name]) for name in all_scored[0]}
     if best not in candidates:
         candidates[best] = exploring[0][best], exploring[1][best]
     return plan_bound_events(candidates, trials=trials, share=error, delta=delta)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
@@ -84,6 +83,10 @@ class PairComparison:
         complete: whether all noisy values that moved stand in the output.
         notes: what may help to understand it.
         spent: the sum of the epsilons that library calls declare; None if none does.
+        gaps: how far each noisy value moved, in the order of the values.
+        drawless: whether no draw and no library call was seen.
+        sampled: whether draws that pick or order were seen, or a choice whose probabilities are equal in both runs.
+        answered: whether a comparison of a released value with a number was released as well.
         score: tells releases on the two datasets apart, by what was seen; None if it gives none.
     """
 
@@ -96,7 +99,6 @@ class PairComparison:
     complete: bool = False
     notes: list[str] = field(default_factory=list)
     spent: float | None = None
-    hidden: bool = False
     gaps: list[tuple[float, ...]] = field(default_factory=list)
     drawless: bool = False
     sampled: bool = False
@@ -349,12 +351,13 @@ class _Comparison:
         self, here: NoisyValue, there: NoisyValue, rows: NoisyValues, moved: NDArray[np.bool_]
     ) -> bool:
         """Noise that is compared or selected by: what is released is the answer, if its law is known."""
-        if here.of and all(source in self._visible and self._visible[source].all() for source in here.of):
+        if here.compared_values and all(
+            source in self._visible and self._visible[source].all() for source in here.compared_values
+        ):
             there_of = self._other.tape.events
-            if all(self._moved_alike(here, there, source, there_of[source]) for source in here.of):
+            if all(self._moved_alike(here, there, source, there_of[source]) for source in here.compared_values):
                 self._found.answered = True
                 return True  # made of what is released anyway
-        self._found.hidden = True
         if self._is_drawn_again(here):
             self._leave_open(
                 f"noise is drawn again until a condition holds at {here.where}: the law of what is kept is not known"
@@ -376,7 +379,7 @@ class _Comparison:
             gains = np.where(rows.ids >= 0, np.abs(rows.gains), 0.0).sum(axis=1)
             above = [law.survival(-side / gains) for side in (rows.here, rows.there)]  # P(side + gain z > 0)
             picked = [Choice("a comparison", np.stack([p, 1 - p], axis=1), None, here.where) for p in above]
-            self._coins.setdefault(here.of or (id(here),), []).append((picked[0], picked[1]))
+            self._coins.setdefault(here.compared_values or (id(here),), []).append((picked[0], picked[1]))
             return False
         said = "compared" if here.hidden == "compared" else "picked by"
         self._leave_open(
@@ -387,7 +390,7 @@ class _Comparison:
     def _is_drawn_again(self, here: NoisyValue) -> bool:
         """Whether what was compared was thrown away, and noise added at the same line once more."""
         events = self._one.tape.events
-        for source in here.of:
+        for source in here.compared_values:
             event = events[source]
             if isinstance(event, NoisyValue) and source not in self._visible:
                 later = (
@@ -422,7 +425,9 @@ class _Comparison:
                 return None
         hidden = [event for event in self._one.tape.noisy_values() if event.hidden in ("compared", "selected")]
         sharing = [event for event in hidden if np.isin(event.ids, numbers).any()]
-        if len(sharing) > 1 and not (sharing[0].of and len({event.of for event in sharing}) == 1):
+        if len(sharing) > 1 and not (
+            sharing[0].compared_values and len({event.compared_values for event in sharing}) == 1
+        ):
             return None
         laws = {self._law_of(int(number)) for number in numbers}
         return laws.pop() if len(laws) == 1 else None
@@ -431,8 +436,8 @@ class _Comparison:
         self, at: int, here: Call, there: Call, whole: list[NoisyValues], shown: list[NoisyValues]
     ) -> bool:
         found, wrong = self._found, False
-        for name, value in here.told.items():
-            other = there.told.get(name)
+        for name, value in here.fixed_arguments.items():
+            other = there.fixed_arguments.get(name)
             if not _equal_values(value, other):
                 self._add_finding(
                     f"the {name} of {here.what} depends on the data",
@@ -513,7 +518,7 @@ class _Comparison:
                 shown.append(rows.some(seen))
             return seen is not None and bool(seen.all())
         if here.loss_upper is not None:
-            measure = str(here.told.get("measure", ""))
+            measure = str(here.fixed_arguments.get("measure", ""))
             try:
                 value = here.loss_upper(here.value, there.value)
             except Exception as error:  # the map may refuse what it was not made for
@@ -542,7 +547,7 @@ class _Comparison:
         return False
 
     def _compare_choices(self, here: Choice, there: Choice) -> bool:
-        if here.p.shape != there.p.shape or here.told != there.told:
+        if here.p.shape != there.p.shape or here.fixed_arguments != there.fixed_arguments:
             self._leave_open(f"the candidates of {here.what} at {here.where} depend on the data")
             self._stopped = True
             return False
@@ -788,7 +793,7 @@ def _describe_declaration(call: Call) -> str:
         parts.append(f"eps {call.epsilon:.6g}")
     if call.law is not None and call.scale is not None and call.law.parameter is None:
         parts.append(f"{call.law.name} {call.scale:.6g}")
-    return ", ".join(parts) or str(dict(list(call.told.items())[:2]))
+    return ", ".join(parts) or str(dict(list(call.fixed_arguments.items())[:2]))
 
 
 def _describe_outcome_gap(one: Outcome, other: Outcome) -> str:
@@ -800,8 +805,3 @@ def _describe_outcome_gap(one: Outcome, other: Outcome) -> str:
             gap = np.abs(np.asarray(block) - np.asarray(there))
             return f"{int((gap > 0).sum())} of {len(gap)} numbers differ, by up to {float(np.nanmax(gap)):.6g}"
     return "the outcomes differ"
-
-
-def summary(events: Mapping[str, int]) -> str:
-    """How many events of each kind there were, in words."""
-    return ", ".join(f"{n} {name}" for name, n in events.items() if n)

@@ -651,7 +651,7 @@ def _compare(ufunc: Any, parts: list[LinearForm], tape: Tape) -> Any:
     event: Any = tape.events[-1]
     event.hidden = "compared"
     if one.drawn is not other.drawn:  # with a number: an answer that can be made of the noisy value
-        event.of = tuple(int(source) for source in np.unique((one if one.drawn else other).source))
+        event.compared_values = tuple(int(source) for source in np.unique((one if one.drawn else other).source))
     answer = ufunc(np.asarray(found.value), 0.0)
     return answer if shape else answer[()]
 

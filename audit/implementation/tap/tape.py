@@ -69,7 +69,7 @@ class Draw:
         where: file and line of the caller.
         first: the number of its first value among all of the run.
         structural: whether it only orders or picks (a permutation, a whole number), and adds nothing by itself.
-        told: arguments that have to be equal in both runs.
+        fixed_arguments: arguments that have to be equal in both runs.
         seeds: whether it has started a generator.
     """
 
@@ -80,7 +80,7 @@ class Draw:
     where: str
     first: int
     structural: bool = False
-    told: tuple[object, ...] = ()
+    fixed_arguments: tuple[object, ...] = ()
     seeds: bool = False
 
     @property
@@ -91,7 +91,7 @@ class Draw:
     @property
     def signature(self) -> tuple[object, ...]:
         """What has to be equal for the replay to go on."""
-        return ("draw", self.what, self.shape, self.told if self.structural else ())
+        return ("draw", self.what, self.shape, self.fixed_arguments if self.structural else ())
 
     def size(self) -> int:
         """How many values it has."""
@@ -114,7 +114,7 @@ class NoisyValue:
         carried: entries that went into another noisy value, a mask of shape (n,).
         selection: of an argmax over all entries: what was selected.
         fresh: whether data met draws alone in it.
-        of: of a comparison with a number: the noisy values that were compared, by their numbers among the events.
+        compared_values: of a comparison with a number: the numbers, among the events, of the noisy values compared.
     """
 
     query: Array
@@ -127,7 +127,7 @@ class NoisyValue:
     carried: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     selection: int | None = None
     fresh: bool = False
-    of: tuple[int, ...] = ()
+    compared_values: tuple[int, ...] = ()
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -153,7 +153,7 @@ class Choice:
     outcome: Any
     where: str
     open: str | None = None
-    told: tuple[object, ...] = ()
+    fixed_arguments: tuple[object, ...] = ()
 
     @property
     def two_sided(self) -> bool:
@@ -174,7 +174,7 @@ class Call:
     Attributes:
         what: its name, such as "diffprivlib Laplace".
         value: the query, numbers of shape (n,); None if they are none.
-        told: parameters that must not depend on the data, by name.
+        fixed_arguments: parameters that must not depend on the data, by name.
         law: of its noise, of unit scale; None if it is not known.
         scale: the factor of the law; None if it is not known.
         sensitivity: as declared, with the norm; None if none is.
@@ -188,7 +188,7 @@ class Call:
 
     what: str
     value: Array | None
-    told: Mapping[str, object]
+    fixed_arguments: Mapping[str, object]
     law: Law | None
     scale: float | None
     sensitivity: float | None
@@ -298,11 +298,11 @@ class Tape:
         make: Callable[[], Any],
         *,
         structural: bool = False,
-        told: tuple[object, ...] = (),
+        fixed_arguments: tuple[object, ...] = (),
     ) -> Draw:
         """A draw: made by ``make`` while recording, the recorded one in a replay."""
         where = calling_line()
-        made = Draw(what, law, shape, None, where, self.drawn, structural, told)
+        made = Draw(what, law, shape, None, where, self.drawn, structural, fixed_arguments)
         former = self.expected(made.signature, where)
         if former is None:
             with self.silence():

@@ -83,7 +83,7 @@ def _tapped_randomise(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, *given, *args, **kwargs)
         name = type(self).__name__
         make = partial(original, self, *given, *args, **kwargs)
-        told = {key: getattr(self, key) for key in _DECLARED_PARAMETERS if hasattr(self, key)}
+        fixed_arguments = {key: getattr(self, key) for key in _DECLARED_PARAMETERS if hasattr(self, key)}
         where = calling_line()
         if name == "Exponential":
             p = np.diff(np.concatenate([[0.0], np.asarray(self._probabilities, dtype=np.float64)]))
@@ -96,7 +96,7 @@ def _tapped_randomise(original: Callable[..., Any]) -> Callable[..., Any]:
                     p[None],
                     first,
                     where,
-                    told=(repr(candidates), repr(self.measure), repr(sorted(told.items()))),
+                    fixed_arguments=(repr(candidates), repr(self.measure), repr(sorted(fixed_arguments.items()))),
                 )
             )
         if name == "Binary":
@@ -105,14 +105,16 @@ def _tapped_randomise(original: Callable[..., Any]) -> Callable[..., Any]:
             p = np.array([[truth, 1 - truth]] if value == self.value0 else [[1 - truth, truth]])
             with tape.silence():
                 first = make() if not tape.replaying else None
-            return tape.choice(Choice(f"diffprivlib {name}", p, first, where, told=(repr(sorted(told.items())),)))
+            return tape.choice(
+                Choice(f"diffprivlib {name}", p, first, where, fixed_arguments=(repr(sorted(fixed_arguments.items())),))
+            )
         law, scale = _law_of_diffprivlib(self, name)
-        sensitivity = told.get("sensitivity", told.get("function_sensitivity"))
+        sensitivity = fixed_arguments.get("sensitivity", fixed_arguments.get("function_sensitivity"))
         query = value if name != "PermuteAndFlip" else getattr(self, "utility", None)
         made = Call(
             what=f"diffprivlib {name}",
             value=as_numbers(query) if query is not None and not callable(query) else None,
-            told=told,
+            fixed_arguments=fixed_arguments,
             law=law,
             scale=scale,
             sensitivity=None if sensitivity is None else float(sensitivity),
@@ -178,7 +180,7 @@ def _opendp_primitives() -> list[Replaced]:
             made = Call(
                 what=f"OpenDP {measure}",
                 value=as_numbers(given) if not isinstance(given, str | bytes) else None,
-                told={"metric": metric, "measure": measure},
+                fixed_arguments={"metric": metric, "measure": measure},
                 law=None,
                 scale=None,
                 sensitivity=None,
@@ -252,7 +254,9 @@ def _tapped_release(original: Callable[..., Any]) -> Callable[..., Any]:
         made = Call(
             what=f"SmartNoise {name}",
             value=as_numbers(given),
-            told={key: getattr(self, key) for key in ("epsilon", "delta", "lower", "upper", "max_contrib", "scale")},
+            fixed_arguments={
+                key: getattr(self, key) for key in ("epsilon", "delta", "lower", "upper", "max_contrib", "scale")
+            },
             law=_LAWS_OF_SMARTNOISE[name],
             scale=float(self.scale),
             sensitivity=reach,
@@ -321,7 +325,7 @@ def _dpverdict_primitives() -> list[Replaced]:
         made = Call(
             what="RandomDirectionNoise",
             value=as_numbers(statistic),
-            told={"scale": self.scale},
+            fixed_arguments={"scale": self.scale},
             law=None,
             scale=None,
             sensitivity=None,

@@ -78,7 +78,7 @@ ADAPTED: Final = ("diffprivlib", "sklearn", "opacus", "joblib", "multiprocessing
 
 
 def draw_of_unknown_law(
-    what: str, make: Callable[[], Any], *, structural: bool = False, told: tuple[object, ...] = ()
+    what: str, make: Callable[[], Any], *, structural: bool = False, fixed_arguments: tuple[object, ...] = ()
 ) -> Any:
     """A draw of which only the value is known."""
     tape = current_tape()
@@ -86,7 +86,7 @@ def draw_of_unknown_law(
     structural = structural or calling_module().startswith(ADAPTED)
     shape: tuple[int, ...] = ()
     law = None if structural else UnknownLaw(what)
-    found = tape.draw(what, law, shape, make, structural=structural, told=told)
+    found = tape.draw(what, law, shape, make, structural=structural, fixed_arguments=fixed_arguments)
     values = found.values
     return values.copy() if isinstance(values, np.ndarray) else list(values) if isinstance(values, list) else values
 
@@ -99,7 +99,9 @@ def _draw_choice(what: str, a: Any, size: Any, replace: Any, p: Any, make: Calla
     shape = _shape_of_draw(size)
     count = int(np.prod(shape, dtype=np.int64))
     if p is None:
-        picked = draw_of_unknown_law(what, lambda: make(len(items)), structural=True, told=(len(items), shape))
+        picked = draw_of_unknown_law(
+            what, lambda: make(len(items)), structural=True, fixed_arguments=(len(items), shape)
+        )
         return items[picked] if not isinstance(a, list) or size is not None else a[int(picked)]
     weights = np.broadcast_to(np.asarray(without_tags(p), dtype=np.float64), (max(1, count), len(items)))
     known = None if replace or count == 1 else "a choice without replacement"
@@ -223,7 +225,7 @@ def _tapped_methods(base: type, own: Callable[[str], Callable[..., Any]]) -> dic
             own("shuffle")(self, x, *(() if axis == 0 else (axis,)))
             return
         order = draw_of_unknown_law(
-            "shuffle", lambda: own("permutation")(self, len(x)), structural=True, told=(len(x),)
+            "shuffle", lambda: own("permutation")(self, len(x)), structural=True, fixed_arguments=(len(x),)
         )
         x[:] = [x[int(i)] for i in order] if isinstance(x, list) else x[order]
 
@@ -252,8 +254,12 @@ def _plain_method(own: Callable[[str], Callable[..., Any]], name: str, *, struct
         given, named = tuple(without_tags(one) for one in args), {key: without_tags(one) for key, one in kwargs.items()}
         if current_tape() is None:
             return own(name)(self, *given, **named)
-        told = () if structural and name.startswith("perm") else tuple(map(repr, (*given, *sorted(named.items()))))
-        made = draw_of_unknown_law(name, lambda: own(name)(self, *given, **named), structural=structural, told=told[:6])
+        fixed_arguments = (
+            () if structural and name.startswith("perm") else tuple(map(repr, (*given, *sorted(named.items()))))
+        )
+        made = draw_of_unknown_law(
+            name, lambda: own(name)(self, *given, **named), structural=structural, fixed_arguments=fixed_arguments[:6]
+        )
         return made
 
     return method
@@ -408,7 +414,7 @@ def _random_methods(base: type, name: str) -> dict[str, Any]:
             if tape is None:
                 return base.choices(self, population, weights, cum_weights=cum_weights, k=k)  # type: ignore[attr-defined]
             make = lambda: base.choices(self, population, k=k)  # type: ignore[attr-defined]  # noqa: E731
-            return draw_of_unknown_law("choices", make, structural=True, told=(k,))
+            return draw_of_unknown_law("choices", make, structural=True, fixed_arguments=(k,))
         given = np.asarray(
             without_tags(weights) if weights is not None else np.diff([0, *cum_weights]), dtype=np.float64
         )
@@ -446,7 +452,7 @@ def _random_methods(base: type, name: str) -> dict[str, Any]:
             base.shuffle(self, x)  # type: ignore[attr-defined]
             return
         make = lambda: base.sample(self, range(len(x)), len(x))  # type: ignore[attr-defined]  # noqa: E731
-        order = draw_of_unknown_law("shuffle", make, structural=True, told=(len(x),))
+        order = draw_of_unknown_law("shuffle", make, structural=True, fixed_arguments=(len(x),))
         x[:] = [x[i] for i in order]
 
     found["shuffle"] = shuffle
@@ -482,7 +488,7 @@ def _standard_library(seed: int) -> list[Replaced]:
             tape = current_tape()
             if tape is None:
                 return original(*args)
-            return draw_of_unknown_law(name, lambda: original(*args), told=tuple(map(repr, args)))
+            return draw_of_unknown_law(name, lambda: original(*args), fixed_arguments=tuple(map(repr, args)))
 
         return drawn_bits
 

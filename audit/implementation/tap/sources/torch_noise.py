@@ -232,7 +232,7 @@ def _noise_of_opacus(torch: Any, original: Callable[..., Any]) -> Callable[..., 
         made = Call(
             what="opacus optimizer",
             value=query,
-            told={"standard deviation": float(std)},
+            fixed_arguments={"standard deviation": float(std)},
             law=Gaussian(),
             scale=float(std),
             sensitivity=None,

@@ -41,7 +41,7 @@ def planned(claim: Guarantee, *, known: str | None = None, level: float | None =
         order=["good", "noise"],
         known=known,
         trials=TRIALS,
-        tried=(TrialRange(stream="explore", first=0, stop=500),),
+        explored_ranges=(TrialRange(stream="explore", first=0, stop=500),),
         confirmed=TrialRange(stream="confirm", first=0, stop=TRIALS),
     )
 
