@@ -109,7 +109,7 @@ class ComparisonSheet:
 def cell_text(cell: Cell) -> str:
     """A cell for a reader.
 
-    >>> shown(2 / 3), shown(1048576), shown("Honaker")
+    >>> cell_text(2 / 3), cell_text(1048576), cell_text("Honaker")
     ('0.666667', '1048576', 'Honaker')
     """
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)

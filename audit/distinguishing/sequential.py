@@ -76,7 +76,7 @@ STATE_VERSION: Final = 4
 def next_block_end(done: int) -> int:
     """Where the block after ``done`` pairs ends, if nothing else ends it.
 
-    >>> next_end(0), next_end(8), next_end(64), next_end(1000)
+    >>> next_block_end(0), next_block_end(8), next_block_end(64), next_block_end(1000)
     (8, 16, 96, 1024)
     """
     step = FIRST_BLOCK

@@ -132,7 +132,7 @@ def divide_error(total: float, weights: dict[str, float]) -> dict[str, float]:
     Raises:
         InvalidValue: no weight, or one that is not positive.
 
-    >>> sum(divide(0.05, {"a": 4.0, "b": 1.0}).values()) <= 0.05
+    >>> sum(divide_error(0.05, {"a": 4.0, "b": 1.0}).values()) <= 0.05
     True
     """
     if not weights or not all(weight > 0 for weight in weights.values()):

@@ -94,7 +94,7 @@ def guessing_tail_upper(profile: Profile, *, correct: int, guesses: int, canarie
         canaries: m.
 
     >>> from dpverdict.mechanisms.core.guarantees import PureDP
-    >>> round(tail(PureDP(0), correct=9, guesses=10, canaries=10), 6), 11 / 1024
+    >>> round(guessing_tail_upper(PureDP(0), correct=9, guesses=10, canaries=10), 6), 11 / 1024
     (0.010742, 0.0107421875)
     """
     return guessing_tail_of_points(*profile_points(profile), correct, guesses, canaries)

@@ -123,7 +123,7 @@ def _checked_counts(
 def unequal_halves_p_value(early: int, half: int, count: int, n: int) -> float:
     """Fisher's exact test, two-sided: whether ``half`` of n draws of one law hold ``early`` of its ``count`` hits.
 
-    >>> unequal_halves_p(5, 10, 10, 20), round(unequal_halves_p(10, 10, 10, 20) * 92378)
+    >>> unequal_halves_p_value(5, 10, 10, 20), round(unequal_halves_p_value(10, 10, 10, 20) * 92378)
     (1.0, 1)
     """
 
