@@ -20,7 +20,7 @@ from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.reports.report import EXIT_CODES
 from dpverdict.audit.trials.catalogue import find_mechanism, mechanism_classes, option
-from dpverdict.audit.trials.words import load_callable
+from dpverdict.audit.trials.user_functions import load_callable
 from dpverdict.cards import MARKS
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import as_guarantee

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 import dpverdict.mechanisms
 from dpverdict.audit.documents.request import Request, names_a_callable, parts
-from dpverdict.audit.trials.library_claims import stating
-from dpverdict.audit.trials.words import load_callable
+from dpverdict.audit.trials.libraries.registry import adapter_for
+from dpverdict.audit.trials.user_functions import load_callable
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.core.mechanism import FalseClaimWarning, StructuredMechanism
@@ -171,8 +171,8 @@ def find_mechanism(name: str, words: Mapping[str, str], shape: tuple[int, ...] |
         if isinstance(found, type) and issubclass(found, StructuredMechanism):
             return _built(name, found, words, shape)
         _take_only(name, words, ())
-        states = stating(found)
-        return Named(mechanism=found if states is None else states())
+        make = adapter_for(found)
+        return Named(mechanism=found if make is None else make())
     classes = mechanism_classes()
     if name not in classes:
         raise _unknown("mechanism", name, list(classes), "dpverdict list shows them all")

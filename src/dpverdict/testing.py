@@ -13,7 +13,6 @@ be refuted. Under pytest the fixture ``privacy_audit`` gives the seed and the er
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from dpverdict.errors import InvalidValue
@@ -95,16 +94,16 @@ def assert_private(
     from dpverdict.audit.exact.verdict import Status
     from dpverdict.audit.exact.worst_case import worst_case
     from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, tap_and_confirm
-    from dpverdict.audit.implementation.tap.verdict import TapStatus
+    from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
     from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism, audit_sequentially
-    from dpverdict.audit.trials.library_claims import stating
+    from dpverdict.audit.trials.libraries.registry import adapter_for
     from dpverdict.audit.trials.run import mechanism_name
     from dpverdict.mechanisms.core.guarantees import as_guarantee
     from dpverdict.mechanisms.core.mechanism import StructuredMechanism
     from dpverdict.mechanisms.core.neighbours import NeighbourPair, array_pair, as_pair
 
     guarantee = as_guarantee(claim)
-    make = stating(mechanism)
+    make = adapter_for(mechanism)
     if make is not None:
         mechanism = measured = make()
         guarantee = guarantee or measured.read_claim(None if neighbours is None else "neighbours")
@@ -132,6 +131,8 @@ def assert_private(
         report = audit(mechanism, guarantee, neighbours=as_pair(neighbours), sampling=sampling, name=name)
         kept = report.status is not Status.REFUTED
     if tap:
+        from dpverdict.audit.reports.evidence.tap import TapEvidence
+
         assert neighbours is not None  # given, or the worst pair
         found, fresh = tap_and_confirm(
             mechanism,
@@ -141,7 +142,7 @@ def assert_private(
             error_probability=error_probability,
             samples=min(CONFIRMING, sampling.samples),
         )
-        report = replace(report, tap=found, tap_confirmation=fresh)
+        report = report.with_evidence(TapEvidence(found, fresh))
         kept = kept and found.status not in (TapStatus.REFUTED, TapStatus.FINDING)
     if not kept:
         raise PrivacyViolation(report)
@@ -176,12 +177,12 @@ def assert_private_at(
     """
     __tracebackhide__ = True
 
-    from dpverdict.audit.statistics.error_budget import divide
+    from dpverdict.audit.statistics.error_budget import divide_error
 
     if len(settings) < 2 or any(one == other for i, one in enumerate(settings) for other in settings[:i]):
         remedy = "add one where the noise has another scale"
         raise InvalidValue("settings", list(settings), "at least two, all different", remedy)
-    shares = divide(error_probability, {str(i): 1.0 for i in range(len(settings))})
+    shares = divide_error(error_probability, {str(i): 1.0 for i in range(len(settings))})
     reports: list[Report] = []
     for setting, share in zip(settings, shares.values(), strict=True):
         mechanism, claim = make(setting)

@@ -22,14 +22,14 @@ from dpverdict.audit.documents.packet import PacketDocument
 from dpverdict.audit.documents.schema import checked, json_schema
 from dpverdict.audit.exact.spending import Spendable
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.isolation.grounds import file_hash, package_hash, python_version
+from dpverdict.audit.isolation.provenance import file_hash, package_hash, python_version
 from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.reports.summary import own_delta, promised_epsilon
 from dpverdict.audit.runs.plans.composed import Mu, composed_claim, mu_of, spendable_of, spent_together
 from dpverdict.audit.runs.plans.deployment import registry_entry
-from dpverdict.audit.runs.plans.faces import BADGES, status_of
 from dpverdict.audit.runs.plans.hazards import SOURCE, Answer, Facts, Hazard, checklist, tests_of
 from dpverdict.audit.runs.plans.plan import Expected
+from dpverdict.audit.runs.plans.renderings import BADGES, status_of
 from dpverdict.audit.runs.plans.results import NOT_RUN, AuditResult, PlanResult, PlanStatus
 from dpverdict.audit.runs.request import Bar
 from dpverdict.cards import DECISIONS, MARKS
@@ -306,9 +306,9 @@ def _replay(result: PlanResult, plan: Path) -> dict[str, object]:
     used: dict[str, str | None] = {}
     distributions: dict[str, str] = {}
     for one in result.results:
-        grounds: Any = one.grounds or {}
-        used |= grounds.get("files", {})
-        distributions |= {name: str(found[0]) for name, found in grounds.get("distributions", {}).items()}
+        provenance: Any = one.provenance or {}
+        used |= provenance.get("files", {})
+        distributions |= {name: str(found[0]) for name, found in provenance.get("distributions", {}).items()}
     seed = [] if result.plan.seed is not None else [f"write the line seed = {result.seed} at the top of the plan"]
     return {
         "steps": [

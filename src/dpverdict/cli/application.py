@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """The code that a command ended with, see `ends`; without a command, as for ``--help``, that of typer."""
+    """The code that a command ended with, see `exit_with`; without a command, as for ``--help``, that of typer."""
     command = typer.main.get_command(app)
     told = arguments[0].startswith("-") or "--help" in arguments or _COMPLETION in os.environ
     try:
