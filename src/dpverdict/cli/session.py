@@ -111,7 +111,7 @@ class Outputs:
             error.add_note(f"not written: {', '.join(map(str, self.files.values()))}")
 
     def refuse_overwriting(self, inputs: Mapping[str, str | os.PathLike[str]]) -> None:
-        """Refuse an output that is one of the inputs; see `whole_files.refuse_overwriting`."""
+        """Refuse an output that is one of the inputs; see `atomic_files.refuse_overwriting`."""
         from dpverdict.audit.trials.atomic_files import refuse_overwriting
 
         refuse_overwriting(self.files, inputs)
