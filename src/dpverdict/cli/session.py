@@ -155,9 +155,13 @@ MOST_JOBS: Final = 4096
 @contextmanager
 def engine_of_options(jobs: str | None, dask: str | None) -> Generator[None]:
     """Run the trials where the options say."""
+    import logging
+
     from dpverdict.audit.trials.engines import chosen_engine
     from dpverdict.numerics.text import whole_number
 
+    if dask is not None:  # that it has lost a scheduler or a worker is told in one line, by the error
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with chosen_engine(
         jobs=None if jobs is None else whole_number(jobs, "jobs", at_least=1, at_most=MOST_JOBS), dask=dask
     ):
