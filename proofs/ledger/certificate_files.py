@@ -7,19 +7,21 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final
 
 from dpverdict.audit.trials.whole_files import write_atomically
-from dpverdict.errors import InvalidValue
+from dpverdict.errors import InvalidValue, in_one_line
 from dpverdict.numerics.files import read_limited
 from dpverdict.proofs.ledger.certificates import FORMAT, seal
-from dpverdict.proofs.ledger.recheck import GRADES, CertificateRefused, recheck
+from dpverdict.proofs.ledger.check_process import Checked
+from dpverdict.proofs.ledger.recheck import CertificateRefused, recheck
 
 MANIFEST: Final = "MANIFEST.json"
 MOST_BYTES: Final = 1 << 24
-"""Of one file: sixteen times the largest that is written; a check takes at most half a minute."""
+"""Of one file: sixteen times the largest that is written."""
+MOST_DIGITS: Final = 1000
+"""Of a whole number that stands in a file without quotes."""
 
 
 def certificate_folder(path: Path) -> Path:
@@ -67,36 +69,6 @@ def _lies_in(folder: Path, name: str) -> bool:
     return Path(os.path.realpath(folder / name)).is_relative_to(os.path.realpath(folder))
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """What reading certificates again found.
-
-    Attributes:
-        grades: how many conditions are proved from the files, compared, or open.
-        files: how many files were read.
-        refused: the file and the reason, for each that is wrong.
-    """
-
-    grades: Mapping[str, int]
-    files: int
-    refused: tuple[tuple[str, str], ...]
-
-    @property
-    def exit_code(self) -> int:
-        """0 if no file is refused, 1 otherwise."""
-        return 1 if self.refused else 0
-
-    @property
-    def text(self) -> str:
-        """A line for every file refused, and a summary."""
-        lines = [f"REFUSED {name}: {reason}" for name, reason in self.refused]
-        counts = ", ".join(f"{self.grades.get(grade, 0)} {grade}" for grade in GRADES)
-        verdict = f"{len(self.refused)} REFUSED" if self.refused else "none refused"
-        words = f"{self.files} file{'s'[: self.files != 1]}, {verdict}; conditions: {counts}"
-        return "\n".join([*lines, words])
-
-
 def check_files(path: Path) -> Checked:
     """Read a certificate, or all of a folder.
 
@@ -126,6 +98,9 @@ def _check_folder(folder: Path) -> Checked:
     if manifest.get("sha256") != seal(manifest):
         refused.append((MANIFEST, "the text is not what was sealed"))
     listed = _listed(manifest)
+    if not any(name.endswith(".json") for name in listed):
+        refused.append((MANIFEST, "it names no certificate"))
+    refused += [(name, "the manifest does not name it") for name in _unlisted(folder, listed)]
     for name, digest in listed.items():
         path = folder / name
         try:
@@ -142,17 +117,43 @@ def _check_folder(folder: Path) -> Checked:
     return Checked(grades=grades, files=len(listed) + 1, refused=tuple(refused))
 
 
+def _unlisted(folder: Path, listed: Mapping[str, Any]) -> list[str]:
+    """Certificates below a folder that its manifest does not name."""
+    found = (str(path.relative_to(folder)) for path in sorted(folder.rglob("*.json")))
+    return [name for name in found if name != MANIFEST and name.replace(os.sep, "/") not in listed]
+
+
 def _read(path: Path) -> dict[str, Any]:
     """A JSON object.
 
     Raises:
-        InvalidValue: it is none, or far too long.
+        InvalidValue: it is none, says something twice or no number where one belongs, or is far too long.
     """
     content = read_limited(path, "certificate", MOST_BYTES)
+    problem = "give a file that dpverdict wrote"
     try:
-        made = json.loads(content)
-    except (ValueError, RecursionError):
-        made = None
+        made = json.loads(content, object_pairs_hook=_once, parse_int=_whole, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        made, problem = None, f"reading it fails with {in_one_line(error)[:120]}"
     if not isinstance(made, dict):
-        raise InvalidValue("certificate", str(path), "a JSON object", "give a file that dpverdict wrote")
+        raise InvalidValue("certificate", str(path), "a JSON object", problem)
     return made
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON in which no key stands twice: readers differ in which of the two they take."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        raise ValueError(f"the key {twice!r} stands twice")
+    return made
+
+
+def _whole(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"a whole number of {len(text)} digits")
+    return int(text)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")

@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = "" if error.filename is None else f"{error.filename}: "
         return _fail(f"{where}{error.strerror or error}", error)
     except MemoryError as error:
-        return _fail("the audit does not fit in the memory: choose a smaller --dim or --samples", error)
+        return _fail("the command does not fit in the memory: ask for less, or give a smaller file", error)
     except (KeyboardInterrupt, typer.Abort) as error:
         say(_with_notes("interrupted", error))
         return INTERRUPTED

@@ -90,17 +90,24 @@ def check(
             show_default=False,
         ),
     ],
+    timeout: Annotated[
+        str | None,
+        option("--timeout", "SECONDS", "Stop a check that has not finished by then; 600 if not given.", "Machines"),
+    ] = None,
+    memory: Memory = None,
     quiet: Quiet = False,
 ) -> Ended:
     """Read certificates again: every identity, inequality, box, matrix and comparison in them is decided anew.
 
     For example: dpverdict check certificates/lebeda2024/thm3.1.json
 
-    Exit codes: 0 nothing in them is wrong, 1 something is, or was changed after it was made, 2 usage error.
+    Exit codes: 0 nothing in them is wrong, 1 something is, or was changed after it was made, 2 usage error, or a check
+    that did not finish.
     """
-    from dpverdict.proofs.ledger.certificate_files import check_files
+    from dpverdict.audit.isolation.process import parse_limits
+    from dpverdict.proofs.ledger.check_process import checked
 
-    found = check_files(path)
+    found = checked(path, parse_limits(timeout, memory))
     if not quiet:
         with printing():
             print(found.text)

@@ -161,7 +161,7 @@ def engine_of_options(jobs: str | None, dask: str | None) -> Generator[None]:
     from dpverdict.numerics.text import whole_number
 
     if dask is not None:  # that it has lost a scheduler or a worker is told in one line, by the error
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        logging.disable(logging.CRITICAL)
     with chosen_engine(
         jobs=None if jobs is None else whole_number(jobs, "jobs", at_least=1, at_most=MOST_JOBS), dask=dask
     ):
