@@ -30,7 +30,9 @@ CLEAR: Final = 0.1
 are timed out."""
 FEWEST_BY_DEFAULT: Final = 1000
 """Releases per dataset if none are named and calls may be timed out."""
+SHORTEST: Final = 1e-3
 LONGEST: Final = 3600.0
+"""Seconds of a limit: a shorter one is over before an alarm can ring, a longer one is that of no call."""
 _WORDS: Final = {
     "warnings": ("warnings", True),
     "bits": ("bits", True),
@@ -83,7 +85,7 @@ class observed:
             under this load, and never refutes.
 
     Raises:
-        InvalidValue: a limit out of (0, 3600], or a function that runs many trials at once.
+        InvalidValue: a limit out of [0.001, 3600], or a function that runs many trials at once.
 
     >>> import warnings
     >>> def careless(dataset, rng):
@@ -105,9 +107,9 @@ class observed:
     clock: Clock = field(default_factory=Clock, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
-        if self.timeout is not None and not 0 < self.timeout <= LONGEST:
+        if self.timeout is not None and not SHORTEST <= self.timeout <= LONGEST:
             remedy = "give seconds, ten times those of the slowest call that should end by itself"
-            raise InvalidValue("timeout", self.timeout, f"in (0, {LONGEST:g}]", remedy)
+            raise InvalidValue("timeout", self.timeout, f"in [{SHORTEST:g}, {LONGEST:g}]", remedy)
         if hasattr(self.function, "release_many") or not callable(self.function):
             remedy = "observe a function (dataset, rng): of many trials at once nobody knows which one it was"
             raise InvalidValue("observed", self.function, "a function that runs one trial", remedy)

@@ -27,7 +27,13 @@ from dpverdict.cli.prove import check, prove
 from dpverdict.cli.run import run
 from dpverdict.cli.schema import schema
 from dpverdict.cli.scores import scores
-from dpverdict.cli.session import in_progress, leave_standard_output, open_standard_streams, say
+from dpverdict.cli.session import (
+    in_progress,
+    leave_standard_output,
+    open_standard_streams,
+    say,
+    settle_environment,
+)
 from dpverdict.cli.tap import tap
 from dpverdict.errors import DpverdictError, printable
 
@@ -81,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     open_standard_streams()
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
+        settle_environment()
         code = _run(arguments)
         sys.stdout.flush()
     except DpverdictError as error:

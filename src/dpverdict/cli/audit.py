@@ -75,7 +75,13 @@ def audit(
     ] = None,
     observe: Annotated[
         str | None,
-        option("--observe", "WHAT", 'Of each call of a function: "timeout=0.5, warnings, bits, time".', "Tests"),
+        option(
+            "--observe",
+            "WHAT",
+            'Of each call of a function: "timeout=0.5, warnings, bits, time"; "no-messages, no-masked" leave out what '
+            "exceptions say and what lies below masks.",
+            "Tests",
+        ),
     ] = None,
     tap: Annotated[
         bool | None,

@@ -169,7 +169,7 @@ def test_other_texts_are_refused(text: str) -> None:
         parse_observed(text)
 
 
-@pytest.mark.parametrize("limit", [0.0, -1.0, math.inf, 1e9])
+@pytest.mark.parametrize("limit", [0.0, 1e-9, -1.0, math.inf, 1e9])
 def test_a_limit_has_its_range(limit: float) -> None:
     with pytest.raises(InvalidValue, match=r"^timeout="):
         observed(count, timeout=limit)
