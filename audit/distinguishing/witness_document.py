@@ -22,7 +22,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, datetime
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.result import mode_of
+from dpverdict.audit.documents.schema import checked, fields_of, json_schema
+from dpverdict.audit.documents.witness import WitnessDocument
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.betting import Mixture
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
@@ -56,11 +57,6 @@ LARGEST_FORM: Final = 2**22
 """The same of characters in the form of a dataset that is no array of numbers."""
 OBJECT: Final = "object: "
 """What the type of such a dataset begins with."""
-FIELDS: Final = (
-    *("format", "version", "created", "claim", "relation", "mechanism", "datasets", "mode", "grid", "kind"),
-    *("evidence", "score", "score_function", "level", "bounds", "p_value", "samples", "seed", "ledger"),
-    *("versions", "command", "sha256"),
-)
 PACKAGES: Final = ("dpverdict", "numpy", "scipy", "python-flint")
 """The distributions whose versions a report prints, after that of Python."""
 KIND: Final = "sequential"
@@ -95,7 +91,8 @@ def read_witness(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a document, and check that it is one, and whole.
 
     Raises:
-        InvalidValue: a file that cannot be read, is no witness, is of another version, or was changed.
+        InvalidValue: a file that cannot be read, is no witness, is of another version, was changed, or has a field of
+            another type.
     """
     shown, whole = str(path), "a witness as dpverdict audit --witness wrote it"
     text = read_limited(shown, "witness", LARGEST_FILE)
@@ -110,12 +107,12 @@ def read_witness(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise InvalidValue("witness", shown, f"of version {VERSION}, not {document.get('version')!r}", remedy)
     held = {name: value for name, value in document.items() if name != "sha256"}
     try:
-        fits = set(document) == set(FIELDS) and document["sha256"] == checksum(held)
+        fits = set(document) == set(fields_of(WitnessDocument)) and document["sha256"] == checksum(held)
     except (ValueError, RecursionError):
         fits = False
     if not fits:
         raise InvalidValue("witness", shown, whole, "it was changed or damaged: its checksum does not fit")
-    return document
+    return dict(checked(document, WitnessDocument, "witness"))
 
 
 def _no_number(name: str) -> float:
@@ -124,9 +121,7 @@ def _no_number(name: str) -> float:
 
 def read_witness_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a document."""
-    text = resources.files("dpverdict.audit.distinguishing").joinpath("witness.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return json_schema(WitnessDocument, closed=True)
 
 
 def checksum(document: Mapping[str, Any]) -> str:

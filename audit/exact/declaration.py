@@ -23,7 +23,7 @@ import numpy as np
 from dpverdict.audit.exact.worst_case import WorstCase, gaussian_loss, loss_of
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
-from dpverdict.audit.statistics.laws.noise_law import SampledLaw, sampled_law
+from dpverdict.audit.statistics.sampler_tests import DeclaredLawTest, check_declared_law
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue, MechanismFailure
@@ -463,7 +463,7 @@ class SamplerTried:
     releases: int
     undecided: str | None
     stated: str
-    law: SampledLaw | None = field(default=None)
+    law: DeclaredLawTest | None = field(default=None)
 
 
 def sampler_tried(mechanism: AdditiveMechanism, worst: WorstCase) -> SamplerTried:
@@ -541,12 +541,12 @@ def _noise_of_its_own(mechanism: AdditiveMechanism, worst: WorstCase) -> str | N
     return None
 
 
-def _sampled(mechanism: AdditiveMechanism, worst: WorstCase) -> SampledLaw | None:
+def _sampled(mechanism: AdditiveMechanism, worst: WorstCase) -> DeclaredLawTest | None:
     noise: Any = mechanism.noise
     base: type[Noise] | None = next((kind for kind in type(noise).__mro__ if _class_is_ours(kind)), None)
     moved = np.asarray(mechanism.embed(worst.pair.dataset.copy()), dtype=np.float64)
     moved = moved - np.asarray(mechanism.embed(worst.pair.neighbour.copy()), dtype=np.float64)
-    return sampled_law(noise, base, moved, error_probability=LAW_ERROR, seed=SEED)
+    return check_declared_law(noise, base, moved, error_probability=LAW_ERROR, seed=SEED)
 
 
 def _class_is_ours(kind: type) -> bool:

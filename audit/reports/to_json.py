@@ -1,4 +1,4 @@
-"""The JSON of a report: strict, versioned, described field by field in ``report.schema.json``.
+"""The JSON of a report: strict, versioned, described field by field by `ReportDocument`.
 
 A number that is certified is an object with the ends of its enclosure; an exact rational is a string ``"p/q"``; an
 infinite number is the string ``"inf"`` or ``"-inf"``. There is no NaN.
@@ -10,10 +10,11 @@ import dataclasses
 import json
 import os
 from fractions import Fraction
-from importlib import resources
 from typing import Final
 
 from dpverdict.audit.distinguishing.witness_document import strict_json
+from dpverdict.audit.documents.report import ReportDocument
+from dpverdict.audit.documents.schema import json_schema
 from dpverdict.audit.exact.verdict import Certificate, Verdict, Witness
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
 from dpverdict.audit.implementation.embedding import TWO_SAMPLES
@@ -49,9 +50,7 @@ def render_json(report: Report) -> str:
 
 def read_schema() -> dict[str, object]:
     """The JSON Schema (2020-12) of what `render_json` writes."""
-    text = resources.files("dpverdict.audit.reports").joinpath("report.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, object] = json.loads(text)
-    return schema
+    return json_schema(ReportDocument, identifier=f"urn:dpverdict:report:{SCHEMA_VERSION}")
 
 
 def report_fields(report: Report) -> dict[str, object]:

@@ -7,18 +7,19 @@ the evidence in it, never from an exit code, and a report that contradicts itsel
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Final
 
+from msgspec.structs import asdict
+
+from dpverdict.audit.documents.request import AnyRequest, Request, ScoresRequest, names_a_callable, parts
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
 from dpverdict.audit.runs.audited import Audited, Wanted, audited, audited_of
-from dpverdict.audit.runs.request import Bar, Request, audit_request
-from dpverdict.audit.runs.scores import ScoresRequest, audit_scores
+from dpverdict.audit.runs.request import Bar, audit_request
+from dpverdict.audit.runs.scores import audit_scores
 from dpverdict.audit.trials.catalogue import ZOO
 from dpverdict.audit.trials.engines import DaskCluster, Processes, current_engine
 from dpverdict.audit.trials.journal import journalled_in
-from dpverdict.audit.trials.words import names_a_callable
 from dpverdict.errors import DpverdictError
 from dpverdict.numerics.stages import begin_stage
 
@@ -29,9 +30,7 @@ class AuditFailed(DpverdictError):
     """An audit in a process of its own could not be made; the message is the one it had there."""
 
 
-def audit_as_asked(
-    request: Request | ScoresRequest, wanted: Wanted, limits: Limits = NO_LIMITS, bar: Bar | None = None
-) -> Audited:
+def audit_as_asked(request: AnyRequest, wanted: Wanted, limits: Limits = NO_LIMITS, bar: Bar | None = None) -> Audited:
     """Carry out an audit: in a process of its own if it runs code of the user's or has a limit, and else here.
 
     Raises:
@@ -44,17 +43,15 @@ def audit_as_asked(
     return audited(made, request, wanted)
 
 
-def runs_user_code(request: Request | ScoresRequest) -> bool:
+def runs_user_code(request: AnyRequest) -> bool:
     """Whether an audit loads code that is not of this package."""
     if isinstance(request, ScoresRequest):
         return False
-    named = (request.mechanism, request.data, request.neighbours, request.score)
+    named: list[str | None] = [getattr(request, name) for name in parts(Request, "names")]
     return any(one is not None and names_a_callable(one) and not one.lower().startswith(ZOO) for one in named)
 
 
-def audit_apart(
-    request: Request | ScoresRequest, wanted: Wanted, limits: Limits = NO_LIMITS, bar: Bar | None = None
-) -> Audited:
+def audit_apart(request: AnyRequest, wanted: Wanted, limits: Limits = NO_LIMITS, bar: Bar | None = None) -> Audited:
     """Carry out an audit in a process of its own, on the kind of engine that is current here.
 
     Raises:
@@ -64,7 +61,7 @@ def audit_apart(
     what = _name(request)
     sent = {
         "scores": isinstance(request, ScoresRequest),
-        "audit": dataclasses.asdict(request),
+        "audit": asdict(request),
         "engine": engine_fields(),
         "seconds": limits.seconds,
         "memory": limits.memory,
@@ -83,7 +80,7 @@ def audit_apart(
     return audited_of(answer, what)
 
 
-def _name(request: Request | ScoresRequest) -> str:
+def _name(request: AnyRequest) -> str:
     return "of the recorded scores" if isinstance(request, ScoresRequest) else request.mechanism
 
 

@@ -12,13 +12,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from dpverdict.audit.documents.request import AnyRequest, Request, ScoresRequest
+from dpverdict.audit.documents.schema import converted
 from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
 from dpverdict.audit.isolation.grounds import Grounds, Recorder, grounds_of
 from dpverdict.audit.isolation.imports import refuse_shared_names
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.runs.audited import Wanted, audited
-from dpverdict.audit.runs.request import Request, audit_request
-from dpverdict.audit.runs.scores import ScoresRequest, audit_scores
+from dpverdict.audit.runs.request import audit_request
+from dpverdict.audit.runs.scores import audit_scores
 from dpverdict.audit.trials.engines import chosen_engine
 from dpverdict.audit.trials.journal import KEY_VARIABLE, Journal, journalled_in
 from dpverdict.audit.trials.workers import Audit
@@ -37,7 +39,11 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
     os.environ.pop(KEY_VARIABLE, None)
     here = Path.cwd()
     recorder, snapshot = Recorder(network="dask" in request["engine"], own=request["trials"]), CodeSnapshot()
-    asked = (ScoresRequest if request["scores"] else Request)(**request["audit"])
+    asked: AnyRequest
+    if request["scores"]:
+        asked = converted(request["audit"], ScoresRequest, "request")
+    else:
+        asked = converted(request["audit"], Request, "request")
     try:
         with (
             watched_by(tell if request["progress"] else _nobody),
@@ -72,7 +78,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
         return {"error": _one_line(f"{problem}: call it yourself on its dataset; no verdict is its to give")}
 
 
-def _changed(asked: Request | ScoresRequest, snapshot: CodeSnapshot) -> dict[str, object] | None:
+def _changed(asked: AnyRequest, snapshot: CodeSnapshot) -> dict[str, object] | None:
     """The message that the user's code replaced what the verdict rests on; None if it did not."""
     failure = snapshot.failure(_name(asked))
     return None if failure is None else {"error": str(failure)}
@@ -99,7 +105,7 @@ def _wanted(request: Mapping[str, Any]) -> Wanted:
     )
 
 
-def _audit(asked: Request | ScoresRequest, bar: Callable[[str, int, int], None] | None) -> Report:
+def _audit(asked: AnyRequest, bar: Callable[[str, int, int], None] | None) -> Report:
     return audit_scores(asked) if isinstance(asked, ScoresRequest) else audit_request(asked, bar)
 
 
@@ -160,7 +166,7 @@ def _nobody(what: str) -> None:
     """Watches nothing."""
 
 
-def _name(asked: Request | ScoresRequest) -> str:
+def _name(asked: AnyRequest) -> str:
     return asked.mechanism if isinstance(asked, Request) else "of the scores"
 
 

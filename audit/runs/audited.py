@@ -13,14 +13,14 @@ from typing import Any, final
 
 from rich.console import Console
 
+from dpverdict.audit.documents.request import AnyRequest, Request
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.grounds import Grounds, grounds_of
 from dpverdict.audit.reports.html import render_html, render_part
 from dpverdict.audit.reports.report import EXIT_CODES, Report
 from dpverdict.audit.reports.terminal import print_report
 from dpverdict.audit.reports.to_json import render_json
-from dpverdict.audit.runs.request import Request, report_witness
-from dpverdict.audit.runs.scores import ScoresRequest
+from dpverdict.audit.runs.request import report_witness
 from dpverdict.audit.trials.journal import Journal
 from dpverdict.errors import MechanismFailure
 from dpverdict.numerics.stages import begin_stage
@@ -82,7 +82,7 @@ class Audited:
         return EXIT_CODES[self.status]
 
 
-def audited(report: Report, asked: Request | ScoresRequest, wanted: Wanted) -> Audited:
+def audited(report: Report, asked: AnyRequest, wanted: Wanted) -> Audited:
     """A report as data, with the faces that are wanted."""
     if wanted.created is not None:
         report = dataclasses.replace(report, created=wanted.created)

@@ -1,4 +1,4 @@
-"""An audit as a user asks for it, in words: what is written on a command line, checked and carried out.
+"""One audit, from a request in words to a report: every part is checked, then the audit is carried out.
 
 A search for neighbours is asked for by the domain of the records, and pays for itself from the samples.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final, final
+from typing import Any, Final
 
 import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
@@ -26,6 +26,12 @@ from dpverdict.audit.distinguishing.witness_document import (
     source_hash,
     strict_json,
 )
+from dpverdict.audit.documents.request import (
+    DEFAULT_ERROR_PROBABILITY,
+    Request,
+    names_a_callable,
+    option_of,
+)
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.membership import membership_game
@@ -34,19 +40,20 @@ from dpverdict.audit.implementation.tap.tapped_runs import tap
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.to_json import report_fields
 from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit_mechanism, default_samples
-from dpverdict.audit.trials.catalogue import find, option
+from dpverdict.audit.trials.catalogue import find
 from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
 from dpverdict.audit.trials.library_claims import FittedModel, RandomisedValue
 from dpverdict.audit.trials.measurements import MeasuredRelease
 from dpverdict.audit.trials.outcomes.observed import FEWEST_BY_DEFAULT, observed, parse_observed
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, mechanism_name
-from dpverdict.audit.trials.words import listed, load_callable, names_a_callable, probability
+from dpverdict.audit.trials.words import load_callable, probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name, parse_adjacency
 from dpverdict.numerics.stages import begin_stage
 from dpverdict.numerics.text import whole_number
+from dpverdict.suggestions import listed
 
 SEARCH_SHARE: Final = 0.25
 """Of the samples: spent on the search, and never used to test the claim."""
@@ -101,67 +108,11 @@ def search_as_asked(
     return search, samples - search.samples
 
 
-DEFAULT_ERROR_PROBABILITY: Final = "1e-6"
-
 MOST_SAMPLES: Final = 10**10
 """Releases of each dataset that a test may ask for: hours of work."""
 
 Bar = Callable[[str, int, int], None]
 """A progress bar: told what is being done, how much of it is done, and how much there is to do."""
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What is to be audited, every part as text; None stands for "not given".
-
-    Attributes:
-        mechanism: a name, or ``module:function``.
-        options: parameters of the mechanism, by the names of the constructor's arguments.
-        claim: see `parse_guarantee`; the mechanism's own if not given.
-        data: a table of records, see `read_table`.
-        record: the index of a record of the table; the most exposed one if not given.
-        neighbours: a pair of datasets, see `read_pair`.
-        samples, error_probability, seed, score, test_delta: how releases are tested.
-        numbers: what the claim is about: "real", "double", or the releases as they are if not given.
-        search: the domain of the records, as in "binary:20": the pair of datasets is searched for.
-        observe: what else of a call is part of its outcome, see `parse_observed`.
-        tap: "yes" to record the noise on the one dataset and replay it on the other as well, see `implementation.tap`;
-            "no" to leave that out; if not given, it is done for a function, of which nothing else is known.
-        exact_only: whether nothing is sampled.
-        command: the command line, without the seed if it was not given.
-    """
-
-    mechanism: str
-    options: Mapping[str, str | None] = field(default_factory=dict)
-    claim: str | None = None
-    data: str | None = None
-    record: str | None = None
-    neighbours: str | None = None
-    samples: str | None = None
-    error_probability: str | None = None
-    seed: str | None = None
-    score: str | None = None
-    test_delta: str | None = None
-    numbers: str | None = None
-    search: str | None = None
-    observe: str | None = None
-    tap: str | None = None
-    exact_only: bool = False
-    command: str | None = None
-
-    @property
-    def inputs(self) -> dict[str, str]:
-        """The files that are read, by a word for each; of a function, the file that it is in."""
-        found = {"the data": self.data, "the neighbours": self.neighbours}
-        found |= {"the mechanism": self.mechanism, "the score": self.score}
-        bounds = self.options.get("bounds")
-        found["the bounds"] = bounds[1:] if bounds is not None and bounds.startswith("@") else None
-        return {
-            what: text.rpartition(":")[0] if names_a_callable(text) else text
-            for what, text in found.items()
-            if text is not None
-        }
 
 
 def audit_request(request: Request, bar: Bar | None = None) -> Report:
@@ -366,7 +317,8 @@ def _leave_out(request: Request, why: str, *names: str) -> None:
     for name in names:
         value = getattr(request, name)
         if value is not None:
-            raise InvalidValue(name, value, f"left out {why}", f"drop {option(name)}, or change the other option")
+            remedy = f"drop {option_of(Request, name)}, or change the other option"
+            raise InvalidValue(name, value, f"left out {why}", remedy)
 
 
 def _check_black_box(request: Request) -> None:
@@ -376,7 +328,7 @@ def _check_black_box(request: Request) -> None:
     ]
     if missing:
         requirement = f"given for {request.mechanism}, of which only the releases are seen"
-        remedy = "add " + listed([f"{option(name)}, for example {examples[name]}" for name in missing])
+        remedy = "add " + listed([f"{option_of(Request, name)}, for example {examples[name]}" for name in missing])
         raise InvalidValue(listed(missing), None, requirement, remedy)
 
 

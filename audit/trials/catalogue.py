@@ -23,13 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpverdict.mechanisms
+from dpverdict.audit.documents.request import Request, names_a_callable, parts
 from dpverdict.audit.trials.library_claims import stating
-from dpverdict.audit.trials.words import listed, load_callable, names_a_callable, nearest
+from dpverdict.audit.trials.words import load_callable
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, FalseClaimWarning
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
 from dpverdict.mechanisms.core.parameters import SHARED, Parameter, named
+from dpverdict.suggestions import listed, nearest
 
 ZOO: Final = "broken:"
 """What the name of a known-wrong mechanism begins with."""
@@ -39,9 +41,9 @@ CALIBRATION: Final = "calibration"
 
 RESERVED: Final = frozenset(
     (
-        *("mechanism", "claim", "data", "record", "neighbours", "samples", "error_probability", "seed", "score"),
-        *("test_delta", "numbers", "search", "no_test", "exact_only", "jobs", "dask", "json", "witness", "report"),
-        *("quiet", "help", "points", "csv", "png", "svg", "name", "expect", "observe", "tap", CALIBRATION),
+        *parts(Request),
+        *("no_test", "jobs", "dask", "json", "witness", "report", "quiet", "help"),
+        *("points", "csv", "png", "svg", "name", "expect", CALIBRATION),
     )
 )
 """Names that audits, curves and plans take themselves: no parameter of a mechanism can have them."""

@@ -11,57 +11,18 @@ import importlib
 import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
+from dpverdict.audit.documents.request import names_a_callable
 from dpverdict.audit.isolation.imports import as_written, asked_by_name, refuse_shared_names, search_beside
 from dpverdict.audit.trials.library_claims import stating
 from dpverdict.audit.trials.user_code import guarded, in_own_error_state
 from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
-
-_WORTH_COMPARING: Final = 3
-"""Letters of a word that may be the beginning of another."""
-
-
-def close_to(word: str, known: Iterable[str]) -> list[str]:
-    """Up to three words that a word may be meant for: one begins the other, else most of their letters agree.
-
-    >>> close_to("--eps", ["--dim", "--epsilon", "--steps"]), close_to("--sgima", ["--dim", "--sigma", "--s"])
-    (['--epsilon'], ['--sigma'])
-    """
-    bare, words = word.lstrip("-"), {one.lstrip("-"): one for one in known}
-    long = [one for one in words if min(len(one), len(bare)) >= _WORTH_COMPARING]
-    begun = [one for one in long if one.startswith(bare) or bare.startswith(one)]
-    return [words[one] for one in (begun or get_close_matches(bare, words, n=3, cutoff=0.6))[:3]]
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """What was meant by a word that nobody knows, as the first words of a remedy; "" if nothing is near it.
-
-    >>> nearest("claims", ["claim", "dim"])
-    'did you mean claim? '
-    """
-    close = close_to(word, known)
-    return f"did you mean {' or '.join(close)}? " if close else ""
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words as a list in a sentence.
-
-    >>> listed(["dim", "epsilon", "delta"])
-    'dim, epsilon and delta'
-    """
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
-
-
-def names_a_callable(text: str) -> bool:
-    """Whether ``text`` reads ``module:function`` or ``path/file.py:function``."""
-    module, colon, name = text.rpartition(":")
-    return bool(colon and module) and name.isidentifier()
 
 
 def load_named(text: str, *, name: str) -> object:

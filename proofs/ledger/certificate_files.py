@@ -15,7 +15,7 @@ from dpverdict.errors import InvalidValue, in_one_line
 from dpverdict.numerics.files import read_limited
 from dpverdict.proofs.ledger.certificates import FORMAT, seal
 from dpverdict.proofs.ledger.check_process import Checked
-from dpverdict.proofs.ledger.recheck import CertificateRefused, recheck
+from dpverdict.proofs.ledger.recheck import CertificateRefused, proved_line, recheck
 
 MANIFEST: Final = "MANIFEST.json"
 MOST_BYTES: Final = 1 << 24
@@ -85,7 +85,8 @@ def check_files(path: Path) -> Checked:
         grades = recheck(document)
     except CertificateRefused as problem:
         return Checked(grades={}, files=1, refused=((str(path), str(problem)),))
-    return Checked(grades=grades, files=1, refused=())
+    proved = (proved_line(document),) if "verdict" in document else ()
+    return Checked(grades=grades, files=1, refused=(), proved=proved)
 
 
 def _check_folder(folder: Path) -> Checked:

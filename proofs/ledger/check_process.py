@@ -34,11 +34,13 @@ class Checked:
         grades: how many conditions are proved from the files, compared, or open.
         files: how many files were read.
         refused: the file and the reason, for each that is wrong.
+        proved: what each verdict proves, in one line.
     """
 
     grades: Mapping[str, int]
     files: int
     refused: tuple[tuple[str, str], ...]
+    proved: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -47,8 +49,8 @@ class Checked:
 
     @property
     def text(self) -> str:
-        """A line for every file refused, and a summary."""
-        lines = [f"REFUSED {name}: {reason}" for name, reason in self.refused]
+        """A line for every verdict and for every file refused, and a summary."""
+        lines = [*self.proved, *(f"REFUSED {name}: {reason}" for name, reason in self.refused)]
         counts = ", ".join(f"{self.grades.get(grade, 0)} {grade}" for grade in GRADES)
         verdict = f"{len(self.refused)} REFUSED" if self.refused else "none refused"
         words = f"{self.files} file{'s'[: self.files != 1]}, {verdict}; conditions: {counts}"
@@ -73,7 +75,8 @@ def checked(path: Path, limits: Limits = NO_LIMITS) -> Checked:
         raise AuditFailed(answer["error"])
     found: Any = answer
     refused = tuple((str(name), str(reason)) for name, reason in found["refused"])
-    return Checked(grades=dict(found["grades"]), files=int(found["files"]), refused=refused)
+    proved = tuple(map(str, found["proved"]))
+    return Checked(grades=dict(found["grades"]), files=int(found["files"]), refused=refused, proved=proved)
 
 
 def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
@@ -84,4 +87,5 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
         found = check_files(Path(request["path"]))
     except (DpverdictError, OSError) as error:
         return {"error": " ".join(str(error).split())}
-    return {"grades": dict(found.grades), "files": found.files, "refused": [list(one) for one in found.refused]}
+    refused = [list(one) for one in found.refused]
+    return {"grades": dict(found.grades), "files": found.files, "refused": refused, "proved": list(found.proved)}

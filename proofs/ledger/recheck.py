@@ -22,14 +22,19 @@ from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.optima import Duality
 from dpverdict.proofs.ledger.certificates import FORMAT, seal
 from dpverdict.proofs.ledger.check_process import COMPARED, GRADES, OPEN, PROVED
+from dpverdict.proofs.verdicts.derivation import checked
+from dpverdict.proofs.verdicts.expressions import (
+    MOST_CHARACTERS,
+    NotAnExpression,
+    enclosed_text,
+    exact_ends,
+    expression_of,
+)
+from dpverdict.proofs.verdicts.laws import NotDerived
 
 Json: TypeAlias = Mapping[str, Any]
 Box: TypeAlias = list[tuple[Fraction, Fraction]]
 
-MOST_CHARACTERS: Final = 20_000
-"""Of an expression or a number: twenty times the longest that is written."""
-DEEPEST: Final = 100
-"""Brackets within brackets, or operations within operations, three times as many as are written."""
 MOST_BITS: Final = 1 << 21
 """Of a number in an expression: powers of two down to 2^-721420 are written."""
 LARGEST_POWER: Final = 64
@@ -60,6 +65,10 @@ def recheck(document: Json) -> Counter[str]:
             raise CertificateRefused(f"the format is {document['format']!r}: give one that says {FORMAT!r}")
         if document["sha256"] != seal(document):
             raise CertificateRefused("the text is not what was sealed: make the certificate again")
+        if "verdict" in document:
+            proved_line(document)
+        elif _kinds(document) & {"law", "value"}:
+            raise CertificateRefused("it holds parts of a verdict, and does not say which")
         for reading in document["readings"]:
             for condition in reading["conditions"]:
                 grades[_graded(condition)] += 1
@@ -79,6 +88,22 @@ _UNREADABLE: Final = (
     SyntaxError,
     MemoryError,
 )
+
+
+def _kinds(document: Json) -> set[str]:
+    return {p["kind"] for reading in document["readings"] for c in reading["conditions"] for p in c["evidence"]}
+
+
+def proved_line(document: Json) -> str:
+    """What the certificate of a verdict proves, in one line: its conditions are those that follow from its head.
+
+    Raises:
+        CertificateRefused: a condition is another, missing, or about something else than the head says.
+    """
+    try:
+        return checked(document).line
+    except (NotDerived, NotAnExpression) as problem:
+        raise CertificateRefused(str(problem)) from None
 
 
 def _graded(condition: Json) -> str:
@@ -270,25 +295,16 @@ def read_expression(text: str, variables: Mapping[str, str]) -> Any:
 
 
 def _tree(text: str) -> ast.expr:
-    """The expression of a text that is neither too long nor too deep.
+    """The expression of a text.
 
     Raises:
-        CertificateRefused: it is.
+        CertificateRefused: it is too long, or too deep.
         SyntaxError: it is no expression.
     """
-    _refuse_unless(len(text) <= MOST_CHARACTERS, f"an expression of {len(text)} characters")
-    depth = deepest = 0
-    for character in text:
-        depth += (character == "(") - (character == ")")
-        deepest = max(deepest, depth)
-    _refuse_unless(deepest <= DEEPEST, f"an expression with {deepest} brackets within each other")
-    tree = ast.parse(text, mode="eval").body
-    frontier: list[ast.AST] = [tree]
-    for _ in range(DEEPEST):
-        frontier = [inner for node in frontier for inner in ast.iter_child_nodes(node)]
-        if not frontier:
-            return tree
-    raise CertificateRefused(f"an expression of more than {DEEPEST} operations within each other")
+    try:
+        return expression_of(text)
+    except NotAnExpression as problem:
+        raise CertificateRefused(str(problem)) from None
 
 
 def _bits(value: Any) -> int:
@@ -480,7 +496,22 @@ def _box_failure(piece: Json) -> str:
     return PROVED if found <= 0 else OPEN
 
 
+def _value(piece: Json) -> str:
+    """The decimals are those of the expression; in a verdict they are derived, and here they are read alone."""
+    low, high = (read_number(end) for end in piece["value"])
+    with precision(MOST_BITS):
+        found = exact_ends(enclosed_text(piece["expression"]))
+    _refuse_unless(low <= found[0] and found[1] <= high, f"{piece['expression']} is not {piece['value']}")
+    return PROVED
+
+
+MOST_BITS: Final = 8192
+"""Of the value of an expression without variables."""
+
+
 _KINDS: Final[Mapping[str, Callable[[Json], str]]] = {
+    "law": lambda _: PROVED,
+    "value": _value,
     "identity": _identity,
     "inequality": _inequality,
     "difference": _difference,

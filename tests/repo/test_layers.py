@@ -17,23 +17,28 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = {"mechanisms": "mechanisms", "audit": "audit", "proofs": "proofs"}
 ROOT_NAMES = {"__version__"}  # all that a module may take from dpverdict itself: the rest of it reaches every layer
 MOST_BESIDE_EACH_OTHER = 12
-MORE_ROOMS = {"dpverdict.audit": 14, "dpverdict.cli": 13}  # as many as there are subjects, and commands
+MORE_ROOMS = {
+    "dpverdict.audit": 16,
+    "dpverdict.audit.laws": 24,
+    "dpverdict.cli": 13,
+}  # as there are subjects, laws, commands
 FACES = {"dpverdict", *(f"dpverdict.{name}" for name in FOLDERS), "dpverdict.mechanisms.broken"}
 """Rooms whose ``__init__`` says more than its sentence: the public names, and the list of the zoo."""
 
 LAYERS = {
     "dpverdict": (
-        "errors lazy balls numerics cards checks mechanisms audit proofs testing strategies pytest_plugin cli"
+        "errors suggestions lazy balls numerics cards checks "
+        "mechanisms audit proofs testing strategies pytest_plugin cli"
     ),
     "dpverdict.mechanisms": "core queries streams finite training broken",
     "dpverdict.audit": (
-        "losses sampling isolation trials tables statistics scores exact distinguishing implementation "
+        "documents losses sampling laws isolation trials tables statistics scores exact distinguishing implementation "
         "reports runs comparisons"
     ),
     "dpverdict.audit.losses": (
         "domains curves lattice base closed_form finite laplace discrete_gaussian contour spherical bounded composition"
     ),
-    "dpverdict.proofs": "checks ledger * new_results",
+    "dpverdict.proofs": "checks verdicts ledger * new_results",
 }
 """What stands in a room, from the ground up: each imports only what is to its left. Other rooms have no fixed order.
 

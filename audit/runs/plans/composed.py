@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
 
+from dpverdict.audit.documents.request import AnyRequest, ScoresRequest
 from dpverdict.audit.exact.gdp import gdp_mu, gdp_regret
 from dpverdict.audit.exact.spending import Account, held_to
 from dpverdict.audit.exact.worst_case import worst_case
@@ -20,8 +21,6 @@ from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.reports.summary import USUAL_DELTA, promised_epsilon
-from dpverdict.audit.runs.request import Request
-from dpverdict.audit.runs.scores import ScoresRequest
 from dpverdict.audit.trials.catalogue import find_white_box, mechanism_classes
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import (
@@ -115,7 +114,7 @@ def _root_above(square: Fraction) -> Fraction:
     return Fraction(scaled + 1, _GRID)
 
 
-def loss_of(request: Request | ScoresRequest) -> PrivacyLoss | None:
+def loss_of(request: AnyRequest) -> PrivacyLoss | None:
     """The loss of the worst pair of a release of known structure; None of any other, or where none is known."""
     if isinstance(request, ScoresRequest) or request.data is not None or request.neighbours is not None:
         return None

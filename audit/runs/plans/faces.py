@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from importlib import resources
 from typing import Final
 from xml.etree import ElementTree
 
 from dpverdict.audit.distinguishing.witness_document import software_versions
+from dpverdict.audit.documents.plan import PlanDocument
+from dpverdict.audit.documents.schema import checked, json_schema
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.reports.terminal import plain
@@ -32,9 +33,9 @@ SCHEMA_VERSION: Final = 1
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def plan_fields(result: PlanResult) -> dict[str, object]:
-    """The result as JSON values, described field by field in ``plan.schema.json``."""
-    return {
+def plan_fields(result: PlanResult) -> PlanDocument:
+    """The result as JSON values, described field by field by `PlanDocument`."""
+    fields = {
         "schema_version": SCHEMA_VERSION,
         "title": result.plan.title,
         "created": result.created.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -58,6 +59,7 @@ def plan_fields(result: PlanResult) -> dict[str, object]:
             for one in result.results
         ],
     }
+    return checked(fields, PlanDocument, "result")
 
 
 def render_plan_json(result: PlanResult) -> str:
@@ -67,9 +69,7 @@ def render_plan_json(result: PlanResult) -> str:
 
 def read_plan_schema() -> dict[str, object]:
     """The JSON Schema (2020-12) of what `render_plan_json` writes."""
-    text = resources.files("dpverdict.audit.runs.plans").joinpath("plan.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, object] = json.loads(text)
-    return schema
+    return json_schema(PlanDocument, identifier=f"urn:dpverdict:plan:{SCHEMA_VERSION}", closed=True)
 
 
 def render_junit(result: PlanResult) -> str:

@@ -14,11 +14,12 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 from dpverdict.audit.distinguishing.witness_document import software_versions, strict_json
+from dpverdict.audit.documents.packet import PacketDocument
+from dpverdict.audit.documents.schema import checked, json_schema
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.grounds import file_hash, package_hash, python_version
 from dpverdict.audit.reports.html import render, style_sheet
@@ -60,8 +61,8 @@ _VARIANTS: Final[Mapping[type, str]] = {
 """What the registry calls a kind of guarantee."""
 
 
-def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> dict[str, object]:
-    """The packet of a finished plan as JSON values, described in ``packet.schema.json``.
+def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> PacketDocument:
+    """The packet of a finished plan as JSON values, described field by field by `PacketDocument`.
 
     Args:
         result: what came out of the plan.
@@ -98,7 +99,7 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> dic
     )
     hazards = checklist(facts)
     entry = registry_entry(result.plan.title, result.plan.deployment, _for_the_registry(facts, hazards))
-    return {
+    fields = {
         "format": "dpverdict packet",
         "schema_version": SCHEMA_VERSION,
         "title": result.plan.title,
@@ -135,23 +136,23 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> dic
         "registry": {"entry": dict(entry.fields), "tier": entry.tier, "missing": list(entry.missing)},
         "replay": _replay(result, plan),
     }
+    return checked(fields, PacketDocument, "packet")
 
 
-def render_packet_json(fields: Mapping[str, object]) -> str:
+def render_packet_json(fields: PacketDocument) -> str:
     """The packet as JSON text."""
     return json.dumps(strict_json(dict(fields)), indent=2, allow_nan=False, ensure_ascii=True) + "\n"
 
 
-def render_packet_html(fields: Mapping[str, object]) -> str:
+def render_packet_html(fields: PacketDocument) -> str:
     """The packet as one page that loads nothing: the same fields give the same bytes."""
     status = PlanStatus(fields["status"])
-    registry: Any = fields["registry"]
     page = render(
         "packet.html.j2",
         packet=fields,
         badge=BADGES[status],
         mark=MARKS.get(status.value, MARKS["REFUTED"]),
-        entry=json.dumps(registry["entry"], indent=2, ensure_ascii=False),
+        entry=json.dumps(fields["registry"]["entry"], indent=2, ensure_ascii=False),
         style=style_sheet(),
     )
     return page + "\n"
@@ -159,9 +160,7 @@ def render_packet_html(fields: Mapping[str, object]) -> str:
 
 def read_packet_schema() -> dict[str, object]:
     """The JSON Schema (2020-12) of what `render_packet_json` writes."""
-    text = resources.files("dpverdict.audit.runs.plans").joinpath("packet.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, object] = json.loads(text)
-    return schema
+    return json_schema(PacketDocument, identifier=f"urn:dpverdict:packet:{SCHEMA_VERSION}", closed=True)
 
 
 def decision(result: PlanResult) -> str:

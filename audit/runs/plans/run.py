@@ -17,15 +17,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from dpverdict.audit.distinguishing.witness_document import software_versions
+from dpverdict.audit.documents.request import AnyRequest
 from dpverdict.audit.isolation.grounds import file_hash, package_hash
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits
 from dpverdict.audit.runs.apart import audit_as_asked
 from dpverdict.audit.runs.audited import Wanted, audited_of, status_of_fields
 from dpverdict.audit.runs.plans.plan import Plan, PlannedAudit
 from dpverdict.audit.runs.plans.results import AuditResult, PlanResult
-from dpverdict.audit.runs.request import Bar, Request
-from dpverdict.audit.runs.scores import ScoresRequest
+from dpverdict.audit.runs.request import Bar
 from dpverdict.audit.trials.journal import Journal
 from dpverdict.audit.trials.whole_files import hold, remove_left_over
 from dpverdict.checks import check_seed
@@ -146,7 +148,7 @@ def _kept(journal: Journal, name: str, audit: PlannedAudit) -> dict[str, Any] | 
 
 
 def _run(
-    audit: PlannedAudit, request: Request | ScoresRequest, created: datetime, trials: Journal, bar: Bar | None
+    audit: PlannedAudit, request: AnyRequest, created: datetime, trials: Journal, bar: Bar | None
 ) -> dict[str, Any]:
     """Run an audit: here, or in a process of its own."""
     began = time.monotonic()
@@ -161,11 +163,11 @@ def _run(
     }
 
 
-def _entry(audit: PlannedAudit, request: Request | ScoresRequest, created: datetime) -> str:
+def _entry(audit: PlannedAudit, request: AnyRequest, created: datetime) -> str:
     """The name of the entry of an audit: everything its report depends on, so that a change runs it again."""
     parts = {
         "anchor": audit.anchor,
-        "request": dataclasses.asdict(request),
+        "request": asdict(request),
         "created": created.isoformat(),
         "versions": software_versions(),
         "package": package_hash(),
@@ -174,12 +176,6 @@ def _entry(audit: PlannedAudit, request: Request | ScoresRequest, created: datet
     return "audit " + json.dumps(parts, sort_keys=True)
 
 
-def _files(request: Request | ScoresRequest) -> Iterator[str]:
-    """Files that a request reads: tables, pairs, bounds. What the user's code reads is in the grounds of its entry."""
-    if isinstance(request, ScoresRequest):
-        yield from (path for path in request.inputs.values() if Path(path).is_file())
-        return
-    yield from (path for path in (request.data, request.neighbours) if path is not None and Path(path).is_file())
-    bounds = request.options.get("bounds")
-    if bounds is not None and bounds.startswith("@") and Path(bounds[1:]).is_file():
-        yield bounds[1:]
+def _files(request: AnyRequest) -> Iterator[str]:
+    """Tables, pairs, bounds and scores that a request names; what code reads is in the grounds of its entry."""
+    yield from (path for path in request.inputs.values() if Path(path).is_file() and not path.endswith(".py"))

@@ -142,7 +142,7 @@ _UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 
 def _misused(error: Any) -> str:
     """What a usage error says: all that is missing at once, and the options that an unknown one may be meant for."""
-    from dpverdict.audit.trials.words import listed, nearest
+    from dpverdict.suggestions import listed, nearest
 
     if error.ctx is None:
         return str(error.format_message())

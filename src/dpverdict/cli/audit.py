@@ -2,99 +2,35 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpverdict.audit.documents.request import Request, parts
 from dpverdict.cli.options import (
-    ERROR_PROBABILITY,
     Dask,
     HtmlReport,
     Jobs,
     JsonReport,
-    MechanismName,
     Memory,
-    Neighbours,
-    OwnClaim,
     Quiet,
     Timeout,
     option,
-    parameters,
+    takes,
 )
 from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar, say
 
 if TYPE_CHECKING:
     from dpverdict.audit.exact.verdict import Status
-    from dpverdict.audit.runs.request import Request
 
 
 @ends
+@takes(Request)
 def audit(
     context: typer.Context,
-    mechanism: MechanismName,
-    claim: OwnClaim = None,
-    data: Annotated[
-        str | None,
-        option("--data", "TABLE", "Records: .csv, .npy, .npz (array records) or module:name.", "Audit"),
-    ] = None,
-    record: Annotated[
-        str | None, option("--record", "INDEX", "Test this record of the table; else the most exposed.", "Audit")
-    ] = None,
-    neighbours: Neighbours = None,
-    samples: Annotated[
-        str | None,
-        option("--samples", "N", "Releases per dataset, 1e6 for a million; from the dimension if not given.", "Tests"),
-    ] = None,
-    error_probability: Annotated[
-        str | None,
-        option(
-            "--error-probability", "P", f"Of refuting a true claim by chance; {ERROR_PROBABILITY} if left out.", "Tests"
-        ),
-    ] = None,
-    seed: Annotated[
-        str | None, option("--seed", "N", "Of every random number; drawn fresh and reported if not given.", "Tests")
-    ] = None,
-    score: Annotated[
-        str | None, option("--score", "module:function", "Scores releases; likelihood ratio if not given.", "Tests")
-    ] = None,
-    test_delta: Annotated[
-        str | None,
-        option("--test-delta", "D", "Bound epsilon from below at this delta; else that of --claim.", "Tests"),
-    ] = None,
-    numbers: Annotated[
-        str | None,
-        option("--numbers", "real|double", "Round outputs before the test, or search their low bits too.", "Tests"),
-    ] = None,
-    search: Annotated[
-        str | None,
-        option("--search", "binary:N|unit:N", "Search the neighbours of a function, records of N entries.", "Tests"),
-    ] = None,
-    observe: Annotated[
-        str | None,
-        option(
-            "--observe",
-            "WHAT",
-            'Of each call of a function: "timeout=0.5, warnings, bits, time"; "no-messages, no-masked" leave out what '
-            "exceptions say and what lies below masks.",
-            "Tests",
-        ),
-    ] = None,
-    tap: Annotated[
-        bool | None,
-        typer.Option(
-            "--tap/--no-tap",
-            help="Record and replay the noise, too: see dpverdict tap. Of a function it is done unless left out.",
-            rich_help_panel="Tests",
-            show_default=False,
-        ),
-    ] = None,
-    no_test: Annotated[
-        bool, typer.Option("--no-test", help="Exact evidence only: sample nothing.", rich_help_panel="Tests")
-    ] = False,
+    request: Request,
     jobs: Jobs = None,
     dask: Dask = None,
     timeout: Timeout = None,
@@ -129,30 +65,10 @@ def audit(
     from dpverdict.audit.runs.apart import audit_as_asked
     from dpverdict.audit.runs.audited import Wanted, console_facts
     from dpverdict.audit.runs.costs import announced
-    from dpverdict.audit.runs.request import Request
     from dpverdict.errors import InvalidValue
 
     limits = parse_limits(timeout, memory)
-    request = Request(
-        mechanism=mechanism,
-        options=parameters(context),
-        claim=claim,
-        data=data,
-        record=record,
-        neighbours=neighbours,
-        samples=samples,
-        error_probability=error_probability,
-        seed=seed,
-        score=score,
-        test_delta=test_delta,
-        numbers=numbers,
-        search=search,
-        observe=observe,
-        tap=None if tap is None else "yes" if tap else "no",
-        exact_only=no_test,
-        command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
-    )
-    if names_an_event(mechanism):
+    if names_an_event(request.mechanism):
         for name, value in {"jobs": jobs, "dask": dask, "timeout": timeout, "memory": memory}.items():
             if value is not None:
                 raise InvalidValue(name, value, "left out for an event", "nothing is run")
@@ -218,8 +134,8 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> Ended:
     from dpverdict.audit.runs.accounts import account_fields, account_page, event_account
     from dpverdict.errors import InvalidValue, printable
 
-    given = {field.name: getattr(request, field.name) for field in fields(request)} | dict(request.options)
-    for name in ("mechanism", "options", "claim", "command", "exact_only", "adjacency"):
+    given = {name: getattr(request, name) for name in parts(Request)} | dict(request.options)
+    for name in ("mechanism", "claim", "exact_only", "adjacency"):
         given.pop(name, None)
     for name, value in given.items():
         if value is not None:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY
 from dpverdict.cli.options import (
-    ERROR_PROBABILITY,
     JsonReport,
     MechanismName,
     Memory,
@@ -38,7 +38,7 @@ def tap(
     ] = None,
     error_probability: Annotated[
         str | None,
-        option("--error-probability", "P", f"Of the test on them; {ERROR_PROBABILITY} if left out.", "Tests"),
+        option("--error-probability", "P", f"Of the test on them; {DEFAULT_ERROR_PROBABILITY} if left out.", "Tests"),
     ] = None,
     timeout: Timeout = None,
     memory: Memory = None,

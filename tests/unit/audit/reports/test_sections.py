@@ -4,14 +4,14 @@ from dpverdict.audit.implementation.embedding import EmbeddingCheck, EmbeddingFi
 from dpverdict.audit.reports.parts import Evidence
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
-from dpverdict.audit.statistics.laws.same_law import SameLaw
+from dpverdict.audit.statistics.sampler_tests import EqualLawsTest
 
 Reports = dict[str, Report]
 
 
 def embedding(*, exact: bool, sampled: bool) -> EmbeddingCheck:
     finding = EmbeddingFinding(name="bijection", holds=exact, method="exact rational arithmetic", detail="a number")
-    law = SameLaw(rejected=not sampled, p_value=0.5 if sampled else 1e-9, where="count: means", tests=1)
+    law = EqualLawsTest(rejected=not sampled, p_value=0.5 if sampled else 1e-9, where="count: means", tests=1)
     test = EmbeddingTest(law=law, error_probability=1e-6, samples=100, seed=1)
     return EmbeddingCheck(findings=(finding,), sampled=test)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpverdict.audit.statistics.laws.noise_law import sampled_law
+from dpverdict.audit.statistics.sampler_tests import check_declared_law
 from dpverdict.mechanisms.core.noise import SharedNoise
 
 ERROR = 1e-9
@@ -28,7 +28,7 @@ def made(kind: type) -> SharedNoise:
 def test_a_sampler_with_the_declared_law_passes(seed: int) -> None:
     """It is rejected with probability 1e-9 at most, each time."""
     for noise, declared in ((made(Right), SharedNoise), (made(SharedNoise), None)):
-        found = sampled_law(noise, declared, MOVED, error_probability=ERROR, seed=seed)
+        found = check_declared_law(noise, declared, MOVED, error_probability=ERROR, seed=seed)
         assert found is not None
         assert not found.rejected
         assert found.p_value > ERROR
@@ -38,7 +38,7 @@ def test_a_sampler_with_the_declared_law_passes(seed: int) -> None:
 
 @pytest.mark.parametrize("declared", [SharedNoise, None])
 def test_half_of_the_noise_is_rejected(declared: type | None, seed: int) -> None:
-    found = sampled_law(made(Halved), declared, MOVED, error_probability=ERROR, seed=seed)
+    found = check_declared_law(made(Halved), declared, MOVED, error_probability=ERROR, seed=seed)
     assert found is not None
     assert found.rejected
     assert found.p_value <= ERROR
@@ -52,4 +52,4 @@ def test_a_law_that_nothing_declares_is_not_tested() -> None:
         def add(self, statistic, trials, rng):
             return statistic + rng.normal(size=(trials, 3))
 
-    assert sampled_law(Undeclared(), None, MOVED, error_probability=ERROR, seed=1) is None
+    assert check_declared_law(Undeclared(), None, MOVED, error_probability=ERROR, seed=1) is None

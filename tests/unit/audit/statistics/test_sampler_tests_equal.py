@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverdict.audit.statistics.laws import same_law
-from dpverdict.audit.statistics.laws.same_law import same_normal_law
+from dpverdict.audit.statistics import sampler_tests
+from dpverdict.audit.statistics.sampler_tests import check_equal_normal_laws
 from dpverdict.errors import InvalidValue
 
 Array = NDArray[np.float64]
@@ -38,9 +38,9 @@ def constant(value: float) -> Sampler:
     return lambda trials, rng: np.full((trials, 2), value)
 
 
-def run(first: Sampler, second: Sampler, seed: int, **options: Any) -> same_law.SameLaw:
+def run(first: Sampler, second: Sampler, seed: int, **options: Any) -> sampler_tests.EqualLawsTest:
     settings: dict[str, Any] = {"samples": SAMPLES, "error_probability": ERROR, "seed": seed} | options
-    return same_normal_law(first, second, PROJECTIONS, **settings)
+    return check_equal_normal_laws(first, second, PROJECTIONS, **settings)
 
 
 def test_one_law_is_accepted(seed: int) -> None:
@@ -83,7 +83,7 @@ def test_samples_are_drawn_in_chunks_whose_size_bounds_the_memory(monkeypatch: p
         drawn.append(trials)
         return normal()(trials, rng)
 
-    monkeypatch.setattr(same_law, "_CHUNK", 100)
+    monkeypatch.setattr(sampler_tests, "_VECTOR_NUMBERS_AT_ONCE", 100)
     run(counting, normal(), seed, samples=1234)
     assert max(drawn) == 50
     assert sum(drawn) == 1 + 1234  # one more to learn the shape
