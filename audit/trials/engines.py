@@ -290,9 +290,10 @@ class DaskCluster(_Remote):
         """The scheduler hands the tasks of a dead worker to another one by itself."""
 
     def _submit(self, executor: Executor, payload: bytes, task: bytes) -> Future[Any]:
-        if self._audit is None:
+        audit = self._audit
+        if audit is None:
             return self._asked(lambda: executor.submit(carry_out, payload, task))
-        return self._asked(lambda: executor.submit(carry_out_apart, self._audit, payload, task))
+        return self._asked(lambda: executor.submit(carry_out_apart, audit, payload, task))
 
     def _awaited(self, future: Future[Any]) -> Any:
         """Dask waits for ever for a worker that may still come, and says of a scheduler that is gone what it can."""
