@@ -70,7 +70,9 @@ class Found:
         self.law: tuple[Any, ...] = ("unknown",)
         self.attained, self.conditions = True, []
 
-    def worst(self, pair: str, why: str, law: tuple[Any, ...], conditions: list[Any] | None = None, **more: Any) -> Found:
+    def worst(
+        self, pair: str, why: str, law: tuple[Any, ...], conditions: list[Any] | None = None, **more: Any
+    ) -> Found:
         self.pair, self.why, self.law, self.conditions = pair, why, law, conditions or []
         for name, value in more.items():
             setattr(self, name, value)
@@ -215,12 +217,16 @@ def vertex(
         entries.append(("the parabola", [write(bend), ">" if bend > 0 else "<=", "0", True]))
     at_best = f"({write(bend)})*{best}**2 + ({write(slope)})*{best} + ({write(constant)})"
     definite = {"kind": "cases", "cases": [["S", [["0", "<", write(v), True] for v in (vz, determinant)]]]}
-    return square, best, [
-        holds("S y = v, and v^T y, for a vertex with j entries at the upper end", equations(sides, j="real")),
-        holds("S is positive definite, so the form is convex: vertices suffice", definite),
-        holds(f"mu^2 at j = {best}", equations([(at_best, write(square))])),
-        holds("no vertex attains more", enumerated(entries)),
-    ]
+    return (
+        square,
+        best,
+        [
+            holds("S y = v, and v^T y, for a vertex with j entries at the upper end", equations(sides, j="real")),
+            holds("S is positive definite, so the form is convex: vertices suffice", definite),
+            holds(f"mu^2 at j = {best}", equations([(at_best, write(square))])),
+            holds("no vertex attains more", enumerated(entries)),
+        ],
+    )
 
 
 def in_cube(found: Found, made: tuple[F, int, list[Any]] | None) -> Found:
@@ -233,7 +239,14 @@ def in_cube(found: Found, made: tuple[F, int, list[Any]] | None) -> Found:
 
 
 def cube(
-    d: int, scales: tuple[F, F, F], loading: int | None, low: F, high: F, nonzero: int | None, copies: int, said: list[str]
+    d: int,
+    scales: tuple[F, F, F],
+    loading: int | None,
+    low: F,
+    high: F,
+    nonzero: int | None,
+    copies: int,
+    said: list[str],
 ) -> Found:
     vz, ve, vw = (s * s for s in scales)
     if nonzero is not None and not 1 <= nonzero <= d:
@@ -283,7 +296,9 @@ def gaussian(g: Given) -> Found:
     d, sigma, distance = g.count("dim"), g.number("sigma"), g.number("sensitivity")
     v, square = sigma * sigma, distance * distance / sigma / sigma
     said = ["one record moves the statistic by at most the radius", *further(sigma), REAL, NORMAL]
-    found = Found(shared(d, v, F(0), None, F(0)), {"set": "l2 ball", "coordinates": f"{d}", "radius": f"{distance}"}, said)
+    found = Found(
+        shared(d, v, F(0), None, F(0)), {"set": "l2 ball", "coordinates": f"{d}", "radius": f"{distance}"}, said
+    )
     shown = [holds("mu^2 on the sphere", equations([(f"({write(distance)})**2/({write(v)})", write(square))]))]
     why = "the form is the squared l2 norm over the variance, largest on the sphere"
     return found.worst("records that move the statistic by the radius", why, ("gaussian", square), shown)
@@ -325,7 +340,9 @@ def vote_ellipse(g: Given) -> Found:
     left = f"({write(vz)})*{y} + ({write(ve)})*(({write(s1)}) - {d}*({write(s1)})*({write(ve)})/({line}))/({write(vz)})"
     value = f"(({write(s2)}) - ({write(s1)})**2*({write(ve)})/({line}))/({write(vz)})"
     differences = {"set": "permutations of 0, ..., d - 1", "coordinates": f"{d}"}
-    found = Found(shared(d, vz, ve, None, F(0)), differences, ["every record is a permutation of 0, ..., d - 1", REAL, NORMAL])
+    found = Found(
+        shared(d, vz, ve, None, F(0)), differences, ["every record is a permutation of 0, ..., d - 1", REAL, NORMAL]
+    )
     return found.worst(
         "a permutation, against none",
         "the form depends on a record only through its sum and its sum of squares, which all permutations share",
@@ -376,7 +393,11 @@ def grouped(g: Given) -> Found:
     # one row: S y = (v, 0) for a sign vector with p ones, by elimination, for every p
     within = F(0)
     for p in range(d + 1) if d <= 60 else (d, (d + 1) // 2):
-        matrix = [[vz + p * ve, (d - p) * ve, 2 * ve], [p * ve, vz + (d - p) * ve, 2 * ve], [2 * p * ve, 2 * (d - p) * ve, 4 * ve]]
+        matrix = [
+            [vz + p * ve, (d - p) * ve, 2 * ve],
+            [p * ve, vz + (d - p) * ve, 2 * ve],
+            [2 * p * ve, 2 * (d - p) * ve, 4 * ve],
+        ]
         y = solve(matrix, [F(1), F(-1), F(0)])
         assert y is not None
         within = max(within, p * y[0] - (d - p) * y[1])
@@ -392,7 +413,9 @@ def grouped(g: Given) -> Found:
     kinds = [("in one row", within), ("in two rows", across), ("one record zero", alone)]
     conditions = [
         *found.conditions,
-        holds("mu^2 of a sign vector with the sum s in one row, the count unchanged", equations(sides, v="real", s="real")),
+        holds(
+            "mu^2 of a sign vector with the sum s in one row, the count unchanged", equations(sides, v="real", s="real")
+        ),
         holds(
             "mu^2 of two records in different rows adds up",
             equations([(f"{1 if m == 1 else 2}*({write(alone)})", write(across))]),
@@ -458,7 +481,10 @@ def optimal_grouped(g: Given) -> Found:
         ("gaussian", square),
         [
             holds(f"mu^2 of {name}", equations([(text, write(square))])),
-            holds("no vertex attains more", enumerated([(n, [write(v), "<=", write(square), True]) for n, v, *_ in listed])),
+            holds(
+                "no vertex attains more",
+                enumerated([(n, [write(v), "<=", write(square), True]) for n, v, *_ in listed]),
+            ),
         ],
     )
 
@@ -601,7 +627,11 @@ def above_threshold(g: Given) -> Found:
 def tree_counter(g: Given) -> Found:
     g.only(SWAP)
     horizon, k = g.count("horizon"), g.count("arity", 2)
-    digits, law, rate = g.one_of("digits", "offset symmetric ordinary"), g.one_of("noise", "discrete continuous"), g.number("rate")
+    digits, law, rate = (
+        g.one_of("digits", "offset symmetric ordinary"),
+        g.one_of("noise", "discrete continuous"),
+        g.number("rate"),
+    )
     if digits == "symmetric" and k % 2 == 0:
         raise Wrong("parameters.arity: even")
     a = 0 if digits == "ordinary" else (k - 1) // 2
@@ -625,7 +655,10 @@ def tree_counter(g: Given) -> Found:
         else ["every item lies in [0, 1]", REAL],
     )
     text = f"{largest}*({' + '.join(f'{k}**{level}' for level in range(h))})"
-    levels = [("enough", [f"{horizon}", "<=", f"{reached[h]}", True]), ("needed", [f"{reached[h - 1]}", "<", f"{horizon}", True])]
+    levels = [
+        ("enough", [f"{horizon}", "<=", f"{reached[h]}", True]),
+        ("needed", [f"{reached[h - 1]}", "<", f"{horizon}", True]),
+    ]
     return found.worst(
         "the first item of the stream changed from 0 to 1",
         "the first item is in a sum of every level, and the loss of log-concave noise grows with every shift",
@@ -672,7 +705,13 @@ def factorization_counter(g: Given) -> Found:
 
 
 def dp_ftrl(g: Given) -> Found:
-    s, norm, d, steps, epochs = g.number("noise_multiplier"), g.number("clipping_norm"), g.count("dim"), g.count("steps"), g.count("epochs")
+    s, norm, d, steps, epochs = (
+        g.number("noise_multiplier"),
+        g.number("clipping_norm"),
+        g.count("dim"),
+        g.count("steps"),
+        g.count("epochs"),
+    )
     kind, order = g.one_of("kind", KINDS), g.one_of("participation", "fixed fresh")
     if steps % epochs:
         raise Wrong("parameters.epochs: no whole epochs")
@@ -713,7 +752,13 @@ def dp_ftrl(g: Given) -> Found:
 
 
 def dp_sgd(g: Given) -> Found:
-    s, norm, d, rate, steps = g.number("noise_multiplier"), g.number("clipping_norm"), g.count("dim"), g.number("rate"), g.count("steps")
+    s, norm, d, rate, steps = (
+        g.number("noise_multiplier"),
+        g.number("clipping_norm"),
+        g.count("dim"),
+        g.number("rate"),
+        g.count("steps"),
+    )
     sampling = g.one_of("sampling", "poisson balls-in-bins shuffle shuffle-once")
     poisson, twice = sampling == "poisson", 2 if g.relation == SWAP else 1
     if twice == 2 and "shuffle" not in sampling:
@@ -847,7 +892,13 @@ def of_normal(square: F, kind: str, n: Mapping[str, F]) -> tuple[str, F | str, F
         case "concentrated":
             return "rho = mu^2/2", square / 2, n["rho"], "", event
         case "renyi":
-            return f"the Renyi divergence of order {n['order']}, order mu^2/2", n["order"] * square / 2, n["epsilon"], "", event
+            return (
+                f"the Renyi divergence of order {n['order']}, order mu^2/2",
+                n["order"] * square / 2,
+                n["epsilon"],
+                "",
+                event,
+            )
     return f"delta({n['epsilon']})", normal_profile(square, n["epsilon"]), n.get("delta", F(0)), "", event
 
 
@@ -1011,7 +1062,13 @@ def compared(left: Any, right: Any, larger: bool) -> dict[str, Any]:
 
 
 def law_of(mechanism: str, found: Found) -> dict[str, Any]:
-    evidence = {"kind": "law", "noise": found.noise, "differences": found.differences, "pair": found.pair, "why": found.why}
+    evidence = {
+        "kind": "law",
+        "noise": found.noise,
+        "differences": found.differences,
+        "pair": found.pair,
+        "why": found.why,
+    }
     return holds(f"the noise of {mechanism} and what neighbours change", evidence)
 
 
@@ -1131,4 +1188,6 @@ def first_difference(found: Any, expected: Any, path: str) -> str | None:
             return f"{path} has {len(found)} entries in place of {len(expected)}"
         pairs = enumerate(zip(found, expected, strict=True))
         return next((x for i, (a, b) in pairs if (x := first_difference(a, b, f"{path}[{i}]"))), None)
-    return None if type(found) is type(expected) and found == expected else f"{path} is {found!r} in place of {expected!r}"
+    return (
+        None if type(found) is type(expected) and found == expected else f"{path} is {found!r} in place of {expected!r}"
+    )

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from dpverdict.audit.laws.base import Law, Moves
 from dpverdict.audit.losses.closed_form import GaussianLoss
@@ -43,11 +43,11 @@ class Gaussian(Law):
 
     def distribution(self, z: Array) -> Array:
         """P(Z <= z)."""
-        return np.asarray(ndtr(z))
+        return np.asarray(scipy.special.ndtr(z))
 
     def survival(self, z: Array) -> Array:
         """P(Z > z)."""
-        return np.asarray(ndtr(-z))
+        return np.asarray(scipy.special.ndtr(-z))
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """The normal variates of NumPy."""

@@ -117,7 +117,9 @@ def test_both_accept_what_is_genuine_and_say_what_it_proves(documents: list[Docu
         assert independent["said"](document).endswith("compared only") is compared
 
 
-def test_the_line_names_claim_mechanism_size_and_relation(documents: list[Document], tmp_path: Path, capsys: Any) -> None:
+def test_the_line_names_claim_mechanism_size_and_relation(
+    documents: list[Document], tmp_path: Path, capsys: Any
+) -> None:
     document = documents[len(OWN)]
     file = tmp_path / "verdict.json"
     file.write_text(json.dumps(document))
@@ -170,7 +172,13 @@ def test_a_false_claim_cannot_pass_as_numbers_that_were_only_compared(documents:
     document = json.loads(json.dumps(documents[len(OWN)]))
     head = document["verdict"]
     head["claim"]["mu"], head["numbers"] = "1/10", {"quantity": "mu^2", "at": "0", "attained": ["1/200", "1/200"]}
-    comparison = {"kind": "comparison", "left": ["1/200", "1/200"], "right": "1/100", "signs": ["<", "="], "holds": True}
+    comparison = {
+        "kind": "comparison",
+        "left": ["1/200", "1/200"],
+        "right": "1/100",
+        "signs": ["<", "="],
+        "holds": True,
+    }
     law = document["readings"][0]["conditions"][0]
     name = "what is attained is within the claim: mu^2 at 0"
     condition = {"name": name, "holds": True, "evidence": [comparison], "left_out": 0}

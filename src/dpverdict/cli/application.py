@@ -119,6 +119,8 @@ def _run(arguments: list[str]) -> int:
     try:
         # reading the options of a mechanism imports all of them, which takes a second
         with contextlib.nullcontext() if told else in_progress("starting"):
+            if arguments == ["list"]:  # nothing is to be parsed, for which typer may load pydantic: a fifth of the time
+                list_mechanisms()
             found = command.main(args=arguments, prog_name="dpverdict", standalone_mode=False, obj=arguments)
     except typer.Exit as stop:  # raised or returned, as the version of typer has it
         found = stop.exit_code
