@@ -21,7 +21,6 @@ from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.optima import Duality
 from dpverdict.proofs.ledger.certificates import FORMAT, seal
-from dpverdict.proofs.ledger.check_process import COMPARED, GRADES, OPEN, PROVED
 from dpverdict.proofs.verdicts.derivation import checked
 from dpverdict.proofs.verdicts.expressions import (
     MOST_CHARACTERS,
@@ -34,6 +33,10 @@ from dpverdict.proofs.verdicts.laws import NotDerived
 
 Json: TypeAlias = Mapping[str, Any]
 Box: TypeAlias = list[tuple[Fraction, Fraction]]
+
+PROVED, COMPARED, OPEN = "proved from the file", "numbers of the file compared", "not decided by the file"
+GRADES: Final = (PROVED, COMPARED, OPEN)
+"""What a condition of a certificate is worth, best first."""
 
 MOST_BITS: Final = 1 << 21
 """Of a number in an expression: powers of two down to 2^-721420 are written."""

@@ -15,9 +15,9 @@ import pytest
 
 from dpverdict.audit.isolation.process import Limits
 from dpverdict.errors import InvalidValue
-from dpverdict.proofs.ledger.certificate_files import check_files
+from dpverdict.proofs.ledger.certificate_files import CheckUnfinished, check_files, checked
 from dpverdict.proofs.ledger.certificates import FORMAT, seal
-from dpverdict.proofs.ledger.check_process import OPEN, CheckUnfinished, checked
+from dpverdict.proofs.ledger.recheck import OPEN
 
 CHECKER = runpy.run_path(str(Path(__file__).parents[1] / "certificate_checker.py"))
 SECONDS = 5.0

@@ -105,7 +105,7 @@ def check(
     that did not finish.
     """
     from dpverdict.audit.isolation.process import parse_limits
-    from dpverdict.proofs.ledger.check_process import checked
+    from dpverdict.proofs.ledger.certificate_files import checked
 
     found = checked(path, parse_limits(timeout, memory))
     if not quiet:
