@@ -38,7 +38,7 @@ PROVED, COMPARED, OPEN = "proved from the file", "numbers of the file compared",
 GRADES: Final = (PROVED, COMPARED, OPEN)
 """What a condition of a certificate is worth, best first."""
 
-MOST_BITS: Final = 1 << 21
+MOST_BITS_OF_A_NUMBER: Final = 1 << 21
 """Of a number in an expression: powers of two down to 2^-721420 are written."""
 LARGEST_POWER: Final = 64
 """Of what is no rational number."""
@@ -283,7 +283,7 @@ def read_expression(text: str, variables: Mapping[str, str]) -> Any:
                 if isinstance(sign, ast.Pow):
                     _check_power(*sides)
                 made = _OPERATORS[type(sign)](*sides)
-                _refuse_unless(_bits(made) <= MOST_BITS, "a number of an expression is too long")
+                _refuse_unless(_bits(made) <= MOST_BITS_OF_A_NUMBER, "a number of an expression is too long")
                 return made
             case ast.Call(func=ast.Name(id=name), args=[*given], keywords=[]) if name in _FUNCTIONS:
                 arguments = [read(one) for one in given]
@@ -319,7 +319,7 @@ def _check_power(base: Any, power: Any) -> None:
     """Refuse a power that nobody can write out, before it is made."""
     if not isinstance(power, sympy.Rational) or base in (0, 1, -1):
         return
-    most = MOST_BITS // _bits(base) if isinstance(base, sympy.Rational) else LARGEST_POWER
+    most = MOST_BITS_OF_A_NUMBER // _bits(base) if isinstance(base, sympy.Rational) else LARGEST_POWER
     short = power.q <= LARGEST_ARGUMENT and abs(power.p) <= most * power.q
     _refuse_unless(short, "a power is too long to be written out")
 
