@@ -88,7 +88,7 @@ def proved(
     return _proved_apart(request, faces, limits, progress)
 
 
-def _proved_apart(request: Proof, faces: Faces, limits: Limits, progress: Progress | None) -> Proved:
+def _proved_apart(request: Proof, faces: WantedRenderings, limits: Limits, progress: Progress | None) -> Proved:
     what = request.paper or "the ledger"
     sent = {"proof": asdict(request), "faces": {**asdict(faces), "console": dict(faces.console)}}
     sent["engine"] = engine_fields()
@@ -111,7 +111,7 @@ def unlike_source(document: Mapping[str, Any]) -> str | None:
     paper, number = stated["paper"], stated["number"]
     if paper not in rooms():
         return f"statement.paper: {paper!r} is no paper of the ledger, so that its source is not at hand"
-    faces = Faces(page=False, explained=False, console=console_facts() | {"width": WIDTH}, certified=True)
+    faces = WantedRenderings(page=False, explained=False, console=console_facts() | {"width": WIDTH}, certified=True)
     made = _proved_apart(Proof(paper=paper, number=number), faces, NO_LIMITS, None).certificates
     again = [json.loads(text) for name, text in made.items() if name.endswith(".json") and name != "MANIFEST.json"]
     own = next((one for one in again if one["statement"]["number"] == number), None)

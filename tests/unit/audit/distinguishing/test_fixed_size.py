@@ -10,7 +10,12 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpverdict.audit.distinguishing.events import choose_event, epsilon_promised, mu_promised, mu_quantity
+from dpverdict.audit.distinguishing.events import (
+    choose_event,
+    epsilon_from_frequencies,
+    mu_from_frequencies,
+    mu_quantity,
+)
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.low_bits import find_float_leak
 from dpverdict.audit.distinguishing.result import CurveRegion, DistinguishingTest, Event, Role
@@ -302,10 +307,10 @@ def test_what_an_event_promises_is_just_below_its_formula() -> None:
     for p, q in zip(inside, np.roll(inside, 17), strict=True):
         true_mu = mpmath.sqrt(2) * (mpmath.erfinv(2 * mpmath.mpf(p) - 1) - mpmath.erfinv(2 * mpmath.mpf(q) - 1))
         if min(p, q) > 1e-15:  # the inverse at 40 digits
-            assert true_mu - 1e-12 <= mu_promised(p, q) <= true_mu
+            assert true_mu - 1e-12 <= mu_from_frequencies(p, q) <= true_mu
         for delta in (0.0, 1e-6, 0.3):
             if mpmath.mpf(p) > delta:
-                assert epsilon_promised(p, q, delta) <= mpmath.log((mpmath.mpf(p) - delta) / mpmath.mpf(q))
+                assert epsilon_from_frequencies(p, q, delta) <= mpmath.log((mpmath.mpf(p) - delta) / mpmath.mpf(q))
 
 
 def test_an_event_lies_between_the_scores_that_were_seen() -> None:
