@@ -30,7 +30,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return fuzzing.make_material(tmp_path_factory.mktemp("material"))
 
 
-FEW = {"lines": 4, "plans": 1, "witnesses": 1, "tables": 2, "journals": 1}
+FEW = {"lines": 2, "plans": 1, "witnesses": 1, "tables": 2, "journals": 1}
 """Of each kind in the default run; each is an interpreter of its own. Lines are tried by the hundred in unit/cli."""
 
 
