@@ -18,7 +18,7 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -34,15 +34,15 @@ from dpverdict.audit.documents.witness import WitnessDocument
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.betting import Mixture
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
+from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.audit.trials.catalogue import find, names_foreign_code, takes
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import data_hash, written
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, unmarked
-from dpverdict.audit.trials.whole_files import write_atomically
-from dpverdict.audit.trials.words import source_files
+from dpverdict.audit.trials.user_functions import files_beside, source_files
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, ObjectPair, adjacency_name
 from dpverdict.mechanisms.core.records import records_of
 from dpverdict.numerics.files import read_limited
@@ -139,7 +139,18 @@ def array_hash(data: NDArray[np.generic]) -> str:
 
 def source_hash(mechanism: str) -> str | None:
     """SHA-256 of the files of a user's function; None for a mechanism of this package."""
-    files = source_files(mechanism) if names_foreign_code(mechanism) else []
+    return _files_hash(source_files(mechanism) if names_foreign_code(mechanism) else [])
+
+
+def has_source(mechanism: str, digest: str | None) -> bool:
+    """Whether a hash is that of the files of a user's function.
+
+    That of an older witness is of all files beside the function, imported or not.
+    """
+    return digest == source_hash(mechanism) or digest == _files_hash(files_beside(mechanism))
+
+
+def _files_hash(files: Sequence[str]) -> str | None:
     if not files:
         return None
     digest = hashlib.sha256()
@@ -307,7 +318,7 @@ def sequential_document(
 def _mechanism_fields(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str | None]:
     """The name and the options from which `find` makes the same mechanism, or a name that it does not find; with the
     hash of the source."""
-    if isinstance(mechanism, AdditiveMechanism):
+    if isinstance(mechanism, StructuredMechanism):
         stated = {
             **mechanism.describe(),
             **{part.name: getattr(mechanism.claim, part.name) for part in fields(mechanism.claim)},
@@ -316,7 +327,7 @@ def _mechanism_fields(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[st
         options = {key: str(value) for key, value in stated.items() if key != "scale" and takes(shown, key)}
         with suppress(DpverdictError):
             again = find(shown, options).mechanism
-            if isinstance(again, AdditiveMechanism) and _same(again, mechanism):
+            if isinstance(again, StructuredMechanism) and _same(again, mechanism):
                 return shown, options, None
     function = unmarked(mechanism)
     found = _function_name(function, mechanism)
@@ -327,7 +338,7 @@ def _mechanism_fields(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[st
     return f"an object made in Python, {where.__module__}.{where.__qualname__}", {}, None
 
 
-def _same(one: AdditiveMechanism, other: AdditiveMechanism) -> bool:
+def _same(one: StructuredMechanism, other: StructuredMechanism) -> bool:
     return one.adjacency is other.adjacency and one.describe() == other.describe()
 
 

@@ -126,7 +126,7 @@ class PacketDocument(TypedDict):
     ]
     exit_code: Annotated[Literal[0, 1, 2, 3], described("Of the plan.")]
     accept: Annotated[
-        Literal["not refuted", None],
+        Literal["not refuted"] | None,
         described("Whether the plan says that it is enough if a test found nothing against a claim."),
     ]
     conclusion: Annotated[str, described("Why the exit code is what it is, in one sentence.")]

@@ -84,7 +84,7 @@ class PlanDocument(TypedDict):
         ),
     ]
     accept: Annotated[
-        Literal["not refuted", None],
+        Literal["not refuted"] | None,
         described("Whether the plan says that it is enough if a test found nothing against a claim."),
     ]
     conclusion: Annotated[str, described("Why the exit code is what it is, in one sentence.")]

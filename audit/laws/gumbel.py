@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from dpverdict.audit.laws.base import Law, Moves
-from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.lattice.custom import additive_noise_loss
 from dpverdict.numerics.arrays import Array
@@ -61,4 +61,4 @@ def _moved(shift: float) -> PrivacyLoss:
         compose(additive_noise_loss(law(), shift, relative_error=1e-12))
         for law in (scipy.stats.gumbel_r, scipy.stats.gumbel_l)
     ]
-    return TwoOrders(remove=orders[0], add=orders[1])
+    return AddRemoveLoss(remove=orders[0], add=orders[1])

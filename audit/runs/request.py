@@ -37,19 +37,19 @@ from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.membership import membership_game
 from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, confirm
 from dpverdict.audit.implementation.tap.tapped_runs import tap
+from dpverdict.audit.reports.evidence.exact import witness_fields
+from dpverdict.audit.reports.evidence.tap import TapEvidence
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.reports.to_json import report_fields
 from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit_mechanism, default_samples
 from dpverdict.audit.trials.catalogue import find
 from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
-from dpverdict.audit.trials.library_claims import FittedModel, RandomisedValue
-from dpverdict.audit.trials.measurements import MeasuredRelease
+from dpverdict.audit.trials.libraries.adapter import LibraryRelease
 from dpverdict.audit.trials.outcomes.observed import FEWEST_BY_DEFAULT, observed, parse_observed
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, mechanism_name
-from dpverdict.audit.trials.words import load_callable, probability
+from dpverdict.audit.trials.user_functions import load_callable, probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name, parse_adjacency
 from dpverdict.numerics.stages import begin_stage
 from dpverdict.numerics.text import whole_number
@@ -75,7 +75,7 @@ def parse_domain(text: str) -> tuple[Domain, int]:
     return ("binary" if kind == "binary" else "unit"), dim
 
 
-def search_as_asked(
+def search_from_request(
     text: str,
     mechanism: AnyMechanism,
     claim: Guarantee,
@@ -145,14 +145,14 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     arrays = pair if isinstance(pair, NeighbourPair) else None
     named = find(request.mechanism, options, table=table, pair=arrays)
     parameters: dict[str, str] = {}
-    if isinstance(named.mechanism, MeasuredRelease | RandomisedValue | FittedModel):
+    if isinstance(named.mechanism, LibraryRelease):
         given = "neighbours" if request.neighbours is not None else "search" if request.search is not None else None
         claim = claim or named.mechanism.read_claim(given)
         pair = pair or named.mechanism.pair
         if pair is None and request.search is None:
             named.mechanism.read_claim(None)  # which says that two tables are missing
-        parameters |= named.mechanism.says()
-    elif not isinstance(named.mechanism, AdditiveMechanism):
+        parameters |= named.mechanism.describe()
+    elif not isinstance(named.mechanism, StructuredMechanism):
         _check_black_box(request)
     elif request.search is not None:
         requirement = f"left out for {request.mechanism}, whose worst neighbours are known exactly"
@@ -162,9 +162,9 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         parameters["also observed"] = request.observe
     if request.search is not None:
         assert claim is not None  # see _check_black_box
-        assert not isinstance(named.mechanism, AdditiveMechanism)
+        assert not isinstance(named.mechanism, StructuredMechanism)
         begin_stage("search of neighbours")
-        search, samples = search_as_asked(
+        search, samples = search_from_request(
             request.search,
             named.mechanism,
             claim,
@@ -198,7 +198,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         )
     command = _with_seed(request, seed)
     mechanism = named.mechanism
-    if not isinstance(mechanism, AdditiveMechanism):
+    if not isinstance(mechanism, StructuredMechanism):
         assert claim is not None  # see _check_black_box, for all three
         assert pair is not None
         assert sampling is not None
@@ -260,17 +260,17 @@ def _with_tap(report: Report, mechanism: AnyMechanism, pair: AnyPair, sampling: 
             error_probability=sampling.error_probability,
             samples=min(CONFIRMING, sampling.samples),
         )
-    return replace(report, tap=verdict, tap_confirmation=fresh)
+    return report.with_evidence(TapEvidence(verdict, fresh))
 
 
-def with_observed(mechanism: AdditiveMechanism | AnyMechanism, text: str) -> observed:
+def with_observed(mechanism: StructuredMechanism | AnyMechanism, text: str) -> observed:
     """The mechanism with more of each call observed, as ``text`` says.
 
     Raises:
         InvalidValue: a text that cannot be read, or a mechanism that is not called once a trial.
     """
     words = parse_observed(text)
-    if isinstance(mechanism, AdditiveMechanism) or not callable(mechanism):
+    if isinstance(mechanism, StructuredMechanism) or not callable(mechanism):
         remedy = "drop --observe: it is for functions that are called once for each release"
         raise InvalidValue("observe", text, f"left out for {mechanism_name(mechanism)}", remedy)
     return observed(mechanism, **words)
@@ -292,10 +292,12 @@ def numbers_of(text: str | None) -> Numbers:
     return Numbers.RELEASED if text is None else Numbers(text)
 
 
-def _release_size(mechanism: AdditiveMechanism | AnyMechanism, pair: AnyPair | None, seed: int) -> int:
+def _release_size(mechanism: StructuredMechanism | AnyMechanism, pair: AnyPair | None, seed: int) -> int:
     """How many numbers a release holds."""
-    if isinstance(mechanism, AdditiveMechanism):
+    if isinstance(mechanism, StatisticMechanism):
         return mechanism.noise.size
+    if isinstance(mechanism, StructuredMechanism):
+        pair = pair or worst_case(mechanism).pair
     assert pair is not None  # see _check_black_box
     return Sampler.prepare(mechanism, pair.dataset, where="the dataset", seed=seed).size
 
@@ -359,8 +361,7 @@ def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
         kind, evidence = "low bits", leak.describe()
         pair = leak.datasets or pair
     elif verdict is not None and verdict.witness is not None:
-        fields: Any = report_fields(report)
-        kind, evidence = "exact", fields["exact"]["verdict"]["witness"]
+        kind, evidence = "exact", witness_fields(verdict.witness)
         pair = verdict.witness.pair.dataset, verdict.witness.pair.neighbour
     else:
         return None

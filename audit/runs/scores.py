@@ -10,9 +10,10 @@ from dpverdict.audit.distinguishing.one_run import distinguish_one_run
 from dpverdict.audit.distinguishing.recorded_scores import distinguish_scores
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY, ScoresRequest, option_of
+from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.trials.data_files import read_column
-from dpverdict.audit.trials.words import probability
+from dpverdict.audit.trials.user_functions import probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.numerics.text import whole_number
@@ -73,7 +74,7 @@ def audit_scores(request: ScoresRequest) -> Report:
         claim=claim,
         created=datetime.now(UTC),
         parameters=parameters,
-        test=test,
+        evidence=(DistinguishingEvidence(test),),
         assumptions=FAIR if one_run else INDEPENDENT,
         seed=seed,
         versions=software_versions(),

@@ -18,16 +18,24 @@ from dpverdict.audit.exact.worst_case import WorstCase, worst_case
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import Enclosure
 from dpverdict.errors import DpverdictError, InvalidValue
-from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, RenyiDP, ZeroConcentratedDP
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.guarantees import (
+    ApproximateDP,
+    GaussianDP,
+    Guarantee,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import adjacency_name
 from dpverdict.proofs.ledger.certificates import FORMAT, versions
+from dpverdict.proofs.verdicts.catalogue import worst_pair
 from dpverdict.proofs.verdicts.derivation import conclusion, derived
-from dpverdict.proofs.verdicts.laws import Gaussian, Json, worst_pair
+from dpverdict.proofs.verdicts.laws import Gaussian, Json
 from dpverdict.proofs.verdicts.parameters import claim_of, parameters_of
 
 
-def verdict_certificate(mechanism: AdditiveMechanism, claim: Guarantee) -> dict[str, Any]:
+def verdict_certificate(mechanism: StructuredMechanism, claim: Guarantee) -> dict[str, Any]:
     """What the exact verdict on a claim rests on, as a document for `certificates.sealed`.
 
     Raises:
@@ -46,7 +54,7 @@ def verdict_certificate(mechanism: AdditiveMechanism, claim: Guarantee) -> dict[
     }
 
 
-def _head(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, verdict: Verdict) -> Json:
+def _head(mechanism: StructuredMechanism, claim: Guarantee, worst: WorstCase, verdict: Verdict) -> Json:
     parameters, relation = parameters_of(mechanism), adjacency_name(mechanism.adjacency)
     pair = worst_pair(mechanism.name, parameters, relation)
     if isinstance(pair.law, Gaussian) and isinstance(worst.loss, GaussianLoss):

@@ -28,9 +28,9 @@ _Mechanism = Any
 """A mechanism of the catalogue: its class is known by its name, its attributes are read below."""
 
 
-def exact_text_of(value: object) -> str:
+def exact_text_of(value: Any) -> str:
     """A number as a fraction in lowest terms."""
-    return str(Fraction(value))  # type: ignore[arg-type]  # whatever number a mechanism holds
+    return str(Fraction(value))
 
 
 def parameters_of(mechanism: _Mechanism) -> Json:
@@ -109,7 +109,7 @@ def _tree(mechanism: _Mechanism) -> Json:
 
 
 def _selection(mechanism: _Mechanism) -> Json:
-    return {"options": mechanism.dim, "sensitivity": mechanism.sensitivity.reach, "rate": mechanism.noise.rate}
+    return {"options": mechanism.dim, "sensitivity": mechanism.reach, "rate": mechanism.noise.rate}
 
 
 def _geometric(mechanism: _Mechanism) -> Json:
@@ -133,12 +133,12 @@ def _response(mechanism: _Mechanism) -> Json:
 
 
 def _threshold(mechanism: _Mechanism) -> Json:
-    space, noise = mechanism.sensitivity, mechanism.noise
+    noise = mechanism.noise
     return {
-        "queries": space.queries,
-        "positives": space.positives,
-        "threshold": space.threshold,
-        "sensitivity": space.reach,
+        "queries": mechanism.dim,
+        "positives": mechanism.positives,
+        "threshold": mechanism.threshold,
+        "sensitivity": mechanism.reach,
         "threshold_scale": noise.threshold_scale,
         "query_scale": noise.query_scale,
     }

@@ -20,15 +20,16 @@ from typing import Any, Final
 from dpverdict.audit.distinguishing.witness_document import software_versions, strict_json
 from dpverdict.audit.documents.packet import PacketDocument
 from dpverdict.audit.documents.schema import checked, json_schema
+from dpverdict.audit.exact.spending import Spendable
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.isolation.grounds import file_hash, package_hash, python_version
+from dpverdict.audit.isolation.provenance import file_hash, package_hash, python_version
 from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.reports.summary import own_delta, promised_epsilon
-from dpverdict.audit.runs.plans.composed import Mu, composed_claim, loss_of, mu_of, spent_together
+from dpverdict.audit.runs.plans.composed import Mu, composed_claim, mu_of, spendable_of, spent_together
 from dpverdict.audit.runs.plans.deployment import registry_entry
-from dpverdict.audit.runs.plans.faces import BADGES, status_of
 from dpverdict.audit.runs.plans.hazards import SOURCE, Answer, Facts, Hazard, checklist, tests_of
 from dpverdict.audit.runs.plans.plan import Expected
+from dpverdict.audit.runs.plans.renderings import BADGES, status_of
 from dpverdict.audit.runs.plans.results import NOT_RUN, AuditResult, PlanResult, PlanStatus
 from dpverdict.audit.runs.request import Bar
 from dpverdict.cards import DECISIONS, MARKS
@@ -72,13 +73,14 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> Pac
     releases = [one for one in result.results if not one.audit.control]
     controls = [one for one in result.results if one.audit.control]
     claims = [_claim_of(one) for one in releases]
-    losses = []
+    spent: list[Spendable | None] = []
     mus: list[Mu | str] = []
     for number, one in enumerate(releases):
         if bar is not None:
             bar("privacy losses of the releases", number, len(releases))
-        losses.append(loss_of(one.audit.request))
-        mus.append(mu_of(losses[-1]))
+        found = spendable_of(one.audit.request)
+        spent.append(found)
+        mus.append(mu_of(None if found is None else found.loss))
     if bar is not None:
         bar("privacy losses of the releases", len(releases), len(releases))
     relations = [_relation_of(one) for one in releases]
@@ -87,7 +89,7 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> Pac
     composed = composed_claim(given) if comparable else None
     budget = result.plan.deployment.budget
     held = budget if budget is not None else None if composed is None else composed.guarantee
-    account = spent_together(losses, held) if comparable and held is not None else None
+    account = spent_together(spent, held) if comparable and held is not None else None
     facts = Facts(
         releases=releases,
         controls=controls,
@@ -304,9 +306,9 @@ def _replay(result: PlanResult, plan: Path) -> dict[str, object]:
     used: dict[str, str | None] = {}
     distributions: dict[str, str] = {}
     for one in result.results:
-        grounds: Any = one.grounds or {}
-        used |= grounds.get("files", {})
-        distributions |= {name: str(found[0]) for name, found in grounds.get("distributions", {}).items()}
+        provenance: Any = one.provenance or {}
+        used |= provenance.get("files", {})
+        distributions |= {name: str(found[0]) for name, found in provenance.get("distributions", {}).items()}
     seed = [] if result.plan.seed is not None else [f"write the line seed = {result.seed} at the top of the plan"]
     return {
         "steps": [

@@ -54,7 +54,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, parse_limits
 from dpverdict.audit.runs.plans.deployment import Deployment, read_deployment
 from dpverdict.audit.trials.catalogue import CALIBRATION, offered, option
-from dpverdict.audit.trials.words import probability
+from dpverdict.audit.trials.user_functions import probability
 from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.files import read_limited
@@ -292,7 +292,7 @@ def _planned(entry: PlanEntry, request: AnyRequest, called: str, mechanism: str,
         anchor=f"audit-{slug}",
         expect=Expected(expect),
         request=request,
-        limits=parse_limits(entry.timeout, entry.memory).or_those_of(shared),
+        limits=parse_limits(entry.timeout, entry.memory).merge(shared),
     )
 
 

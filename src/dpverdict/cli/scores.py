@@ -11,10 +11,10 @@ from dpverdict.cli.options import (
     Quiet,
     takes,
 )
-from dpverdict.cli.session import Ended, Outputs, ends, printing
+from dpverdict.cli.session import CommandResult, Outputs, exit_with, printing
 
 
-@ends
+@exit_with
 @takes(ScoresRequest)
 def scores(
     context: typer.Context,
@@ -22,7 +22,7 @@ def scores(
     json: JsonReport = None,
     report: HtmlReport = None,
     quiet: Quiet = False,
-) -> Ended:
+) -> CommandResult:
     """Test a claim against recorded scores: of canaries in training runs, or of any other system.
 
     Scores of independent runs with and without the canary, or of many canaries of one run, each included by a fair
@@ -38,10 +38,10 @@ def scores(
     from dpverdict.audit.runs.scores import audit_scores
 
     with Outputs(json=json, report=report) as outputs:
-        outputs.keep_apart_from(request.inputs)
+        outputs.refuse_overwriting(request.inputs)
         made = audit_scores(request)
         outputs.write(json=lambda: render_json(made), report=lambda: render_html(made))
     if not quiet:
         with printing():
             print_report(made)
-    return Ended(code=made.exit_code)
+    return CommandResult(code=made.exit_code)

@@ -20,10 +20,10 @@ from dpverdict.cli.options import (
     option,
     parameters,
 )
-from dpverdict.cli.session import Ended, Outputs, ends, printing
+from dpverdict.cli.session import CommandResult, Outputs, exit_with, printing
 
 
-@ends
+@exit_with
 def tap(
     context: typer.Context,
     mechanism: MechanismName,
@@ -44,7 +44,7 @@ def tap(
     memory: Memory = None,
     json: JsonReport = None,
     quiet: Quiet = False,
-) -> Ended:
+) -> CommandResult:
     """Look inside a function without its source: record its noise on a dataset, replay it on the neighbour.
 
     Shows what noise was added to, how far that moved, and the loss of this pair; needs no statistics, and no change to
@@ -74,4 +74,4 @@ def tap(
         with printing():
             for line in found.text().splitlines():
                 print(printable(line, sys.stdout.encoding))
-    return Ended(code=found.exit_code)
+    return CommandResult(code=found.exit_code)

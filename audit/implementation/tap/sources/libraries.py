@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpverdict.audit.exact.worst_case import loss_of
 from dpverdict.audit.implementation.tap.sources.samplers import Replaced
 from dpverdict.audit.implementation.tap.sources.torch_noise import torch_replaced
 from dpverdict.audit.implementation.tap.tagged_numbers import tagged, without_tags
@@ -27,6 +26,7 @@ from dpverdict.audit.laws.laplace import Laplace
 from dpverdict.audit.laws.two_sided_geometric import TwoSidedGeometric
 from dpverdict.audit.laws.uniform import Uniform
 from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise, LaplaceNoise
 from dpverdict.mechanisms.finite.permute_and_flip import PermuteAndFlip
 from dpverdict.mechanisms.finite.randomized_response import ResponseNoise
@@ -319,8 +319,8 @@ def _dpverdict_primitives() -> list[Replaced]:
             return direction(self, statistic, trials, rng)
 
         def joint_loss(here: Array, there: Array) -> PrivacyLoss | None:
-            pair = self.pair(here, there)
-            return None if pair is None else loss_of(pair)
+            moved: PrivacyLoss = self.loss(here, there)
+            return None if moved.law_key == identical_laws().law_key else moved
 
         made = Call(
             what="RandomDirectionNoise",

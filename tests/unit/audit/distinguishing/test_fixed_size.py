@@ -123,6 +123,7 @@ def test_an_event_of_either_order_is_found(swap: bool) -> None:
     assert counts.second == (counts.of_dataset if swap else counts.of_neighbour)[0]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "score", [None, lambda y: y[:, 0], lambda y: np.where(y[:, 0] > 0, np.inf, -np.inf), lambda y: np.sign(y[:, 0])]
 )
@@ -180,6 +181,7 @@ def test_progress_counts_all_trials_once() -> None:
     assert seen[-1] == (18_000, 18_000)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("claim", [GaussianDP(1), PureDP(1), ApproximateDP(1, "1e-3"), ZeroConcentratedDP("0.5")])
 @pytest.mark.parametrize("delta", [None, "1e-5"])
 def test_the_ledger_spends_the_error_probability_and_no_more(claim: Guarantee, delta: str | None) -> None:
@@ -370,6 +372,7 @@ def counted(dataset: Array, rng: np.random.Generator, trials: int) -> Array:
     return len(dataset) + rng.laplace(size=trials)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("other", [slice(5, None), slice(2, None), slice(0, 0), slice(None, None, -1)])
 def test_a_true_claim_is_not_tested_on_datasets_that_are_no_neighbours(other: slice) -> None:
     dataset = np.arange(10.0)[:, np.newaxis]

@@ -169,8 +169,9 @@ SWAPS = {
 def test_a_corrected_mechanism_inherits_nothing_of_a_wrong_one(name: str) -> None:
     make = SWAPS[name]
     state = run(make(0.8), most_samples=60).state
-    wrong = r"^state='made with a mechanism that has another (closure|argument|attribute)"
-    with pytest.raises(InvalidValue, match=wrong):
+    with pytest.raises(
+        InvalidValue, match=r"^state='made with a mechanism that has another (closure|argument|attribute)"
+    ):
         run(make(1.0), most_samples=120, state=state)
     assert run(make(0.8), most_samples=120, state=state).samples == 120
 

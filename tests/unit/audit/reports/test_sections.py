@@ -1,7 +1,7 @@
 """Sections: one kind of evidence each, an anchor of its own, and assumptions once."""
 
 from dpverdict.audit.implementation.embedding import EmbeddingCheck, EmbeddingFinding, EmbeddingTest
-from dpverdict.audit.reports.parts import Evidence
+from dpverdict.audit.reports.parts import EvidenceKind
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
 from dpverdict.audit.statistics.sampler_tests import EqualLawsTest
@@ -18,10 +18,10 @@ def embedding(*, exact: bool, sampled: bool) -> EmbeddingCheck:
 
 def test_every_section_has_one_kind_of_evidence_and_an_anchor_of_its_own(reports: Reports) -> None:
     kinds = {
-        **dict.fromkeys(("worst", "certificate", "witness", "reason", "numbers"), Evidence.EXACT),
-        **dict.fromkeys(("covariance", "embedding"), Evidence.EXACT),
-        **dict.fromkeys(("embedding-samples", "statistics"), Evidence.STATISTICAL),
-        **dict.fromkeys(("subject", "assumptions", "reproduction"), Evidence.NONE),
+        **dict.fromkeys(("worst", "certificate", "witness", "reason", "numbers"), EvidenceKind.EXACT),
+        **dict.fromkeys(("covariance", "embedding"), EvidenceKind.EXACT),
+        **dict.fromkeys(("embedding-samples", "statistics"), EvidenceKind.STATISTICAL),
+        **dict.fromkeys(("subject", "assumptions", "reproduction"), EvidenceKind.NONE),
     }
     for report in reports.values():
         found = sections(report)
