@@ -408,7 +408,7 @@ def replaces_defaults(dataset, rng, trials):
     for one in list(vars(joint_test).values()):
         if getattr(one, "__kwdefaults__", None):
             one.__kwdefaults__ = dict.fromkeys(one.__kwdefaults__, 1.0)
-    joint_test.joint_p.__kwdefaults__ = {"level": 0.0}
+    joint_test.joint_p_value.__kwdefaults__ = {"level": 0.0}
     return leak(dataset, rng, trials)
 
 
