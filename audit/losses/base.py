@@ -49,6 +49,7 @@ from dpverdict.numerics.text import rounded_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dpverdict.audit.losses.contour.product import PartMoments
     from dpverdict.audit.losses.lattice.custom import CustomLoss
     from dpverdict.audit.losses.lattice.exchange import PldPair
     from dpverdict.audit.losses.lattice.law import LatticePair
@@ -196,6 +197,10 @@ class PrivacyLoss(ABC):
     def factors(self) -> tuple[tuple[PrivacyLoss | CustomLoss, int], ...]:
         """The losses this one is composed of, each with the number of times: itself, if it is not composed."""
         return ((self, 1),)
+
+    def moments(self) -> PartMoments | None:
+        """E_P[exp(t L); L finite] at complex t, where a contour can invert it; None where it is not known."""
+        return None
 
     # many releases ----------------------------------------------------------------------------------------------------
 
