@@ -189,7 +189,9 @@ class AllocationMoments:
         with precision(working):
             table = _Table(self, fine)
             for ray in rays:
-                values += self._on_ray(table, c, heights[ray.first : ray.last], ray, fine, stride, spacing, (first, last, power))
+                values += self._on_ray(
+                    table, c, heights[ray.first : ray.last], ray, fine, stride, spacing, (first, last, power)
+                )
         return values
 
     def _rays(self, c: float, tops: Array, log_gamma: Array) -> list[_Ray]:
@@ -296,9 +298,7 @@ class AllocationMoments:
             total += (-height * phi).exp() * phi.cos() ** (-centre) * fall / (1 - fall)
         return total.upper()
 
-    def _transform(
-        self, table: _Table, theta: arb, begin: int, number: int, stride: int, spacing: int
-    ) -> list[acb]:
+    def _transform(self, table: _Table, theta: arb, begin: int, number: int, stride: int, spacing: int) -> list[acb]:
         """F(exp(x_i + i theta)) for x_i = (begin + i stride) fine, i < number."""
         s, h = ball(self.noise_multiplier), arb(table.fine)
         k = h * spacing * s  # of z
@@ -307,7 +307,7 @@ class AllocationMoments:
         reach = math.sqrt(2 * need + (angle * self._s) ** 2) + 1
         last = math.ceil(reach / float(k))
         lean = theta * s
-        weights = [(-(k * j) ** 2 / 2).exp() for j in range(last + 1)]
+        weights = [(-((k * j) ** 2) / 2).exp() for j in range(last + 1)]
         turns = [acb(0, k * lean * j).exp() for j in range(last + 1)]
         tilt, root = (lean * lean / 2).exp(), (2 * arb.pi()).sqrt()
         scale = k / root * tilt

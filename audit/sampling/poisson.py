@@ -11,15 +11,12 @@ from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.finite.pld import Direction
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
-from dpverdict.audit.sampling.moments import GaussianMoments, LaplaceMoments, StepMoments
 from dpverdict.audit.sampling.step import SampledStep
+from dpverdict.audit.sampling.step_parts import step_moments
 from dpverdict.audit.sampling.steps import SampledSteps
 from dpverdict.balls import Exact, exactly
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
-
-MOMENTS = (1e-3, 20)
-"""The sizes of a step, mu or the Laplace shift, between which moments are integrated."""
 
 
 def poisson_sampled(loss: PrivacyLoss, sampling_probability: Exact, steps: int = 1) -> TwoOrders:
@@ -74,20 +71,10 @@ def _steps(pair: PrivacyLoss, q: Fraction, steps: int, order: Direction) -> Priv
     if steps == 1:
         return step
     if isinstance(step, SampledStep):
-        moments = _moments(step.pair, q)
+        moments = step_moments(step.pair, q)
         many = None if moments is None else SampledSteps(step, steps, moments)
         return many if many is not None and many.is_cheap else BoundedLoss([(step, steps)])
     return compose_counted([(step, steps)])
-
-
-def _moments(pair: PrivacyLoss, q: Fraction) -> StepMoments | None:
-    """The moments of one step, where they are known: of Gaussian noise, and of Laplace noise on one coordinate."""
-    if isinstance(pair, GaussianLoss) and MOMENTS[0] <= pair.mu <= MOMENTS[1]:
-        return GaussianMoments(pair.mu_real, q)
-    if isinstance(pair, LaplaceLoss) and len(pair.groups) == 1 and pair.groups[0][1] == 1:
-        shift = pair.groups[0][0]
-        return LaplaceMoments(shift, q) if MOMENTS[0] <= shift <= MOMENTS[1] else None
-    return None
 
 
 def _step(pair: PrivacyLoss, q: Fraction, order: Direction) -> PrivacyLoss:

@@ -35,6 +35,7 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
+from dpverdict.audit.losses.contour.product import PartMoments
 from dpverdict.audit.losses.curves import (
     ACCURACY,
     Curve,
@@ -46,6 +47,7 @@ from dpverdict.audit.losses.curves import (
 )
 from dpverdict.audit.losses.domains import TINY, LossTails, finite_losses
 from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.sampling.step_parts import SampledPart, step_moments
 from dpverdict.balls import Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -89,6 +91,11 @@ class SampledStep(BallLoss):
     def is_certified(self) -> bool:
         """Whether the loss of the mechanism is."""
         return self.pair.is_certified
+
+    def moments(self) -> PartMoments | None:
+        """Those of Gaussian noise, and of Laplace noise on one coordinate."""
+        found = step_moments(self.pair, self.sampling_probability)
+        return None if found is None else SampledPart(found, self.order)
 
     # levels -----------------------------------------------------------------------------------------------------------
 
