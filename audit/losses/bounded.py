@@ -12,6 +12,7 @@ from flint import arb
 
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.curves import beta_between, epsilon_between
+from dpverdict.audit.losses.discrete_gaussian.atoms import MOST_VARIANCE, atoms_within
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, LossTails
 from dpverdict.audit.losses.finite.loss import FiniteLoss
@@ -42,11 +43,12 @@ from dpverdict.numerics.arrays import Array
 CLOSE: Final = 1e-6
 """The relative width of certified bounds, for which the lattice is made finer."""
 
-_HALVINGS: Final = 3
+_HALVINGS: Final = 2
 _LONG: Final = 1 << 19  # points, beyond which a lattice is not made finer
 _BITS: Final = 128
 _TAIL_BITS: Final = 80
 _FAR_TAIL: Final = 1e-40  # of mass outside the lattice
+_NOTHING: Final = 1e-40  # of an upper bound on delta
 _PROBE: Final = Fraction(1, 1 << 20)
 _FARTHEST: Final = Fraction(1 << 12)
 
@@ -219,7 +221,8 @@ class BoundedLoss(PrivacyLoss):
         for halvings in range(_HALVINGS + 1):
             composition = self._composition(halvings)
             lower, upper = composition.bounds(epsilon)
-            if upper - lower <= CLOSE * upper or self._is_on_lattice or composition.points > _LONG:
+            done = upper - lower <= CLOSE * upper or upper < _NOTHING
+            if done or self._is_on_lattice or composition.points > _LONG:
                 break
         with precision(_BITS):
             return lower.union(upper)
@@ -253,10 +256,10 @@ class BoundedLoss(PrivacyLoss):
             return arb(0)
         highest = Fraction(1)
         with precision(_BITS):
-            while not self._enclosed(highest) <= ball(delta):
+            while not self._composition(0).bounds(highest)[1] <= ball(delta):
                 highest *= 2
                 if highest > _FARTHEST:
-                    low = _last_above(self._enclosed, delta, highest)
+                    low = _last_above(lambda point: self._composition(0).bounds(point)[0], delta, highest)
                     return ball(low).union(arb("inf")) if low < highest else arb("inf")
         return epsilon_between(self._enclosed, delta, highest)
 
@@ -345,11 +348,30 @@ def _whole_laws(factor: Factor, interval: Fraction) -> WholeLaws:
     if isinstance(factor, FiniteLoss):
         with precision(BITS + _BITS):
             return laws_of_atoms(factor.atom_balls(), interval, factor.infinite_mass(BITS + _BITS))
+    if isinstance(factor, DiscreteGaussianLoss) and factor.groups[0].variance <= MOST_VARIANCE:  # one coordinate
+        with precision(BITS + _BITS):
+            atoms, others = atoms_within(factor.groups[0], BITS)
+            return laws_of_atoms(atoms, interval, arb(0), others=others)
     assert isinstance(factor, PrivacyLoss)  # its tails are certified
     first, last = lattice_range(factor.tails, float(interval), _FAR_TAIL)
+    if isinstance(factor, LaplaceLoss) and len(factor.groups) == 1 and factor.groups[0][1] == 1:
+        with precision(BITS + _BITS):
+            return laws_of_tails(*_laplace_tails(factor.groups[0][0], interval, first, last), first, interval)
     p = [factor.p_above(i * interval, _TAIL_BITS) for i in range(first, last + 1)]
     q = [factor.q_above(i * interval, _TAIL_BITS) for i in range(first, last + 1)]
     return laws_of_tails(p, q, first, interval)
+
+
+def _laplace_tails(shift: Fraction, interval: Fraction, first: int, last: int) -> tuple[list[arb], list[arb]]:
+    """P[L > l] = 1 - exp((l - s)/2)/2 and Q[L > l] = exp(-(l + s)/2)/2 for -s <= l < s, at the multiples of h."""
+    p, q = [], []
+    for i in range(first, last + 1):
+        level = i * interval
+        inside = -shift <= level < shift
+        outside = arb(1 if level < -shift else 0)
+        p.append(1 - ball((level - shift) / 2).exp() / 2 if inside else outside)
+        q.append(ball(-(level + shift) / 2).exp() / 2 if inside else outside)
+    return p, q
 
 
 def _spread(factor: Factor) -> float:

@@ -350,4 +350,4 @@ def _infinite(factors: Counted, *, is_reversed: bool = False) -> arb:
             if isinstance(factor, FiniteLoss):
                 law = factor.reversed() if is_reversed else factor
                 finite *= (1 - law.infinite_mass(_MOST_BITS)) ** count
-        return 1 - finite if not finite == 1 else arb(0)
+        return arb(0) if finite == 1 else 1 - finite

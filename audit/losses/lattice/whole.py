@@ -31,13 +31,13 @@ from flint import arb, fmpq, fmpz_poly
 from dpverdict.balls import ball, precision
 from dpverdict.errors import InvalidValue
 
-BITS: Final = 192
+BITS: Final = 256
 """The masses are multiples of 2^-BITS."""
 
 MOST_POINTS: Final = 1 << 21
 """Of a composed law."""
 
-_CUT: Final = 1 << 16  # of mass that is cut off at either end after a product, in units
+_CUT: Final = 1 << (BITS - 150)  # units of mass that are cut off at either end after a product
 _WORKING: Final = BITS + 160
 _FINER: Final = 96  # bits of exp(-loss)
 _NEAR: Final = 48  # cells to either side of where the best event is
@@ -103,13 +103,16 @@ def laws_of_tails(p_tails: Sequence[arb], q_tails: Sequence[arb], first: int, in
     return WholeLaws(WholeLaw(first, up, infinite), WholeLaw(first, p), WholeLaw(first, q), arb(0))
 
 
-def laws_of_atoms(atoms: Sequence[tuple[arb, arb]], interval: Fraction, apart: arb) -> WholeLaws:
+def laws_of_atoms(
+    atoms: Sequence[tuple[arb, arb]], interval: Fraction, apart: arb, *, others: arb | None = None
+) -> WholeLaws:
     """The laws of a loss on finitely many values.
 
     Args:
         atoms: the mass under P and the loss of each, enclosed.
         interval: h.
         apart: P[L infinite].
+        others: what P and what Q have at most on atoms that are not given; none without it.
     """
     up: dict[int, int] = {}
     p: dict[int, int] = {}
@@ -129,6 +132,10 @@ def laws_of_atoms(atoms: Sequence[tuple[arb, arb]], interval: Fraction, apart: a
                 (q, low, units_up(mass * (-loss).exp())),
             ):
                 law[point] = law.get(point, 0) + units
+        if others is not None:  # of any loss: an infinite one under P, of the highest number under Q
+            q[max(q)] += units_up(others)
+            top = _dense(up)
+            return WholeLaws(WholeLaw(top.first, top.masses, units_up(others)), _dense(p), _dense(q), apart)
     return WholeLaws(_dense(up), _dense(p), _dense(q), apart)
 
 
@@ -174,7 +181,7 @@ class WholeComposition:
             unit = arb(2) ** -BITS
             self._infinite = up.infinite * unit
             h = ball(interval)
-            decays = [units_down((-h * i).exp() * arb(2) ** _FINER) for i in range(up.first, up.first + len(up.masses))]
+            decays = _powers_down((-h * up.first).exp(), (-h).exp(), len(up.masses))
         self._up_first, self._p_first, self._q_first = up.first, p.first, q.first
         self._up = _upper_sums(up.masses)
         self._up_q = _upper_sums([mass * decay for mass, decay in zip(up.masses, decays, strict=True)])
@@ -224,6 +231,16 @@ class WholeComposition:
     def points(self) -> int:
         """Of the longest law."""
         return max(len(self._up), len(self._p), len(self._q))
+
+
+def _powers_down(start: arb, ratio: arb, number: int) -> list[int]:
+    """Lower bounds on start ratio^i, ratio < 1, in units of 2^-(BITS + FINER)."""
+    scale = BITS + _FINER
+    factor = int((ratio * arb(2) ** scale).lower().floor().unique_fmpz())
+    found = [int((start * arb(2) ** scale).lower().floor().unique_fmpz())]
+    for _ in range(number - 1):
+        found.append((found[-1] * factor) >> scale)
+    return found
 
 
 def _as_fraction(value: arb) -> tuple[int, int]:
