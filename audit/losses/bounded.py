@@ -1,7 +1,8 @@
-"""The composition of losses of which only the tails are known: two-sided bounds on every curve."""
+"""The composition of losses that have neither a closed form nor a contour: two-sided bounds on every curve."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -45,6 +46,7 @@ CLOSE: Final = 1e-6
 
 _HALVINGS: Final = 2
 _LONG: Final = 1 << 19  # points, beyond which a lattice is not made finer
+_WIDE: Final = 64  # spreads, of the lattice of one factor
 _BITS: Final = 128
 _TAIL_BITS: Final = 80
 _FAR_TAIL: Final = 1e-40  # of mass outside the lattice
@@ -61,10 +63,10 @@ class BoundedLoss(PrivacyLoss):
     """The privacy loss of a composition, bracketed by a pessimistic and an optimistic law on one lattice.
 
     Use `dpverdict.audit.losses.composition.compose`. Every curve has two-sided bounds (``delta_bounds``,
-    ``epsilon_bounds``, ``beta_bounds``, ``log_delta_bounds``): float64, with every rounding and truncation bounded
-    and included, as far as the tails of the factors are as accurate as they say. That is no ball arithmetic, so it is
-    never called certified. The float64 methods return the side that claims less privacy: ``delta``, ``log_delta`` and
-    ``epsilon`` the upper bounds, ``beta`` the lower one. ``renyi`` is the sum of those of the factors.
+    ``epsilon_bounds``, ``beta_bounds``, ``log_delta_bounds``). With a factor of which only float64 tails are known,
+    such as a `CustomLoss`, they are float64, with every rounding and truncation bounded and included, as far as these
+    tails are as accurate as they say: never called certified. The float64 methods return the side that claims less
+    privacy: ``delta``, ``log_delta`` and ``epsilon`` the upper bounds, ``beta`` the lower one. ``renyi`` is the sum of those of the factors.
 
     Where the tails of all factors are certified (``is_certified``), so are the bounds: there the laws are composed in
     whole numbers (`dpverdict.audit.losses.lattice.whole`), on finer and finer lattices until they are a relative 1e-6
@@ -94,6 +96,8 @@ class BoundedLoss(PrivacyLoss):
             raise InvalidValue("interval", ", ".join(map(str, sorted(known))), "the same for all losses", remedy)
         if interval is None:
             interval = float(known.pop()) if known else _aligned(factors, spreads)
+            if not known:  # and so large that a factor much wider than the others is on the lattice
+                interval = max(interval, 2.0 ** math.ceil(math.log2(_WIDE * max(size for size, _ in spreads) / _LONG)))
         self.interval = interval
 
     @property
@@ -138,21 +142,31 @@ class BoundedLoss(PrivacyLoss):
 
     def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the privacy profile, at epsilons of any shape."""
+        if self.is_certified:
+            return super().delta_bounds(epsilons)
         points = EPSILON.floats(np.asarray(epsilons, dtype=np.float64))
         return _at_each(self._bounds.delta_bounds, points)
 
     def log_delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on its logarithm; -inf where the ledger is larger than the value."""
+        if self.is_certified:
+            found = self.certified_log_delta(np.asarray(epsilons, dtype=np.float64).ravel())
+            shape = np.shape(epsilons)
+            return found.lower.reshape(shape), found.upper.reshape(shape)
         points = EPSILON.floats(np.asarray(epsilons, dtype=np.float64))
         return _at_each(self._bounds.log_delta_bounds, points)
 
     def epsilon_bounds(self, deltas: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta; inf if none is found."""
+        if self.is_certified:
+            return super().epsilon_bounds(deltas)
         points = DELTA.floats(np.asarray(deltas, dtype=np.float64))
         return _at_each(self._bounds.epsilon_bounds, points)
 
     def beta_bounds(self, alphas: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the trade-off function, at levels of any shape."""
+        if self.is_certified:
+            return super().beta_bounds(alphas)
         levels = ALPHA.floats(np.asarray(alphas, dtype=np.float64))
         return self._bounds.beta_bounds(levels)
 

@@ -1,15 +1,15 @@
 """The composition of losses of different kinds: a mixture of shifted profiles, or one contour for all of them.
 
-**Mixture.** Let one part be a finite law, with masses p_i of the losses l_i and p of an infinite loss, and let the other
-part have the profile delta'. Then
+**Mixture.** Let one part be a finite law, with masses p_i of the losses l_i and p of an infinite loss, and let the
+other part have the profile delta'. Then
 
     delta(epsilon) = p + sum over i of p_i delta'(epsilon - l_i).
 
 The shifted epsilons are irrational: delta' falls by at most r from x to x + r, because its slope is at least -1.
 
 **Contour.** Where all parts have moments, and one of them a density, their product is inverted
-(`dpverdict.audit.losses.contour.product`); mass of an infinite loss is kept out of it and added at the end. Where moments
-are known in the other order only,
+(`dpverdict.audit.losses.contour.product`); mass of an infinite loss is kept out of it and added at the end. Where
+moments are known in the other order only,
 
     delta(epsilon) = 1 - exp(epsilon) + exp(epsilon) delta~(-epsilon)
 
@@ -50,6 +50,7 @@ _BITS: Final = 128
 _ATTEMPTS: Final = 8
 _MOST_BITS: Final = 400
 _MOST_SHIFT_BITS: Final = 4000
+_FAR_BITS: Final = 1200
 
 Counted = Sequence[tuple[PrivacyLoss, int]]
 
@@ -88,16 +89,20 @@ class Mixture:
         """The sum over the atoms; their shifts are as close as the accuracy takes."""
         fine = bits + 40
         while fine < _MOST_SHIFT_BITS:
-            with precision(fine):
-                total = self._finite.infinite_mass(fine)
-                for mass, loss in self._finite.atom_balls():
-                    total += mass * self._shifted(ball(epsilon) - loss, bits + 4)
+            total = self._sum(epsilon, bits, fine)
             if total.is_zero() or total.rel_accuracy_bits() >= bits:
                 return total
             if total.is_finite() and abs(total) < arb(2) ** -1100:
                 break
             fine *= 2
         raise PrecisionExhausted("delta", fine, "the value may be exactly 0")
+
+    def _sum(self, epsilon: Fraction, bits: int, fine: int) -> arb:
+        with precision(fine):
+            total = self._finite.infinite_mass(fine)
+            for mass, loss in self._finite.atom_balls():
+                total += mass * self._shifted(ball(epsilon) - loss, bits + 4)
+            return total
 
     def _shifted(self, epsilon: arb, bits: int) -> arb:
         """The profile of the other loss at an epsilon in a ball, at the current precision."""
@@ -110,7 +115,7 @@ class Mixture:
     def at_most(self, epsilon: Fraction) -> arb:
         """The profile itself, which is quick."""
         with suppress(PrecisionExhausted):
-            return self.profile(epsilon, _LEAST_ACCURACY).upper()
+            return self._sum(epsilon, _LEAST_ACCURACY, _FAR_BITS).upper().min(arb(1))
         return arb(1)
 
 
@@ -177,7 +182,7 @@ def _log2(value: arb) -> int:
 
 @final
 class ProductLoss(BallLoss):
-    """The privacy loss of a composition of different kinds, certified; use `dpverdict.audit.losses.composition.compose`.
+    """The privacy loss of a composition of several kinds, certified: `dpverdict.audit.losses.composition.compose`.
 
     ``certified_delta`` has a relative width of 2^-53, or 2^-30 where more would take long; where no contour reaches, it
     is between the mass of an infinite loss and an upper bound.

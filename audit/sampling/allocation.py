@@ -9,8 +9,8 @@ epochs, each drawn anew, it is the product R_1 ... R_E. With the put p(a) = E(1 
 
 The loss of the order add is -log(R_1 ... R_E) under Q, with the moment generating function (E R^-t)^E, which is
 computed on vertical lines (`dpverdict.audit.sampling.allocation_line`) and inverted along one
-(`dpverdict.audit.losses.contour.product`): the numbers of steps and of epochs are only exponents. What is lost where the
-order remove is a small difference is made up for by more bits.
+(`dpverdict.audit.losses.contour.product`): the numbers of steps and of epochs are only exponents. What is lost where
+the order remove is a small difference is made up for by more bits.
 
 Far out, where that would be too many, the profile is between 0 and what moments of R tell
 (`dpverdict.audit.sampling.allocation_moments`), or between its value at a smaller epsilon and 0.
@@ -148,10 +148,20 @@ class AllocationLoss(BallLoss):
             return own + ball(level).exp() * q_above
 
     def delta_at_most(self, epsilon: Fraction) -> arb:
-        """An upper bound on delta(epsilon) for epsilon >= 0, from moments: much faster."""
-        if self.order is Direction.ADD:
-            return self._contour.at_most(epsilon).min(arb(1))
-        return delta_at_most(self.noise_multiplier, self.steps, self.epochs, epsilon, self.order)
+        """An upper bound on delta(epsilon) for epsilon >= 0, from moments: much faster.
+
+        (R - a)_+ <= R^2/(4 a), (1 - a R)_+ <= 1/(4 a R), and E R^2 and E 1/R are at most exp(1/s^2), by convexity.
+        """
+        with precision(_BITS):
+            far = (self.epochs / ball(self.noise_multiplier) ** 2 - ball(epsilon)).exp() / 4
+        if far < arb(2) ** -1100:
+            return far.upper()
+        known = (
+            self._contour.at_most(epsilon)
+            if self.order is Direction.ADD
+            else delta_at_most(self.noise_multiplier, self.steps, self.epochs, epsilon, self.order)
+        )
+        return known.min(far.upper()).min(arb(1))
 
     # balls ------------------------------------------------------------------------------------------------------------
 

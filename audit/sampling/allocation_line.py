@@ -13,9 +13,11 @@ Laplace transform F(u) = E exp(-u R) = f(u/T)^T, f(w) = E exp(-w X). For b = c +
   F(u) u^d/d: F(u) <= Gamma(d + 1) E R^-d u^-d, and E R^-d <= exp(d (d/T + 1)/(2 s^2)), because R is at least the
   geometric mean of the X_t.
 * f on the same grid: X = exp(z/s - 1/(2 s^2)) with z normal. Shifted by -i th s, f(w) is the integral of
-  phi(z) exp(th^2 s^2/2 + i z th s - |w| exp(z/s - 1/(2 s^2))). If the steps of x and of z/s are multiples of one number,
-  the last factor depends on the sum of two indices: f at all points is one product of polynomials. Alias and cut are
-  those of that module.
+  phi(z) exp(th^2 s^2/2 + i z th s - |w| exp(z/s - 1/(2 s^2))). If the steps of x and of z/s are multiples of one
+  number, the last factor depends on the sum of two indices: f at all points is one product of polynomials. Its rule,
+  of step k in z: in the strip |Im z| <= a, a <= pi s/2, the last factor is at most 1 and the alias at most
+  2 exp((a + |th| s)^2/2) r/(1 - r), r = exp(-2 pi a/k). Beyond |z| = Z it leaves out at most
+  2 exp(th^2 s^2/2) phi(Z) (k + 1/Z).
 
 Rays through arg b lose nothing to cancellation; nearby nodes share one.
 

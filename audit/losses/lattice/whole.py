@@ -1,21 +1,22 @@
-"""Compositions on a lattice in whole numbers: certified bounds on the profile of any losses whose tails are certified.
+"""Compositions on a lattice in whole numbers: certified bounds on the profile of losses whose tails are certified.
 
-Masses are multiples of 2^-B, rounded in a stated direction, and so are the products of laws: convolutions of whole numbers,
-which are exact, followed by one rounding. Nothing is transformed in floating point. Of every loss three laws are made, on
-the cells (k_i, k_i+1] of a lattice k_i = i h.
+Masses are multiples of 2^-B, rounded in a stated direction, and so are the products of laws: convolutions of whole
+numbers, which are exact, followed by one rounding. Nothing is transformed in floating point. Of every loss three laws
+are made, on the cells (k_i, k_i+1] of a lattice k_i = i h.
 
 * *up*, under P: the mass of a cell is split between its two ends so that both masses, p under P and q under Q, are kept
-  (`dpverdict.audit.losses.lattice.discretise`), and every part is rounded up. What is below the lattice is raised to it,
-  what is above is an infinite loss. Larger masses have larger profiles, also after composition.
-* *p* and *q*: the laws of the number M of the cell under P, rounded down, and under Q, rounded up. For every t, with S the
-  event that the sum of the M is at least t, delta(epsilon) >= P(S) - exp(epsilon) Q(S). The best t is near epsilon, where the
-  difference changes its sign: what is lost is second order in the rounding of the losses, wherever their atoms are.
+  (`dpverdict.audit.losses.lattice.discretise`), and every part is rounded up. What is below the lattice is raised to
+  it, what is above is an infinite loss. Larger masses have larger profiles, also after composition.
+* *p* and *q*: the laws of the number M of the cell under P, rounded down, and under Q, rounded up. For every t, with S
+  the event that the sum of the M is at least t, delta(epsilon) >= P(S) - exp(epsilon) Q(S). The best t is near epsilon,
+  where the difference changes its sign: what is lost is second order in the rounding of the losses, wherever their
+  atoms are.
 
 Mass of an infinite loss is kept apart: 1 minus the product of the finite masses, which belongs to every event.
 
-After a product the ends of next to no mass are cut. Up: from below it is raised to the lowest point, from above it is an
-infinite loss. M is cut off at the top, where it says no less; what is below the lowest cell is in no event under P, and
-counted as that cell under Q.
+After a product the ends of next to no mass are cut. Up: from below it is raised to the lowest point, from above it is
+an infinite loss. M is cut off at the top, at the same point under P and Q; what is below the lowest cell is in no event
+under P, and counted as that cell under Q.
 """
 
 from __future__ import annotations
@@ -150,6 +151,8 @@ def laws_on_points(atoms: Sequence[tuple[arb, int]], interval: Fraction, apart: 
 
 
 def _dense(masses: dict[int, int]) -> WholeLaw:
+    if not masses:  # no finite loss
+        return WholeLaw(0, [0])
     first = min(masses)
     return WholeLaw(first, [masses.get(i, 0) for i in range(first, max(masses) + 1)])
 
@@ -294,7 +297,7 @@ class _Above:
 @final
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """The laws of the number M under P and Q, which are cut off at the same top: both are of one function of the output."""
+    """The laws of the number M under P and Q, cut off at the same top: both are of one function of the output."""
 
     p: WholeLaw
     q: WholeLaw
