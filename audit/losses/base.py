@@ -33,6 +33,7 @@ from dpverdict.audit.losses.domains import (
     TRADE_OFF,
     EventBound,
     LossTails,
+    PartMoments,
     Reals,
     certified,
     fast,
@@ -49,7 +50,6 @@ from dpverdict.numerics.text import rounded_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpverdict.audit.losses.contour.product import PartMoments
     from dpverdict.audit.losses.lattice.custom import CustomLoss
     from dpverdict.audit.losses.lattice.exchange import PldPair
     from dpverdict.audit.losses.lattice.law import LatticePair

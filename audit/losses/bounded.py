@@ -66,7 +66,8 @@ class BoundedLoss(PrivacyLoss):
     ``epsilon_bounds``, ``beta_bounds``, ``log_delta_bounds``). With a factor of which only float64 tails are known,
     such as a `CustomLoss`, they are float64, with every rounding and truncation bounded and included, as far as these
     tails are as accurate as they say: never called certified. The float64 methods return the side that claims less
-    privacy: ``delta``, ``log_delta`` and ``epsilon`` the upper bounds, ``beta`` the lower one. ``renyi`` is the sum of those of the factors.
+    privacy: ``delta``, ``log_delta`` and ``epsilon`` the upper bounds, ``beta`` the lower one. ``renyi`` is the sum of
+    those of the factors.
 
     Where the tails of all factors are certified (``is_certified``), so are the bounds: there the laws are composed in
     whole numbers (`dpverdict.audit.losses.lattice.whole`), on finer and finer lattices until they are a relative 1e-6

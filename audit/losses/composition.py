@@ -11,12 +11,12 @@ from typing import Final, final
 from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders, composers
 from dpverdict.audit.losses.bounded import BoundedLoss, Factor
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.audit.losses.contour.kinds import Mixture, ProductLoss, product_loss
 from dpverdict.audit.losses.contour.loss import ComposedLoss
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.custom import CustomLoss
-from dpverdict.audit.losses.product import Mixture, ProductLoss, product_loss
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
 

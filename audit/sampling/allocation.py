@@ -35,7 +35,7 @@ from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss, TwoOrders
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.contour.product import PartMoments, ProductContour
+from dpverdict.audit.losses.contour.product import ProductContour
 from dpverdict.audit.losses.curves import (
     ACCURACY,
     beta_between,
@@ -44,6 +44,7 @@ from dpverdict.audit.losses.curves import (
     log_delta_ball,
     q_above_of_profile,
 )
+from dpverdict.audit.losses.domains import PartMoments
 from dpverdict.audit.losses.finite.pld import Direction
 from dpverdict.audit.losses.lattice.law import LatticePair
 from dpverdict.audit.sampling.allocation_lattice import allocation_lattice

@@ -40,7 +40,7 @@ from flint import acb, acb_poly, arb, arb_poly, ctx
 from scipy.interpolate import CubicSpline
 from scipy.special import loggamma
 
-from dpverdict.audit.losses.contour.product import to_the_power
+from dpverdict.audit.losses.finite.atoms import to_the_power
 from dpverdict.balls import ball, precision
 from dpverdict.errors import PrecisionExhausted
 from dpverdict.numerics.arrays import Array

@@ -35,7 +35,6 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
-from dpverdict.audit.losses.contour.product import PartMoments
 from dpverdict.audit.losses.curves import (
     ACCURACY,
     Curve,
@@ -45,7 +44,7 @@ from dpverdict.audit.losses.curves import (
     epsilon_between,
     log_delta_ball,
 )
-from dpverdict.audit.losses.domains import TINY, LossTails, finite_losses
+from dpverdict.audit.losses.domains import TINY, LossTails, PartMoments, finite_losses
 from dpverdict.audit.losses.finite.pld import Direction
 from dpverdict.audit.sampling.step_parts import SampledPart, step_moments
 from dpverdict.balls import Exact, Real, ball, compare, exactly, precision, refine

@@ -21,13 +21,15 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
-from typing import Final, Protocol, final
+from typing import Final, final
 
 import numpy as np
-from flint import acb, arb, ctx
+from flint import acb, arb
 
 from dpverdict.audit.losses.contour.integral import Contour
 from dpverdict.audit.losses.contour.moments import Kind, MomentFunction, Plan
+from dpverdict.audit.losses.domains import PartMoments
+from dpverdict.audit.losses.finite.atoms import to_the_power
 from dpverdict.balls import ball, precision
 from dpverdict.errors import PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -45,37 +47,6 @@ _SPARE: Final = 250.0  # by how much more than at the saddle the terms may cance
 _NUMBERS: Final = 200
 _MOST_NODES: Final = 1 << 17
 _BOUND_BITS: Final = 96
-
-
-class PartMoments(Protocol):
-    """M(t) = E_P[exp(t L); L finite] of one part, for t > 0."""
-
-    largest: float
-    """The largest t for which estimates are made."""
-
-    def estimates(self, points: Array) -> Array:
-        """log M at t > 0 of shape (n,), about."""
-        ...
-
-    def log_beyond(self, centre: float, heights: Array) -> Array:
-        """About log of ``beyond``/M(c), at heights of shape (n,)."""
-        ...
-
-    def terms(self, centre: float, height: float, number: int, bits: float) -> float:
-        """About how many exponentials so many nodes up to a height take."""
-        ...
-
-    def at(self, t: arb) -> arb:
-        """M(t) at a real t >= 0, or an upper bound."""
-        ...
-
-    def on_line(self, centre: float, step: float, number: int) -> list[acb]:
-        """M(centre + i step (k + 1/2)) for k < number, at the current precision."""
-        ...
-
-    def beyond(self, centre: arb, height: arb) -> arb:
-        """An upper bound on |M(centre + i w)| for all w >= height."""
-        ...
 
 
 @final
@@ -113,65 +84,6 @@ class GaussianAndLaplace:
     def beyond(self, centre: arb, height: arb) -> arb:
         """M(c), and the explicit fall of the normal factor."""
         return self._moments.at(centre) * (-self._moments.variance.ball() * height * height / 2).exp()
-
-
-@final
-class AtomMoments:
-    """The moments of a law on finitely many losses.
-
-    Args:
-        atoms: a function that encloses P-mass and loss of every atom with a finite loss, at the current precision.
-    """
-
-    __slots__ = ("_atoms", "_log_masses", "_losses", "largest")
-    largest: float
-
-    def __init__(self, atoms: Sequence[tuple[arb, arb]], exact: AtomBalls) -> None:
-        self._atoms = exact
-        self._log_masses = np.array([float(mass.log()) for mass, _ in atoms])
-        self._losses = np.array([float(loss) for _, loss in atoms])
-        self.largest = 1e5 / max(float(np.abs(self._losses).max(initial=0.0)), 1e-3)
-
-    def estimates(self, points: Array) -> Array:
-        """log M at t > 0, about."""
-        heights = self._log_masses + points[:, None] * self._losses
-        peak = heights.max(axis=1)
-        found: Array = peak + np.log(np.exp(heights - peak[:, None]).sum(axis=1))
-        return found
-
-    def log_beyond(self, centre: float, heights: Array) -> Array:
-        """Nothing: it does not fall."""
-        return np.zeros_like(heights)
-
-    def terms(self, centre: float, height: float, number: int, bits: float) -> float:
-        """One exponential for every atom and node."""
-        return number * self._losses.size
-
-    def at(self, t: arb) -> arb:
-        """M(t)."""
-        return sum((mass * (t * loss).exp() for mass, loss in self._atoms()), start=arb(0))
-
-    def on_line(self, centre: float, step: float, number: int) -> list[acb]:
-        """M on a line: powers of one turn for every atom, begun anew so often that they stay narrow."""
-        values = [acb(0)] * number
-        half = arb(step) / 2
-        for mass, loss in self._atoms():
-            start = mass * (arb(centre) * loss).exp()
-            for k in range(number):
-                values[k] += start * acb(0, half * (2 * k + 1) * loss).exp()
-        return values
-
-    def beyond(self, centre: arb, height: arb) -> arb:
-        """M(c)."""
-        return self.at(centre)
-
-
-class AtomBalls(Protocol):
-    """Masses and losses, at the current precision."""
-
-    def __call__(self) -> Sequence[tuple[arb, arb]]:
-        """One pair for every atom."""
-        ...
 
 
 @final
@@ -213,19 +125,6 @@ class _Product:
 
     def terms(self, centre: float, height: float, number: int, bits: float) -> float:
         return sum(part.terms(centre, height, number, bits) for part, _ in self.parts)
-
-
-def to_the_power(base: acb, exponent: int) -> acb:
-    """By repeated squaring: the power of python-flint takes milliseconds where the exponent is large."""
-    result: acb | None = None
-    while True:
-        if exponent & 1:
-            result = base if result is None else result * base
-        exponent >>= 1
-        if not exponent:
-            assert result is not None  # the exponent was at least 1
-            return result
-        base = base * base
 
 
 @final
@@ -361,8 +260,3 @@ class ProductContour:
             left=0.0,
             right=float(centres[int(right[i])]),
         )
-
-
-def current_bits() -> int:
-    """The precision at which numbers are asked for."""
-    return int(ctx.prec)

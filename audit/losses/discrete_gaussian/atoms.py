@@ -17,8 +17,8 @@ from typing import Final, final
 import numpy as np
 from flint import acb, arb, ctx
 
-from dpverdict.audit.losses.contour.product import to_the_power
 from dpverdict.audit.losses.discrete_gaussian.law import Coordinates
+from dpverdict.audit.losses.finite.atoms import to_the_power
 from dpverdict.balls import ball
 from dpverdict.numerics.arrays import Array
 

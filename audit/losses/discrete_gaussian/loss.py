@@ -12,12 +12,11 @@ from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, ExactLoss
 from dpverdict.audit.losses.closed_form import identical_laws
-from dpverdict.audit.losses.contour.product import PartMoments
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.discrete_gaussian.atoms import MOST_VARIANCE, DiscretePart
 from dpverdict.audit.losses.discrete_gaussian.law import Coordinates, DiscreteGaussians, grouped, one_sided_tails
 from dpverdict.audit.losses.discrete_gaussian.profile import DiscreteGaussianProfile
-from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
+from dpverdict.audit.losses.domains import EPSILON, LossTails, PartMoments, finite_losses
 from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, precision, refine
 from dpverdict.checks import check_not_negative, check_positive, check_whole
 from dpverdict.errors import InvalidValue

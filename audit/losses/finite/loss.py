@@ -24,9 +24,9 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, ExactLoss
-from dpverdict.audit.losses.contour.product import AtomMoments, PartMoments
 from dpverdict.audit.losses.curves import ACCURACY, log_delta_ball
-from dpverdict.audit.losses.domains import LossTails, finite_losses
+from dpverdict.audit.losses.domains import LossTails, PartMoments, finite_losses
+from dpverdict.audit.losses.finite.atoms import AtomMoments
 from dpverdict.balls import MAX_BITS, Enclosure, Exact, ball, exactly, float_down, float_up, precision, refine
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array

@@ -29,7 +29,7 @@ from flint import arb
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.contour.moments import MomentFunction
-from dpverdict.audit.losses.contour.product import GaussianAndLaplace, PartMoments, ProductContour
+from dpverdict.audit.losses.contour.product import GaussianAndLaplace, ProductContour
 from dpverdict.audit.losses.curves import (
     ACCURACY,
     beta_between,
@@ -38,6 +38,7 @@ from dpverdict.audit.losses.curves import (
     log_delta_ball,
     q_above_of_profile,
 )
+from dpverdict.audit.losses.domains import PartMoments
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Exact, Real, ball, exactly, precision, refine
