@@ -45,7 +45,7 @@ CLOSE: Final = 1e-6
 """The relative width of certified bounds, for which the lattice is made finer."""
 
 _HALVINGS: Final = 2
-_LONG: Final = 1 << 19  # points, beyond which a lattice is not made finer
+_LONG: Final = 1 << 17  # points, beyond which a lattice is not made finer
 _WIDE: Final = 64  # spreads, of the lattice of one factor
 _BITS: Final = 128
 _TAIL_BITS: Final = 80
@@ -98,7 +98,9 @@ class BoundedLoss(PrivacyLoss):
         if interval is None:
             interval = float(known.pop()) if known else _aligned(factors, spreads)
             if not known:  # and so large that a factor much wider than the others is on the lattice
-                interval = max(interval, 2.0 ** math.ceil(math.log2(_WIDE * max(size for size, _ in spreads) / _LONG)))
+                interval = max(
+                    interval, 2.0 ** math.ceil(math.log2(_WIDE * max(size for size, _ in spreads) / (4 * _LONG)))
+                )
         self.interval = interval
 
     @property
@@ -390,6 +392,10 @@ def _laplace_tails(shift: Fraction, interval: Fraction, first: int, last: int) -
 
 
 def _spread(factor: Factor) -> float:
+    if isinstance(factor, FiniteLoss):  # an infinite loss has no place on the lattice
+        with precision(_BITS):
+            atoms = [(float(mass), float(loss)) for mass, loss in factor.atom_balls()]
+        return max(math.sqrt(math.fsum(mass * loss * loss for mass, loss in atoms)), 2.0**-40)
     return factor.spread() if isinstance(factor, PrivacyLoss) else spread(factor.tails)
 
 

@@ -295,29 +295,40 @@ def coins(epsilon: str, interval: float | None = None) -> tuple[float, float, mp
     return float(lower), float(upper), truth
 
 
-COARSE = {"interval": 2.0**-4}
-
-
 def test_masses_rounded_inward_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 16 bits the direction of the rounding is all there is."""
     monkeypatch.setattr(whole, "BITS", 16)
     monkeypatch.setattr(whole, "_CUT", 0)
-    lower, upper, truth = coins("2", 2.0**-12)
-    assert lower <= truth <= upper
-    monkeypatch.setattr(
-        whole, "units_up", lambda mass: max(int((mass * arb(2) ** 16).lower().floor().unique_fmpz()) - 1, 0)
-    )
-    _, upper, truth = coins("2", 2.0**-12)
-    assert upper < truth
+    interval, truth = Fraction(1, 1 << 12), Fraction("0.6") - Fraction("0.4")
+
+    def once() -> tuple[arb, arb]:
+        laws = whole.laws_of_atoms(COIN.atom_balls(), interval, arb(0))
+        return whole.WholeComposition([(laws, 1)], interval).bounds(Fraction(0))
+
+    lower, upper = once()
+    assert float(lower) <= truth <= float(upper)
+    right = whole.units_up
+    monkeypatch.setattr(whole, "units_up", lambda mass: max(right(mass) - 2, 0))
+    assert float(once()[1]) < truth
+    monkeypatch.setattr(whole, "units_up", right)
+    monkeypatch.setattr(whole, "units_down", lambda mass: right(mass) + 2)
+    assert float(once()[0]) > truth
 
 
-def test_products_rounded_inward_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole, "BITS", 16)
-    monkeypatch.setattr(whole, "_CUT", 0)
-    right = whole._product
-    monkeypatch.setattr(whole, "_product", lambda one, other, *, up: right(one, other, up=not up))
-    lower, upper, truth = coins("2", 2.0**-12)
-    assert upper < truth or lower > truth
+@pytest.mark.parametrize("flipped", [False, True])
+def test_products_rounded_inward_are_found(flipped: bool) -> None:
+    """Every mass of a product is on its side of the exact one, and on the other side where the direction is wrong."""
+    laws = [
+        whole.WholeLaw(0, [(1 << 200) + 12345 + i for i in range(5)]),
+        whole.WholeLaw(3, [(1 << 201) + 777, 1 << 199]),
+    ]
+    exact = [Fraction(0)] * 6
+    for i, a in enumerate(laws[0].masses):
+        for j, b in enumerate(laws[1].masses):
+            exact[i + j] += Fraction(a * b, 1 << whole.BITS)
+    up, down = (whole._product(*laws, up=side != flipped).masses for side in (True, False))
+    sound = all(low <= one <= high for low, one, high in zip(down, exact, up, strict=True))
+    assert sound != flipped
 
 
 def test_a_dropped_upper_tail_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
