@@ -36,14 +36,14 @@ from dpverdict.balls import Enclosure as Enclosure
 # exchange with dp_accounting
 from dpverdict.audit.losses.lattice.exchange import to_pld as to_pld
 from dpverdict.audit.losses.finite.pld import from_pld as from_pld
-from dpverdict.audit.losses.finite.pld import Direction as Direction
+from dpverdict.audit.losses.domains import Direction as Direction
 from dpverdict.audit.losses.finite.pld import NegativeMass as NegativeMass
 from dpverdict.audit.exact.events import loss_from_event as loss_from_event
 
 # what releases show: distinguishing tests, and the search for what to test
 from dpverdict.audit.distinguishing.fixed_size import distinguish as distinguish
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially as distinguish_sequentially
-from dpverdict.audit.distinguishing.recorded import distinguish_scores as distinguish_scores
+from dpverdict.audit.distinguishing.recorded_scores import distinguish_scores as distinguish_scores
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run as distinguish_one_run
 from dpverdict.audit.trials.run import batched as batched
 from dpverdict.audit.trials.outcomes.observed import observed as observed

@@ -13,9 +13,8 @@ from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.trials.run import Progress
 from dpverdict.balls import compare
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
-from dpverdict.mechanisms.core.sensitivity import StepSpace
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import shown
 
@@ -44,12 +43,12 @@ class MembershipGame:
         facts = {
             "records in the table": str(len(self.pair.dataset)),
             "record": f"index {self.index} (the first is 0), {self.how}",
-            "its values": _values(self.pair.dataset[self.index]),
+            "its values": _record_values(self.pair.dataset[self.index]),
             "game": "with and without this record",
             "largest advantage of a guess": shown(self.loss.certified_advantage()),
         }
         if self.replacement is not None:
-            facts["game"] = f"this record, or in its place {_values(self.replacement)}"
+            facts["game"] = f"this record, or in its place {_record_values(self.replacement)}"
         mu = gdp_parameter(self.loss)
         if mu is not None:
             facts["exact mu of this record"] = shown(mu, 17)
@@ -57,7 +56,7 @@ class MembershipGame:
 
 
 def membership_game(
-    mechanism: AdditiveMechanism, table: Array, *, record: int | None = None, progress: Progress | None = None
+    mechanism: StructuredMechanism, table: Array, *, record: int | None = None, progress: Progress | None = None
 ) -> MembershipGame:
     """The game for one record of a table: the given one, or the most exposed one.
 
@@ -85,12 +84,12 @@ def membership_game(
         raise InvalidValue("record", record, f"in 0..{len(table) - 1}", "count the records of the table from 0")
     add_remove = mechanism.adjacency is ADD_OR_REMOVE_ONE
     rows = [record] if record is not None else list(range(len(table)))
-    if record is None and not isinstance(mechanism.sensitivity, StepSpace):  # equal rows are equally exposed
+    if record is None and not mechanism.is_stream:  # equal rows are equally exposed
         _, first = np.unique(table, axis=0, return_index=True)
         rows = sorted(int(i) for i in first)
     best: tuple[int, Array | None, PrivacyLoss] | None = None
     for done, row in enumerate(rows):
-        for replacement in [None] if add_remove else _replacements(mechanism, table[row], worst):
+        for replacement in [None] if add_remove else _possible_replacements(mechanism, table[row], worst):
             loss = neighbour_loss(mechanism, table[row], replacement, position=row)
             if best is None or _exposes_more(loss, best[2]):
                 best = row, replacement, loss
@@ -110,7 +109,7 @@ def membership_game(
     return MembershipGame(pair=pair, index=index, loss=loss, how=how, replacement=replacement)
 
 
-def _replacements(mechanism: AdditiveMechanism, record: Array, worst: NeighbourPair) -> list[Array]:
+def _possible_replacements(mechanism: StructuredMechanism, record: Array, worst: NeighbourPair) -> list[Array]:
     """What may take the place of a record: the records of the worst pair, and coordinate by coordinate the farther one.
 
     The last is the farthest corner of a box or cube; between disjoint groups it is no record.
@@ -122,7 +121,7 @@ def _replacements(mechanism: AdditiveMechanism, record: Array, worst: NeighbourP
     return [replacement for replacement in found if not np.array_equal(replacement, record)]
 
 
-def _values(record: Array) -> str:
+def _record_values(record: Array) -> str:
     head = np.array2string(record.ravel()[:16], separator=", ", max_line_width=1000)
     return head if record.size <= 16 else f"{head[:-1]}, ...] ({record.size} values)"
 

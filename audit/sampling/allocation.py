@@ -33,7 +33,14 @@ from typing import Final, final
 
 from flint import arb
 
-from dpverdict.audit.losses.base import BallLoss, PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.base import (
+    NORMAL_VARIATES,
+    REAL_ARITHMETIC,
+    AddRemoveLoss,
+    BallLoss,
+    LikelihoodRatio,
+    PrivacyLoss,
+)
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.contour.product import ProductContour
 from dpverdict.audit.losses.curves import (
@@ -44,12 +51,12 @@ from dpverdict.audit.losses.curves import (
     log_delta_ball,
     q_above_of_profile,
 )
-from dpverdict.audit.losses.domains import PartMoments
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction, PartMoments
 from dpverdict.audit.losses.lattice.law import LatticePair
 from dpverdict.audit.sampling.allocation_lattice import allocation_lattice
 from dpverdict.audit.sampling.allocation_line import allocation_moments
 from dpverdict.audit.sampling.allocation_moments import delta_at_most, integer_moment
+from dpverdict.audit.sampling.step import noisy_sums
 from dpverdict.balls import Exact, ball, exactly, precision
 from dpverdict.checks import check_positive, check_whole
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -87,6 +94,11 @@ class AllocationLoss(BallLoss):
         self.noise_multiplier, self.steps, self.order, self.epochs = noise_multiplier, steps, order, epochs
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Real arithmetic, and exact normal variates."""
+        return (REAL_ARITHMETIC, NORMAL_VARIATES)
+
+    @property
     def factors(self) -> tuple[tuple[PrivacyLoss, int], ...]:
         """The loss of one epoch, and the number of epochs."""
         one = self if self.epochs == 1 else AllocationLoss(self.noise_multiplier, self.steps, self.order)
@@ -94,8 +106,11 @@ class AllocationLoss(BallLoss):
 
     def reversed(self) -> AllocationLoss:
         """The loss in the other order."""
-        other = Direction.ADD if self.order is Direction.REMOVE else Direction.REMOVE
-        return AllocationLoss(self.noise_multiplier, self.steps, other, self.epochs)
+        return AllocationLoss(self.noise_multiplier, self.steps, self.order.other, self.epochs)
+
+    def repeated(self, count: int) -> AllocationLoss:
+        """The loss of so many times as many epochs."""
+        return AllocationLoss(self.noise_multiplier, self.steps, self.order, self.epochs * count)
 
     def moments(self) -> PartMoments | None:
         """E_Q[R^-t] of one epoch in the order add; of the other order only whole orders are known."""
@@ -258,7 +273,7 @@ def _contour(noise_multiplier: Fraction, steps: int, epochs: int) -> ProductCont
     return ProductContour([(allocation_moments(noise_multiplier, steps), epochs)])
 
 
-def random_allocation(*, noise_multiplier: Exact, steps: int, epochs: int = 1) -> TwoOrders:
+def random_allocation(*, noise_multiplier: Exact, steps: int, epochs: int = 1) -> AddRemoveLoss:
     """The privacy loss of DP-SGD where each record takes part in one step of T, drawn uniformly (balls in bins).
 
     The curves are certified, for any number of epochs, each drawn anew: a value takes 0.1 to some seconds. Relation:
@@ -282,8 +297,10 @@ def random_allocation(*, noise_multiplier: Exact, steps: int, epochs: int = 1) -
     s = check_positive(noise_multiplier, "noise_multiplier")
     number = check_whole(steps, "steps", least=1, remedy="say how many steps an epoch has")
     times = check_whole(epochs, "epochs", least=1, remedy="say how often each record takes part")
+    formula = f"sum over {times} epochs of log of the mean over {number} batches of exp((2 y_t - 1)/(2 s^2))"
+    ratio = LikelihoodRatio(formula, noisy_sums(s))
     if number == 1:
         one: PrivacyLoss = GaussianLoss.from_squared(times / s**2)
-        return TwoOrders(remove=one, add=one)
+        return AddRemoveLoss(remove=one, add=one, ratio=ratio)
     remove, add = (AllocationLoss(s, number, order, times) for order in (Direction.REMOVE, Direction.ADD))
-    return TwoOrders(remove=remove, add=add)
+    return AddRemoveLoss(remove=remove, add=add, ratio=ratio)

@@ -25,7 +25,7 @@ from typing import Final
 
 from flint import arb, arb_poly
 
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.sampling.allocation_line import allocation_moments
 from dpverdict.balls import ball, precision
 from dpverdict.errors import PrecisionExhausted

@@ -10,7 +10,7 @@ from flint import acb, arb, ctx
 
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.sampling.moments import GaussianMoments, LaplaceMoments, StepMoments
 from dpverdict.numerics.arrays import Array

@@ -12,6 +12,8 @@ and of each of its conditions, the finding, and the evidence in the form of `dpv
     cases         what was enumerated, with every pair of numbers that was compared
     inverse       a matrix, its inverse, and values of the quadratic form
     optimum       a primal and a dual point with their constraints, and the value that both have
+    value         an expression without variables, and the decimals on either side of its value
+    law           of a verdict: the noise, and what neighbours change
 
 `dpverdict check` reads them again; so do the checkers of the test suite, which share no code with this project.
 """
@@ -32,12 +34,12 @@ from dpverdict.errors import DpverdictError
 from dpverdict.numerics.sources import reached
 from dpverdict.proofs.checks.evidence import Evidence, Kept, recorded
 from dpverdict.proofs.checks.registry import registered
-from dpverdict.proofs.checks.rooms import rooms
+from dpverdict.proofs.checks.rooms import TOOLS, rooms
 from dpverdict.proofs.checks.statement import Claim, Statement
 from dpverdict.proofs.ledger.comparisons import kept_comparisons
 from dpverdict.proofs.ledger.smt import smt_of
 
-FORMAT: Final = "dpverdict certificate 1"
+FORMAT: Final = "dpverdict certificate 2"
 MOST: Final = 500
 """Cases and comparisons written of one condition; how many more there were is said beside them."""
 
@@ -100,7 +102,7 @@ def _is_of_paper(function: FunctionType, own: str) -> bool:
     rooms_of = function.__module__.split(".")
     if rooms_of[0] != "dpverdict":
         return rooms_of[0] == own.split(".")[0]
-    return rooms_of[1:2] == ["proofs"] and rooms_of[2:3] not in (["checks"], ["ledger"])
+    return rooms_of[1:2] == ["proofs"] and not TOOLS & set(rooms_of[2:3])
 
 
 def _conditions(statement: Statement, claim: Claim) -> Iterator[dict[str, Any]]:

@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, final
 
 from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
-from dpverdict.audit.isolation.grounds import Recorder
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
-from dpverdict.audit.runs.apart import AuditFailed, engine_fields, telling
-from dpverdict.audit.runs.audited import printed
+from dpverdict.audit.isolation.provenance import Recorder
+from dpverdict.audit.runs.finished_audit import console_facts, printed
+from dpverdict.audit.runs.subprocess_audit import AuditFailed, engine_fields, telling
 from dpverdict.audit.trials.engines import chosen_engine
 from dpverdict.errors import DpverdictError, MechanismFailure, in_one_line
 from dpverdict.numerics.stages import watched_by
@@ -25,14 +25,15 @@ from dpverdict.proofs.ledger.certificates import certificates
 from dpverdict.proofs.ledger.html import render_html
 from dpverdict.proofs.ledger.ledger import Ledger, Progress, as_json
 from dpverdict.proofs.ledger.prove import Proof, prove_statements
-from dpverdict.proofs.ledger.terminal import print_explanations, print_ledger
+from dpverdict.proofs.ledger.terminal import WIDTH, print_explanations, print_ledger
+from dpverdict.proofs.verdicts.derivation import difference
 
 ENTRY: Final = "dpverdict.proofs.ledger.proof_process:work"
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Faces:
+class WantedRenderings:
     """Which faces of a ledger are wanted.
 
     Attributes:
@@ -74,15 +75,21 @@ class Proved:
         return json.dumps(self.fields, indent=2, ensure_ascii=False) + "\n"
 
 
-def proved(request: Proof, faces: Faces, limits: Limits = NO_LIMITS, progress: Progress | None = None) -> Proved:
+def proved(
+    request: Proof, faces: WantedRenderings, limits: Limits = NO_LIMITS, progress: Progress | None = None
+) -> Proved:
     """Check the statements, in a process of its own if they are in a module of the user's or have a limit.
 
     Raises:
         DpverdictError: no such paper or statement, or the process did not finish, or sent no ledger.
     """
-    what = request.paper or "the ledger"
     if not limits and (request.paper is None or request.paper in rooms()):
-        return _proved_of(_sent(prove_statements(request, progress), faces, ()), what)
+        return _proved_of(_sent(prove_statements(request, progress), faces, ()), request.paper or "the ledger")
+    return _proved_apart(request, faces, limits, progress)
+
+
+def _proved_apart(request: Proof, faces: WantedRenderings, limits: Limits, progress: Progress | None) -> Proved:
+    what = request.paper or "the ledger"
     sent = {"proof": asdict(request), "faces": {**asdict(faces), "console": dict(faces.console)}}
     sent["engine"] = engine_fields()
     told = None if progress is None else telling(progress)
@@ -92,17 +99,42 @@ def proved(request: Proof, faces: Faces, limits: Limits = NO_LIMITS, progress: P
     return _proved_of(answer, what)
 
 
+def unlike_source(document: Mapping[str, Any]) -> str | None:
+    """Where a certificate of a statement of the ledger is not the one that the installed source gives, in words.
+
+    The certificate is made again in a process of its own; what made it, and when, is not compared.
+
+    Raises:
+        DpverdictError: the process did not finish, found no such statement, or sent no ledger.
+    """
+    stated = document["statement"]
+    paper, number = stated["paper"], stated["number"]
+    if paper not in rooms():
+        return f"statement.paper: {paper!r} is no paper of the ledger, so that its source is not at hand"
+    faces = WantedRenderings(page=False, explained=False, console=console_facts() | {"width": WIDTH}, certified=True)
+    made = _proved_apart(Proof(paper=paper, number=number), faces, NO_LIMITS, None).certificates
+    again = [json.loads(text) for name, text in made.items() if name.endswith(".json") and name != "MANIFEST.json"]
+    own = next((one for one in again if one["statement"]["number"] == number), None)
+    if own is None:
+        return f"statement.number: {paper} has no statement {number!r}"
+    return difference(_compared(document), _compared(own), "certificate")
+
+
+def _compared(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name not in ("versions", "sha256")}
+
+
 def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
     """The other side: the ledger as data, or the message of why there is none."""
     recorder, snapshot = Recorder(network="dask" in request["engine"]), CodeSnapshot()
-    proof, faces = Proof(**request["proof"]), Faces(**request["faces"])
+    proof, faces = Proof(**request["proof"]), WantedRenderings(**request["faces"])
     try:
         with watched_by(tell), chosen_engine(**request["engine"]), recorder.recording():
             made = prove_statements(proof, lambda what, done, total: tell([what, done, total]))
         changed = snapshot.describe()
         if changed is not None:
             return {"error": f"the statements of {proof.paper} {changed}: do not replace what is not yours"}
-        return _sent(made, faces, tuple(recorder.grounds().files))
+        return _sent(made, faces, tuple(recorder.provenance().files))
     except (DpverdictError, OSError) as error:
         return {"error": in_one_line(error) if not str(error) else " ".join(str(error).split())}
     except BaseException as error:  # code of the user's may raise anything: SystemExit is no outcome
@@ -110,7 +142,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
         return {"error": f"{problem}: let a check yield its findings"}
 
 
-def _sent(made: Ledger, faces: Faces, files: tuple[str, ...]) -> dict[str, object]:
+def _sent(made: Ledger, faces: WantedRenderings, files: tuple[str, ...]) -> dict[str, object]:
     show = print_explanations if faces.explained else print_ledger
     return {
         "fields": as_json(made),

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from dpverdict.audit.exact.calibrate import honest_scale
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.balls import Enclosure, Real, ball, refine
 from dpverdict.mechanisms.queries.count_ellipse import CountEllipse, ellipse_optimum, largest_optimal_k
 from dpverdict.mechanisms.queries.discrete import DiscreteCorrelatedGaussian
 from dpverdict.mechanisms.queries.rank1 import FalseClaimWarning, Rank1Gaussian, published_psi
+from dpverdict.mechanisms.queries.rank1_scale import honest_scale
 from dpverdict.mechanisms.queries.vote_ellipse import VoteEllipse, vote_optimum
 
 HERE = Path(__file__).parent
@@ -99,6 +99,7 @@ def test_the_published_calibration_and_the_actual_privacy_of_r1smg(case: Case) -
         assert Fraction(enclosure.upper) >= Fraction(case["lower"]) * (1 - Fraction(1, 10**13))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", cases("spherical_honest"))
 def test_the_honest_scale_of_r1smg(case: Case) -> None:
     given = case["params"]

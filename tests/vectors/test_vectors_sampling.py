@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.sampling.allocation import random_allocation
 from dpverdict.audit.sampling.poisson import poisson_sampled
@@ -71,6 +71,7 @@ def many_steps(kept, params):
     return getattr(kept[key], params["order"])
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("case", [*cases("poisson_gaussian_composed"), *cases("poisson_laplace_composed")])
 def test_the_profile_of_many_sampled_steps_is_enclosed(case, kept):
     loss = many_steps(kept, case["params"])

@@ -9,7 +9,6 @@ and something false that must not. It is no substitute for the test suite: it sh
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import re
@@ -19,17 +18,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
-from dpverdict.cli.session import Ended, ends, printing
+from dpverdict.cli.session import CommandResult, exit_with, printing
 
 
-@ends
-def list_mechanisms() -> Ended:
+@exit_with
+def list_mechanisms() -> CommandResult:
     """The mechanisms with their parameters, and the known-wrong ones with the privacy they really have."""
     from dpverdict.audit.reports.catalogue import print_catalogue
 
     with printing():
         print_catalogue()
-    return Ended(code=0)
+    return CommandResult(code=0)
 
 
 # doctor --------------------------------------------------------------------------------------------------------------
@@ -75,6 +74,8 @@ def findings() -> Iterator[Finding]:
 
 def _required() -> Iterator[Finding]:
     """The libraries that this package cannot do without, against their bounds."""
+    import importlib.metadata
+
     try:
         lines = importlib.metadata.requires("dpverdict") or []
     except importlib.metadata.PackageNotFoundError:
@@ -119,6 +120,8 @@ def _files() -> Finding:
 
 
 def _version(name: str) -> str | None:
+    import importlib.metadata
+
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -135,8 +138,8 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in leading[0].split(".")) if leading else ()
 
 
-@ends
-def doctor() -> Ended:
+@exit_with
+def doctor() -> CommandResult:
     """What this environment has of what an audit may need, and what to do where something is missing.
 
     Exit codes: 0 nothing that is needed is missing, 1 something is.
@@ -149,7 +152,7 @@ def doctor() -> Ended:
         failed |= found.good is False
         with printing():
             console.print(Text.assemble(_MARKS[found.good], f" {found.name}: {found.seen}"))
-    return Ended(code=int(failed))
+    return CommandResult(code=int(failed))
 
 
 # selftest ------------------------------------------------------------------------------------------------------------
@@ -194,8 +197,8 @@ def self_checks() -> Iterator[tuple[SelfCheck, bool, str]]:
             yield check, False, " ".join(f"{type(error).__name__}: {error}".split())
 
 
-@ends
-def selftest() -> Ended:
+@exit_with
+def selftest() -> CommandResult:
     """Check in seconds that this installation finds what it must find, and nothing where nothing is.
 
     Exit codes: 0 every check passed, 1 one did not.
@@ -209,7 +212,7 @@ def selftest() -> Ended:
         mark = Text("ok    ", style="green") if passed else Text("FAILED", style="bold red")
         with printing():
             console.print(Text.assemble(mark, f" {check.name}: {found}"))
-    return Ended(code=1 if failed else 0)
+    return CommandResult(code=1 if failed else 0)
 
 
 def _must(condition: bool, problem: str) -> None:

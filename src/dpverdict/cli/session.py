@@ -1,12 +1,13 @@
 """What a command does around its work: output files, the engine of the trials, progress, and how it ends.
 
-A command returns `Ended`, which alone becomes an exit code that says a verdict. Code of the user's runs within a
-command, and may raise anything; that it ended the program is no verdict.
+A command returns `CommandResult`, which alone becomes an exit code that says a verdict. Code of the user's runs within
+a command, and may raise anything; that it ended the program is no verdict.
 """
 
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import sys
 from collections.abc import Callable, Generator, Mapping
@@ -29,7 +30,7 @@ Parameters = ParamSpec("Parameters")
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class CommandResult:
     """How a command ended: it did its work, wrote what it was asked for, and this is what it found.
 
     Attributes:
@@ -39,11 +40,11 @@ class Ended:
     code: int
 
 
-class EndedByOthers(DpverdictError):
+class UserCodeExited(DpverdictError):
     """Code that is not of this package ended the run, with `SystemExit` or another exception that is no error."""
 
 
-def ends(command: Callable[Parameters, Ended]) -> Callable[Parameters, NoReturn]:
+def exit_with(command: Callable[Parameters, CommandResult]) -> Callable[Parameters, NoReturn]:
     """The command, which ends the program with the code that it returns; no exception of others does."""
 
     @functools.wraps(command)
@@ -52,21 +53,21 @@ def ends(command: Callable[Parameters, Ended]) -> Callable[Parameters, NoReturn]
             with in_progress(command.__name__.replace("_", " ")):
                 found = command(*arguments, **named)
         except (typer.Exit, typer.Abort, EOFError) as error:
-            raise ended_by_others(error) from error
+            raise user_code_exited(error) from error
         except (Exception, KeyboardInterrupt):
             raise
         except BaseException as error:
-            raise ended_by_others(error) from error
+            raise user_code_exited(error) from error
         raise typer.Exit(found.code)
 
     return wrapped
 
 
-def ended_by_others(error: BaseException) -> EndedByOthers:
+def user_code_exited(error: BaseException) -> UserCodeExited:
     """The error for an exception of the user's code that no command raises."""
     shown = f"{type(error).__name__}({', '.join(map(repr, error.args))})"
     remedy = "let it return, or raise an error"
-    found = EndedByOthers(f"the code that was run ended with {shown}, which is no verdict: {remedy}")
+    found = UserCodeExited(f"the code that was run ended with {shown}, which is not a verdict: {remedy}")
     for note in getattr(error, "__notes__", ()):
         found.add_note(note)
     return found
@@ -86,7 +87,7 @@ class Outputs:
     """
 
     def __init__(self, **asked: Path | None) -> None:
-        from dpverdict.audit.trials.whole_files import output_file
+        from dpverdict.audit.trials.atomic_files import output_file
 
         self.files: Final[dict[str, Path]] = {}
         self._written = False
@@ -110,11 +111,11 @@ class Outputs:
         if error is not None and self.files and not self._written:
             error.add_note(f"not written: {', '.join(map(str, self.files.values()))}")
 
-    def keep_apart_from(self, inputs: Mapping[str, str | os.PathLike[str]]) -> None:
-        """Refuse an output that is one of the inputs; see `whole_files.keep_apart`."""
-        from dpverdict.audit.trials.whole_files import keep_apart
+    def refuse_overwriting(self, inputs: Mapping[str, str | os.PathLike[str]]) -> None:
+        """Refuse an output that is one of the inputs; see `whole_files.refuse_overwriting`."""
+        from dpverdict.audit.trials.atomic_files import refuse_overwriting
 
-        keep_apart(self.files, inputs)
+        refuse_overwriting(self.files, inputs)
 
     def write(self, **faces: Callable[[], str | bytes | None]) -> None:
         """Make the contents of all files that were asked for, then write them together.
@@ -123,7 +124,7 @@ class Outputs:
             faces: the content of each, by the name of its option; one that gives None has nothing to say, which is
                 told on standard error.
         """
-        from dpverdict.audit.trials.whole_files import write_together
+        from dpverdict.audit.trials.atomic_files import write_together
 
         made = {name: faces[name]() for name in self.files}
         write_together({self.files[name]: content for name, content in made.items() if content is not None})
@@ -158,6 +159,8 @@ def engine_of_options(jobs: str | None, dask: str | None) -> Generator[None]:
     from dpverdict.audit.trials.engines import chosen_engine
     from dpverdict.numerics.text import whole_number
 
+    if dask is not None:  # that it has lost a scheduler or a worker is told in one line, by the error
+        logging.disable(logging.CRITICAL)
     with chosen_engine(
         jobs=None if jobs is None else whole_number(jobs, "jobs", at_least=1, at_most=MOST_JOBS), dask=dask
     ):
@@ -253,6 +256,32 @@ def printing() -> Generator[None]:
 def leave_standard_output() -> None:
     """What is still to be written goes nowhere, so that the end of the program has nothing to fail at."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+LEAST_COLUMNS: Final = 20
+"""Of a terminal: on fewer, tables lose what they say."""
+
+LATEST: Final = 253402300799
+"""The end of the year 9999, in seconds since 1970."""
+
+
+def settle_environment() -> None:
+    """Refuse or leave out what the environment says and no library here can use.
+
+    Raises:
+        InvalidValue: SOURCE_DATE_EPOCH is no time; NumPy would fail at it, and a page would bear no date.
+    """
+    for name, least in (("COLUMNS", LEAST_COLUMNS), ("LINES", 2)):
+        given = os.environ.get(name)
+        if given is not None and not (given.isascii() and given.isdigit() and least <= int(given[:9]) < 10**6):
+            del os.environ[name]
+    if "MPLBACKEND" in os.environ:  # pages are drawn without a display, and one that is unknown would end the program
+        os.environ["MPLBACKEND"] = "agg"
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # that its cache cannot be kept is of no use to a reader
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch is not None and not (epoch.isascii() and epoch.isdigit() and len(epoch) < 20 and int(epoch) <= LATEST):
+        remedy = "unset it, or give seconds since 1970"
+        raise InvalidValue("SOURCE_DATE_EPOCH", epoch, "a whole number of seconds", remedy)
 
 
 def open_standard_streams() -> None:

@@ -5,12 +5,11 @@ from math import log1p
 
 import pytest
 
-from dpverdict.audit.exact.calibrate import exact_laplace, exact_laplace_scale
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
+from dpverdict.mechanisms.queries.laplace import LaplaceMechanism, exact_laplace, exact_laplace_scale
 from dpverdict.mechanisms.streams.tree import TreeDigits
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
@@ -32,6 +31,7 @@ TABLE = [  # the scale for l2 sensitivity 1 spread over d = 1, 2, 4, 16, 48 equa
 ]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(("epsilon", "delta", "row"), TABLE)
 def test_the_exact_scales_are_those_of_the_table_and_are_certified(
     epsilon: str, delta: str, row: tuple[float, ...]

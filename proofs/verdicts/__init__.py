@@ -1,0 +1,1 @@
+"""What the certificate of a verdict must say, derived from its head: mechanism, parameters, relation, claim."""
