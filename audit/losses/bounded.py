@@ -45,7 +45,7 @@ CLOSE: Final = 1e-6
 """The relative width of certified bounds, for which the lattice is made finer."""
 
 _HALVINGS: Final = 2
-_LONG: Final = 1 << 17  # points, beyond which a lattice is not made finer
+_LONG: Final = 1 << 18  # points, beyond which a lattice is not made finer
 _WIDE: Final = 64  # spreads, of the lattice of one factor
 _BITS: Final = 128
 _TAIL_BITS: Final = 80
@@ -99,7 +99,7 @@ class BoundedLoss(PrivacyLoss):
             interval = float(known.pop()) if known else _aligned(factors, spreads)
             if not known:  # and so large that a factor much wider than the others is on the lattice
                 interval = max(
-                    interval, 2.0 ** math.ceil(math.log2(_WIDE * max(size for size, _ in spreads) / (4 * _LONG)))
+                    interval, 2.0 ** math.ceil(math.log2(_WIDE * max(size for size, _ in spreads) / (2 * _LONG)))
                 )
         self.interval = interval
 

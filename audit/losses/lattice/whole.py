@@ -38,7 +38,7 @@ BITS: Final = 256
 MOST_POINTS: Final = 1 << 21
 """Of a composed law."""
 
-_CUT: Final = 1 << (BITS - 150)  # units of mass that are cut off at either end after a product
+_CUT: Final = 1 << (BITS - 120)  # units of mass that are cut off at either end after a product
 _WORKING: Final = BITS + 160
 _FINER: Final = 96  # bits of exp(-loss)
 _NEAR: Final = 48  # cells to either side of where the best event is
