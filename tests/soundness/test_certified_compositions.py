@@ -227,7 +227,7 @@ def test_many_epochs_agree_with_the_lattice_of_the_likelihood_ratio() -> None:
             assert upper[i] - lower[i] < 1e-3 * upper[i]
 
 
-@pytest.mark.parametrize("epsilon", ["0", "0.5", "4", "10", "30", "100"])
+@pytest.mark.parametrize("epsilon", ["0", "0.5", "4", "30", "100"])
 @pytest.mark.parametrize(("noise", "steps", "epochs"), [("1", 10, 1), ("1", 100, 100), ("0.8", 1000, 10)])
 def test_what_is_certified_answers_at_every_epsilon(noise: str, steps: int, epochs: int, epsilon: str) -> None:
     loss = random_allocation(noise_multiplier=noise, steps=steps, epochs=epochs)
