@@ -276,8 +276,9 @@ class BoundedLoss(PrivacyLoss):
             while not self._composition(0).bounds(highest)[1] <= ball(delta):
                 highest *= 2
                 if highest > _FARTHEST:
-                    low = _last_above(lambda point: self._composition(0).bounds(point)[0], delta, highest)
-                    return ball(low).union(arb("inf")) if low < highest else arb("inf")
+                    if self._composition(0).apart > ball(delta):
+                        return arb("inf")
+                    raise PrecisionExhausted("epsilon", _BITS, "no epsilon up to 2^12 is large enough")
         return epsilon_between(self._enclosed, delta, highest)
 
     def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
@@ -330,17 +331,6 @@ def _parts(factors: Sequence[tuple[Factor, int]]) -> list[tuple[Factor, int]]:
     return parts
 
 
-def _last_above(enclosed: Callable[[Fraction], arb], delta: Fraction, highest: Fraction) -> Fraction:
-    """An epsilon at which the profile is certainly above the level, perhaps the highest; 0 if none is found."""
-    low, high = Fraction(0), highest
-    if enclosed(highest) > ball(delta):
-        return highest
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if enclosed(middle) > ball(delta) else (low, middle)
-    return low
-
-
 def _has_certified_tails(factor: Factor) -> bool:
     """Whether its law is known exactly, or its tails in balls to many bits."""
     if isinstance(factor, PldLoss | FiniteLoss):
@@ -360,8 +350,8 @@ def _whole_laws(factor: Factor, interval: Fraction) -> WholeLaws:
         law = factor.law
         losses = range(law.lowest, law.lowest + law.masses.size)
         with precision(BITS + _BITS):
-            atoms = [(arb(mass), i) for i, mass in zip(losses, law.masses.tolist(), strict=True) if mass > 0]
-            return laws_on_points(atoms, law.interval, arb(law.infinity_mass))
+            points = [(arb(mass), i) for i, mass in zip(losses, law.masses.tolist(), strict=True) if mass > 0]
+            return laws_on_points(points, law.interval, arb(law.infinity_mass))
     if isinstance(factor, FiniteLoss):
         with precision(BITS + _BITS):
             return laws_of_atoms(factor.atom_balls(), interval, factor.infinite_mass(BITS + _BITS))

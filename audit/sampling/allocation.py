@@ -172,11 +172,12 @@ class AllocationLoss(BallLoss):
             far = (self.epochs / ball(self.noise_multiplier) ** 2 - ball(epsilon)).exp() / 4
         if far < arb(2) ** -1100:
             return far.upper()
-        known = (
-            self._contour.at_most(epsilon)
-            if self.order is Direction.ADD
-            else delta_at_most(self.noise_multiplier, self.steps, self.epochs, epsilon, self.order)
-        )
+        if self.order is Direction.REMOVE:
+            known = delta_at_most(self.noise_multiplier, self.steps, self.epochs, epsilon, self.order)
+            return known.min(far.upper()).min(arb(1))
+        known = arb(1)
+        with suppress(PrecisionExhausted):  # of next to no noise
+            known = self._contour.at_most(epsilon)
         return known.min(far.upper()).min(arb(1))
 
     # balls ------------------------------------------------------------------------------------------------------------
@@ -212,7 +213,10 @@ class AllocationLoss(BallLoss):
         try:
             return epsilon_ball(near, delta)
         except PrecisionExhausted:
-            return epsilon_between(self._enclosed, delta, self._beyond(float(delta) / 2))
+            high = self._beyond(float(delta) / 2)
+            if not self._enclosed(high) <= ball(delta):
+                raise
+            return epsilon_between(self._enclosed, delta, high)
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):

@@ -48,6 +48,7 @@ from dpverdict.numerics.arrays import Array
 _MOST_POINTS: Final = 1 << 16
 _REACH: Final = 36.0  # standard deviations, of estimates
 _LOST: Final = 12.0  # as a logarithm, by sharing a ray
+_LEAST_NOISE: Final = 1 / 40
 _LOG2: Final = math.log(2)
 _WIDTHS: Final = 2.0 ** (-np.arange(0, 64) / 4)
 
@@ -80,6 +81,8 @@ class AllocationMoments:
     def __init__(self, noise_multiplier: Fraction, steps: int) -> None:
         self.noise_multiplier, self.steps, self._s = noise_multiplier, steps, float(noise_multiplier)
         s = self._s
+        if s < _LEAST_NOISE:
+            raise PrecisionExhausted("the moments", 64, "with so little noise, known batches tell as much")
         x = np.linspace(-80.0, 40.0 + _REACH / s + 1 / (2 * s * s) + math.log(steps), 1200)
         z = np.arange(-_REACH, _REACH + 1 / s, min(0.1, 0.25 * s))
         weights = np.exp(-z * z / 2) * (z[1] - z[0]) / math.sqrt(2 * math.pi)

@@ -277,7 +277,10 @@ class ProductLoss(BallLoss):
         try:
             return epsilon_ball(self.profile, delta)
         except PrecisionExhausted:
-            return epsilon_between(self._enclosed, delta, self._beyond(delta))
+            high = self._beyond(delta)
+            if not self._enclosed(high) <= ball(delta):
+                raise
+            return epsilon_between(self._enclosed, delta, high)
 
     def _largest(self) -> arb:
         """The largest finite loss, where every factor has one; else infinity."""

@@ -70,16 +70,23 @@ class WholeLaws:
     apart: arb
 
 
+def _whole(value: arb) -> int:
+    """The whole number that the ball is, exactly."""
+    found = value.unique_fmpz()
+    assert found is not None
+    return int(found)
+
+
 def units_up(mass: arb) -> int:
     """The least number of units that is not below the mass."""
     scaled = (mass * arb(2) ** BITS).upper().ceil()
-    return max(int(scaled.unique_fmpz()), 0)
+    return max(_whole(scaled), 0)
 
 
 def units_down(mass: arb) -> int:
     """The largest number of units that is not above the mass."""
     scaled = (mass * arb(2) ** BITS).lower().floor()
-    return max(int(scaled.unique_fmpz()), 0)
+    return max(_whole(scaled), 0)
 
 
 def laws_of_tails(p_tails: Sequence[arb], q_tails: Sequence[arb], first: int, interval: Fraction) -> WholeLaws:
@@ -121,8 +128,8 @@ def laws_of_atoms(
     with precision(_WORKING):
         h = ball(interval)
         for mass, loss in atoms:
-            low = int((loss / h).lower().floor().unique_fmpz())
-            high = max(int((loss / h).upper().ceil().unique_fmpz()), low + 1)  # 2 cells where it may be on a point
+            low = _whole((loss / h).lower().floor())
+            high = max(_whole((loss / h).upper().ceil()), low + 1)  # 2 cells where it may be on a point
             if high > low + 1:
                 low = high - 2
             raised = mass * -(h * low - loss).expm1() / -(h * (low - high)).expm1()
@@ -231,6 +238,11 @@ class WholeComposition:
         return (low + high) // 2
 
     @property
+    def apart(self) -> arb:
+        """P[L infinite] that is kept apart."""
+        return self._apart
+
+    @property
     def points(self) -> int:
         """Of the longest law."""
         return max(len(self._up), len(self._p), len(self._q))
@@ -239,8 +251,8 @@ class WholeComposition:
 def _powers_down(start: arb, ratio: arb, number: int) -> list[int]:
     """Lower bounds on start ratio^i, ratio < 1, in units of 2^-(BITS + FINER)."""
     scale = BITS + _FINER
-    factor = int((ratio * arb(2) ** scale).lower().floor().unique_fmpz())
-    found = [int((start * arb(2) ** scale).lower().floor().unique_fmpz())]
+    factor = _whole((ratio * arb(2) ** scale).lower().floor())
+    found = [_whole((start * arb(2) ** scale).lower().floor())]
     for _ in range(number - 1):
         found.append((found[-1] * factor) >> scale)
     return found
