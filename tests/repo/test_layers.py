@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = {"mechanisms": "mechanisms", "audit": "audit", "proofs": "proofs"}
 ROOT_NAMES = {"__version__"}  # all that a module may take from dpverdict itself: the rest of it reaches every layer
 MOST_BESIDE_EACH_OTHER = 12
-MORE_ROOMS = {"dpverdict.audit": 14, "dpverdict.cli": 13}  # as many as there are subjects, and commands
+MORE_ROOMS = {"dpverdict.audit": 15, "dpverdict.cli": 13}  # as many as there are subjects, and commands
 FACES = {"dpverdict", *(f"dpverdict.{name}" for name in FOLDERS), "dpverdict.mechanisms.broken"}
 """Rooms whose ``__init__`` says more than its sentence: the public names, and the list of the zoo."""
 
@@ -28,7 +28,7 @@ LAYERS = {
     "dpverdict.mechanisms": "core queries streams finite training broken",
     "dpverdict.audit": (
         "losses sampling isolation trials tables statistics scores exact distinguishing implementation "
-        "reports runs comparisons"
+        "tracing reports runs comparisons"
     ),
     "dpverdict.audit.losses": (
         "domains curves lattice base closed_form finite laplace discrete_gaussian contour spherical bounded composition"
