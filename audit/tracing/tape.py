@@ -22,6 +22,8 @@ from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Fact, Noise, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Setting, Step
 
+RUNNER: Final = "dpverdict.audit.tracing.run"
+"""The module that calls the function: what is above it in the stack is none of the function's."""
 MOST_STEPS: Final = 100_000
 _LIBRARIES: Final = ("numpy", "scipy", "pandas", "polars", "dpverdict", "random", "functools", "contextlib", "math")
 
@@ -82,7 +84,7 @@ class Tape:
         """The line of the user's code that is being run."""
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         other = None
-        while frame is not None:
+        while frame is not None and frame.f_globals.get("__name__") != RUNNER:
             name = frame.f_code.co_filename
             if name in self.files:
                 return f"line {frame.f_lineno}" if len(self.files) == 1 else f"{os.path.basename(name)}:{frame.f_lineno}"
@@ -182,7 +184,7 @@ class Tape:
         """A noised value leaves the trace: what follows must not depend on it but by what is computed."""
         line = self.line()
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-        while frame is not None:
+        while frame is not None and frame.f_globals.get("__name__") != RUNNER:
             if frame.f_code.co_filename in self.files:
                 later = decides_later(frame.f_code, frame.f_lasti, frame.f_globals, self.files)
                 if later is not None:

@@ -94,14 +94,47 @@ def check(
 ) -> Ended:
     """Read certificates again: every identity, inequality, box, matrix and comparison in them is decided anew.
 
+    Of the certificate of a function (dpverdict audit --schema --certificate) every operation is derived again; the
+    function is not run.
+
     For example: dpverdict check certificates/lebeda2024/thm3.1.json
 
     Exit codes: 0 nothing in them is wrong, 1 something is, or was changed after it was made, 2 usage error.
     """
+    from dpverdict.errors import printable
     from dpverdict.proofs.ledger.certificate_files import check_files
 
+    traced = _of_function(path)
+    if traced is not None:
+        code, text = traced
+        if not quiet:
+            with printing():
+                print(printable(text, sys.stdout.encoding))
+        return Ended(code=code)
     found = check_files(path)
     if not quiet:
         with printing():
             print(found.text)
     return Ended(code=found.exit_code)
+
+
+def _of_function(path: Path) -> tuple[int, str] | None:
+    """The check of the certificate of a function; None for any other file."""
+    import json
+
+    from dpverdict.audit.tracing.certificate import FORMAT, check_certificate
+    from dpverdict.errors import DpverdictError
+    from dpverdict.proofs.ledger.certificates import seal
+
+    try:
+        document = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except ValueError:
+        return None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        return None
+    if document.get("sha256") != seal(document):
+        return 1, f"{path}: it was changed after it was made"
+    try:
+        return 0, f"{path}: {check_certificate(document)}"
+    except (DpverdictError, KeyError, TypeError, ValueError, IndexError, AssertionError) as error:
+        return 1, f"{path}: {' '.join(str(error).split()) or type(error).__name__}"
