@@ -278,7 +278,9 @@ def fingerprint(value: Any, depth: int = 4) -> object:
     """What a value is made of, to see whether a run has changed it."""
     if isinstance(value, bool | int | float | str | bytes | complex | type(None)):
         return repr(value)
-    if isinstance(value, np.ndarray):
+    if hasattr(type(value), "_dpv_tape") or hasattr(type(value), "_dpv_parts"):
+        return "something that is followed"
+    if issubclass(type(value), np.ndarray):
         return (value.shape, value.dtype.str, hash(value.tobytes()))
     if depth == 0:
         return type(value).__name__

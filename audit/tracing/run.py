@@ -22,6 +22,7 @@ from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step
 from dpverdict.audit.tracing.spending import Released as Spending
 from dpverdict.audit.tracing.tape import Tape, set_current
+from dpverdict.audit.trials.run import unseeded, with_generator
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 
 MOST_RUNS: Final = 20
@@ -150,12 +151,13 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
          sample: Any) -> Tape:  # fmt: skip
     setting = Setting(schema.relation is REPLACE_ONE, schema.records)
     tape = Tape(setting, frozenset(found.files), script)
+    takes_generator = _takes_generator(function)
     set_current(tape)
     try:
         with warnings.catch_warnings(), replacing(replaced(found.modules)):
             warnings.simplefilter("ignore")
             table = table_of(tape, schema, sample)
-            outcome = function(table, FollowedGenerator()) if _takes_generator(function) else function(table)
+            outcome = function(table, FollowedGenerator()) if takes_generator else function(table)
             _check_outcome(tape, outcome)
     except NotCovered as error:
         tape.refused = tape.refused or str(error)
@@ -179,8 +181,6 @@ def _where(error: BaseException, tape: Tape) -> str:
 
 
 def _takes_generator(function: Callable[..., Any]) -> bool:
-    from dpverdict.audit.trials.run import unseeded, with_generator
-
     return not isinstance(with_generator(function), unseeded)
 
 

@@ -263,7 +263,7 @@ def alternatives(releases: Sequence[Released], *, replace: bool) -> list[Spent]:
     """What one record spends, for each choice of cells it may lie in; every pair is dominated by one of them."""
     fixed, elements = Spent(), list[Element]()
     for release in releases:
-        own = [] if release.noise is None else elements_of(release)
+        own = [] if release.noise is None or release.noise.law == "gumbel" else elements_of(release)
         if by_its_largest(release):
             chosen, box = choice_of(release, replace=replace), whole_box(own, replace=replace).epsilon()
             if own and own[0][0] == "laplace" and box is not None and box < chosen.pure:
@@ -357,7 +357,8 @@ def _states(cells: Sequence[Cell]) -> list[frozenset[Cell]]:
     numbers = sorted({float(one) for one in points if isinstance(one, int | float)})
     between = [(a + b) / 2 for a, b in itertools.pairwise(numbers)]
     ends = [numbers[0] - 1, numbers[-1] + 1] if numbers else []
-    tried = [*points, *between, *ends, "\0 some other text"]
+    listed = all(cell.values is not None for cell in cells)
+    tried = [*points, *between, *ends, *(["\0 some other text"] if listed else [])]
     found = {frozenset(cell for cell in cells if cell.holds(value)) for value in tried}
     return sorted(found, key=lambda one: (len(one), repr(sorted(map(repr, one)))))
 
@@ -444,8 +445,9 @@ def true_from(options: Sequence[Spent], claim: Guarantee) -> float | None:
     try:
         for one in options:
             account = held_to(one.loss(), claim)
-            if isinstance(claim, ApproximateDP):
-                found = max(found, float(one.loss().certified_epsilon(claim.delta).upper))
+            if isinstance(claim, ApproximateDP | PureDP):
+                delta = claim.delta if isinstance(claim, ApproximateDP) else Fraction(0)
+                found = max(found, float(one.loss().certified_epsilon(delta).upper))
             elif account.spent is None:
                 return None
             else:

@@ -160,6 +160,8 @@ class Tape:
             self.refuse("a statistic released with several draws of noise", "give the noise the shape of the statistic")
         numbers, scale = np.broadcast_to(noise.numbers, shape), np.broadcast_to(noise.scale, shape)
         whole = Noise(noise.law, noise.parameter, np.array(numbers), np.array(scale))
+        if not (np.isfinite(scale) & (scale > 0)).all():
+            self.refuse("noise of scale 0, or of one that is not finite", "give it a scale > 0")
         if noise.law == "two-sided geometric" and np.dtype(fact.dtype).kind not in "iu":
             self.refuse("noise on whole numbers, added to a statistic that is none", "round the records first")
         self.use(whole)

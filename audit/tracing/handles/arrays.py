@@ -119,7 +119,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function not in FUNCTIONS:
-            no(self, f"np.{function.__name__} of data", "see the list of what is covered: dpverdict schema --covered")
+            no(self, f"np.{function.__name__} of data", "what is covered is listed in docs/reference_tracing.md")
         return FUNCTIONS[function](*settled(args), **settled(kwargs))
 
     def __getitem__(self, key: Any) -> Any:
@@ -144,7 +144,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
             return lambda *args, **kwargs: function(self, *settled(args), **settled(kwargs))
         if not hasattr(np.ndarray, name):
             raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
-        no(self, f".{name} of data", "see the list of what is covered")
+        no(self, f".{name} of data", "what is covered is listed in docs/reference_tracing.md")
 
     # ways out ---------------------------------------------------------------------------------------------------------
 
@@ -418,7 +418,7 @@ def call_ufunc(tape: Tape, function: Any, args: Sequence[Any]) -> Any:
     if name in ("floor_divide", "remainder"):
         return _whole_quotient(tape, name, function, args)
     if name not in ELEMENTWISE:
-        tape.refuse(f"np.{name} of records", "see the list of what is covered")
+        tape.refuse(f"np.{name} of records", "what is covered is listed in docs/reference_tracing.md")
     with np.errstate(all="ignore"):
         value = function(*[raw(one) for one in args])
     arrays = [one if isinstance(one, FollowedArray) else np.asarray(one) for one in args]

@@ -201,6 +201,7 @@ def _gauss(mu: Any = 0.0, sigma: Any = 1.0) -> Any:
 
 def _rvs(self: Any, *args: Any, **given: Any) -> Any:
     state = given.pop("random_state", None)
+    given.pop("discrete", None)
     if state is not None and not isinstance(state, FollowedGenerator):
         _started(state)
     name = self.name
@@ -262,12 +263,25 @@ def _converting(original: Callable[..., Any]) -> Callable[..., Any]:
 _ARRAY: Final = np.array
 
 
+def _kind(kind: type, own: Callable[..., Any]) -> Any:
+    """A class of generators: what is of it stays so, and a new one is made by ``own``."""
+
+    class Meta(type):
+        def __instancecheck__(cls, one: Any) -> bool:
+            return isinstance(one, kind)
+
+        def __call__(cls, *args: Any, **given: Any) -> Any:
+            return kind(*args, **given) if current() is None else own(*args, **given)
+
+    return Meta(kind.__name__, (), {"__doc__": kind.__doc__})
+
+
 def replaced(modules: Sequence[dict[str, Any]]) -> list[tuple[Any, str, Any]]:
     """What is replaced while a run is followed: where, by what name, and with what."""
     found: list[tuple[Any, str, Any]] = [
         (np.random, "default_rng", _only_while_followed(_started, np.random.default_rng)),
-        (np.random, "Generator", _only_while_followed(_not_covered("Generator"), np.random.Generator)),
-        (np.random, "RandomState", _only_while_followed(_state, np.random.RandomState)),
+        (np.random, "Generator", _kind(np.random.Generator, _not_covered("np.random.Generator"))),
+        (np.random, "RandomState", _kind(np.random.RandomState, _state)),
     ]
     for name in dir(np.random.RandomState):
         own, original = _DRAWS.get(name, _not_covered(f"np.random.{name}")), getattr(np.random, name, None)

@@ -27,7 +27,7 @@ from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.rules.facts import Rows
 from dpverdict.audit.tracing.tape import Tape
 
-_SEE: Final = "see the list of what is covered"
+_SEE: Final = "what is covered is listed in docs/reference_tracing.md"
 
 
 class _Frame(Followed):

@@ -37,7 +37,7 @@ class Released:
     # computations -----------------------------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         if name == "argmax" and len(self._dpv_pending) == 1:
             return lambda *args, **kwargs: np.argmax(self, *args, **kwargs)  # type: ignore[call-overload]

@@ -201,7 +201,7 @@ def product_of_columns(setting: Setting, operands: Sequence[Operand], given: Map
         found = bounds.square(left)
     else:
         shape = (*one.shape, *other.shape)
-        wide = Interval.of(*(np.broadcast_to(a.reshape(*one.shape, *([1] * len(other.shape))), shape) for a in left))
+        wide = Interval.of(*(np.broadcast_to(a.reshape((*one.shape, *([1] * len(other.shape)))), shape) for a in left))
         found = bounds.multiply(wide, Interval.of(*(np.broadcast_to(b, shape) for b in right)))
         if operands[0].number == operands[1].number:  # the diagonal is of squares
             own = bounds.square(left)
