@@ -108,7 +108,9 @@ def check_certificate(given: Mapping[str, Any]) -> str:
         try:
             fact = OPERATIONS[name].rule(setting, operands, one["parameters"])
         except NotCovered as error:
-            raise InvalidValue("certificate", f"step {number}, {name}", "an operation that is covered", str(error)) from None
+            raise InvalidValue(
+                "certificate", f"step {number}, {name}", "an operation that is covered", str(error)
+            ) from None
         if json.dumps(fact.to_json(), default=str) != json.dumps(one["fact"], default=str):
             raise InvalidValue("certificate", f"step {number}, {name}", "a fact that follows", "write it again")
         setting.steps.append(Step(name, tuple(operands), one["parameters"], fact, one["line"]))

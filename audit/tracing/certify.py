@@ -81,7 +81,9 @@ def certify_function(
         if known.observed:
             reason = (f"the claim would hold, but the bounds of {', '.join(known.observed)} were only observed: "
                       "put in what is promised, and delete observed = true")  # fmt: skip
-            return TracedVerdict(status=Status.INCONCLUSIVE, reason=reason, lines=lines, assumptions=assumptions, **shared)
+            return TracedVerdict(
+                status=Status.INCONCLUSIVE, reason=reason, lines=lines, assumptions=assumptions, **shared
+            )
         from dpverdict.audit.tracing.certificate import certificate_of
 
         found = certificate_of(trace, known, guarantee, called, assumptions, rounded=decision.rounded)
@@ -114,12 +116,18 @@ def _not_proved(
 
 def assumed(trace: Trace, schema: TableSchema, *, rounded: bool) -> tuple[str, ...]:
     """What a certificate takes for granted."""
-    found = ["exact real arithmetic", "the draws are independent, and their generator is not started from a known number"]
+    found = [
+        "exact real arithmetic",
+        "the draws are independent, and their generator is not started from a known number",
+    ]
     if rounded:
-        found.append("the numbers of the program stand for those that they round: the claim is held up to 1.5e-14 of it")
+        found.append(
+            "the numbers of the program stand for those that they round: the claim is held up to 1.5e-14 of it"
+        )
     found.append(f"numpy {np.__version__} does what its documentation says of the {len(trace.steps)} operations")
     if schema.relation is not REPLACE_ONE or schema.records is None:
-        found.append("a table has fewer than 2^40 records")
+        found.append("a table has fewer than 2^33 records")
+    found.append("no warning is turned into an error")
     found.append("every table that is handed over fits the schema, and each record is of another person")
     if trace.read:
         found.append(f"public: {', '.join(trace.read[:8])}")
@@ -153,7 +161,9 @@ def _moved(release: Released, *, replace: bool) -> str:
     if fact.norm is not None:
         text = f"{fact.norm.bound * (2 if replace else 1):.6g} in l{fact.norm.order}"
     elif sizes.size > 1:
-        text += f" in {'two cells' if replace else 'one cell'} of {sizes.size}" if cells else f" in each of {sizes.size}"
+        text += (
+            f" in {'two cells' if replace else 'one cell'} of {sizes.size}" if cells else f" in each of {sizes.size}"
+        )
     return text
 
 

@@ -49,4 +49,3 @@ def certify(
     if isinstance(mechanism, AdditiveMechanism):
         raise InvalidValue("schema", schema, "left out of a mechanism of known structure", "leave it out")
     return certify_function(mechanism, claim, schema=schema)
-

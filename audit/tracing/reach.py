@@ -27,7 +27,7 @@ _MODULES: Final = frozenset(
     "faulthandler traceback tracemalloc resource platform uuid".split()
 )
 _FUNCTIONS: Final = frozenset(
-    "open eval exec compile globals locals vars __import__ id input breakpoint delattr setattr exit quit".split()
+    "type open eval exec compile globals locals vars __import__ id input breakpoint delattr setattr exit quit".split()
 )
 _ATTRIBUTES: Final = {
     "seed": "it starts a generator from a fixed number",
@@ -61,6 +61,7 @@ class Reached:
     """What a function reaches.
 
     Attributes:
+        home: the folder of the function, where it is installed among libraries; None where it is not.
         files: of the user's code.
         modules: the names of each module of the user's code.
         read: the names of the modules that the code uses, beside functions and modules.
@@ -68,6 +69,7 @@ class Reached:
         codes: of all functions.
     """
 
+    home: str | None = None
     files: set[str] = field(default_factory=set)
     modules: list[dict[str, Any]] = field(default_factory=list)
     read: dict[str, Any] = field(default_factory=dict)
@@ -75,8 +77,20 @@ class Reached:
     codes: list[types.CodeType] = field(default_factory=list)
 
 
-def is_library(filename: str) -> bool:
-    """Whether a file belongs to an installed library, or to Python itself."""
+def _home(function: Any) -> str | None:
+    """The folder of a function that is installed among libraries."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    code: Any = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)
+    if code is None or not is_library(code.co_filename):
+        return None
+    return os.path.dirname(os.path.realpath(str(code.co_filename)))
+
+
+def is_library(filename: str, home: str | None = None) -> bool:
+    """Whether a file belongs to an installed library, or to Python itself; not one in the folder ``home``."""
+    if home is not None and os.path.realpath(filename).startswith(home + os.sep):
+        return False
     if filename.startswith("<"):
         return filename.startswith("<frozen") or filename.startswith("<__array_function__")
     path = os.path.realpath(filename)
@@ -93,7 +107,7 @@ _FOLDERS: Final = tuple(
 
 def reach(function: Any) -> Reached:
     """All that a function reaches, without running it."""
-    found = Reached()
+    found = Reached(home=_home(function))
     seen: set[int] = set()
     waiting: list[Any] = [function]
     while waiting and found.refused is None:
@@ -117,11 +131,11 @@ def _inner(one: Any, found: Reached) -> Iterator[Any]:
     elif isinstance(one, types.FunctionType):
         if hasattr(one, "__wrapped__"):
             yield one.__wrapped__
-        if not is_library(one.__code__.co_filename):
+        if not is_library(one.__code__.co_filename, found.home):
             yield from _of_function(one, found)
     elif isinstance(one, type):
         file = getattr(sys.modules.get(one.__module__), "__file__", None)
-        if one.__module__ in ("builtins",) or (file is not None and is_library(file)):
+        if one.__module__ in ("builtins",) or (file is not None and is_library(file, found.home)):
             return
         for value in vars(one).values():
             plain = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
@@ -130,7 +144,7 @@ def _inner(one: Any, found: Reached) -> Iterator[Any]:
     elif callable(one) and not isinstance(one, types.BuiltinFunctionType):
         kind = type(one)
         file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-        if file is not None and not is_library(file):
+        if file is not None and not is_library(file, found.home):
             found.read[f"{kind.__name__}.self"] = one
             yield kind
 
@@ -161,7 +175,9 @@ def _of_function(function: types.FunctionType, found: Reached) -> Iterator[Any]:
 def _named(name: str, value: Any, found: Reached) -> Iterator[Any]:
     if isinstance(value, types.ModuleType):
         file = getattr(value, "__file__", None)
-        if file is not None and not is_library(file):  # a module of the user's: any of its functions may be called
+        if file is not None and not is_library(
+            file, found.home
+        ):  # a module of the user's: any of its functions may be called
             yield from (one for one in vars(value).values() if isinstance(one, types.FunctionType | type))
         return
     if isinstance(value, types.FunctionType | type | functools.partial | types.MethodType):
@@ -276,10 +292,10 @@ def _decision(
 
 def fingerprint(value: Any, depth: int = 4) -> object:
     """What a value is made of, to see whether a run has changed it."""
-    if isinstance(value, bool | int | float | str | bytes | complex | type(None)):
-        return repr(value)
     if hasattr(type(value), "_dpv_tape") or hasattr(type(value), "_dpv_parts"):
         return "something that is followed"
+    if isinstance(value, bool | int | float | str | bytes | complex | type(None)):
+        return repr(value)
     if issubclass(type(value), np.ndarray):
         return (value.shape, value.dtype.str, hash(value.tobytes()))
     if depth == 0:

@@ -114,6 +114,8 @@ def _names(found: Reached) -> list[str]:
 
 def _unfit(function: Any, schema: TableSchema, found: Reached) -> str | None:
     """What a function reads that nobody may take for public, or that nobody sees."""
+    if not set(np.geterr().values()) <= {"ignore", "warn"}:
+        return "errors of NumPy that depend on data (np.seterr): use 'ignore' or 'warn'"
     if schema.user is not None:
         return "a user with several records: bounds on what one record moves say nothing of a user"
     for name, value in found.read.items():
@@ -227,10 +229,10 @@ _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), np.generic)
 def _leaves(tape: Tape, value: Any, depth: int) -> Iterator[Any]:
     if depth > 20:
         tape.refuse("an outcome that is nested deeply", "return a dictionary of noisy values")
-    if type(value) in _PLAIN or isinstance(value, np.generic):
-        return
     if isinstance(value, Followed | Released) or type(value).__name__ == "Building" or hasattr(value, "_dpv_array"):
         yield value
+    elif type(value) in _PLAIN or isinstance(value, np.generic):
+        return
     elif isinstance(value, dict):
         for key, one in value.items():
             yield from _leaves(tape, key, depth + 1)

@@ -11,6 +11,7 @@ This file is where the rest of the package is met: the losses, their composition
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -314,10 +315,7 @@ def _of_group(group: Sequence[Element], *, replace: bool) -> list[Spent]:
             if cell not in cells[column]:
                 cells[column].append(cell)
     states = [_states(cells[column]) for column in columns]
-    count = 1
-    for one in states:
-        count *= len(one)
-    if count > MOST_ALTERNATIVES:
+    if math.prod(map(len, states)) > MOST_ALTERNATIVES:
         return [whole_box(group, replace=replace)]
     active: dict[frozenset[int], None] = {}
     place = {column: i for i, column in enumerate(columns)}
@@ -330,9 +328,9 @@ def _of_group(group: Sequence[Element], *, replace: bool) -> list[Spent]:
     if not replace:
         return [_moved(group, one, frozenset(), replace=False) for one in sets]
     classes: dict[object, list[frozenset[int]]] = {}
-    for one in sets:
-        classes.setdefault(_moved(group, one, frozenset(), replace=True), []).append(one)
-    kept = [one for members in classes.values() for one in members[:2]]
+    for moved in sets:
+        classes.setdefault(_moved(group, moved, frozenset(), replace=True), []).append(moved)
+    kept = [moved for members in classes.values() for moved in members[:2]]
     apart = all(not a & b for i, a in enumerate(sets) for b in sets[:i]) if len(sets) <= 512 else _all_apart(sets)
     if not apart:
         if len(sets) > 64:

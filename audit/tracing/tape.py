@@ -87,7 +87,9 @@ class Tape:
         while frame is not None and frame.f_globals.get("__name__") != RUNNER:
             name = frame.f_code.co_filename
             if name in self.files:
-                return f"line {frame.f_lineno}" if len(self.files) == 1 else f"{os.path.basename(name)}:{frame.f_lineno}"
+                return (
+                    f"line {frame.f_lineno}" if len(self.files) == 1 else f"{os.path.basename(name)}:{frame.f_lineno}"
+                )
             module = str(frame.f_globals.get("__name__", ""))
             if other is None and module.partition(".")[0] not in _LIBRARIES:
                 other = f"{os.path.basename(name)}:{frame.f_lineno}"
@@ -125,9 +127,7 @@ class Tape:
     def must_be_open(self) -> None:
         """Refuse the use of data after what was noised decided something, or left the trace."""
         if self.left is not None:
-            self.refuse(
-                f"data are used after {self.left}", "make all noisy values first, and look at them afterwards"
-            )
+            self.refuse(f"data are used after {self.left}", "make all noisy values first, and look at them afterwards")
 
     # draws ------------------------------------------------------------------------------------------------------------
 
@@ -187,7 +187,8 @@ class Tape:
         line = self.line()
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         while frame is not None and frame.f_globals.get("__name__") != RUNNER:
-            if frame.f_code.co_filename in self.files:
+            module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            if module not in _LIBRARIES and module not in sys.stdlib_module_names:
                 later = decides_later(frame.f_code, frame.f_lasti, frame.f_globals, self.files)
                 if later is not None:
                     self.refuse(

@@ -57,7 +57,7 @@ class Zero:
 
     def choice(self, count: int, p: Any) -> Any:
         self.draws.append(("choice", 1.0))
-        return np.log(p)
+        return np.log(np.where(p > 1e-250, p, np.nan))  # what underflows is no probability of the law that is meant
 
 
 class Program:
@@ -131,16 +131,31 @@ class Program:
         if kind < 3:
             name, size = self.let(f"np.stack([{self._bounded(a)}.sum(), {self.mask()}.sum() * 1.0])"), 2
         elif kind == 3:
-            name, size = self.let(f"np.array([{self._bounded(a)}[{self.mask()}].sum(), {self.mask()}.sum()], dtype=float)"), 2
+            name, size = (
+                self.let(f"np.array([{self._bounded(a)}[{self.mask()}].sum(), {self.mask()}.sum()], dtype=float)"),
+                2,
+            )
         elif kind == 4:
-            name, size = self.let(f"np.bincount(np.clip(np.floor({self._whole(a)}), 0, 3).astype(int), minlength=4) * 1.0"), 4
+            name, size = (
+                self.let(f"np.bincount(np.clip(np.floor({self._whole(a)}), 0, 3).astype(int), minlength=4) * 1.0"),
+                4,
+            )
         elif kind == 5:
-            name, size = self.let(
-                f"np.bincount(np.clip({self._whole(a)}, 0, 3).astype(int), weights={self._bounded(b)}, minlength=4)"), 4
+            name, size = (
+                self.let(
+                    f"np.bincount(np.clip({self._whole(a)}, 0, 3).astype(int), weights={self._bounded(b)}, minlength=4)"
+                ),
+                4,
+            )
         elif kind == 6:
             name, size = self.let(f"np.histogram({self._bounded(a)}, bins=[-3.0, 0.0, 1.0, 2.5, 4.0])[0] * 1.0"), 4
         elif kind == 7:
-            name, size = self.let(f"np.histogram({self._bounded(a)}, bins=3, range=(-1, 2), weights={self._bounded(b)})[0] * 1.0"), 3
+            name, size = (
+                self.let(
+                    f"np.histogram({self._bounded(a)}, bins=3, range=(-1, 2), weights={self._bounded(b)})[0] * 1.0"
+                ),
+                3,
+            )
         elif kind == 8:
             y = self.let(f"np.column_stack([{self._bounded(a)}, {self._bounded(b)}])")
             name, size = self.let(f"{y}.sum(axis=0)"), 2
@@ -159,7 +174,10 @@ class Program:
             m = self.let(f"{a} < {self.number()}")
             name, size = self.let(f"np.array([{self._bounded(b)}[{m}].sum(), {self._bounded(b)}[~{m}].sum()])"), 2
         elif kind == 13:
-            name, size = self.let(f"np.array([{self._bounded(a)} @ {self._bounded(b)}, {self.mask()}.sum()], dtype=float)"), 2
+            name, size = (
+                self.let(f"np.array([{self._bounded(a)} @ {self._bounded(b)}, {self.mask()}.sum()], dtype=float)"),
+                2,
+            )
         else:
             name, size = self.let(f"np.stack([{self._bounded(a)}.mean(), {self.mask()}.mean()])"), 2
         self.vectors.append((name, size))
@@ -252,6 +270,7 @@ class Measured:
     gaussian: float = 0.0
     choices: list[float] = field(default_factory=list)
     undefined: bool = False
+    size: float = 0.0
 
 
 def measured(function: Callable[..., Any], one: Any, other: Any) -> Measured:
@@ -267,6 +286,9 @@ def measured(function: Callable[..., Any], one: Any, other: Any) -> Measured:
     assert len(draws) == len(same)
     for (law, scale), a, b in zip(draws, first, second, strict=True):
         here, there = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+        if law == "choice":
+            known = ~(np.isnan(here) | np.isnan(there))
+            here, there = here[known], there[known]
         if not (np.isfinite(here).all() and np.isfinite(there).all()):
             found.undefined = True
             continue
@@ -277,7 +299,8 @@ def measured(function: Callable[..., Any], one: Any, other: Any) -> Measured:
         elif law == "gaussian":
             found.gaussian += float(np.sum(sure**2))
         else:
-            found.choices.append(float(sure.max()))
+            found.choices.append(float(sure.max(initial=0.0)))
+        found.size += float(np.sum(move / scale) if law == "laplace" else np.sum((move / scale) ** 2))
     found.laplace = sorted((one for one in found.laplace if one > 0), reverse=True)
     return found
 
@@ -346,9 +369,16 @@ def suite(seed: int, programs: int, pairs_each: int) -> Counted:
             continue
         found.covered += 1
         options = alternatives(trace.releases, replace=replace)
+        size = 0.0
         for one, other in pairs(schema, rng, pairs_each):
             pair = measured(function, one, other)
             if not dominated(pair, options):
                 found.above.append(f"{schema.to_toml()}\n{program.text}\n{one!r}\n{other!r}\n{pair}\n{options}")
                 break
+            size = max(size, pair.size)
+        kinds = {None if one.noise is None else one.noise.law for one in trace.releases}
+        if len(kinds) == 1 and None not in kinds and all(one.fact.norm is None for one in trace.releases):
+            most = max(float(one.gaussian) or float(one.epsilon() or 0) for one in options)
+            found.boxes += 1
+            found.reached += size >= most * (1 - 1e-12)
     return found

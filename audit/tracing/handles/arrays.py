@@ -37,8 +37,8 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
     # what is public ---------------------------------------------------------------------------------------------------
 
     @property
-    def __class__(self) -> Any:  # what "isinstance(x, np.ndarray)" of the user's sees
-        return np.ndarray if type(self) is FollowedArray else type(self)
+    def __class__(self) -> Any:  # type: ignore[misc]  # what "isinstance(x, np.ndarray)" of the user's sees
+        return np.ndarray if isinstance(fact_of(self), Rows) or fact_of(self).shape else self.dtype.type
 
     @property
     def ndim(self) -> int:
@@ -59,11 +59,11 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
         return Shape((length_of(self), *fact.shape)) if known_length(self) else Shape((None, *fact.shape), self)
 
     @property
-    def size(self) -> int:
+    def size(self) -> Any:
         """How many entries there are."""
         fact = fact_of(self)
         if isinstance(fact, Rows) and not known_length(self):
-            return counted(self)  # type: ignore[return-value]
+            return counted(self)
         return int(np.prod(self.shape, dtype=np.int64))
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
             if len(fact.shape) == 1:
                 return Transposed(self)
             no(self, "records with several axes, transposed")
-        return np.transpose(self)  # type: ignore[call-overload]
+        return np.transpose(self)
 
     @property
     def flat(self) -> Any:
@@ -108,10 +108,13 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
         if out is None:
             return made
         (target,) = out
+        own = fact_of(target) if isinstance(target, FollowedArray) else None
+        if own is not None and not isinstance(own, Rows) and (own.shape == () or isinstance(made, Released)):
+            return made  # a number is never changed in place; and what noise was added to in place may be forgotten
         if not isinstance(target, FollowedArray) or not target._dpv_owned:
             tape.refuse(f"np.{name} written into data in place", "assign the result to a new name")
         if isinstance(made, Released):
-            tape.refuse("noise added in place", "write s = s + noise in place of s += noise")
+            tape.refuse("noise added to records in place", "sum first, and add noise to the sum")
         if made.dtype != target.dtype or fact_of(made).shape != fact_of(target).shape:
             tape.refuse(f"np.{name} in place, with another dtype or shape", "assign the result to a new name")
         target._dpv_number, target._dpv_value, target._dpv_noise = made._dpv_number, made._dpv_value, made._dpv_noise
@@ -154,8 +157,8 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
     def __float__(self) -> float:
         no(self, "data that become a plain number", "add noise first; of records, use .astype(float)")
 
-    __int__ = __float__  # type: ignore[assignment]
-    __complex__ = __float__  # type: ignore[assignment]
+    __int__ = __float__
+    __complex__ = __float__
 
     def __index__(self) -> int:
         no(self, "an index or a size that is data", "add noise first, or use public sizes")
@@ -191,7 +194,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
         return remade(self, self._dpv_number, copy.deepcopy(self._dpv_value))
 
     def __round__(self, digits: int | None = None) -> Any:
-        return np.round(self, digits or 0)  # type: ignore[call-overload]
+        return np.round(self, digits or 0)
 
     def __floor__(self) -> Any:
         return np.floor(self)
@@ -221,6 +224,58 @@ class Shape(tuple[Any, ...]):
 
     def __iter__(self) -> Iterator[Any]:
         return (counted(self._dpv_of) if one is None else one for one in tuple.__iter__(self))
+
+    def _data(self) -> None:
+        if self._dpv_of is not None:
+            length_of(self._dpv_of)
+
+    def __eq__(self, other: object) -> bool:
+        self._data()
+        return tuple.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        self._data()
+        return tuple.__ne__(self, other)
+
+    def __hash__(self) -> int:
+        self._data()
+        return tuple.__hash__(self)
+
+    def __lt__(self, other: Any) -> bool:
+        self._data()
+        return tuple.__lt__(self, other)
+
+    def __le__(self, other: Any) -> bool:
+        self._data()
+        return tuple.__le__(self, other)
+
+    def __gt__(self, other: Any) -> bool:
+        self._data()
+        return tuple.__gt__(self, other)
+
+    def __ge__(self, other: Any) -> bool:
+        self._data()
+        return tuple.__ge__(self, other)
+
+    def __contains__(self, value: object) -> bool:
+        self._data()
+        return tuple.__contains__(self, value)
+
+    def __add__(self, other: Any) -> Any:
+        self._data()
+        return tuple.__add__(self, tuple(other))
+
+    def __radd__(self, other: Any) -> Any:
+        self._data()
+        return tuple(other) + tuple(self)
+
+    def __mul__(self, other: Any) -> Any:
+        self._data()
+        return tuple.__mul__(self, other)
+
+    def __repr__(self) -> str:
+        self._data()
+        return tuple.__repr__(self)
 
 
 class Transposed(Followed):
@@ -284,7 +339,8 @@ def methods() -> dict[str, Callable[..., Any]]:
 
 def no(array: Any, what: str, remedy: str = "") -> NoReturn:
     """Refuse an operation on an array."""
-    array._dpv_tape.refuse(what, remedy)
+    tape: Tape = array._dpv_tape
+    tape.refuse(what, remedy)
 
 
 def fact_of(array: FollowedArray) -> Rows | Total | Noise:
@@ -393,11 +449,18 @@ def dtype_of(value: Any) -> str:
     return str(np.asarray(value).dtype)
 
 
+def quiet_errors(tape: Tape) -> None:
+    """Refuse a setting of NumPy under which an operation tells of its data: by an error, a call or a message."""
+    if not set(np.geterr().values()) <= {"ignore", "warn"}:
+        tape.refuse("errors of NumPy that depend on data (np.seterr or np.errstate)", "use 'ignore' or 'warn'")
+
+
 # elementwise functions ------------------------------------------------------------------------------------------------
 
 
 def call_ufunc(tape: Tape, function: Any, args: Sequence[Any]) -> Any:
     """One elementwise function of followed arrays and public values."""
+    quiet_errors(tape)
     name = {"divide": "true_divide", "conjugate": "positive"}.get(function.__name__, function.__name__)
     given = [one for one in args if isinstance(one, FollowedArray)]
     if any(isinstance(one, Transposed) for one in args):

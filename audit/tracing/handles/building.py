@@ -34,10 +34,11 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, values: Any) -> None:
-        self._dpv_plain, self._dpv_parts = values, {}
+        self._dpv_plain: Any = values
+        self._dpv_parts: dict[int, Any] = {}
 
     @property
-    def __class__(self) -> Any:  # what "isinstance(x, np.ndarray)" of the user's sees
+    def __class__(self) -> Any:  # type: ignore[misc]  # what "isinstance(x, np.ndarray)" of the user's sees
         return np.ndarray
 
     def _dpv_settled(self) -> Any:
@@ -57,7 +58,10 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
             self._dpv_plain[key] = value
             return
         whole = array_of(value) if not isinstance(value, Released) else value
-        if self._dpv_plain.dtype.kind != "f" and getattr(whole, "dtype", self._dpv_plain.dtype) != self._dpv_plain.dtype:
+        if (
+            self._dpv_plain.dtype.kind != "f"
+            and getattr(whole, "dtype", self._dpv_plain.dtype) != self._dpv_plain.dtype
+        ):
             _refuse("numbers written into an array of another dtype", "make it of floats: np.zeros(k)")
         if np.ndim(places) == 0:
             self._dpv_parts[int(places)] = whole
@@ -130,4 +134,3 @@ def _refuse(what: str, remedy: str) -> Any:
     tape = current()
     assert tape is not None
     tape.refuse(what, remedy)
-

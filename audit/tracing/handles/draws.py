@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from typing import Any, Final, NoReturn, final
 
 import numpy as np
-import scipy
 
 from dpverdict.audit.tracing.handles.arrays import FollowedArray, fact_of, is_noise, is_rows, is_total, settled
 from dpverdict.audit.tracing.handles.building import making
@@ -49,7 +48,9 @@ def _public(given: Any, what: str) -> Any:
     return value
 
 
-def _noise(law: str, unit: Callable[[Any], Any], loc: Any, scale: Any, size: Any, parameter: float | None = None) -> Any:
+def _noise(
+    law: str, unit: Callable[[Any], Any], loc: Any, scale: Any, size: Any, parameter: float | None = None
+) -> Any:
     tape = _tape()
     loc, scale, size = settled(loc), _public(scale, "a scale"), _public(size, "a size")
     array = np.asarray(scale, dtype=np.float64)
@@ -126,6 +127,7 @@ def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, *args:
     outcomes = np.arange(int(a)) if np.ndim(_public(a, "outcomes")) == 0 else np.asarray(a)
     if len(outcomes) != fact.shape[0]:
         _refuse("a choice among another number of outcomes than there are probabilities")
+    assert isinstance(p, FollowedArray)
     assert p._dpv_number is not None
     tape.choose(p._dpv_number)
     return made(tape, outcomes[int(_FRESH.integers(len(outcomes)))])
@@ -157,7 +159,7 @@ class FollowedGenerator:
         self._dpv_kind = kind
 
     @property
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # type: ignore[misc]
         return self._dpv_kind
 
     def __getattr__(self, name: str) -> Any:
@@ -172,7 +174,7 @@ class FollowedGenerator:
     def __deepcopy__(self, memo: Any) -> NoReturn:
         _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
 
-    __copy__ = __deepcopy__  # type: ignore[assignment]
+    __copy__ = __deepcopy__
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
@@ -295,10 +297,14 @@ def replaced(modules: Sequence[dict[str, Any]]) -> list[tuple[Any, str, Any]]:
         found.append((random, name, _only_while_followed(own, original)))
     for name in ("Random", "SystemRandom"):
         found.append((random, name, _only_while_followed(_not_covered(f"random.{name}"), getattr(random, name))))
-    generic = scipy.stats._distn_infrastructure.rv_generic
-    plain_rvs = generic.rvs
-    found.append((generic, "rvs", lambda self, *args, **given: (
-        plain_rvs(self, *args, **given) if current() is None else _rvs(self, *args, **given))))  # fmt: skip
+    infrastructure: Any = sys.modules.get("scipy.stats._distn_infrastructure")
+    if infrastructure is not None:
+        plain_rvs = infrastructure.rv_generic.rvs
+
+        def rvs(self: Any, *args: Any, **given: Any) -> Any:
+            return plain_rvs(self, *args, **given) if current() is None else _rvs(self, *args, **given)
+
+        found.append((infrastructure.rv_generic, "rvs", rvs))
     found += [(np, name, making(getattr(np, name))) for name in ("zeros", "empty")]
     found += [(np, name, _converting(getattr(np, name))) for name in ("array", "asarray", "asanyarray")]
     former = {id(getattr(owner, name)): new for owner, name, new in found}

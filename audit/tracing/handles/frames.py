@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 import numpy as np
-import pandas as pd
+
+from dpverdict.audit.tables.frames import library
 
 from dpverdict.audit.tracing.handles.arrays import (
     FollowedArray,
@@ -27,6 +29,7 @@ from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.rules.facts import Rows
 from dpverdict.audit.tracing.tape import Tape
 
+pd: Final[Any] = library("pandas", "the table of the schema is a frame of pandas")
 _SEE: Final = "what is covered is listed in docs/reference_tracing.md"
 
 
@@ -46,7 +49,7 @@ class _Frame(Followed):
     def __float__(self) -> float:
         self._no("data that become a plain number", "add noise first")
 
-    __int__ = __float__  # type: ignore[assignment]
+    __int__ = __float__
 
     def __index__(self) -> int:
         self._no("an index that is data", "add noise first")
@@ -67,14 +70,14 @@ class _Frame(Followed):
 class FollowedSeries(_Frame, np.lib.mixins.NDArrayOperatorsMixin):
     """A column of the records, or a statistic with public labels."""
 
-    __slots__ = ("_dpv_arr", "_dpv_index", "_dpv_tape", "name")
+    __slots__ = ("__weakref__", "_dpv_arr", "_dpv_index", "_dpv_tape", "name")
     __array_priority__ = 1500.0
 
     def __init__(self, array: FollowedArray, index: Any, name: Any = None) -> None:
         self._dpv_tape, self._dpv_arr, self._dpv_index, self.name = array._dpv_tape, array, index, name
 
     @property
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # type: ignore[misc]
         return pd.Series
 
     def _dpv_array(self) -> FollowedArray:
@@ -183,7 +186,7 @@ class FollowedSeries(_Frame, np.lib.mixins.NDArrayOperatorsMixin):
     def clip(self, lower: Any = None, upper: Any = None, *args: Any, **given: Any) -> Any:
         """Clipped to public numbers."""
         self._plain_call("clip", args, given)
-        return self._like(np.clip(self._dpv_arr, lower, upper))  # type: ignore[call-overload]
+        return self._like(np.clip(self._dpv_arr, lower, upper))
 
     def fillna(self, value: Any = None, *args: Any, **given: Any) -> Any:
         """A public value in place of missing ones."""
@@ -248,19 +251,19 @@ class FollowedSeries(_Frame, np.lib.mixins.NDArrayOperatorsMixin):
 
     def round(self, decimals: int = 0) -> Any:
         """Rounded."""
-        return self._like(np.round(self._dpv_arr, decimals))  # type: ignore[call-overload]
+        return self._like(np.round(self._dpv_arr, decimals))
 
     def where(self, cond: Any, other: Any = np.nan, *args: Any, **given: Any) -> Any:
         """Its own value where a condition holds, else another."""
         self._plain_call("where", args, given)
         _shared(self._dpv_tape, [self, cond, other])
-        return self._like(np.where(_unwrapped(cond), self._dpv_arr, _unwrapped(other)))  # type: ignore[call-overload]
+        return self._like(np.where(_unwrapped(cond), self._dpv_arr, _unwrapped(other)))
 
     def mask(self, cond: Any, other: Any = np.nan, *args: Any, **given: Any) -> Any:
         """Another value where a condition holds."""
         self._plain_call("mask", args, given)
         _shared(self._dpv_tape, [self, cond, other])
-        return self._like(np.where(_unwrapped(cond), _unwrapped(other), self._dpv_arr))  # type: ignore[call-overload]
+        return self._like(np.where(_unwrapped(cond), _unwrapped(other), self._dpv_arr))
 
     def copy(self, *args: Any, **given: Any) -> Any:
         """The same values."""
@@ -330,7 +333,7 @@ class FollowedSeries(_Frame, np.lib.mixins.NDArrayOperatorsMixin):
     def mean(self, axis: Any = 0, skipna: bool = True, **given: Any) -> Any:
         """The mean, over a public number."""
         self._plain_call("mean", (), given)
-        return np.mean(self._dpv_arr)  # type: ignore[call-overload]
+        return np.mean(self._dpv_arr)
 
     def count(self) -> Any:
         """How many values are present."""
@@ -341,7 +344,7 @@ class FollowedSeries(_Frame, np.lib.mixins.NDArrayOperatorsMixin):
 
     def cumsum(self, *args: Any, **given: Any) -> Any:
         """Of a statistic."""
-        return self._like(np.cumsum(self._dpv_arr))  # type: ignore[call-overload]
+        return self._like(np.cumsum(self._dpv_arr))
 
     def value_counts(self, normalize: bool = False, sort: bool = True, ascending: bool = False, bins: Any = None,
                      dropna: bool = True) -> Any:  # fmt: skip
@@ -393,22 +396,24 @@ class _Places:
 class FollowedFrame(_Frame):
     """A table of records: columns by their names."""
 
-    __slots__ = ("_dpv_columns", "_dpv_index", "_dpv_owned", "_dpv_tape")
+    __slots__ = ("_dpv_columns", "_dpv_index", "_dpv_owned", "_dpv_shown", "_dpv_tape")
 
     def __init__(self, tape: Tape, columns: dict[Any, FollowedArray], index: Any, *, owned: bool) -> None:
         object.__setattr__(self, "_dpv_tape", tape)
         object.__setattr__(self, "_dpv_columns", dict(columns))
         object.__setattr__(self, "_dpv_index", index)
         object.__setattr__(self, "_dpv_owned", owned)
+        object.__setattr__(self, "_dpv_shown", {})
 
     @property
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # type: ignore[misc]
         return pd.DataFrame
 
     def _first(self) -> FollowedArray:
         if not self._dpv_columns:
             self._no("a frame without columns")
-        return next(iter(self._dpv_columns.values()))
+        found: FollowedArray = next(iter(self._dpv_columns.values()))
+        return found
 
     def _with(self, columns: Mapping[Any, FollowedArray]) -> FollowedFrame:
         return FollowedFrame(self._dpv_tape, dict(columns), self._dpv_index, owned=True)
@@ -416,7 +421,9 @@ class FollowedFrame(_Frame):
     def _column(self, name: Any) -> FollowedSeries:
         if name not in self._dpv_columns:
             raise KeyError(name)
-        return FollowedSeries(self._dpv_columns[name], self._dpv_index, name)
+        found = FollowedSeries(self._dpv_columns[name], self._dpv_index, name)
+        self._dpv_shown.setdefault(name, []).append(weakref.ref(found))
+        return found
 
     # what is public ---------------------------------------------------------------------------------------------------
 
@@ -499,7 +506,9 @@ class FollowedFrame(_Frame):
         if isinstance(value, Followed | Released) or np.ndim(value) != 0:
             self._no("a column that is not of the records", "use a public number or columns of this frame")
         array = next(one for one in self._dpv_columns.values() if one.dtype.kind in "biuf")
-        return np.where(array == array, value, value)  # type: ignore[call-overload]
+        found: Any = np.where(array == array, value, value)
+        assert isinstance(found, FollowedArray)
+        return found
 
     @property
     def loc(self) -> Any:
@@ -563,7 +572,7 @@ class FollowedFrame(_Frame):
         """Clipped to public numbers, column by column."""
         if given or np.ndim(lower if lower is not None else 0) or np.ndim(upper if upper is not None else 0):
             self._no("clip with bounds for each column", "clip column by column")
-        return self._with({name: np.clip(one, lower, upper) for name, one in self._dpv_columns.items()})  # type: ignore[call-overload]
+        return self._with({name: np.clip(one, lower, upper) for name, one in self._dpv_columns.items()})
 
     def astype(self, dtype: Any, **given: Any) -> Any:
         """Other dtypes."""
@@ -585,7 +594,7 @@ class FollowedFrame(_Frame):
 
     def to_numpy(self, dtype: Any = None, **given: Any) -> Any:
         """All columns side by side."""
-        found = np.column_stack(list(self._dpv_columns.values()))  # type: ignore[arg-type]
+        found = np.column_stack(list(self._dpv_columns.values()))
         return found if dtype is None else found.astype(dtype)
 
     @property
@@ -635,7 +644,7 @@ class FollowedFrame(_Frame):
         """Means of columns, over a public number."""
         if axis in (1, "columns"):
             return FollowedSeries(np.mean(self.to_numpy(), axis=1), self._dpv_index)
-        return self._each(lambda one: np.mean(one), numeric_only)  # type: ignore[call-overload]
+        return self._each(lambda one: np.mean(one), numeric_only)
 
     def count(self, **given: Any) -> Any:
         """How many values are present in each column."""
@@ -716,6 +725,10 @@ class _Located:
             return
         if not isinstance(rows, FollowedSeries):
             frame._no("records that are changed by their label", "use a mask")
+        shown = [one for one in frame._dpv_shown.get(name, ()) if one() is not None and one() is not rows]
+        if shown or not frame._dpv_columns[name]._dpv_owned or not frame._dpv_owned:
+            frame._no("a column that is changed in place while another name shows it, or in the table handed over",
+                      "use where: df['x'] = df['x'].where(mask, value)")  # fmt: skip
         frame[name] = frame._column(name).mask(rows, value)
 
 
@@ -747,7 +760,7 @@ class Groups(_Frame):
         """How many present values each group has."""
         array = self._of("count")
         present = applied("is missing", [array], pd.isna(raw(array)))
-        return Grouped(self._dpv_tape, self._dpv_key, np.where(present, 0, 1), "count")  # type: ignore[call-overload]
+        return Grouped(self._dpv_tape, self._dpv_key, np.where(present, 0, 1), "count")
 
     def sum(self, *args: Any, **given: Any) -> Grouped:
         """The sum of each group."""
@@ -970,7 +983,5 @@ def _filled(array: FollowedArray) -> FollowedArray:
 
 def _sum_of_present(array: FollowedArray, skipna: bool) -> Any:
     if is_total(array):
-        return np.sum(array)  # type: ignore[call-overload]
-    return np.sum(_filled(array) if skipna else array)  # type: ignore[call-overload]
-
-
+        return np.sum(array)
+    return np.sum(_filled(array) if skipna else array)

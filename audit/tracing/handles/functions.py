@@ -137,7 +137,7 @@ def _setitem(array: FollowedArray, key: Any, value: Any) -> None:
         mask = key
         if len(fact.shape) != len(fact_of(mask).shape):
             mask = mask[:, None] if fact_of(mask).shape == () else mask
-        found = np.where(mask, value, array)  # type: ignore[call-overload]
+        found: Any = np.where(mask, value, array)
         if found.dtype != array.dtype:
             found = found.astype(array.dtype)
         array._dpv_number, array._dpv_value = found._dpv_number, found._dpv_value
@@ -182,7 +182,9 @@ def _of_totals(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> Any
     if name == "rint" and fact.dtype.startswith("int"):
         return totals[0]
     if name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"):
-        tape.refuse("a comparison of a statistic, and so a branch on data", "add noise first, and compare the noisy value")
+        tape.refuse(
+            "a comparison of a statistic, and so a branch on data", "add noise first, and compare the noisy value"
+        )
     tape.refuse(f"np.{name} of a statistic, of which no bound is known",
                 "add noise first, and compute with the noisy value")  # fmt: skip
 
@@ -262,7 +264,7 @@ def _aggregate(name: str, array: Any, axis: Any, keepdims: Any, dtype: Any = Non
         whole = (axis is None or axis == tuple(range(dims))) and fact.shape != ()
         if name == "sum":
             return applied("sum", [array], value, all=whole, dtype=kind)
-        return applied("mean", [array], value, all=whole, dtype="float64")
+        return applied("mean", [array], value, all=whole, dtype=kind)
     if isinstance(axis, int):
         return applied("along the row", [array], value, axis=axis - 1, name=name, keepdims=keep, dtype=kind)
     no(array, f"np.{name} over several axes", "sum over one axis after another")
@@ -591,7 +593,7 @@ def _size(a: Any, axis: Any = None) -> Any:
 def _public_like(value: float) -> Callable[..., Any]:
     def act(a: Any, *args: Any, dtype: Any = None, **given: Any) -> Any:
         if is_rows(a):
-            return a * 0 + value if a.dtype.kind in "iuf" else np.where(a == a, value, value)  # type: ignore[call-overload]
+            return a * 0 + value if a.dtype.kind in "iuf" else np.where(a == a, value, value)
         return np.full(fact_of(a).shape, value, dtype=dtype or a.dtype)
 
     return act
@@ -725,7 +727,9 @@ def _clip_method(self: Any, min: Any = None, max: Any = None, out: Any = None, *
 
 @method("astype")
 def _astype(self: Any, dtype: Any, *args: Any, **given: Any) -> Any:
-    _nothing_else(self, "astype", {key: one for key, one in given.items() if key not in ("copy", "order", "casting")})
+    if given.get("copy", True) is not True or args:
+        no(self, ".astype with copy=False, which may give the same array", "leave it out")
+    _nothing_else(self, "astype", given, "copy", "order", "casting")
     kind = np.dtype(dtype)
     if is_noise(self):
         if kind.kind == "f" or self.dtype == kind:
@@ -764,5 +768,3 @@ def _holds(value: Any) -> bool:
 
 def _holds_or_is(value: Any) -> bool:
     return isinstance(value, Followed | Released) or (isinstance(value, list | tuple) and _holds(value))
-
-

@@ -34,13 +34,17 @@ class Released:
         object.__setattr__(self, "_dpv_value", value)
         object.__setattr__(self, "_dpv_pending", pending)
 
+    @property
+    def __class__(self) -> Any:  # type: ignore[misc]  # what "isinstance(n, float)" of the user's sees
+        return type(self._dpv_value)
+
     # computations -----------------------------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if name == "argmax" and len(self._dpv_pending) == 1:
-            return lambda *args, **kwargs: np.argmax(self, *args, **kwargs)  # type: ignore[call-overload]
+            return lambda *args, **kwargs: np.argmax(self, *args, **kwargs)
         if name == "item" and np.size(self._dpv_value) == 1:
             return lambda *args: self if not args else made(self._dpv_tape, plain(self).item(*args))
         if name == "tolist":
@@ -88,7 +92,8 @@ class Released:
         return (made(tape, one) for one in plain(self))
 
     def __len__(self) -> int:
-        return len(self._dpv_value)
+        size: int = len(self._dpv_value)
+        return size
 
     def __round__(self, digits: int | None = None) -> Any:
         return made(self._dpv_tape, np.round(plain(self), 0 if digits is None else digits))
@@ -106,7 +111,8 @@ class Released:
 
     def __bool__(self) -> bool:
         bool(plain(self))  # of an array it is an error
-        return self._dpv_tape.decide()
+        answer: bool = self._dpv_tape.decide()
+        return answer
 
     def __float__(self) -> float:
         self._dpv_tape.leave("a plain number")
@@ -117,7 +123,8 @@ class Released:
         return int(plain(self))
 
     def __index__(self) -> int:
-        self._dpv_tape.refuse("a noisy value that is an index", "use np.take, or return it")
+        tape: Tape = self._dpv_tape
+        tape.refuse("a noisy value that is an index", "use np.take, or return it")
 
     def __complex__(self) -> complex:
         return complex(float(self))
@@ -138,7 +145,8 @@ class Released:
         return format(value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value, how)
 
     def __contains__(self, value: Any) -> bool:
-        return self._dpv_tape.decide()
+        answer: bool = self._dpv_tape.decide()
+        return answer
 
     def __reduce__(self) -> Any:
         self._dpv_tape.refuse("noisy values that are pickled", "return them")

@@ -148,8 +148,9 @@ def absolute(a: Interval) -> Interval:
 def square(a: Interval) -> Interval:
     """The square."""
     size = absolute(a)
-    low, high = directed(np.multiply, size.low, size.low, up=False), directed(
-        np.multiply, size.high, size.high, up=True
+    low, high = (
+        directed(np.multiply, size.low, size.low, up=False),
+        directed(np.multiply, size.high, size.high, up=True),
     )
     return Interval.of(low, high, a.missing)
 
@@ -187,7 +188,9 @@ def hull(a: Interval, b: Interval) -> Interval:
     return Interval.of(np.minimum(a.low, b.low), np.maximum(a.high, b.high), a.missing | b.missing)
 
 
-def increasing(function: Callable[[Any], Any], *, exact: bool, least: float = -np.inf) -> Callable[[Interval], Interval]:
+def increasing(
+    function: Callable[[Any], Any], *, exact: bool, least: float = -np.inf
+) -> Callable[[Interval], Interval]:
     """A function that never falls, NaN below ``least``; widened by four floats on each side unless it is exact."""
 
     def found(a: Interval) -> Interval:

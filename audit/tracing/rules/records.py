@@ -15,6 +15,8 @@ from dpverdict.audit.tracing.rules.facts import Cell, Fact, Norm, Rows, Support,
 from dpverdict.audit.tracing.rules.operations import Operand, Setting, operation, refuse
 
 _EXACT_FLOATS: Final = 2.0**53
+_STAYING: Final = ("maximum", "minimum", "fmax", "fmin", "positive", "sign")
+"""Functions that give one of their arguments, or a sign: an integer of a dtype stays one."""
 _COMPARED: Final = {
     "less": lambda c: Cell(high=c, high_closed=False),
     "less_equal": lambda c: Cell(high=c),
@@ -53,7 +55,8 @@ def must_fit(found: Interval, dtype: str) -> Interval:
     kind = np.dtype(dtype)
     if kind.kind in "iu":
         ends = np.iinfo(kind)
-        if found.missing.any() or (found.low < float(ends.min)).any() or (found.high > float(ends.max)).any():
+        low, high = float(found.low.min(initial=0.0)), float(found.high.max(initial=0.0))
+        if found.missing.any() or low < int(ends.min) or high > int(ends.max):  # exact: Python compares so
             refuse(f"integers of {dtype} that may wrap around", "clip them first, or convert them: .astype(float)")
     elif kind.kind == "f" and kind.itemsize < 4:
         refuse(f"numbers of {dtype}, which overflow early", "convert them: .astype(float)")
@@ -63,12 +66,11 @@ def must_fit(found: Interval, dtype: str) -> Interval:
 @operation("table", "a column of the table holds what the schema says")
 def table(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
     """A column, or all columns side by side."""
-    ends = [np.array([float(one) for one in given[name]]) for name in ("low", "high")]
-    missing = np.array(given["missing"], dtype=np.bool_)
+    low, high = (np.array([float(one) for one in given[name]]) for name in ("low", "high"))
+    found = Interval.of(low, high, np.array(given["missing"], dtype=np.bool_))
     if given["single"]:
-        ends, missing = [one[0] for one in ends], missing[0]
+        found = Interval.of(*(one[0] for one in found))
     values = None if given["values"] is None else tuple(given["values"])
-    found = Interval.of(*ends, missing)
     return Rows((), *found, given["dtype"], values)
 
 
@@ -89,7 +91,11 @@ def elementwise(setting: Setting, operands: Sequence[Operand], given: Mapping[st
                 refuse(f"{name} of texts")
         else:
             value = public_row(one.value, dims)
+            if np.asarray(value).dtype.kind not in "biufOSU":
+                refuse(f"{name} with something that is neither a number nor a text")
             if np.asarray(value).dtype.kind in "OSU":
+                if not all(isinstance(one, str) for one in np.ravel(value).tolist()):
+                    refuse(f"{name} with something that is neither a number nor a text")
                 if name not in ("equal", "not_equal"):
                     refuse(f"{name} of texts")
                 value = np.zeros(np.shape(value))
@@ -100,16 +106,16 @@ def elementwise(setting: Setting, operands: Sequence[Operand], given: Mapping[st
     if np.dtype(dtype).kind not in "biuf":
         refuse(f"{name} that gives {dtype}")
     support, exact = _support(setting, name, operands, found)
-    return Rows(rows[0].masks, *must_fit(found, dtype), dtype, None, support, exact, _norm(setting, name, operands))
+    if name not in _STAYING:
+        must_fit(found, dtype)
+    return Rows(rows[0].masks, *found, dtype, None, support, exact, _norm(setting, name, operands))
 
 
 def _is_number(fact: Rows) -> bool:
     return np.dtype(fact.dtype).kind in "biuf" if fact.dtype != "category" else False
 
 
-def _support(
-    setting: Setting, name: str, operands: Sequence[Operand], found: Interval
-) -> tuple[Support | None, bool]:
+def _support(setting: Setting, name: str, operands: Sequence[Operand], found: Interval) -> tuple[Support | None, bool]:
     """When a value may differ from 0 (false), and whether it is true exactly then."""
     known = [(one.fact.support, one.fact.exact) for one in operands if isinstance(one.fact, Rows)]
     match name:
@@ -429,7 +435,9 @@ def remainder(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
     missing = fact.missing | np.isinf(fact.low) | np.isinf(fact.high)
     if not _is_number(fact) or not divisor > 0:
         refuse("a remainder by something else than a positive number")
-    found = Interval.of(np.zeros(fact.shape), np.full(fact.shape, divisor), missing & (np.dtype(fact.dtype).kind == "f"))
+    found = Interval.of(
+        np.zeros(fact.shape), np.full(fact.shape, divisor), missing & (np.dtype(fact.dtype).kind == "f")
+    )
     return Rows(fact.masks, *must_fit(found, given["dtype"]), given["dtype"])
 
 
@@ -513,5 +521,3 @@ def columns(setting: Setting, operands: Sequence[Operand], given: Mapping[str, A
     parts = [Interval.of(*(np.atleast_1d(entry) for entry in one)) for one in parts]
     found = Interval.of(*(np.concatenate([part[i] for part in parts]) for i in range(3)))
     return Rows(rows[0].masks, *must_fit(found, given["dtype"]), given["dtype"])
-
-

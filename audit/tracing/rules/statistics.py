@@ -26,7 +26,7 @@ from dpverdict.audit.tracing.rules.facts import (
 from dpverdict.audit.tracing.rules.operations import Operand, Setting, operation, refuse
 from dpverdict.audit.tracing.rules.records import interval_of, key_from_json, the_rows
 
-MOST_RECORDS: Final = 2.0**40
+MOST_RECORDS: Final = 2.0**33
 """That sums are taken of: bounds times this number must be within what a sum holds."""
 MOST_COORDINATES: Final = 20_000
 """Of a statistic."""
@@ -102,7 +102,7 @@ def mean_of_records(setting: Setting, operands: Sequence[Operand], given: Mappin
     if setting.records is None or fact.masks:
         refuse("a mean over a number of records that is not public",
                "divide a noisy sum by a noisy count; or state replace-one with records in the schema")  # fmt: skip
-    made = sum_of_records(setting, operands, {**given, "dtype": "float64"})
+    made = sum_of_records(setting, operands, given)
     assert isinstance(made, Total)
     count = setting.records
     if given["all"]:
@@ -300,9 +300,10 @@ def move(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]
             if sign < 0:
                 low, high = -high, -low
             parts.append((low, high, broadcast_supports(one.fact, shape)))
-        elif np.asarray(one.value).dtype.kind not in "biuf" or not np.isfinite(
-            np.asarray(one.value, dtype=np.float64)
-        ).all():
+        elif (
+            np.asarray(one.value).dtype.kind not in "biuf"
+            or not np.isfinite(np.asarray(one.value, dtype=np.float64)).all()
+        ):
             refuse("a statistic and something that is no finite number")
     if len(parts) == 1:
         norm = totals[0].norm if totals[0].shape == shape else None

@@ -252,6 +252,18 @@ class numpy_forms:
     def difference_of_counts(x, rng):
         return (x[:, 0] > 50).sum() - (x[:, 0] <= 50).sum() + rng.laplace(scale=1)
 
+    def noise_in_place(x, rng):
+        s = np.clip(x, 0, 1).sum(axis=0)
+        s += rng.laplace(scale=3, size=3)
+        return s
+
+    def number_in_place(x, rng):
+        total = 0.0
+        for i in range(3):
+            total += np.clip(x[:, i], 0, 1).sum()
+        total += rng.laplace(scale=3)
+        return total
+
     def nothing_of_the_table(x, rng):
         return rng.laplace(scale=1)
 
@@ -352,6 +364,11 @@ class pandas_forms:
     def most_common(df, rng):
         n = df["city"].value_counts().reindex(CITIES, fill_value=0)
         return CITIES[0:0] or np.argmax(n.to_numpy() + rng.laplace(scale=1, size=3))
+
+    def changed_with_loc(df, rng):
+        d = df.copy()
+        d.loc[d["age"] > 100, "age"] = 100
+        return d["age"].sum() + rng.laplace(scale=120)
 
     def no_generator(df):
         return df["age"].sum() + np.random.default_rng().laplace(scale=120)

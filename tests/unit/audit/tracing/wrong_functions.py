@@ -528,6 +528,53 @@ class numpy_forms:
     def stacked_then_summed(x, rng):
         return np.array([x[:, 0].sum(), x[:, 1].sum()]).sum() + rng.laplace(scale=100)
 
+    def number_kept_under_another_name(x, rng):
+        s = x[:, 0].sum()
+        t = s
+        s *= 0
+        return t + rng.laplace(scale=1)
+
+    def noise_kept_under_another_name(x, rng):
+        z = rng.laplace(scale=0.1)
+        w = z
+        z *= 10000
+        return x[:, 0].sum() + w
+
+    def shape_compared(x, rng):
+        if x.shape == (0, 3):
+            return 0.0
+        return x[:, 0].sum() + rng.laplace(scale=100)
+
+    def shape_printed(x, rng):
+        return str(x.shape)
+
+    def by_its_type(x, rng):
+        if type(x) is np.ndarray:
+            return x[:, 0].sum()
+        return x[:, 0].sum() + rng.laplace(scale=100)
+
+    def a_number_by_its_type(x, rng):
+        s = (x[:, 0] * 1.0).sum()
+        return s if isinstance(s, float) else 0.0
+
+    def same_array_by_astype(x, rng):
+        y = x.copy()
+        z = y.astype(float, copy=False)
+        z *= 1000
+        return y[:, 0].sum() + rng.laplace(scale=100)
+
+    def in_a_list(x, rng):
+        return [x[:, 0].sum(), 0][math.floor(abs(x[:, 0].sum() + rng.laplace(scale=200))) % 2]
+
+    def single_precision(x, rng):
+        return x[:, 0].astype(np.float32).sum() + rng.laplace(scale=100)
+
+    def errors_by_a_name(x, rng):
+        mode = "ra" + "ise"
+        with np.errstate(all=mode):
+            y = 1 / (x[:, 0] + 1)
+        return y.sum() + rng.laplace(scale=100)
+
 
 class pandas_forms:
     """Of a frame with age (int, 0 to 120), income (float, no bounds, may be missing), city (three categories)."""
@@ -690,6 +737,12 @@ class pandas_forms:
 
     def map_with_gaps(df, rng):
         return df["city"].map({"Oslo": 1.0}).to_numpy().sum() + rng.laplace(scale=1)
+
+    def column_changed_while_shown(df, rng):
+        d = df.copy()
+        s = d["age"]
+        d.loc[d["age"] > 50, "age"] = 10**6
+        return s.sum() + rng.laplace(scale=120)
 
     def values_changed(df, rng):
         v = df["age"].values
