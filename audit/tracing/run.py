@@ -65,7 +65,7 @@ def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0
         return _not_covered(refused, 0, found)
     before = {name: fingerprint(value) for name, value in found.read.items()}
     first: Tape | None = None
-    waiting: list[tuple[bool, ...]] = [()]
+    waiting: list[tuple[int, ...]] = [()]
     runs = 0
     while waiting:
         script = waiting.pop()
@@ -80,8 +80,9 @@ def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0
             first = tape
         elif (unlike := _unlike(first, tape)) is not None:
             return _not_covered(unlike, runs, found)
-        taken = (*script, *([False] * (tape.decided - len(script))))
-        waiting += [(*taken[:i], True) for i in range(len(script), tape.decided)]
+        taken = (*script, *([0] * (len(tape.decided) - len(script))))
+        waiting += [(*taken[:i], other) for i in range(len(script), len(tape.decided))
+                    for other in range(1, tape.decided[i])]  # fmt: skip
     assert first is not None
     other = _run(function, schema, found, (), sample=_sample(schema, seed, 1))
     runs += 1
@@ -149,7 +150,7 @@ def _unlike(one: Tape, other: Tape) -> str | None:
     return None
 
 
-def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, script: Sequence[bool], *,
+def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, script: Sequence[int], *,
          sample: Any) -> Tape:  # fmt: skip
     setting = Setting(schema.relation is REPLACE_ONE, schema.records)
     tape = Tape(setting, frozenset(found.files), script)

@@ -55,16 +55,16 @@ class Tape:
     Args:
         setting: what the rules may look at; the steps are added to it.
         files: of the user's code, whose lines are shown.
-        script: the answers to decisions on noised values, in order; of those beyond it, the answer is "no".
+        script: the answers to decisions on noised values, in order; of those beyond it, the answer is 0, "no".
     """
 
-    def __init__(self, setting: Setting, files: frozenset[str], script: Sequence[bool] = ()) -> None:
+    def __init__(self, setting: Setting, files: frozenset[str], script: Sequence[int] = ()) -> None:
         self.setting: Final = setting
         self.files: Final = files
         self.releases: Final[list[Release]] = []
         self.refused: str | None = None
         self.left: str | None = None
-        self.decided = 0
+        self.decided: Final[list[int]] = []
         self._script: Final = tuple(script)
         self._known: Final[dict[object, int]] = {}
         self._used: Final[set[int]] = set()
@@ -176,11 +176,11 @@ class Tape:
 
     # what was noised --------------------------------------------------------------------------------------------------
 
-    def decide(self) -> bool:
-        """The answer to a decision on a noised value."""
+    def decide(self, options: int = 2) -> int:
+        """The answer to a decision on a noised value, of so many: 0, 1, ..."""
         self.left = self.left or f"a decision on a noisy value ({self.line()})"
-        self.decided += 1
-        return self._script[self.decided - 1] if self.decided <= len(self._script) else False
+        self.decided.append(options)
+        return self._script[len(self.decided) - 1] if len(self.decided) <= len(self._script) else 0
 
     def leave(self, how: str) -> None:
         """A noised value leaves the trace: what follows must not depend on it but by what is computed."""

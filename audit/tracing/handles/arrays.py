@@ -101,6 +101,8 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
             no(self, f"np.{name}.{method}", "write it with np.sum, or in another way")
         if kwargs:
             no(self, f"np.{name} with {', '.join(kwargs)}", "use np.where")
+        if any(type(one) in (list, tuple) for one in args):
+            args = tuple(FUNCTIONS["array of"](one) if type(one) in (list, tuple) else one for one in args)
         if any(isinstance(one, Released) for one in args):
             tape.refuse("data together with a noisy value, which decides how they are used",
                         "clip and scale data by public numbers only")  # fmt: skip

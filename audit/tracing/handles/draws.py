@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, final
 
 import numpy as np
 
-from dpverdict.audit.tracing.handles.arrays import FollowedArray, fact_of, is_noise, is_rows, is_total, settled
+from dpverdict.audit.tracing.handles.arrays import FollowedArray, counted, fact_of, is_noise, is_rows, is_total, known_length, settled
 from dpverdict.audit.tracing.handles.building import making
 from dpverdict.audit.tracing.handles.functions import array_of
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
@@ -122,7 +122,7 @@ def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, *args:
     if not isinstance(fact, Total) or not (fact.weights and fact.normalised) or len(fact.shape) != 1:
         _refuse("a choice with probabilities made of data in another way than exp(score) over their sum",
                 "write w = np.exp(eps * score / (2 * sensitivity)); p = w / w.sum()")  # fmt: skip
-    if size is not None or args:
+    if (size is not None and size != 1) or args:
         _refuse("several choices at once", "choose one, or report noisy counts")
     outcomes = np.arange(int(a)) if np.ndim(_public(a, "outcomes")) == 0 else np.asarray(a)
     if len(outcomes) != fact.shape[0]:
@@ -130,7 +130,8 @@ def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, *args:
     assert isinstance(p, FollowedArray)
     assert p._dpv_number is not None
     tape.choose(p._dpv_number)
-    return made(tape, outcomes[int(_FRESH.integers(len(outcomes)))])
+    picked = outcomes[int(_FRESH.integers(len(outcomes)))]
+    return Released(tape, picked if size is None else np.array([picked]))
 
 
 def _not_covered(name: str) -> Callable[..., Any]:
@@ -262,6 +263,18 @@ def _converting(original: Callable[..., Any]) -> Callable[..., Any]:
     return convert
 
 
+def _of_lists(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy that may be given a list of what is followed."""
+
+    def called(a: Any, *args: Any, **given: Any) -> Any:
+        if current() is not None and type(a) in (list, tuple):
+            found = array_of(settled(a))
+            a = a if found is None else found
+        return original(a, *args, **given)
+
+    return called
+
+
 _ARRAY: Final = np.array
 
 
@@ -307,6 +320,9 @@ def replaced(modules: Sequence[dict[str, Any]]) -> list[tuple[Any, str, Any]]:
         found.append((infrastructure.rv_generic, "rvs", rvs))
     found += [(np, name, making(getattr(np, name))) for name in ("zeros", "empty")]
     found += [(np, name, _converting(getattr(np, name))) for name in ("array", "asarray", "asanyarray")]
+    found += [(np, name, _of_lists(getattr(np, name))) for name in
+              ("argmax", "argmin", "max", "min", "sum", "mean", "cumsum", "median", "amax", "amin")]  # fmt: skip
+    found.append((np.linalg, "norm", _of_lists(np.linalg.norm)))
     former = {id(getattr(owner, name)): new for owner, name, new in found}
     for names in modules:
         for name, value in list(names.items()):
@@ -394,6 +410,8 @@ def _to_float(value: Any) -> Any:
 
 def _to_int(value: Any) -> Any:
     if isinstance(value, Released):
+        if value._dpv_options is not None:
+            return value
         return made(value._dpv_tape, np.trunc(plain(value)))
     if is_total(value) and fact_of(value).shape == ():
         return value.astype(np.int64)
@@ -412,7 +430,17 @@ def _extreme(plain_function: Callable[..., Any], function: Any) -> Callable[...,
     return act
 
 
+def _length(value: Any) -> Any:
+    """``len`` that gives the number of records as a statistic, where it is not public."""
+    inner = getattr(value, "_dpv_records", None)
+    array = inner() if inner is not None else value
+    if isinstance(array, FollowedArray) and is_rows(array) and not known_length(array):
+        return counted(array)
+    return len(value)
+
+
 _SHADOWED: Final[dict[str, Any]] = {
+    "len": _length,
     "float": _shadow(float, _to_float),
     "int": _shadow(int, _to_int),
     "max": _extreme(max, np.maximum),

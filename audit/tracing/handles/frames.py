@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import operator
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
@@ -30,6 +32,10 @@ from dpverdict.audit.tracing.rules.facts import Rows
 from dpverdict.audit.tracing.tape import Tape
 
 pd: Final[Any] = library("pandas", "the table of the schema is a frame of pandas")
+_COMPARE: Final[dict[Any, Any]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}  # fmt: skip
 _SEE: Final = "what is covered is listed in docs/reference_tracing.md"
 
 
@@ -126,6 +132,9 @@ class FollowedSeries(_Frame, np.lib.mixins.NDArrayOperatorsMixin):
 
     def __len__(self) -> int:
         return len(self._dpv_arr)
+
+    def _dpv_records(self) -> FollowedArray:
+        return self._dpv_arr
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._dpv_arr)
@@ -456,6 +465,9 @@ class FollowedFrame(_Frame):
     def __len__(self) -> int:
         return length_of(self._first())
 
+    def _dpv_records(self) -> FollowedArray:
+        return self._first()
+
     def __iter__(self) -> Iterator[Any]:
         return iter(list(self._dpv_columns))
 
@@ -589,7 +601,39 @@ class FollowedFrame(_Frame):
         return FollowedFrame(self._dpv_tape, self._dpv_columns, (self._dpv_index, "reset"), owned=True)
 
     def query(self, expr: str, **given: Any) -> Any:
-        """Refused."""
+        """The records where comparisons of columns with public numbers hold."""
+        if given or not isinstance(expr, str):
+            self._no("query with further arguments", "leave them out")
+        try:
+            tree = ast.parse(expr.strip(), mode="eval").body
+        except SyntaxError:
+            self._no("query", "write it with a mask: df[(df.age > 10) & (df.city == 'Oslo')]")
+        return self._selected(self._asked(tree))
+
+    def _asked(self, node: ast.expr) -> Any:
+        match node:
+            case ast.BoolOp(op=op, values=[first, *others]):
+                found = self._asked(first)
+                for one in others:
+                    found = found & self._asked(one) if isinstance(op, ast.And) else found | self._asked(one)
+                return found
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                return ~self._asked(inner)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value) | float(value))):
+                return -value
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                sides = [self._asked(one) for one in (left, *others)]
+                parts = [_COMPARE[type(op)](a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False)
+                         if type(op) in _COMPARE]  # fmt: skip
+                if len(parts) == len(ops):
+                    found = parts[0]
+                    for one in parts[1:]:
+                        found = found & one
+                    return found
+            case ast.Name(id=name) if name in self._dpv_columns:
+                return self._column(name)
+            case ast.Constant(value=value):
+                return value
         self._no("query", "write it with a mask: df[(df.age > 10) & (df.city == 'Oslo')]")
 
     def to_numpy(self, dtype: Any = None, **given: Any) -> Any:
@@ -687,6 +731,9 @@ class _Index:
 
     def __len__(self) -> int:
         return length_of(self._of)
+
+    def _dpv_records(self) -> FollowedArray:
+        return self._of
 
     @property
     def size(self) -> Any:

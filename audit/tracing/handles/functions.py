@@ -25,7 +25,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     raw,
     remade,
 )
-from dpverdict.audit.tracing.handles.released import Followed, Released, made
+from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
 from dpverdict.audit.tracing.rules.facts import Noise, Rows, Total
 from dpverdict.audit.tracing.tape import Tape
 
@@ -523,6 +523,9 @@ def _linear(array: FollowedArray, function: Callable[[Any], Any]) -> Any:
 
 @covers(np.linalg.norm)
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    weights = fact_of(x)
+    if isinstance(weights, Total) and weights.weights and ord == 1 and axis is None:
+        return np.sum(x)
     if not is_rows(x):
         no(x, "np.linalg.norm of a statistic, of which no bound is known", "add noise first")
     fact = fact_of(x)
@@ -611,7 +614,7 @@ def joined(parts: Sequence[Any], arrange: Callable[[Sequence[Any]], Any]) -> Any
         if array is not None:
             no(array, "data and noisy values in one array", "add noise to each of them first")
         tape = next(one._dpv_tape for one in parts if isinstance(one, Released))
-        return made(tape, arrange([one._dpv_value if isinstance(one, Released) else one for one in parts]))
+        return made(tape, arrange([plain(one) for one in parts]))
     assert array is not None
     if all(is_noise(one) for one in parts):
         facts = [one._dpv_noise for one in parts]
@@ -754,12 +757,20 @@ def array_of(value: Any, dtype: Any = None) -> Any:
     if hasattr(value, "_dpv_array"):
         return array_of(value._dpv_array(), dtype)
     if isinstance(value, Released):
-        return made(value._dpv_tape, np.asarray(value._dpv_value, dtype=dtype))
+        return made(value._dpv_tape, np.asarray(plain(value), dtype=dtype))
     if isinstance(value, list | tuple) and _holds(value):
         inner = [array_of(one) if _holds_or_is(one) else one for one in value]
         found = joined(inner, lambda given: np.stack([np.asarray(one) for one in given]))
         return found if dtype is None else found.astype(dtype)
     return None
+
+
+def _listed(value: Any) -> Any:
+    found = array_of(value)
+    return value if found is None else found
+
+
+FUNCTIONS["array of"] = _listed
 
 
 def _holds(value: Any) -> bool:

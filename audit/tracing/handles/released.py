@@ -15,6 +15,11 @@ from dpverdict.audit.tracing.rules.operations import refuse
 from dpverdict.audit.tracing.tape import Release, Tape, current
 
 
+_ARGMAX: Final = np.argmax
+_ARGMIN: Final = np.argmin
+"""As they are when nothing is replaced."""
+
+
 class Followed:
     """A value of which something is known for every pair: of the records, a statistic, or draws."""
 
@@ -25,11 +30,12 @@ class Followed:
 class Released:
     """A value that was noised, or made of such values and public ones."""
 
-    __slots__ = ("_dpv_pending", "_dpv_tape", "_dpv_value")
+    __slots__ = ("_dpv_options", "_dpv_pending", "_dpv_tape", "_dpv_value")
     __array_priority__ = 2000.0
     __hash__ = None  # type: ignore[assignment]  # it would choose a place in a dictionary
 
-    def __init__(self, tape: Tape, value: Any, pending: tuple[Release, ...] = ()) -> None:
+    def __init__(self, tape: Tape, value: Any, pending: tuple[Release, ...] = (), options: int | None = None) -> None:
+        object.__setattr__(self, "_dpv_options", options)
         object.__setattr__(self, "_dpv_tape", tape)
         object.__setattr__(self, "_dpv_value", value)
         object.__setattr__(self, "_dpv_pending", pending)
@@ -74,9 +80,11 @@ class Released:
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         _apart_from_data(args, kwargs)
         pending = self._dpv_pending
-        if function is np.argmax and len(pending) == 1 and len(args) == 1 and not kwargs:
+        if function is _ARGMAX and len(pending) == 1 and len(args) == 1 and not kwargs:
             pending[0].chosen = True
-            return Released(self._dpv_tape, np.argmax(self._dpv_value))
+            return Released(self._dpv_tape, np.argmax(self._dpv_value), options=int(np.size(self._dpv_value)))
+        if function in (_ARGMAX, _ARGMIN) and len(args) == 1 and not kwargs:
+            return Released(self._dpv_tape, function(plain(self)), options=int(np.size(self._dpv_value)))
         return made(self._dpv_tape, function(*plain(args), **plain(kwargs)))
 
     def __getitem__(self, key: Any) -> Any:
@@ -111,8 +119,7 @@ class Released:
 
     def __bool__(self) -> bool:
         bool(plain(self))  # of an array it is an error
-        answer: bool = self._dpv_tape.decide()
-        return answer
+        return bool(self._dpv_tape.decide())
 
     def __float__(self) -> float:
         self._dpv_tape.leave("a plain number")
@@ -124,7 +131,9 @@ class Released:
 
     def __index__(self) -> int:
         tape: Tape = self._dpv_tape
-        tape.refuse("a noisy value that is an index", "use np.take, or return it")
+        if self._dpv_options is None:
+            tape.refuse("a noisy value that is an index or a size", "use np.take, or return it")
+        return tape.decide(self._dpv_options)
 
     def __complex__(self) -> complex:
         return complex(float(self))
@@ -145,8 +154,7 @@ class Released:
         return format(value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value, how)
 
     def __contains__(self, value: Any) -> bool:
-        answer: bool = self._dpv_tape.decide()
-        return answer
+        return bool(self._dpv_tape.decide())
 
     def __reduce__(self) -> Any:
         self._dpv_tape.refuse("noisy values that are pickled", "return them")

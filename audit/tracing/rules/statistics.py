@@ -376,6 +376,12 @@ def pick(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]
 def stack(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
     """Statistics and public numbers in one array."""
     parts: list[tuple[float, float, Support]] = []
+    facts = [one.fact for one in operands if isinstance(one.fact, Total)]
+    weights = len(facts) == len(operands) and all(fact.weights and not fact.normalised for fact in facts)
+    if weights and not any(fact.up_to_a_shift for fact in facts):  # each is exp of a score of its own
+        parts = [part for fact in facts for part in coordinates(fact)]
+        scores = _of_parts([parts[i] for i in given["places"]], tuple(given["shape"]), given["dtype"])
+        return replace(_fits(scores), weights=True)
     for one in operands:
         if one.fact is None:
             value = np.asarray(one.value)

@@ -264,6 +264,19 @@ class numpy_forms:
         total += rng.laplace(scale=3)
         return total
 
+    def name_of_the_largest(x, rng):
+        noisy = [(x[:, i] > 50).sum() + rng.laplace(scale=3) for i in range(3)]
+        return "abc"[int(np.argmax(noisy))]
+
+    def length_of_a_selection(x, rng):
+        return len(x[x[:, 0] > 50]) + rng.laplace(scale=1)
+
+    def weights_in_a_list(x, rng):
+        scores = [(x[:, i] > 50).sum() for i in range(3)]
+        p = [np.exp(1.0 * s / 2) for s in scores]
+        p = p / np.linalg.norm(p, ord=1)
+        return np.random.choice(["a", "b", "c"], 1, p=p)[0]
+
     def nothing_of_the_table(x, rng):
         return rng.laplace(scale=1)
 
@@ -369,6 +382,9 @@ class pandas_forms:
         d = df.copy()
         d.loc[d["age"] > 100, "age"] = 100
         return d["age"].sum() + rng.laplace(scale=120)
+
+    def queried(df, rng):
+        return df.query("age > 40 and city == 'Oslo'").shape[0] + rng.laplace(scale=1)
 
     def no_generator(df):
         return df["age"].sum() + np.random.default_rng().laplace(scale=120)

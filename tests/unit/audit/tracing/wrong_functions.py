@@ -569,6 +569,23 @@ class numpy_forms:
     def single_precision(x, rng):
         return x[:, 0].astype(np.float32).sum() + rng.laplace(scale=100)
 
+    def raw_by_a_noisy_index(x, rng):
+        noisy = (x > 50).sum(axis=0) + rng.laplace(scale=3, size=3)
+        return [0.0, 1.0, x[:, 0].sum()][int(np.argmax(noisy))]
+
+    def argmax_and_its_values_stacked(x, rng):
+        s = np.clip(x, -1, 1).sum(axis=0) + rng.laplace(scale=2, size=3)
+        return np.argmax(s), np.stack([s, s])
+
+    def argmax_and_its_values_as_an_array(x, rng):
+        s = np.clip(x, -1, 1).sum(axis=0) + rng.laplace(scale=2, size=3)
+        return np.argmax(s), np.asarray(s)
+
+    def weights_of_two_lists(x, rng):
+        w = [np.exp(x[:, 0].sum()), np.exp(x[:, 1].sum())]
+        p = w / np.sum(w)
+        return rng.choice(2, p=p)
+
     def errors_by_a_name(x, rng):
         mode = "ra" + "ise"
         with np.errstate(all=mode):
