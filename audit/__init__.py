@@ -11,19 +11,20 @@ defer("dp_accounting")  # the neighbouring relations are all that is needed of i
 __getattr__, __dir__, __all__ = public_names(
     __name__,
     __file__,
-    first=("dpverdict.audit.losses.composition",),  # what `loss * 30` takes
+    first=(
+        "dpverdict.audit.losses.composition",  # what `loss * 30` takes
+        "dpverdict.mechanisms.core.guarantees",  # what `loss.plot("mu=1")` takes
+    ),
     former={
         "dpverdict.audit.distinguishing.low_bits": "FloatLeak",
         "dpverdict.audit.distinguishing.search.neighbour_search": "NeighbourSearch",
         "dpverdict.audit.distinguishing.sequential": "SequentialTest",
-        "dpverdict.audit.exact.calibrate": (
-            "Calibration calibrate_rank1 exact_laplace exact_laplace_scale honest_scale"
-        ),
+        "dpverdict.audit.exact.calibrate": "Calibration",
         "dpverdict.audit.exact.exchange": "ProfileClaim dp_event loss_event",
         "dpverdict.audit.exact.spending": "Account",
         "dpverdict.audit.implementation.embedding": "EmbeddingCheck check_embedding",
         "dpverdict.audit.implementation.grey_box": "GreyBoxFinding",
-        "dpverdict.audit.losses.base": "TwoOrders",
+        "dpverdict.audit.losses.base": "AddRemoveLoss TwoOrders=AddRemoveLoss",
         "dpverdict.audit.losses.bounded": "BoundedLoss",
         "dpverdict.audit.losses.closed_form": "DisjointLoss RandomisedResponseLoss ResponseLoss",
         "dpverdict.audit.losses.composition": "explain_composition",
@@ -37,5 +38,7 @@ __getattr__, __dir__, __all__ = public_names(
         "dpverdict.audit.runs.replay": "Replay",
         "dpverdict.audit.runs.request": "report_witness",
         "dpverdict.audit.sampling.shuffled": "ShuffledBatches",
+        "dpverdict.mechanisms.queries.laplace": "exact_laplace exact_laplace_scale",
+        "dpverdict.mechanisms.queries.rank1_scale": "calibrate_rank1 honest_scale",
     },
 )

@@ -38,7 +38,7 @@ from dpverdict.balls import Enclosure as Enclosure
 # exchange with dp_accounting
 from dpverdict.audit.losses.lattice.exchange import to_pld as to_pld
 from dpverdict.audit.losses.finite.pld import from_pld as from_pld
-from dpverdict.audit.losses.finite.pld import Direction as Direction
+from dpverdict.audit.losses.domains import Direction as Direction
 from dpverdict.audit.losses.finite.pld import NegativeMass as NegativeMass
 from dpverdict.audit.exact.events import loss_from_event as loss_from_event
 

@@ -20,6 +20,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from typer.testing import CliRunner
 
+from dpverdict.audit.documents.schema import json_schema
 from dpverdict.cli.application import app as dpverdict
 from dpverdict.proofs.checks.drawings import formula_svg
 
@@ -85,19 +86,28 @@ def _parts(command: object) -> list[str]:
 
 
 class Fields(_Generated):
-    """``.. fields:: package/file.schema.json``: the fields of a document, from its JSON schema."""
+    """``.. fields:: module.Type`` or ``package/file.schema.json``: the fields of a document, from its JSON schema."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """A table of the fields, those within others by their path."""
-        package, _, file = self.arguments[0].rpartition("/")
-        schema = json.loads((importlib.resources.files(package.replace("/", ".")) / file).read_text(encoding="utf-8"))
+        schema = _schema_of(self.arguments[0])
         lines = [".. list-table::", "   :header-rows: 1", "   :widths: 30 15 55", ""]
         for row in [("field", "type", "what it is"), *_fields(schema, schema, "")]:
             first, *rest = (cell.replace("\\", "\\\\").replace("*", r"\*").replace("|", r"\|") for cell in row)
             lines += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
         return self.parsed([*lines, ""])
+
+
+def _schema_of(name: str) -> dict[str, Any]:
+    package, _, file = name.rpartition("/")
+    if package:
+        text = (importlib.resources.files(package.replace("/", ".")) / file).read_text(encoding="utf-8")
+        found: dict[str, Any] = json.loads(text)
+        return found
+    module, _, kind = name.rpartition(".")
+    return json_schema(getattr(importlib.import_module(module), kind))
 
 
 def _fields(schema: dict[str, Any], whole: dict[str, Any], path: str) -> Iterator[tuple[str, str, str]]:

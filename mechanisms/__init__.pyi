@@ -16,6 +16,7 @@ from dpverdict.mechanisms.core.neighbours import NeighbourPair as NeighbourPair
 
 # what a mechanism states: its noise and its sensitivity space
 from dpverdict.mechanisms.core.mechanism import Mechanism as Mechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism as StructuredMechanism
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism as AdditiveMechanism
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism as GaussianMechanism
 from dpverdict.mechanisms.core.sensitivity import SensitivitySpace as SensitivitySpace

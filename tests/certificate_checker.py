@@ -6,6 +6,9 @@ Every piece of evidence is decided anew from what the file says: identities of r
 polynomial arithmetic over the rationals, inequalities by their coefficients, boxes by interval arithmetic and by
 covering the whole box with its parts, numbers by comparing them, matrices by multiplying them. A file is refused if one
 piece is wrong, or if its text is not the one that was sealed. What is left open is counted, and never called proved.
+
+Of a verdict, what must stand in the file is derived from its head (certificate_derivation.py, beside this file), and
+a file is refused whose conditions are others. Of what is not derived it says "compared only".
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import ast
 import hashlib
 import json
 import math
+import runpy
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -25,11 +29,13 @@ from typing import Any
 import mpmath
 from mpmath import iv
 
+derivation = runpy.run_path(str(Path(__file__).with_name("certificate_derivation.py")))
 PROVED, COMPARED, AT_POINTS, OPEN = "proved", "numbers compared", "true at points", "left open"
 Monomial = tuple[tuple[str, int], ...]
 Polynomial = dict[Monomial, Fraction]
 Quotient = tuple[Polynomial, Polynomial]
 MOST_TERMS = 4000
+FORMAT = "dpverdict certificate 2"
 
 
 class Refused(Exception):
@@ -690,7 +696,60 @@ def optimum(piece: Mapping[str, Any]) -> str:
     return PROVED
 
 
+def precise_erfc(x: Any) -> Any:
+    """erfc of a positive or negative interval to the bits of its argument, where 1 - erf(x) cancels."""
+    size = int(abs(mpmath.mpf(x.b))) + 2
+    if size > 60:
+        raise Beyond("far in the tail")
+    former = iv.prec
+    iv.prec = former + 2 * size * size
+    try:
+        half, tiny = iv.mpf([x.a, x.b]), mpmath.mpf(2) ** -(iv.prec + 10)
+        ends = []
+        for end in (half.a, half.b):
+            point = iv.mpf([end, end])
+            term, total, n = point, point, 0
+            while n < 4 * size * size + 8 or abs(mpmath.mpf(term.b)) > tiny:
+                n += 1
+                term = term * 2 * point * point / (2 * n + 1)
+                total += term
+            rest = abs(mpmath.mpf(term.b)) + abs(mpmath.mpf(term.a))
+            ends.append(1 - (total + iv.mpf([-rest, rest])) * 2 / iv.sqrt(iv.pi) * iv.exp(-point * point))
+        return iv.mpf([ends[1].a, ends[0].b])
+    finally:
+        iv.prec = former
+
+
+def enclosure(text: str, bits: int) -> tuple[Fraction, Fraction]:
+    """The ends of an expression without variables, as fractions, at so many bits."""
+    former = iv.prec, mpmath.mp.prec
+    iv.prec, mpmath.mp.prec = bits, bits + 20_000
+    FUNCTIONS["erfc"], plain = precise_erfc, FUNCTIONS["erfc"]
+    try:
+        found = value_at(text, {})
+        return exactly(found.a), exactly(found.b)
+    finally:
+        iv.prec, mpmath.mp.prec = former
+        FUNCTIONS["erfc"] = plain
+
+
+def exactly(end: Any) -> Fraction:
+    """The end of an interval."""
+    sign, mantissa, exponent, _ = mpmath.mpf(end)._mpf_
+    return Fraction((-1) ** sign * int(mantissa)) * Fraction(2) ** exponent
+
+
+def value(piece: Mapping[str, Any]) -> str:
+    low, high = map(Fraction, piece["value"])
+    found = enclosure(piece["expression"], 256)
+    if found[1] < low or high < found[0]:
+        raise Refused(f"{piece['expression']} is not {piece['value']}")
+    return PROVED  # in a verdict, where every digit was derived before
+
+
 KINDS: dict[str, Any] = {
+    "law": lambda piece: PROVED,
+    "value": value,
     "identity": identity,
     "inequality": inequality,
     "difference": difference,
@@ -730,13 +789,49 @@ def check(document: Mapping[str, Any], *, sealed: bool = True) -> Counter[str]:
     Raises:
         Refused: something in it is not true, or it is not the text that was sealed.
     """
+    if sealed and document["format"] != FORMAT:
+        raise Refused(f"the format is {document['format']!r}, not {FORMAT!r}")
     if sealed and document["sha256"] != seal(document):
         raise Refused("the text was changed after it was sealed")
+    if "verdict" in document:
+        said(document)
+    elif any(
+        piece["kind"] in ("law", "value")
+        for reading in document["readings"]
+        for condition in reading["conditions"]
+        for piece in condition["evidence"]
+    ):
+        raise Refused("it holds parts of a verdict, and does not say which")
     grades: Counter[str] = Counter()
     for reading in document["readings"]:
         for condition in reading["conditions"]:
             grades[condition_of(condition)] += 1
     return grades
+
+
+def said(document: Mapping[str, Any]) -> str:
+    """What the certificate of a verdict says, and how far it is derived.
+
+    Raises:
+        Refused: the conditions are not those that follow from the head.
+    """
+    head = document["verdict"]
+    try:
+        for extra in set(document) - {"format", "verdict", "versions", "readings", "sha256"}:
+            raise derivation["Wrong"](f"{extra}: there is no such field")
+        conditions, gap = derivation["derive"](head, enclosure)
+        expected = [{"reading": "the claim", "conditions": conditions}]
+        place = derivation["first_difference"](document["readings"], expected, "readings")
+        if place is not None:
+            raise derivation["Wrong"](place)
+    except derivation["Wrong"] as problem:
+        raise Refused(str(problem)) from None
+    except Beyond as problem:
+        raise Refused(f"more than this checker derives: {problem}") from None
+    numbers = ", ".join(f"{name}={text}" for name, text in head["claim"].items() if name != "kind")
+    sizes = ", ".join(f"{name} {text}" for name, text in head["parameters"].items() if isinstance(text, str))
+    found = "compared only" if gap == "compared only" else "derived" + (f", {gap}" if gap else "")
+    return f"{head['concluded']}: {numbers} of {head['mechanism']} ({sizes}), {head['relation']}: {found}"
 
 
 def main(arguments: list[str]) -> int:
@@ -752,7 +847,10 @@ def main(arguments: list[str]) -> int:
         return 2
     for path in files:
         try:
-            total += check(json.loads(path.read_text(encoding="utf-8")))
+            document = json.loads(path.read_text(encoding="utf-8"))
+            total += check(document)
+            if "verdict" in document:
+                print(f"{path}: {said(document)}")
         except (Refused, ValueError, KeyError) as problem:
             refused += 1
             print(f"REFUSED {path}: {problem}")

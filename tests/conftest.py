@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,8 +46,8 @@ def seed() -> int:
 RUN_ISOLATED = [
     f"dpverdict.{module}.run_isolated"
     for module in (
-        *("audit.isolation.process", "audit.implementation.tap.tap_request", "audit.runs.apart"),
-        *("audit.runs.replay_apart", "proofs.ledger.proof_process"),
+        *("audit.isolation.process", "audit.implementation.tap.tap_request", "audit.runs.subprocess_audit"),
+        *("audit.runs.subprocess_replay", "proofs.ledger.proof_process"),
     )
 ]
 
@@ -59,6 +60,7 @@ def warm_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     does otherwise. The fresh interpreter itself is tested in unit/audit/isolation, unit/audit/runs, in
     unit/cli/test_session and in integration/test_misbehaving_code.
     """
+    from dpverdict.audit.isolation import provenance
     from dpverdict.audit.isolation.child import in_a_child
     from dpverdict.audit.isolation.process import Limits, run_isolated
 
@@ -71,6 +73,8 @@ def warm_copies(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def worked() -> tuple[str]:
             warnings.simplefilter("ignore")  # code of the user's is not held to the warnings of this session
+            fresh = [reader for reader in provenance.READERS if reader not in sys.modules]
+            monkeypatch.setattr(provenance, "READERS", fresh)  # in the copy: what other tests loaded, this code did not
             return (json.dumps(work(sent, lambda _: None)),)
 
         return json.loads(in_a_child(worked, kind=tuple, seconds=600)[0])

@@ -27,9 +27,9 @@ from typing import final
 
 from flint import acb, acb_poly, arb, ctx
 
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.balls import ball, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
-from dpverdict.mechanisms.core.dominating_pairs import DiscreteGaussianPair
 
 _GUARD = 48
 _MAX_BITS = 1 << 17
@@ -126,7 +126,7 @@ def _exp_square(v: arb, distance: arb) -> arb:
 
 @final
 class DiscreteGaussianProfile:
-    """The profile and the tails of a `DiscreteGaussianPair` of one or two kinds of coordinates.
+    """The profile and the tails of a `DiscreteGaussianLoss` of one or two kinds of coordinates.
 
     The laws are symmetric, so exchanging P and Q changes none of the curves, and P[L < -s] = Q[L > s].
 
@@ -136,8 +136,10 @@ class DiscreteGaussianProfile:
 
     __slots__ = ("_first", "_kept", "_laws", "_rho", "_second", "_sums")
 
-    def __init__(self, shift: DiscreteGaussianPair) -> None:
-        groups = sorted(shift.groups, key=lambda group: -group[2])  # the many first: their tail costs no more
+    def __init__(self, shift: DiscreteGaussianLoss) -> None:
+        groups = sorted(
+            ((g.variance, g.shift, g.count) for g in shift.groups), key=lambda group: -group[2]
+        )  # the many first: their tail costs no more
         if len(groups) > 2:
             remedy = "bound the profile by the zCDP parameter of the pair"
             raise InvalidValue("groups", len(groups), "at most 2 kinds of coordinates", remedy)

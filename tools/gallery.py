@@ -16,9 +16,9 @@ import numpy as np
 
 from dpverdict.audit.reports.html import render_html
 from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism
-from dpverdict.audit.runs.plans.faces import render_plan_html
 from dpverdict.audit.runs.plans.packet import packet_fields, render_packet_html
 from dpverdict.audit.runs.plans.plan import read_plan
+from dpverdict.audit.runs.plans.renderings import render_plan_html
 from dpverdict.audit.runs.plans.run import open_journal, run_plan
 from dpverdict.audit.trials.catalogue import find_white_box
 from dpverdict.mechanisms import CorrelatedGaussian, NeighbourPair, broken, parse_guarantee

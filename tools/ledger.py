@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from dpverdict.audit.trials.whole_files import write_atomically
+from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.proofs.checks.registry import statements
 from dpverdict.proofs.ledger.ledger import make_ledger, markdown
 

@@ -58,7 +58,11 @@ MEASURED: Final = re.compile(
     r"^(?P<mark><!-- benchmark: (?P<command>.+?) -->\n```text\n)(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 WIDTH: Final = 100
-IMPORTED: Final = ("dpverdict.audit.runs.apart", "dpverdict.audit.trials.catalogue", "dpverdict.cli.application")
+IMPORTED: Final = (
+    "dpverdict.audit.runs.subprocess_audit",
+    "dpverdict.audit.trials.catalogue",
+    "dpverdict.cli.application",
+)
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:

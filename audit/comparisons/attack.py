@@ -138,7 +138,7 @@ def attack_readout(
     >>> rng = np.random.default_rng(1)
     >>> found = attack_readout(rng.normal(2, 1, 1000), rng.normal(0, 1, 1000), error_probability=0.05)
     >>> at_one_percent = found.points[1]
-    >>> truth = stats.norm.sf(at_one_percent.threshold, loc=2)  # of that threshold
+    >>> truth = scipy.stats.norm.sf(at_one_percent.threshold, loc=2)  # of that threshold
     >>> bool(at_one_percent.interval.low < truth < at_one_percent.interval.high)
     True
     """

@@ -10,14 +10,14 @@ from dpverdict.audit.comparisons.counters import power_horizons, smooth_steps, t
 from dpverdict.audit.comparisons.sheet import Cell, Panel, Sheet, series, table
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.streams.factorization_counter import FactorizationCounter
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 Counter = TreeCounter | FactorizationCounter
 
 
-def error_sheet(mechanism: AdditiveMechanism, *, points: int) -> Sheet | None:
+def error_sheet(mechanism: StructuredMechanism, *, points: int) -> Sheet | None:
     """The errors of a counter for the noise that it draws; None for a mechanism that is no counter.
 
     Args:
@@ -79,7 +79,7 @@ def error_sheet(mechanism: AdditiveMechanism, *, points: int) -> Sheet | None:
     )
 
 
-def error_rows(mechanism: AdditiveMechanism, *, points: int) -> list[tuple[str, str, str, str]]:
+def error_rows(mechanism: StructuredMechanism, *, points: int) -> list[tuple[str, str, str, str]]:
     """Rows (curve, argument, lower, upper) of the certified errors of a counter, as those of `Curves.rows`."""
     if not isinstance(mechanism, TreeCounter | FactorizationCounter):
         return []

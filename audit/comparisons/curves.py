@@ -23,7 +23,7 @@ from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss
 from dpverdict.audit.reports.tables import plain_table
 from dpverdict.balls import Enclosures
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.text import at_least, at_most, shown
 
 DRAWN_POINTS: Final = 161
@@ -98,7 +98,7 @@ class Curves:
         ]
 
 
-def certified_curves(mechanism: AdditiveMechanism, *, points: int) -> Curves:
+def certified_curves(mechanism: StructuredMechanism, *, points: int) -> Curves:
     """Delta and beta of the worst neighbouring pair at ``points`` evenly spaced arguments each (at least 2)."""
     loss, claim = worst_case(mechanism).loss, mechanism.claim
     last = _last_epsilon(loss)

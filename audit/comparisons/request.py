@@ -27,7 +27,7 @@ SHEETS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Faces:
+class Renderings:
     """What can be done with the curves that were asked for.
 
     Attributes:
@@ -39,7 +39,7 @@ class Faces:
     written: Mapping[str, Callable[[], str | bytes]]
 
 
-def curve_faces(name: str, options: Mapping[str, str | None], *, points: int) -> Faces:
+def curve_renderings(name: str, options: Mapping[str, str | None], *, points: int) -> Renderings:
     """The curves of a mechanism of known structure, or a comparison of `SHEETS`, with every face.
 
     Raises:
@@ -47,7 +47,7 @@ def curve_faces(name: str, options: Mapping[str, str | None], *, points: int) ->
     """
     sheet = find_sheet(name, options, points=points)
     if sheet is not None:
-        return Faces(
+        return Renderings(
             show=lambda: print_sheet(sheet),
             written={
                 "csv": lambda: sheet_csv(sheet),
@@ -66,7 +66,7 @@ def curve_faces(name: str, options: Mapping[str, str | None], *, points: int) ->
         if errors is not None:
             print_sheet(errors, heading=False)
 
-    return Faces(
+    return Renderings(
         show=show,
         written={
             "csv": lambda: as_csv(curves, rows),

@@ -37,7 +37,7 @@ from dpverdict.audit.statistics.joint_test import (
     mu_lower,
     touching_epsilon,
 )
-from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
+from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper, wilson_end
 from dpverdict.audit.statistics.small_delta import TwoEvents, choose_two_events
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.numerics.arrays import Array, Integers
@@ -130,8 +130,8 @@ def choose_event(
         (Order.DATASET_FIRST, at_least, [1 - np.searchsorted(s, at_least, "left") / len(s) for s in (above, below)]),
         (Order.NEIGHBOUR_FIRST, at_most, [np.searchsorted(s, at_most, "right") / len(s) for s in (below, above)]),
     ):
-        p = _wilson(_wilson(frequencies[0], len(above), -quantity.caution), trials, -z)
-        q = _wilson(_wilson(frequencies[1], len(below), quantity.caution), trials, z)
+        p = wilson_end(wilson_end(frequencies[0], len(above), -quantity.caution), trials, -z)
+        q = wilson_end(wilson_end(frequencies[1], len(below), quantity.caution), trials, z)
         promised = quantity.promise(p, q)
         i = int(np.argmax(promised))
         if best is None or promised[i] > best[0]:
@@ -152,8 +152,8 @@ def promised_by(
     """The bound that one event promises, as `choose_event` reckons it."""
     z = -float(scipy.special.ndtri(error_probability / 2))
     first, first_trials, second, second_trials = count(event, dataset_scores, neighbour_scores).four
-    p = _wilson(_wilson(np.array(first / first_trials), first_trials, -quantity.caution), trials, -z)
-    q = _wilson(_wilson(np.array(second / second_trials), second_trials, quantity.caution), trials, z)
+    p = wilson_end(wilson_end(np.array(first / first_trials), first_trials, -quantity.caution), trials, -z)
+    q = wilson_end(wilson_end(np.array(second / second_trials), second_trials, quantity.caution), trials, z)
     return float(quantity.promise(p, q))
 
 
@@ -222,14 +222,6 @@ def region_row(region: CurveRegion) -> LedgerRow:
         error_share=region.error_probability,
         outcome=Role.DESCRIPTIVE.value,
     )
-
-
-def _wilson(frequency: Array, trials: int, z: float) -> Array:
-    """The end of the score interval of Wilson (1927) on the side of the sign of z."""
-    centre = frequency + z * z / (2 * trials)
-    half = z * np.sqrt(frequency * (1 - frequency) / trials + z * z / (4 * trials * trials))
-    end: Array = np.clip((centre + half) / (1 + z * z / trials), 0, 1)
-    return end
 
 
 @final

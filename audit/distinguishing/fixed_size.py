@@ -34,7 +34,7 @@ from dpverdict.balls import Exact, exactly
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import Neighbours, adjacency_name, array_pair, as_pair
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
@@ -173,9 +173,9 @@ def samplers(
         InvalidValue: the datasets are no neighbours, see `as_pair`, or under another relation than the one that the
             mechanism states: a claim about neighbours says nothing about them.
     """
-    known = isinstance(mechanism, AdditiveMechanism)
+    known = isinstance(mechanism, StructuredMechanism)
     pair = array_pair(neighbours) if known and isinstance(neighbours, tuple) else as_pair(neighbours)
-    stated = mechanism.adjacency if isinstance(mechanism, AdditiveMechanism) else pair.adjacency
+    stated = mechanism.adjacency if isinstance(mechanism, StructuredMechanism) else pair.adjacency
     if pair.adjacency is not stated:
         requirement = f"{adjacency_name(stated)} neighbours, as the claim of {mechanism_name(mechanism)} is about"
         raise InvalidValue(

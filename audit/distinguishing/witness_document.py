@@ -22,7 +22,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, datetime
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,18 +29,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.result import mode_of
+from dpverdict.audit.documents.schema import checked, fields_of, json_schema
+from dpverdict.audit.documents.witness import WitnessDocument
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.statistics.betting import Mixture
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
+from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.audit.trials.catalogue import find, names_foreign_code, takes
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import data_hash, written
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, unmarked
-from dpverdict.audit.trials.whole_files import write_atomically
-from dpverdict.audit.trials.words import source_files
+from dpverdict.audit.trials.user_functions import source_files
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, ObjectPair, adjacency_name
 from dpverdict.mechanisms.core.records import records_of
 from dpverdict.numerics.files import read_limited
@@ -56,11 +57,6 @@ LARGEST_FORM: Final = 2**22
 """The same of characters in the form of a dataset that is no array of numbers."""
 OBJECT: Final = "object: "
 """What the type of such a dataset begins with."""
-FIELDS: Final = (
-    *("format", "version", "created", "claim", "relation", "mechanism", "datasets", "mode", "grid", "kind"),
-    *("evidence", "score", "score_function", "level", "bounds", "p_value", "samples", "seed", "ledger"),
-    *("versions", "command", "sha256"),
-)
 PACKAGES: Final = ("dpverdict", "numpy", "scipy", "python-flint")
 """The distributions whose versions a report prints, after that of Python."""
 KIND: Final = "sequential"
@@ -95,7 +91,8 @@ def read_witness(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a document, and check that it is one, and whole.
 
     Raises:
-        InvalidValue: a file that cannot be read, is no witness, is of another version, or was changed.
+        InvalidValue: a file that cannot be read, is no witness, is of another version, was changed, or has a field of
+            another type.
     """
     shown, whole = str(path), "a witness as dpverdict audit --witness wrote it"
     text = read_limited(shown, "witness", LARGEST_FILE)
@@ -110,12 +107,12 @@ def read_witness(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise InvalidValue("witness", shown, f"of version {VERSION}, not {document.get('version')!r}", remedy)
     held = {name: value for name, value in document.items() if name != "sha256"}
     try:
-        fits = set(document) == set(FIELDS) and document["sha256"] == checksum(held)
+        fits = set(document) == set(fields_of(WitnessDocument)) and document["sha256"] == checksum(held)
     except (ValueError, RecursionError):
         fits = False
     if not fits:
         raise InvalidValue("witness", shown, whole, "it was changed or damaged: its checksum does not fit")
-    return document
+    return dict(checked(document, WitnessDocument, "witness"))
 
 
 def _no_number(name: str) -> float:
@@ -124,9 +121,7 @@ def _no_number(name: str) -> float:
 
 def read_witness_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a document."""
-    text = resources.files("dpverdict.audit.distinguishing").joinpath("witness.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return json_schema(WitnessDocument, closed=True)
 
 
 def checksum(document: Mapping[str, Any]) -> str:
@@ -312,7 +307,7 @@ def sequential_document(
 def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str | None]:
     """The name and the options from which `find` makes the same mechanism, or a name that it does not find; with the
     hash of the source."""
-    if isinstance(mechanism, AdditiveMechanism):
+    if isinstance(mechanism, StructuredMechanism):
         stated = {
             **mechanism.describe(),
             **{part.name: getattr(mechanism.claim, part.name) for part in fields(mechanism.claim)},
@@ -321,7 +316,7 @@ def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str
         options = {key: str(value) for key, value in stated.items() if key != "scale" and takes(shown, key)}
         with suppress(DpverdictError):
             again = find(shown, options).mechanism
-            if isinstance(again, AdditiveMechanism) and _same(again, mechanism):
+            if isinstance(again, StructuredMechanism) and _same(again, mechanism):
                 return shown, options, None
     function = unmarked(mechanism)
     found = _function_name(function, mechanism)
@@ -332,7 +327,7 @@ def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str
     return f"an object made in Python, {where.__module__}.{where.__qualname__}", {}, None
 
 
-def _same(one: AdditiveMechanism, other: AdditiveMechanism) -> bool:
+def _same(one: StructuredMechanism, other: StructuredMechanism) -> bool:
     return one.adjacency is other.adjacency and one.describe() == other.describe()
 
 

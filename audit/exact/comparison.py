@@ -15,13 +15,14 @@ from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
-import scipy
 from flint import arb
 
-from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.base import AddRemoveLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.audit.losses.domains import PROFILE
 from dpverdict.balls import Enclosure, Real, ball, compare, doublings, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.mechanisms.core.bounds import Above, DeltaBound, Dominating, MuBound, RhoBound, WorstPair
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
     GaussianDP,
@@ -49,9 +50,6 @@ _SMALLEST: Final = 1e-40
 """The smallest delta that is held against what a claim implies."""
 _LARGEST_LEVEL: Final = 64.0
 """Of an event that is shown beside a divergence."""
-_VACUOUS: Final = 600
-"""How far rho may be above epsilon before its bound on delta is 1 to every digit."""
-_CONCENTRATED_BITS: Final = 120
 
 
 @final
@@ -100,6 +98,34 @@ class Comparison:
         """The two sides in decimal, rounded outward."""
         attained = "infinite" if self.attained.lower == math.inf else self.attained.show(self.digits)
         return f"attained {attained}, allowed {self.allowed.show(self.digits)}"
+
+
+def compared_above(claim: Guarantee, entry: Above) -> Comparison | None:
+    """What a bound from above says of every pair, against what the claim allows; None where it says nothing of it.
+
+    Raises:
+        InvalidValue, PrecisionExhausted: as `comparison_of`.
+    """
+    match entry, claim:
+        case ((Dominating() | WorstPair()), _):
+            return comparison_of(claim, entry.loss)
+        case MuBound(), GaussianDP():
+            return enclosed(f"mu^2, {entry.source},", entry.mu_squared, claim.mu**2, claim.mu)
+        case RhoBound(), ZeroConcentratedDP():
+            return enclosed(f"rho, {entry.source},", entry.rho, claim.rho, Fraction(0))
+        case RhoBound(), RenyiDP():
+            quantity = f"the Renyi divergence of order {claim.order}, {entry.source},"
+            return enclosed(quantity, claim.order * entry.rho, claim.epsilon, Fraction(0))
+        case DeltaBound(), ApproximateDP():
+            bound = entry.at(claim.epsilon)
+            if bound is None:
+                return None
+            quantity, attained = f"delta({short_text(claim.epsilon)})", PROFILE.enclosure(arb(0).union(bound))
+            if entry.source:
+                quantity, attained = f"{quantity}, at most, {entry.source},", Enclosure.of_ball(bound)
+            return enclosed(quantity, attained, claim.delta, claim.epsilon)
+        case _:
+            return None
 
 
 def comparison_of(claim: Guarantee, loss: PrivacyLoss) -> Comparison:
@@ -220,7 +246,7 @@ def _telling_level(claim: Guarantee, loss: ExactLoss) -> Fraction:
 def _breaking_level(claim: Guarantee, loss: PrivacyLoss) -> Fraction:
     """The epsilon at which the profile exceeds most what the claim allows; found in float64, it proves nothing yet."""
     _, reach = doubled(lambda epsilon: float(claim.delta_upper(epsilon)) > 1e-14, 0.0, 1.0, most=2.0**16)
-    if isinstance(loss, TwoOrders):
+    if isinstance(loss, AddRemoveLoss):
         loss = loss.remove
     if not isinstance(loss, ExactLoss):  # far in the tail an integral takes long
         _, near = doubled(lambda epsilon: bool(loss.delta_at_most(Fraction(epsilon)) > _SMALLEST), 0.0, 1.0, most=reach)
@@ -230,39 +256,6 @@ def _breaking_level(claim: Guarantee, loss: PrivacyLoss) -> Fraction:
     with np.errstate(divide="ignore"):
         excess = np.log(np.asarray(loss.delta(grid))) - np.log(allowed)
     return Fraction(float(grid[int(np.argmax(excess))]))
-
-
-def comparison_by_concentration(claim: Guarantee, rho: Fraction) -> Comparison | None:
-    """What follows for every pair from rho-zCDP; None where that is nothing better than the loss says."""
-    match claim:
-        case ZeroConcentratedDP():
-            return enclosed("rho, by the l2 norm,", rho, claim.rho, Fraction(0))
-        case RenyiDP():
-            quantity = f"the Renyi divergence of order {claim.order}, by the l2 norm,"
-            return enclosed(quantity, claim.order * rho, claim.epsilon, Fraction(0))
-        case ApproximateDP() if claim.epsilon > 0 and rho < claim.epsilon + _VACUOUS:
-            bound = Enclosure.of_ball(concentrated_delta_upper(rho, claim.epsilon))
-            quantity = f"delta({short_text(claim.epsilon)}), at most, by the l2 norm,"
-            return enclosed(quantity, bound, claim.delta, claim.epsilon)
-        case _:
-            return None
-
-
-def concentrated_delta_upper(rho: Fraction, epsilon: Fraction) -> arb:
-    """An upper bound on delta(epsilon), epsilon > 0, of every rho-zCDP pair.
-
-    It is exp(m ((1 + m) rho - epsilon)) m^m/(1 + m)^(1 + m), which holds for every m > 0; m is taken close to the best.
-
-    Reference: Canonne, Kamath and Steinke 2020, Proposition 12 and Corollary 13 (arXiv:2004.00010).
-    """
-    at, r = float(epsilon), float(rho)
-    slope = scipy.optimize.brentq(
-        lambda x: (2 * math.exp(x) + 1) * r - at - math.log1p(math.exp(-x)), -700.0, 700.0, xtol=1e-14
-    )
-    with precision(_CONCENTRATED_BITS):
-        m = ball(Fraction(math.exp(slope)))
-        bound = (m * ((1 + m) * ball(rho) - ball(epsilon)) + m * m.log() - (1 + m) * m.log1p()).exp()
-    return bound
 
 
 def enclosed(quantity: str, attained: Fraction | Enclosure, allowed: Fraction, level: Fraction) -> Comparison:

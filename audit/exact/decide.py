@@ -1,255 +1,242 @@
-"""Does the claim hold? The verdict on a guarantee of a mechanism whose noise law is known: nothing is sampled."""
+"""Does the claim hold? The verdict on a guarantee of a mechanism of known structure: nothing is sampled.
+
+A mechanism states what holds for every pair of neighbours, and what given pairs attain (`mechanisms.core.bounds`). The
+two lists are walked together, the cheapest entries first: the first entry from above that proves the claim is its
+certificate, the first from below that breaks it is the witness. If there is none, the best number of each side is told.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
-from typing import Final, Literal
 
 import numpy as np
-from flint import arb
 
-from dpverdict.audit.exact.comparison import Comparison, comparison_by_concentration, comparison_of, enclosed
-from dpverdict.audit.exact.declaration import ROUNDING, SEED, declared_here, decoding_keeps_all, sampler_tried, tried
-from dpverdict.audit.exact.tail import with_what_is_kept, witness_in_the_tail
+from dpverdict.audit.exact.comparison import Comparison, compared_above, comparison_of
+from dpverdict.audit.exact.declaration import declared_here, held_to_its_code
+from dpverdict.audit.exact.residual import add_residual_guarantee
 from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
-from dpverdict.audit.exact.witness import event_at, simple_witness, witness_of
-from dpverdict.audit.exact.worst_case import WorstCase, balls_in_bins, gdp_parameter, loss_of, worst_case
-from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
-from dpverdict.audit.losses.domains import PROFILE
+from dpverdict.audit.exact.witness import breaking_witness, event_at, simple_witness
+from dpverdict.audit.exact.worst_case import WorstCase, least_epsilon, worst_case
+from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.errors import InvalidValue, PrecisionExhausted
-from dpverdict.mechanisms.core.dominating_pairs import TrainingPair
-from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, as_guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.bounds import (
+    Above,
+    AttainedLoss,
+    Below,
+    Bounds,
+    DeltaBound,
+    Dominating,
+    KnownEvent,
+    NearbyPairs,
+    WorstPair,
+)
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.roots import bisected
 from dpverdict.numerics.sources import modules_sha256
 from dpverdict.numerics.text import at_least, at_most, short_text
 
-_REFUTING: Final = (witness_in_the_tail, with_what_is_kept)
 
-
-def certify(mechanism: AdditiveMechanism, claim: Guarantee | str | None = None) -> Verdict:
-    """Decide whether a mechanism of known noise law keeps a claim, for every neighbouring pair.
+def certify(mechanism: StructuredMechanism, claim: Guarantee | str | None = None) -> Verdict:
+    """Decide whether a mechanism of known structure keeps a claim, for every neighbouring pair.
 
     mu-GDP, zCDP and Renyi claims are inequalities between rationals whenever the noise scales are float64, and are
     decided exactly; (epsilon, delta) claims compare the privacy profile with delta in balls of growing precision.
 
     Args:
-        mechanism: a mechanism whose noise law is known.
+        mechanism: a mechanism of known structure.
         claim: the guarantee to decide, also as text ("eps=1, delta=1e-6"); the mechanism's own when not given.
 
     Returns:
-        CERTIFIED with a certificate, REFUTED with a witness, or INCONCLUSIVE with the reason (two numbers that could
-        not be told apart at the largest precision).
+        CERTIFIED with a certificate, REFUTED with a witness, or INCONCLUSIVE with the reason: how far the claim is
+        known to be true and how far false, or two numbers that could not be told apart at the largest precision.
 
     Raises:
         InvalidValue: a claim or a mechanism of another type.
     """
     guarantee = as_guarantee(claim)
     _check_types(mechanism, guarantee)
-    return decide(mechanism, guarantee or mechanism.claim, worst_case(mechanism))
+    return decide(mechanism, guarantee or mechanism.claim, mechanism.privacy_bounds())
 
 
 def _check_types(mechanism: object, claim: object) -> None:
     if claim is not None and not isinstance(claim, Guarantee):
         remedy = "write for example GaussianDP(1), or parse_guarantee('eps=1, delta=1e-6')"
         raise InvalidValue("claim", claim, "a guarantee", remedy)
-    if not isinstance(mechanism, AdditiveMechanism):
+    if not isinstance(mechanism, StructuredMechanism):
         remedy = "a black box can only be refuted: use distinguish"
         raise InvalidValue("mechanism", mechanism, "one whose noise law is known", remedy)
 
 
-def decide(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -> Verdict:
-    """The verdict on a claim, given the mechanism's worst case: the same steps for every noise law.
+def decide(mechanism: StructuredMechanism, claim: Guarantee, known: Bounds | WorstCase) -> Verdict:
+    """The verdict on a claim, given what is known of the mechanism: the same steps for every mechanism.
 
     What a mechanism that is not of this library declares is tried first, see `dpverdict.audit.exact.declaration`.
     """
-    verdict = _decided(mechanism, claim, worst)
-    return verdict if declared_here(mechanism) else _held_to_its_code(mechanism, claim, worst, verdict)
+    bounds = known.bounds if isinstance(known, WorstCase) else known
+    verdict = decide_by_bounds(mechanism, claim, bounds)
+    if declared_here(mechanism):
+        return verdict
+    return held_to_its_code(mechanism, bounds, verdict, lambda found: decide_by_bounds(mechanism, claim, found))
 
 
-def _held_to_its_code(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, verdict: Verdict) -> Verdict:
-    """The verdict of what a mechanism declares, as far as what its code was seen to do leaves it standing."""
-    name = type(mechanism).__name__
-    found, sampler = tried(mechanism, worst, SEED), sampler_tried(mechanism, worst)
+@dataclass(slots=True)
+class _Seen:
+    """What the entries said that did not decide: the last comparison, and why one could not be made."""
 
-    def undecided(reason: str) -> Verdict:
-        return Verdict(status=Status.INCONCLUSIVE, mechanism=mechanism.name, claim=claim, reason=reason)
-
-    def trust(status: Status) -> str:
-        parts = [
-            f"that it releases what it declares ({sampler.releases} comparisons on equal random numbers)",
-            sampler.stated,
-        ]
-        if status is Status.CERTIFIED:
-            parts.insert(0, f"that no neighbours move further than it declares (tried on {found.pairs})")
-        if status is Status.CERTIFIED and found.unbounded:
-            parts.append("that records lie in the declared range, since its check accepts numbers of any size")
-        return f"{name} is not, as it stands, of this library: {'; '.join(parts)}"
-
-    if found.undecided is not None or found.declared is None:
-        return undecided(f"what {name} declares cannot be tried: {found.undecided}")
-    if sampler.undecided is not None:
-        return undecided(f"{name} declares one law and samples another: {sampler.undecided}")
-    unattained = verdict.status is Status.REFUTED and _falls_short(found.declared, worst)
-    for pair in (*found.further, *((found.declared,) if unattained else ())):
-        own = _decided(mechanism, claim, pair)
-        if own.status is Status.REFUTED:
-            verdict, unattained = own, False
-            break
-    else:
-        if found.further:
-            return undecided(
-                f"neighbours move further than {name} declares ({found.further[0].description}), and nothing bounds "
-                "the others; the claim survives on those that were tried"
-            )
-    if unattained:
-        return undecided(f"what {name} declares breaks the claim, but no neighbours were found that move so far")
-    if verdict.status is Status.REFUTED and not decoding_keeps_all(mechanism):
-        return undecided(f"the noisy statistic breaks the claim, but the decode of {name} may forget what shows it")
-    return verdict if verdict.status is Status.INCONCLUSIVE else replace(verdict, on_trust=trust(verdict.status))
+    nearest: Comparison | None = None
+    undecided: str = ""
+    level: Fraction = field(default=Fraction(0))
 
 
-def _falls_short(moved: WorstCase, worst: WorstCase) -> bool:
-    """Whether the statistic moves the declared worst pair less than declared, beyond rounding."""
-    if moved.dominating_pair is not None or worst.dominating_pair is not None:
-        return moved.dominating_pair not in (worst.dominating_pair, worst.attained)
-    declared, own = (gdp_parameter(one.loss) for one in (worst, moved))
-    return declared is not None and own is not None and own.upper < declared.lower * (1 - ROUNDING)
+def decide_by_bounds(mechanism: StructuredMechanism, claim: Guarantee, bounds: Bounds) -> Verdict:
+    """The verdict on a claim, taking both lists as they are stated."""
+    dominating, seen = bounds.dominating, _Seen()
+
+    def refuted(witness: Witness) -> Verdict:
+        told = add_residual_guarantee(claim, bounds, witness)
+        return Verdict(status=Status.REFUTED, mechanism=mechanism.name, claim=claim, loss=loss, witness=told)
+
+    loss: PrivacyLoss | None = None if dominating is None else dominating.loss
+    for entry in bounds.by_cost():
+        try:
+            if isinstance(entry, WorstPair) and (simple := simple_witness(claim, entry)) is not None:
+                return refuted(simple)
+            if isinstance(entry, Above) and _proves(claim, entry, seen):
+                return _certified(mechanism, claim, bounds, entry, seen)
+            if (
+                isinstance(entry, Below)
+                and (witness := breaking_witness(mechanism, claim, entry, seen.level)) is not None
+            ):
+                return refuted(witness)
+        except (PrecisionExhausted, InvalidValue) as error:
+            seen.undecided = seen.undecided or str(error)
+    reason = _how_far_known(claim, bounds, seen)
+    return Verdict(status=Status.INCONCLUSIVE, mechanism=mechanism.name, claim=claim, loss=loss, reason=reason)
 
 
-def _decided(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -> Verdict:
-    """The verdict on a claim, taking what the mechanism declares.
-
-    An event that a reader can recompute by hand is tried first; then what the worst pair attains is compared with what
-    the claim allows; then, where that is a bound, what follows from its l2 norm, and what is attained for certain.
-    """
-
-    verdict = partial(Verdict, mechanism=mechanism.name, claim=claim, loss=worst.loss)
-
-    simple = simple_witness(claim, worst)
-    if simple is not None:
-        simple = with_what_is_kept(mechanism, claim, worst.loss, simple)
-        return verdict(status=Status.REFUTED, witness=simple)
-    witness: Witness | None = None
-    found: Comparison | None = None
-    undecided = ""
-    try:
-        found = without_curves(claim, worst) or comparison_of(claim, worst.loss)
-        if not (found.kept or (found.broken and worst.exact)) and worst.rho_upper is not None:
-            found = comparison_by_concentration(claim, worst.rho_upper) or found
-        witness = None if found.kept else _refutation(mechanism, claim, worst, found)
-    except (PrecisionExhausted, InvalidValue) as error:
-        found, undecided = None, str(error)
-    if witness is None and not (found and found.kept):
-        witness = witness_in_the_tail(mechanism, claim, worst)
-    if witness is not None:
-        witness = with_what_is_kept(mechanism, claim, worst.loss, witness)
-        return verdict(status=Status.REFUTED, witness=witness)
+def _proves(claim: Guarantee, entry: Above, seen: _Seen) -> bool:
+    """Whether a bound from above is within the claim."""
+    found = compared_above(claim, entry)
     if found is None:
-        return verdict(status=Status.INCONCLUSIVE, reason=undecided)
-    if not found.kept:
-        known = _known(claim, worst)
-        reason = known or f"{found.quantity} does not decide the claim: {found.sides()}{found.undecided}"
-        if not worst.exact and not known:
-            reason += f"; what is attained is a bound: {worst.justification}"
-        if worst.bracketed is not None and isinstance(claim, ApproximateDP | PureDP):
-            low, high = worst.bracketed.delta_bounds(np.array([float(claim.epsilon)]))
-            name = f"delta({short_text(claim.epsilon)})"
-            reason += (
-                f"; on a lattice, in float64, {name} is in [{low[0]:.10g}, {high[0]:.10g}], which certifies nothing"
-            )
-        return verdict(status=Status.INCONCLUSIVE, reason=reason)
+        return False
+    seen.nearest, seen.level = found, found.level
+    return found.kept
+
+
+def _certified(mechanism: StructuredMechanism, claim: Guarantee, bounds: Bounds, entry: Above, seen: _Seen) -> Verdict:
+    """The verdict with the entry that decided as the certificate."""
+    found, dominating = seen.nearest, bounds.dominating
+    assert found is not None
     certificate = Certificate(
         method=found.method,
         statement=f"{found.quantity} is within {claim.describe()} for every pair: {found.sides()}",
         value=found.attained,
         bound=found.allowed,
-        worst_case=f"{worst.description}; {worst.justification}",
-        assumptions=(*mechanism.assumptions, *worst.assumptions),
-        source_sha256=source_sha256(mechanism, worst),
+        worst_case=entry.because,
+        assumptions=(*mechanism.assumptions, *entry.assumptions),
+        source_sha256=source_sha256(mechanism, bounds),
     )
-    return verdict(status=Status.CERTIFIED, certificate=certificate)
+    return Verdict(
+        status=Status.CERTIFIED,
+        mechanism=mechanism.name,
+        claim=claim,
+        loss=None if dominating is None else dominating.loss,
+        certificate=certificate,
+    )
 
 
-def _known(claim: Guarantee, worst: WorstCase) -> str:
-    """Beside a bound, at the delta of the claim: from where on an epsilon is certified, and up to where it is false."""
-    if worst.event is None or not isinstance(claim, ApproximateDP) or not 0 < claim.delta < 1:
+# what is told where nothing decides -----------------------------------------------------------------------------------
+
+
+def _how_far_known(claim: Guarantee, bounds: Bounds, seen: _Seen) -> str:
+    """Why a claim is undecided: from where on an epsilon is certified, and up to where it is false, if it is known."""
+    found, dominating = seen.nearest, bounds.dominating
+    if seen.undecided or found is None:
+        return seen.undecided or f"nothing is stated of the mechanism that speaks of {claim.describe()}"
+    reason = _true_from(claim, bounds)
+    if not reason:
+        reason = f"{found.quantity} does not decide the claim: {found.sides()}{found.undecided}"
+        if bounds.worst is None and dominating is not None:
+            reason += f"; what is attained is a bound: {dominating.justification}"
+    return reason + _in_float64(claim, bounds.below)
+
+
+def _true_from(claim: Guarantee, bounds: Bounds) -> str:
+    """At the delta of the claim: the least epsilon that is shown from above, and the largest broken from below."""
+    if bounds.worst is not None or not isinstance(claim, ApproximateDP) or not 0 < claim.delta < 1:
         return ""
-    above = worst.certified_epsilon(claim.delta).upper
-
-    def broken(epsilon: float) -> bool:
-        event = event_at(worst, Fraction(epsilon))
-        return event is not None and event.delta_lower(Fraction(epsilon)) > claim.delta
-
-    below = bisected(broken, 0.0, above, steps=16)[0] if broken(0.0) else 0.0
-    shown = f"at delta = {short_text(claim.delta)} the claim is true for epsilon >= {at_most(above, 4)}"
+    above = _least_epsilon(bounds.above, claim.delta)
+    below = _largest_broken(bounds.below, claim, above)
+    if above is None and not below:
+        return ""
+    shown = f"at delta = {short_text(claim.delta)} the claim is "
+    parts = [] if above is None else [f"true for epsilon >= {at_most(above, 4)}"]
     if below:
-        shown += f", false for epsilon <= {at_least(below, 4)}, and between them undecided"
-    return shown
+        parts.append(f"false for epsilon <= {at_least(below, 4)}")
+    return shown + ", ".join(parts) + (", and between them undecided" if len(parts) > 1 else "")
 
 
-def without_curves(claim: Guarantee, worst: WorstCase) -> Comparison | None:
-    """What proves a claim about moments where the curves are integrals, and say nothing of moments; or a closer bound
-    on delta, beside a loss that is a bound."""
-    if worst.delta_uppers is not None and isinstance(claim, ApproximateDP):
-        for bound in worst.delta_uppers(claim.epsilon):
-            attained = PROFILE.enclosure(arb(0).union(bound))
-            closer = enclosed(f"delta({short_text(claim.epsilon)})", attained, claim.delta, claim.epsilon)
-            if closer.kept:
-                return closer
-    if worst.rho_upper is None or not isinstance(worst.loss, TwoOrders):
-        return None
-    if isinstance(claim, GaussianDP) and isinstance(worst.dominating_pair, TrainingPair):
-        known = enclosed("mu^2, of known batches,", 2 * worst.rho_upper, claim.mu**2, claim.mu)
-        return known if known.kept else None
-    found = comparison_by_concentration(claim, worst.rho_upper) if not isinstance(claim, ApproximateDP) else None
-    return found if found is not None and found.kept else None
+def _least_epsilon(entries: Sequence[Above], delta: Fraction) -> float | None:
+    found: float | None = None
+    for entry in entries:
+        if isinstance(entry, Dominating | WorstPair) and entry.loss.is_certified:
+            upper = entry.loss.certified_epsilon(delta).upper
+            found = upper if found is None else min(found, upper)
+    closer = next((entry for entry in entries if isinstance(entry, DeltaBound)), None)
+    if closer is None or found is None or not np.isfinite(found):
+        return found if found is not None and np.isfinite(found) else None
+    return min(found, least_epsilon(closer, delta, found))
 
 
-def _refutation(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, found: Comparison) -> Witness | None:
-    """The witness, if the worst pair breaks the claim, or else the pair that is known beside a bound."""
-    if worst.at_level is not None:
-        worst = worst.at_level(found.level)
-        found = comparison_of(claim, worst.loss)
-    pair = worst.dominating_pair
-    if isinstance(worst.loss, TwoOrders) and isinstance(pair, TrainingPair):
-        return _in_one_order(mechanism, claim, worst, worst.loss, pair)
-    if not worst.exact:
-        pair = worst.attained
-        if pair is None:
-            return None
-        attained = loss_of(pair)
-        if isinstance(attained, TwoOrders) and isinstance(pair, TrainingPair):
-            return _in_one_order(mechanism, claim, worst, attained, pair)
-        found = comparison_of(claim, attained)
-    return witness_of(mechanism, claim, worst, pair, found) if found.broken else None
+def _largest_broken(entries: Sequence[Below], claim: ApproximateDP, above: float | None) -> float:
+    """An epsilon that some pair breaks at the delta of the claim, as large as one is found; 0 if there is none."""
+    reach = float(claim.epsilon) if above is None else above
+    found = 0.0
+    for entry in entries:
+
+        def broken(epsilon: float, entry: Below = entry) -> bool:
+            level = Fraction(epsilon)
+            if isinstance(entry, KnownEvent):
+                event = event_at(entry, level)
+                return event is not None and event.delta_lower(level) > claim.delta
+            made = entry.at_level(level) if isinstance(entry, NearbyPairs) else entry
+            assert isinstance(made, AttainedLoss)
+            return made.loss.is_certified and comparison_of(ApproximateDP(level, claim.delta), made.loss).broken
+
+        if isinstance(entry, KnownEvent | NearbyPairs | AttainedLoss):
+            try:
+                if broken(0.0):
+                    found = max(found, bisected(broken, 0.0, reach, steps=16)[0])
+            except (PrecisionExhausted, InvalidValue):
+                continue
+    return found
 
 
-def _in_one_order(
-    mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, loss: TwoOrders, pair: TrainingPair
-) -> Witness | None:
-    """The witness of the order that breaks the claim: which one that is depends on the epsilon."""
-    orders: tuple[tuple[Literal["remove", "add"], PrivacyLoss], ...] = (("remove", loss.remove), ("add", loss.add))
-    for order, one in orders:
-        found = comparison_of(claim, one)
-        if found.broken:
-            words = "P with the canary, Q without it" if order == "remove" else "P without the canary, Q with it"
-            own = replace(worst, loss=one, description=f"{worst.description} ({words})")
-            return witness_of(mechanism, claim, own, replace(pair, order=order), found, one)
-    return None
+def _in_float64(claim: Guarantee, entries: Sequence[Below]) -> str:
+    """What a lattice says of a pair whose loss is known between float64 numbers only."""
+    if not isinstance(claim, ApproximateDP | PureDP):
+        return ""
+    for entry in entries:
+        if isinstance(entry, AttainedLoss) and not entry.loss.is_certified:
+            low, high = entry.loss.delta_bounds(np.array([float(claim.epsilon)]))
+            name = f"delta({short_text(claim.epsilon)})"
+            return f"; on a lattice, in float64, {name} is in [{low[0]:.10g}, {high[0]:.10g}], which certifies nothing"
+    return ""
 
 
-def source_sha256(mechanism: AdditiveMechanism, worst: WorstCase | None = None) -> str:
+# what a verdict rests on ----------------------------------------------------------------------------------------------
+
+
+def source_sha256(mechanism: StructuredMechanism, known: Bounds | WorstCase | None = None) -> str:
     """SHA-256 of the source a verdict rests on: every module of which something is reached from the mechanism (its
-    noise and its sensitivity space with it), the privacy losses of its worst pair, and `decide`; of `loss_of`, which
-    names the loss of every law, only the loss that it gave, of `balls_in_bins` only the bounds, and nothing that only
-    refutes.
+    noise and its sensitivity space with it), from the bounds that it states from above, and from `decide`; nothing
+    that only refutes.
 
     A stored certificate whose hash differs from the present one is stale.
     """
-    known = worst or worst_case(mechanism)
-    losses = {type(known.loss), *(type(loss_of(pair)) for pair in (known.attained,) if pair is not None)}
-    roots = mechanism, known.dominating_pair, known.delta_uppers, *losses, decide
-    return modules_sha256(*roots, but_not_through=[loss_of, balls_in_bins, *_REFUTING])
+    bounds = worst_case(mechanism).bounds if known is None else known.bounds if isinstance(known, WorstCase) else known
+    only_refute = [breaking_witness, simple_witness, add_residual_guarantee, type(mechanism).below]
+    return modules_sha256(mechanism, *bounds.above, decide, but_not_through=only_refute)

@@ -12,29 +12,31 @@ What is tried is not all there is: what was found to hold is still taken on trus
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, final
 
 import numpy as np
 
-from dpverdict.audit.exact.worst_case import WorstCase, gaussian_loss, loss_of
+from dpverdict.audit.exact.verdict import Status, Verdict
+from dpverdict.audit.exact.worst_case import gdp_parameter
 from dpverdict.audit.losses.base import PrivacyLoss
-from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
-from dpverdict.audit.statistics.laws.noise_law import SampledLaw, sampled_law
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, gaussian_loss
+from dpverdict.audit.statistics.sampler_tests import DeclaredLawTest, check_declared_law
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue, MechanismFailure
-from dpverdict.mechanisms.core.dominating_pairs import DominatingPair, RandomDirectionPair
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.bounds import AttainedLoss, Below, Bounds, Dominating, NearbyPairs, WorstPair
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import ExactForm, Noise
 from dpverdict.mechanisms.core.sensitivity import StepSpace
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import bisected, doubled
-from dpverdict.numerics.text import rounded_text
+from dpverdict.numerics.text import rounded_text, short_text
 
 ROUNDING: Final = 1e-9
 """Relative: a statistic computed in float64 may seem to move this much further than it does."""
@@ -54,17 +56,21 @@ _LARGEST: Final = 2.0**400  # of a statistic whose moves are computed exactly
 _DECODED: Final = 256  # coordinates up to which it is tried whether a decoding forgets something
 
 _RUN = ("check_records", "statistic", "embed", "decode", "release", "release_many", "__call__")
-_LAW = ("add", "sample", "solve", "mu_squared", "pair")
-_SPACE = ("maximise", "mu_squared", "dominating_pair", "at")
+_STATED = ("above", "below", "privacy_bounds")
+_LAW = ("add", "sample", "solve", "mu_squared", "loss")
+_SPACE = ("maximise", "mu_squared", "loss", "at")
 
 
-def declared_here(mechanism: AdditiveMechanism) -> bool:
+def declared_here(mechanism: StructuredMechanism) -> bool:
     """Whether the mechanism, its noise and its sensitivity space are of this library: classes, methods and values."""
     if mechanism.replaced:
         return False
-    noise: Any = mechanism.noise
-    rows = [noise.row] if hasattr(noise, "row") else []
-    parts = [(mechanism, _RUN), (noise, _LAW), (mechanism.sensitivity, _SPACE), *((row, _LAW) for row in rows)]
+    parts: list[tuple[object, tuple[str, ...]]] = [(mechanism, (*_RUN, *_STATED))]
+    if isinstance(mechanism, StatisticMechanism):
+        noise: Any = mechanism.noise
+        parts += [(noise, _LAW), *([(noise.row, _LAW)] if hasattr(noise, "row") else [])]
+    if isinstance(mechanism, AdditiveMechanism):
+        parts.append((mechanism.sensitivity, _SPACE))
     return all(_ours(part, names) for part, names in parts)
 
 
@@ -88,6 +94,94 @@ def _within(module: str) -> bool:
     return module.startswith("dpverdict.mechanisms.")
 
 
+Decide = Callable[[Bounds], Verdict]
+"""The verdict on the claim by other bounds."""
+
+
+def held_to_its_code(mechanism: StructuredMechanism, bounds: Bounds, verdict: Verdict, decide: Decide) -> Verdict:
+    """The verdict of what a mechanism declares, as far as what its code was seen to do leaves it standing."""
+    if isinstance(mechanism, AdditiveMechanism):
+        return _of_additive(mechanism, bounds, verdict, decide)
+    return _of_stated(mechanism, bounds, verdict)
+
+
+def _undecided(verdict: Verdict, reason: str) -> Verdict:
+    return Verdict(status=Status.INCONCLUSIVE, mechanism=verdict.mechanism, claim=verdict.claim, reason=reason)
+
+
+def _of_additive(mechanism: AdditiveMechanism, bounds: Bounds, verdict: Verdict, decide: Decide) -> Verdict:
+    """Of a mechanism that declares a noise and a sensitivity space: neighbours are tried, and releases compared."""
+    name = type(mechanism).__name__
+    if not bounds.below:
+        return _undecided(verdict, f"what {name} declares cannot be tried: it states no pair of neighbours")
+    found, sampler = tried(mechanism, bounds, SEED), sampler_tried(mechanism, bounds.below[0].pair)
+
+    def trust(status: Status) -> str:
+        parts = [
+            f"that it releases what it declares ({sampler.releases} comparisons on equal random numbers)",
+            sampler.stated,
+        ]
+        if status is Status.CERTIFIED:
+            parts.insert(0, f"that no neighbours move further than it declares (tried on {found.pairs})")
+        if status is Status.CERTIFIED and found.unbounded:
+            parts.append("that records lie in the declared range, since its check accepts numbers of any size")
+        return f"{name} is not, as it stands, of this library: {'; '.join(parts)}"
+
+    if found.undecided is not None or found.declared is None:
+        return _undecided(verdict, f"what {name} declares cannot be tried: {found.undecided}")
+    if sampler.undecided is not None:
+        return _undecided(verdict, f"{name} declares one law and samples another: {sampler.undecided}")
+    unattained = verdict.status is Status.REFUTED and _falls_short(found.declared, bounds)
+    for pair in (*found.further, *((found.declared,) if unattained else ())):
+        own = decide(Bounds(below=(pair,) if found.proves else ()))
+        if own.status is Status.REFUTED:
+            verdict, unattained = own, False
+            break
+    else:
+        if found.further:
+            return _undecided(
+                verdict,
+                f"neighbours move further than {name} declares ({found.further[0].description}), and nothing bounds "
+                "the others; the claim survives on those that were tried",
+            )
+    if unattained:
+        reason = f"what {name} declares breaks the claim, but no neighbours were found that move so far"
+        return _undecided(verdict, reason)
+    if verdict.status is Status.REFUTED and not decoding_keeps_all(mechanism):
+        reason = f"the noisy statistic breaks the claim, but the decode of {name} may forget what shows it"
+        return _undecided(verdict, reason)
+    return verdict if verdict.status is Status.INCONCLUSIVE else replace(verdict, on_trust=trust(verdict.status))
+
+
+def _falls_short(moved: AttainedLoss, bounds: Bounds) -> bool:
+    """Whether the statistic moves the declared worst pair less than declared, beyond rounding."""
+    stated = [entry.loss for entry in (*bounds.above, *bounds.below) if isinstance(entry, _WITH_LOSS)]
+    declared, own = gdp_parameter(stated[0]), gdp_parameter(moved.loss)
+    if declared is None or own is None:
+        return moved.loss.law_key not in [loss.law_key for loss in stated]
+    return own.upper < declared.lower * (1 - ROUNDING)
+
+
+_WITH_LOSS = (Dominating, WorstPair, AttainedLoss)
+
+
+def _of_stated(mechanism: StructuredMechanism, bounds: Bounds, verdict: Verdict) -> Verdict:
+    """Of a mechanism that states its lists: they must agree, and its releases must not show that they are wrong."""
+    name = type(mechanism).__name__
+    found = stated_lists_tried(mechanism, bounds)
+    if found.undecided is not None:
+        return _undecided(verdict, f"what {name} states is wrong: {found.undecided}")
+    if verdict.status is Status.INCONCLUSIVE:
+        return verdict
+    said = (
+        "that what it states from above holds for every pair of neighbours"
+        if verdict.status is Status.CERTIFIED
+        else "that the pair which breaks the claim attains what it states"
+    )
+    trust = f"{name} is not, as it stands, of this library: {said} ({found.stated})"
+    return replace(verdict, on_trust=trust)
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
@@ -97,28 +191,30 @@ class Tried:
         pairs: how many neighbours the statistic was run on.
         farthest: the largest squared GDP parameter of them, in float64; 0 for noise that is not Gaussian.
         declared: the declared worst pair as the statistic moves it; None if it could not be run.
-        further: pairs that move further than declared, the farthest first; their laws are exact.
+        further: pairs that move further than declared, the farthest first.
+        proves: whether their losses are exact and their releases show all of them, so that they refute.
         undecided: why nothing can be said; None if everything could be run.
         unbounded: whether the check of records accepts numbers of any size.
     """
 
     pairs: int
     farthest: float
-    declared: WorstCase | None
-    further: tuple[WorstCase, ...]
+    declared: AttainedLoss | None
+    further: tuple[AttainedLoss, ...]
+    proves: bool
     undecided: str | None
     unbounded: bool
 
 
-def tried(mechanism: AdditiveMechanism, worst: WorstCase, seed: int) -> Tried:
+def tried(mechanism: AdditiveMechanism, bounds: Bounds, seed: int) -> Tried:
     """Run the statistic on the declared worst pair, and on what else the mechanism accepts, twice each.
 
     Args:
         mechanism: what is tried.
-        worst: its declared worst case.
+        bounds: what it declares.
         seed: of the random neighbours.
     """
-    run = _Trial(mechanism, worst, np.random.default_rng(seed))
+    run = _Trial(mechanism, bounds, np.random.default_rng(seed))
     undecided: str | None = None
     try:
         guarded(run.all, _raised, passing=_Undecided)
@@ -131,6 +227,7 @@ def tried(mechanism: AdditiveMechanism, worst: WorstCase, seed: int) -> Tried:
         farthest=run.farthest,
         declared=run.declared,
         further=tuple(sorted(run.further.values(), key=_size, reverse=True)),
+        proves=run.exact,
         undecided=undecided,
         unbounded=run.unbounded,
     )
@@ -144,11 +241,11 @@ def _raised(said: str) -> MechanismFailure:
     return MechanismFailure("", f"raised {said}", "call it yourself on that dataset")
 
 
-def _size(worst: WorstCase) -> float:
+def _size(found: AttainedLoss) -> float:
     """How far a pair moves, for an order among pairs under one noise."""
-    if isinstance(worst.loss, DisjointLoss):
+    if isinstance(found.loss, DisjointLoss):
         return np.inf
-    return float(worst.loss.delta(0.0))
+    return float(found.loss.delta(0.0))
 
 
 def _further(loss: PrivacyLoss, declared: PrivacyLoss) -> bool:
@@ -165,29 +262,27 @@ def _further(loss: PrivacyLoss, declared: PrivacyLoss) -> bool:
     return bool(np.any(one > other * (1 + ROUNDING) + 1e-13))
 
 
-def _longer(found: WorstCase, declared: WorstCase) -> bool:
+def _longer(found: PrivacyLoss, declared: PrivacyLoss) -> bool:
     """The same, by the length of the move alone where one law is moved along a line, which is quick."""
-    pair, other = found.dominating_pair, declared.dominating_pair
-    match pair, other:
-        case RandomDirectionPair(), RandomDirectionPair() if (pair.dim, pair.scale) == (other.dim, other.scale):
-            return bool(pair.squared_length > other.squared_length * (1 + Fraction(ROUNDING)))
-        case _:
-            pass
-    return _further(found.loss, declared.loss)
+    longer = found.moves_further(declared, ROUNDING)
+    return _further(found, declared) if longer is None else longer
 
 
 class _Trial:
     """The statistic of one mechanism, run on pair after pair."""
 
-    def __init__(self, mechanism: AdditiveMechanism, worst: WorstCase, rng: np.random.Generator) -> None:
-        self.mechanism, self.worst, self.rng = mechanism, worst, rng
+    def __init__(self, mechanism: AdditiveMechanism, bounds: Bounds, rng: np.random.Generator) -> None:
+        self.mechanism, self.pair, self.rng = mechanism, bounds.below[0].pair, rng
+        dominating = bounds.dominating
+        self.largest: PrivacyLoss = DisjointLoss() if dominating is None else dominating.loss
+        self.exact = bounds.worst is not None or _decoding_is_identity(mechanism)
         self.pairs, self.farthest, self.left = 0, 0.0, _BUDGET
-        self.declared: WorstCase | None = None
-        self.further: dict[object, WorstCase] = {}
+        self.declared: AttainedLoss | None = None
+        self.further: dict[object, AttainedLoss] = {}
         self.unbounded = False
         self.doing = ""
         self._known: set[object] = set()
-        records = np.concatenate([worst.pair.dataset, worst.pair.neighbour]).astype(np.float64)
+        records = np.concatenate([self.pair.dataset, self.pair.neighbour]).astype(np.float64)
         self.records = list({one.tobytes(): one for one in records[: 2 * _FEW]}.values())
         ends = [
             float(end) for name in ("low", "high") if (end := getattr(mechanism.sensitivity, name, None)) is not None
@@ -197,7 +292,7 @@ class _Trial:
 
     def all(self) -> None:
         """Every pair of the module's list, as far as the budget goes."""
-        pair = self.worst.pair
+        pair = self.pair
         self.doing = "on the declared worst neighbours"
         try:
             self.mechanism.check_records(pair.dataset.copy())
@@ -251,43 +346,33 @@ class _Trial:
             self.farthest = max(self.farthest, float(getattr(found.loss, "mu", np.inf)) ** 2)
         if self.declared is None:
             self.declared = found
-        key: object = found.dominating_pair
-        if key is None:
-            key = np.inf if isinstance(found.loss, DisjointLoss) else float(getattr(found.loss, "mu", 0.0))
-        if key in self._known or found.dominating_pair == self.worst.dominating_pair != None:  # noqa: E711
+        key: object = found.loss.law_key
+        if isinstance(found.loss, GaussianLoss | DisjointLoss):
+            key = float(found.loss.mu)
+        if key in self._known or found.loss.law_key == self.largest.law_key:
             return
         self._known.add(key)
-        if _longer(found, self.worst):
+        if _longer(found.loss, self.largest):
             self.further[key] = found
 
-    def laws(self, pair: NeighbourPair) -> WorstCase:
-        """A pair with the laws that the statistic and the declared noise make of it."""
+    def laws(self, pair: NeighbourPair) -> AttainedLoss:
+        """A pair with the loss that the statistic and the declared noise make of it."""
         here, there = self.statistic(pair.dataset), self.statistic(pair.neighbour)
         noise: Any = self.mechanism.noise
-        laws: DominatingPair | None = None
-        exact = self.worst.exact or _decoding_is_identity(self.mechanism)
         try:
             if isinstance(noise, ExactForm):
                 loss: PrivacyLoss = gaussian_loss(noise.mu_squared(here, there))
-            elif hasattr(noise, "pair"):
-                laws = noise.pair(here, there)
-                loss = GaussianLoss(0) if laws is None else loss_of(laws)
+            elif hasattr(noise, "loss"):
+                loss = noise.loss(here, there)
             elif hasattr(noise, "solve"):
-                moved, exact = here - there, False  # in float64: it can show a fault, and prove none
+                moved, self.exact = here - there, False  # in float64: it can show a fault, and prove none
                 squared = max(0.0, float(moved @ noise.solve(moved)))
                 loss = gaussian_loss(Real.of(Fraction(squared)))
             else:
                 raise _Undecided(f"what a move costs is not known for {type(noise).__name__}: it has no mu_squared")
         except InvalidValue as unknown:
             raise _Undecided(f"what {pair.describe()} costs is not known: {unknown}") from None
-        return WorstCase(
-            pair=pair,
-            loss=loss,
-            description=pair.describe(),
-            justification="the statistic was run on it, and moves further than was declared of any neighbours",
-            dominating_pair=laws,
-            exact=exact,
-        )
+        return AttainedLoss(pair=pair, loss=loss, description=pair.describe())
 
     # which neighbours -------------------------------------------------------------------------------------------------
 
@@ -298,7 +383,7 @@ class _Trial:
             return
         if isinstance(self.mechanism.sensitivity, StepSpace):
             yield from self._steps(pool)
-        count, replaces = self.worst.pair.records_per_user, self.mechanism.adjacency is REPLACE_ONE
+        count, replaces = self.pair.records_per_user, self.mechanism.adjacency is REPLACE_ONE
         for record in pool:
             held = np.repeat(record[None], count, axis=0)
             for other in self._opposites(record, pool) if replaces else [None]:
@@ -314,7 +399,7 @@ class _Trial:
 
     def _steps(self, pool: list[Array]) -> Iterator[tuple[Array, Array]]:
         """One item changed at every step, or at some of a long stream, among zeros and among other items."""
-        length = len(self.worst.pair.dataset)
+        length = len(self.pair.dataset)
         steps = range(length)
         if length > _POSITIONS:
             steps_drawn = {0, length - 1, *(1 << k for k in range((length - 1).bit_length()))}
@@ -413,11 +498,11 @@ class _Trial:
         return low * direction if low else None
 
 
-def _decoding_is_identity(mechanism: AdditiveMechanism) -> bool:
-    return type(mechanism).decode is AdditiveMechanism.decode and "decode" not in vars(mechanism)
+def _decoding_is_identity(mechanism: StatisticMechanism) -> bool:
+    return type(mechanism).decode is StatisticMechanism.decode and "decode" not in vars(mechanism)
 
 
-def decoding_keeps_all(mechanism: AdditiveMechanism) -> bool:
+def decoding_keeps_all(mechanism: StatisticMechanism) -> bool:
     """Whether what is released is known to tell as much as the noisy statistic, so that a pair refutes by its laws.
 
     Of a decoding that is not of this library it is tried whether it is affine and one to one.
@@ -463,10 +548,10 @@ class SamplerTried:
     releases: int
     undecided: str | None
     stated: str
-    law: SampledLaw | None = field(default=None)
+    law: DeclaredLawTest | None = field(default=None)
 
 
-def sampler_tried(mechanism: AdditiveMechanism, worst: WorstCase) -> SamplerTried:
+def sampler_tried(mechanism: StatisticMechanism, pair: NeighbourPair) -> SamplerTried:
     """Compare releases with the declared statistic, noise and decoding, from the same random numbers.
 
     They are compared bit for bit, but for a counter of this library: it adds the exact counts after decoding the noise,
@@ -475,7 +560,7 @@ def sampler_tried(mechanism: AdditiveMechanism, worst: WorstCase) -> SamplerTrie
     compared = [0]
 
     def compare() -> str | None:
-        for data in (worst.pair.dataset, worst.pair.neighbour):
+        for data in (pair.dataset, pair.neighbour):
             try:
                 mechanism.check_records(data.copy())
             except ValueError:
@@ -491,9 +576,9 @@ def sampler_tried(mechanism: AdditiveMechanism, worst: WorstCase) -> SamplerTrie
     try:
         undecided = guarded(compare, _raised)
         if undecided is None and not _ours(mechanism.noise, _LAW):
-            undecided = guarded(lambda: _noise_of_its_own(mechanism, worst), _raised)
+            undecided = guarded(lambda: _noise_of_its_own(mechanism, pair), _raised)
         if undecided is None and not _ours(mechanism.noise, _LAW):
-            law = guarded(lambda: _sampled(mechanism, worst), _raised)
+            law = guarded(lambda: _sampled(mechanism, pair), _raised)
             stated = "that its noise has the declared law"
             if law is None:
                 stated += " (no law to compare it with is known)"
@@ -508,7 +593,7 @@ def sampler_tried(mechanism: AdditiveMechanism, worst: WorstCase) -> SamplerTrie
     return SamplerTried(releases=compared[0], undecided=undecided, law=law, stated=stated)
 
 
-def _other_release(mechanism: AdditiveMechanism, data: Array, trials: int, seed: int) -> str | None:
+def _other_release(mechanism: StatisticMechanism, data: Array, trials: int, seed: int) -> str | None:
     def stream() -> np.random.Generator:
         return np.random.default_rng(seed)
 
@@ -528,9 +613,9 @@ def _other_release(mechanism: AdditiveMechanism, data: Array, trials: int, seed:
     return None
 
 
-def _noise_of_its_own(mechanism: AdditiveMechanism, worst: WorstCase) -> str | None:
+def _noise_of_its_own(mechanism: StatisticMechanism, pair: NeighbourPair) -> str | None:
     """Whether noise of a class that is not of this library depends on what it is added to, or is shared by releases."""
-    statistic = np.asarray(mechanism.embed(worst.pair.dataset.copy()), dtype=np.float64)
+    statistic = np.asarray(mechanism.embed(pair.dataset.copy()), dtype=np.float64)
     alone = mechanism.noise.add(np.zeros_like(statistic), 3, np.random.default_rng(SEED))
     added = mechanism.noise.add(statistic.copy(), 3, np.random.default_rng(SEED))
     scale = 1.0 + np.abs(alone).max() + np.abs(statistic).max()
@@ -541,13 +626,109 @@ def _noise_of_its_own(mechanism: AdditiveMechanism, worst: WorstCase) -> str | N
     return None
 
 
-def _sampled(mechanism: AdditiveMechanism, worst: WorstCase) -> SampledLaw | None:
+def _sampled(mechanism: StatisticMechanism, pair: NeighbourPair) -> DeclaredLawTest | None:
     noise: Any = mechanism.noise
     base: type[Noise] | None = next((kind for kind in type(noise).__mro__ if _class_is_ours(kind)), None)
-    moved = np.asarray(mechanism.embed(worst.pair.dataset.copy()), dtype=np.float64)
-    moved = moved - np.asarray(mechanism.embed(worst.pair.neighbour.copy()), dtype=np.float64)
-    return sampled_law(noise, base, moved, error_probability=LAW_ERROR, seed=SEED)
+    moved = np.asarray(mechanism.embed(pair.dataset.copy()), dtype=np.float64)
+    moved = moved - np.asarray(mechanism.embed(pair.neighbour.copy()), dtype=np.float64)
+    return check_declared_law(noise, base, moved, error_probability=LAW_ERROR, seed=SEED)
 
 
 def _class_is_ours(kind: type) -> bool:
     return _within(kind.__module__) and "add" in vars(kind) and not getattr(kind, "_is_protocol", False)
+
+
+# lists that are stated ------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListsTried:
+    """Whether the lists that a mechanism states agree with each other and with its releases.
+
+    Attributes:
+        undecided: what is wrong; None if nothing was seen.
+        stated: what was tried, in words.
+    """
+
+    undecided: str | None
+    stated: str
+
+
+def stated_lists_tried(mechanism: StructuredMechanism, bounds: Bounds) -> ListsTried:
+    """Try what a mechanism states of itself: nothing attained may exceed a bound, and pairs have to be told apart."""
+    pairs = [entry.pair for entry in bounds.below]
+    try:
+        wrong = guarded(lambda: _contradiction(bounds) or _on_pairs(mechanism, bounds), _raised)
+    except MechanismFailure as failure:
+        wrong = f"its code {failure.problem} on a pair that it states"
+    number = f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}"
+    tests = f"the two lists agree at {len(_LEVELS_TRIED)} epsilons; {number} run on equal random numbers"
+    return ListsTried(undecided=wrong, stated=tests)
+
+
+_LEVELS_TRIED = tuple(Fraction(k, 4) for k in (0, 1, 2, 4, 8, 16, 32))
+_MOST_SEEDS = 1 << 12
+
+
+def _contradiction(bounds: Bounds) -> str | None:
+    """Whether something that is attained exceeds a bound from above, for certain."""
+    above = [entry.loss for entry in bounds.above if isinstance(entry, Dominating | WorstPair)]
+    below = [entry.loss for entry in bounds.below if isinstance(entry, AttainedLoss | WorstPair)]
+    for bound in (loss for loss in above if loss.is_certified):
+        for attained in (loss for loss in below if loss.is_certified and loss is not bound):
+            for level in _LEVELS_TRIED:
+                least, most = attained.certified_delta(level).lower, bound.certified_delta(level).upper
+                if least > most:
+                    return (
+                        f"a pair attains delta({short_text(level)}) >= {least:.6g}, and its bound for every pair is "
+                        f"{most:.6g}"
+                    )
+    return None
+
+
+def _on_pairs(mechanism: StructuredMechanism, bounds: Bounds) -> str | None:
+    """Whether a stated pair is refused, or makes the same releases on both sides although something is attained."""
+    for entry in bounds.below:
+        pair = entry.pair
+        for side in (pair.dataset, pair.neighbour):
+            try:
+                mechanism.check_records(side.copy())
+            except ValueError as refused:
+                return f"it refuses neighbours that it states: {refused}"
+        seeds = _seeds_that_show(entry)
+        if seeds and all(_same_release(mechanism, pair, seed) for seed in range(seeds)):
+            return f"its releases on {entry.description} are the same on both sides, for each of {seeds} seeds"
+        for seed in range(2):
+            alone, many = (
+                np.asarray(mechanism.release(pair.dataset.copy(), np.random.default_rng(seed))),
+                np.asarray(mechanism.release_many(pair.dataset.copy(), 1, np.random.default_rng(seed)))[0],
+            )
+            if not np.array_equal(alone, many):
+                return "release and release_many differ on the same random numbers"
+    return None
+
+
+def _seeds_that_show(entry: Below) -> int:
+    """How many seeds make equal releases as unlikely as `LAW_ERROR`, if the pair attains its loss; 0 for too many.
+
+    Two releases from one seed are a coupling of the two laws: they differ with a probability of at least the total
+    variation distance, which the loss states.
+    """
+    if isinstance(entry, NearbyPairs):
+        entry = entry.shown
+    if not (isinstance(entry, AttainedLoss | WorstPair) and entry.loss.is_certified):
+        return 0
+    distance = entry.loss.certified_advantage().lower
+    if distance <= 0:
+        return 0
+    needed = 1 if distance >= 1 else math.ceil(math.log(LAW_ERROR) / math.log1p(-distance))
+    return needed if needed <= _MOST_SEEDS else 0
+
+
+def _same_release(mechanism: StructuredMechanism, pair: NeighbourPair, seed: int) -> bool:
+    one, other = (
+        np.asarray(mechanism.release(side.copy(), np.random.default_rng(seed)))
+        for side in (pair.dataset, pair.neighbour)
+    )
+    return bool(np.array_equal(one, other))

@@ -83,7 +83,7 @@ def loss_from_event(
             dp_accounting's RdpAccountant reads it.
 
     Returns:
-        The loss of the pair, or `TwoOrders` where its orders differ. Compositions are those of fixed events.
+        The loss of the pair, or `AddRemoveLoss` where its orders differ. Compositions are those of fixed events.
 
     Raises:
         InvalidValue: an event of another kind, or one of which no exact pair is known under the relation, with its

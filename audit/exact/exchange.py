@@ -21,7 +21,7 @@ from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Real, float_down, refine
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ImpliedCurves, epsilon_grid, support_lines_lower
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, Mechanism
+from dpverdict.mechanisms.core.mechanism import Mechanism, StructuredMechanism
 from dpverdict.numerics.arrays import Array
 
 DpEvent: TypeAlias = Any  # dp_accounting ships no types
@@ -49,7 +49,7 @@ def dp_event(mechanism: Mechanism) -> DpEvent:
     >>> dp_event(CorrelatedGaussian(dim=100, mu=1)).noise_multiplier >= 1
     True
     """
-    if not isinstance(mechanism, AdditiveMechanism):
+    if not isinstance(mechanism, StructuredMechanism):
         remedy = "give a mechanism of dpverdict.mechanisms, or its loss to loss_event"
         raise InvalidValue("mechanism", mechanism, "one whose worst case is known", remedy)
     return loss_event(worst_case(mechanism).loss)

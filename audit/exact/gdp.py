@@ -39,10 +39,10 @@ from typing import Final
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.contour.loss import ComposedLoss
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.sampling.allocation import AllocationLoss
 from dpverdict.audit.sampling.step import SampledStep
 from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, precision
@@ -214,7 +214,7 @@ def in_both_orders(loss: PrivacyLoss) -> tuple[PrivacyLoss, ...]:
     Raises:
         InvalidValue: the other order is not known.
     """
-    if isinstance(loss, TwoOrders):
+    if isinstance(loss, AddRemoveLoss):
         return loss.remove, loss.add
     other = loss.reversed()
     return (loss,) if other is loss else (loss, other)
@@ -226,7 +226,7 @@ def _larger(loss: PrivacyLoss) -> tuple[PrivacyLoss, bool]:
         orders = in_both_orders(loss)
     except InvalidValue:
         return loss, False
-    return (loss if len(orders) == 1 else TwoOrders(remove=orders[0], add=orders[1])), True
+    return (loss if len(orders) == 1 else AddRemoveLoss(remove=orders[0], add=orders[1])), True
 
 
 def _where_at_most(delta: Curve, floor: Fraction) -> tuple[Fraction, Fraction] | None:
@@ -364,7 +364,7 @@ def _squares(loss: object) -> Iterator[tuple[Direction | None, arb]]:
             yield loss.order, 1 / ball(loss.noise_multiplier) ** 2
         case SampledStep():
             yield from ((loss.order, square) for order, square in _squares(loss.pair) if order in (None, loss.order))
-        case TwoOrders():
+        case AddRemoveLoss():
             yield from _squares(loss.remove)
         case PrivacyLoss() if _is_composed(loss):
             for factor, count in _parts(loss):
@@ -382,7 +382,7 @@ def _of_the_factors(loss: PrivacyLoss) -> arb:
             return 1 / ball(loss.noise_multiplier)
         case SampledStep():
             return arb(gdp_mu(loss.pair).upper)
-        case TwoOrders():
+        case AddRemoveLoss():
             return _of_the_factors(loss.remove)
         case _ if _is_composed(loss):
             total = arb(0)
@@ -400,7 +400,7 @@ def _is_composed(loss: PrivacyLoss) -> bool:
 
 def _parts(loss: PrivacyLoss) -> Sequence[tuple[object, int]]:
     """What a loss is the sum of, with the number of times each occurs; of one order where both are known."""
-    one = loss.remove if isinstance(loss, TwoOrders) else loss
+    one = loss.remove if isinstance(loss, AddRemoveLoss) else loss
     return ((one.gaussian, 1), (one.laplace, 1)) if isinstance(one, ComposedLoss) else one.factors
 
 

@@ -8,17 +8,20 @@ depend on earlier releases, since every loss belongs to a pair that dominates it
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
 from flint import arb, fmpq
 
-from dpverdict.audit.exact.comparison import Comparison, comparison_of, enclosed
+from dpverdict.audit.exact.comparison import Comparison, compared_above, comparison_of, enclosed
 from dpverdict.audit.exact.gdp import gdp_mu, in_both_orders
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.exact.witness import event_at
 from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.composition import compose_counted
@@ -26,6 +29,15 @@ from dpverdict.audit.losses.contour.loss import ComposedLoss
 from dpverdict.balls import Enclosure
 from dpverdict.checks import check_whole
 from dpverdict.errors import DpverdictError, InvalidValue
+from dpverdict.mechanisms.core.bounds import (
+    AttainedLoss,
+    Bounds,
+    Dominating,
+    KnownEvent,
+    NearbyPairs,
+    TailEvents,
+    WorstPair,
+)
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
     GaussianDP,
@@ -35,7 +47,7 @@ from dpverdict.mechanisms.core.guarantees import (
     ZeroConcentratedDP,
     as_guarantee,
 )
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.text import short_text
 
 _ORDERS: Final = tuple(1 + Fraction(2) ** k for k in range(-6, 8))
@@ -56,6 +68,7 @@ class Account:
         comparison: the quantity of the claim, as spent and as allowed; None where it could not be computed.
         certified: whether ball arithmetic or exact numbers decided; otherwise two-sided float64 bounds with an error
             ledger did, which are never called certified.
+        attained: whether some neighbours attain what is spent; otherwise it is a bound, which breaks no claim.
         reason: why there is no comparison.
     """
 
@@ -63,6 +76,7 @@ class Account:
     loss: PrivacyLoss
     comparison: Comparison | None
     certified: bool
+    attained: bool = True
     reason: str = ""
 
     @property
@@ -72,7 +86,7 @@ class Account:
             return Status.INCONCLUSIVE
         if self.comparison.kept:
             return Status.CERTIFIED
-        return Status.REFUTED if self.comparison.broken else Status.INCONCLUSIVE
+        return Status.REFUTED if self.comparison.broken and self.attained else Status.INCONCLUSIVE
 
     @property
     def spent(self) -> Enclosure | None:
@@ -90,7 +104,8 @@ class Account:
             return f"INCONCLUSIVE: {self.claim.describe()}: {self.reason}"
         how = "" if self.certified else " (by two-sided float64 bounds with an error ledger, not certified)"
         comparison = self.comparison
-        return f"{words[self.status]}: {self.claim.describe()}: {comparison.quantity}: {comparison.sides()}{how}"
+        bound = "" if self.attained or comparison.kept else ", of a bound on what any neighbours attain"
+        return f"{words[self.status]}: {self.claim.describe()}: {comparison.quantity}: {comparison.sides()}{bound}{how}"
 
 
 def held_to(loss: PrivacyLoss, claim: Guarantee | str) -> Account:
@@ -187,6 +202,116 @@ def _epsilon(loss: PrivacyLoss, delta: Fraction) -> Enclosure:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Spendable:
+    """What one release spends: its privacy loss, or what its mechanism states from above and from below.
+
+    Attributes:
+        bounds: both lists.
+        loss: a loss that dominates every pair's.
+        attained: a loss that some pair attains: the same one where it is exact, that of equal laws if nothing is known.
+    """
+
+    bounds: Bounds
+    loss: PrivacyLoss
+    attained: PrivacyLoss
+
+    @staticmethod
+    def of(what: object) -> Spendable:
+        """That of a mechanism of known structure, or of a privacy loss, which is taken for attained.
+
+        Raises:
+            InvalidValue: anything else.
+        """
+        if isinstance(what, Spendable):
+            return what
+        if isinstance(what, PrivacyLoss):
+            return Spendable(Bounds(above=(Dominating(loss=what, description="", justification=""),)), what, what)
+        if not isinstance(what, StructuredMechanism):
+            remedy = "give a mechanism of dpverdict.mechanisms, or loss_from_event(event, relation)"
+            raise InvalidValue("release", what, "a mechanism or a privacy loss", remedy)
+        bounds = what.privacy_bounds()
+        dominating, worst = bounds.dominating, bounds.worst
+        loss: PrivacyLoss = DisjointLoss() if dominating is None else dominating.loss
+        if worst is not None:
+            return Spendable(bounds, worst.loss, worst.loss)
+        shown = (entry.shown if isinstance(entry, NearbyPairs) else entry for entry in bounds.below)
+        known = (entry.loss for entry in shown if isinstance(entry, AttainedLoss) and entry.loss.is_certified)
+        return Spendable(bounds, loss, next(known, GaussianLoss(0)))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all that is spent is attained."""
+        return self.attained is self.loss
+
+
+def account_of(spent: Sequence[tuple[Spendable, int]], claim: Guarantee) -> Account:
+    """What releases spend together, held to a claim: bounds from above composed, and what is attained.
+
+    CERTIFIED where what bounds them keeps the claim, REFUTED where what is attained breaks it.
+    """
+    known = _by_quantity(spent, claim)
+    if known is not None and known.status is not Status.INCONCLUSIVE:
+        return known
+    if len(spent) == 1 and spent[0][1] == 1:
+        above = _closest(spent[0][0], claim)
+    else:
+        above = held_to(compose_counted([(one.loss, count) for one, count in spent]), claim)
+    exact = all(one.is_exact for one, _ in spent)
+    above = replace(above, attained=exact)
+    if exact or above.status is Status.CERTIFIED:
+        return above
+    event = next((found for one, _ in spent if (found := _by_event(one, claim)) is not None), None)
+    if event is not None:
+        return Account(claim=claim, loss=above.loss, comparison=event, certified=True)
+    below = held_to(compose_counted([(one.attained, count) for one, count in spent]), claim)
+    return below if below.status is Status.REFUTED else above
+
+
+def _closest(one: Spendable, claim: Guarantee) -> Account:
+    """One release held to a claim by the bounds at one epsilon, if they prove it; else by the loss that dominates."""
+    bounds = one.bounds.above
+    closer = [entry for entry in bounds if not isinstance(entry, Dominating | WorstPair)]
+    found = [comparison for entry in closer if (comparison := compared_above(claim, entry)) is not None]
+    kept = next((comparison for comparison in found if comparison.kept), None)
+    if kept is not None:
+        return Account(claim=claim, loss=one.loss, comparison=kept, certified=True)
+    by_loss = held_to(one.loss, claim)
+    at_one = [comparison for comparison in found if isinstance(claim, ApproximateDP)]
+    if by_loss.comparison is None or not at_one or one.is_exact:
+        return by_loss
+    nearest = min((*at_one, by_loss.comparison), key=lambda comparison: comparison.attained.upper)
+    return replace(by_loss, comparison=nearest)
+
+
+def _by_event(one: Spendable, claim: Guarantee) -> Comparison | None:
+    """An event of one release that breaks the claim alone: all releases together tell no less."""
+    for entry in one.bounds.below:
+        if isinstance(entry, KnownEvent) and isinstance(claim, ApproximateDP):
+            event = event_at(entry, claim.epsilon)
+            if event is not None and (shown := event.delta_lower(claim.epsilon)) > claim.delta:
+                attained = Enclosure.hull(arb(shown), arb(1))
+                return enclosed(f"delta({short_text(claim.epsilon)})", attained, claim.delta, claim.epsilon)
+    return None
+
+
+def _by_quantity(spent: Sequence[tuple[Spendable, int]], claim: Guarantee) -> Account | None:
+    """A claim of mu or rho where the least mu of every release is known exactly, from above and from the far tail."""
+    if not isinstance(claim, GaussianDP | ZeroConcentratedDP):
+        return None
+    tails = [next((e for e in one.bounds.below if isinstance(e, TailEvents)), None) for one, _ in spent]
+    square, sources = Fraction(0), set[str]()
+    for tail, (_, count) in zip(tails, spent, strict=True):
+        if tail is None:
+            return None
+        square, sources = square + count * tail.mu_squared, sources | {tail.source}
+    limit = claim.mu**2 if isinstance(claim, GaussianDP) else 2 * claim.rho
+    found = enclosed(f"mu^2 = 2 rho, {' and '.join(sorted(sources))},", square, limit, Fraction(0))
+    loss = compose_counted([(one.loss, count) for one, count in spent]) if len(spent) > 1 else spent[0][0].loss
+    return Account(claim=claim, loss=loss, comparison=found, certified=True)
+
+
+@final
 class Odometer:
     """What has been spent of a claim so far, and what remains of it.
 
@@ -201,9 +326,9 @@ class Odometer:
 
     def __init__(self, claim: Guarantee | str) -> None:
         self.claim: Final = as_guarantee(claim)
-        self._spent: list[tuple[PrivacyLoss, int]] = []
+        self._spent: list[tuple[Spendable, int]] = []
 
-    def spend(self, what: PrivacyLoss | AdditiveMechanism, count: int = 1) -> None:
+    def spend(self, what: PrivacyLoss | StructuredMechanism | Spendable, count: int = 1) -> None:
         """Count releases of one mechanism, or of one privacy loss.
 
         Raises:
@@ -212,43 +337,63 @@ class Odometer:
         times = check_whole(count, "count", least=1, remedy="count the releases that were made")
         if times > MOST_RELEASES:
             raise InvalidValue("count", count, f"at most {MOST_RELEASES}", "compose them in parts")
-        self._spent.append((loss_to_spend(what), times))
+        self._spent.append((Spendable.of(what), times))
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The privacy loss of everything that was spent."""
-        return compose_counted(self._spent)
+        """The privacy loss of everything that was spent, or one that dominates it."""
+        return compose_counted([(one.loss, count) for one, count in self._spent])
 
     def account(self) -> Account:
         """What was spent, held to the claim."""
-        return held_to(self.loss, self.claim)
+        return account_of(self._spent, self.claim) if self._spent else held_to(self.loss, self.claim)
 
-    def remaining(self, what: PrivacyLoss | AdditiveMechanism) -> int:
+    def remaining(self, what: PrivacyLoss | StructuredMechanism | Spendable) -> int:
         """How many more releases of a mechanism the claim certainly allows, at most `MOST_RELEASES`."""
-        loss, before = loss_to_spend(what), self._spent
+        more, before = Spendable.of(what), self._spent
 
-        def kept(count: int) -> bool:
-            return held_to(compose_counted([*before, (loss, count)]), self.claim).status is Status.CERTIFIED
+        def account(count: int) -> Account:
+            return account_of([*before, (more, count)], self.claim)
 
-        low, high = 0, 1
-        while high <= MOST_RELEASES and kept(high):
-            low, high = high, 2 * high
+        low, high, under, over = 0, 1, -math.inf, math.inf
+        while high <= MOST_RELEASES and (found := account(high)).status is Status.CERTIFIED:
+            low, high, under = high, 16 * high, _excess(found)
+        if high <= MOST_RELEASES:
+            over = _excess(found)
         high = min(high, MOST_RELEASES + 1)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if kept(middle) else (low, middle)
-        return low
+        for turn in itertools.count():
+            if high - low <= 1:
+                return low
+            middle = (low + high) // 2 if turn % 3 == 2 else _between(low, high, under, over)
+            found = account(middle)
+            if found.status is Status.CERTIFIED:
+                low, under = middle, _excess(found)
+            else:
+                high, over = middle, _excess(found)
+        raise AssertionError
+
+
+def _excess(account: Account) -> float:
+    """The logarithm of what is spent over what is allowed, to steer; infinite where there is none."""
+    if account.comparison is None:
+        return math.inf
+    spent, allowed = account.comparison.attained.upper, account.comparison.allowed.upper
+    return math.log(spent / allowed) if 0 < spent < math.inf and allowed > 0 else math.inf
+
+
+def _between(low: int, high: int, under: float, over: float) -> int:
+    """A number of releases between the two where what is spent is about what is allowed: it grows like a power."""
+    middle = (low + high) // 2
+    if low > 0 and -math.inf < under <= 0 < over < math.inf:
+        share = -under / (over - under)
+        middle = round(low * (high / low) ** share)
+    return min(max(middle, low + 1), high - 1)
 
 
 def loss_to_spend(what: object) -> PrivacyLoss:
-    """The privacy loss itself, or that of the worst case of a mechanism.
+    """The privacy loss itself, or one that dominates every pair of a mechanism.
 
     Raises:
         InvalidValue: anything else.
     """
-    if isinstance(what, AdditiveMechanism):
-        return worst_case(what).loss
-    if isinstance(what, PrivacyLoss):
-        return what
-    remedy = "give a mechanism of dpverdict.mechanisms, or loss_from_event(event, relation)"
-    raise InvalidValue("release", what, "a mechanism or a privacy loss", remedy)
+    return Spendable.of(what).loss

@@ -20,16 +20,15 @@ from functools import partial
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.exact.comparison import DIGITS, Comparison
+from dpverdict.audit.exact.comparison import DIGITS, Comparison, comparison_of
 from dpverdict.audit.exact.verdict import Witness
-from dpverdict.audit.exact.worst_case import WorstCase, loss_of
-from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss
+from dpverdict.audit.losses.base import AddRemoveLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
-from dpverdict.audit.losses.domains import PROBABILITY, EventBound
+from dpverdict.audit.losses.domains import PROBABILITY, Direction, EventBound
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.balls import Enclosure, Real, ball, compare, doublings
 from dpverdict.errors import InvalidValue, MechanismFailure
-from dpverdict.mechanisms.core.dominating_pairs import DominatingPair, TrainingPair
+from dpverdict.mechanisms.core.bounds import AttainedLoss, Below, KnownEvent, NearbyPairs, TailEvents, WorstPair
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
     GaussianDP,
@@ -38,7 +37,8 @@ from dpverdict.mechanisms.core.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, HasLikelihoodRatio
+from dpverdict.mechanisms.core.mechanism import HasLikelihoodRatio, StatisticMechanism, StructuredMechanism
+from dpverdict.mechanisms.core.neighbours import NeighbourPair
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.numerics.text import short_text
@@ -56,88 +56,155 @@ _LEVELS = [Fraction(k, 2) for k in range(17)] + [Fraction(k) for k in (10, 13, 1
 _LARGEST_ORDER = 1 << 24  # Renyi orders tried for an event that breaks a zCDP claim
 
 
-def witness_of(
-    mechanism: AdditiveMechanism,
-    claim: Guarantee,
-    worst: WorstCase,
-    pair: DominatingPair | None,
-    comparison: Comparison,
-    loss: PrivacyLoss | None = None,
-) -> Witness:
-    """The witness against a claim that two laws break: those of ``worst.pair``, which are ``pair`` where not Gaussian.
+def breaking_witness(mechanism: StructuredMechanism, claim: Guarantee, entry: Below, level: Fraction) -> Witness | None:
+    """The witness that an entry from below has against the claim; None where it shows nothing against it.
 
-    ``loss`` is that of the pair, where it is at hand: curves that took long are kept in it.
+    Args:
+        mechanism: which states the entry.
+        claim: the guarantee.
+        entry: what some pair attains.
+        level: the epsilon at which a pair of a family is made: where the bounds from above come nearest to the claim.
 
-    Requires: ``comparison.broken``, of these laws (caller-verified).
+    Raises:
+        InvalidValue, PrecisionExhausted: as `comparison_of`.
     """
-    if pair is not None:
-        return _event_witness(claim, worst, pair, comparison, loss or loss_of(pair))
-    if isinstance(worst.loss, DisjointLoss):
-        return _disjoint_witness(mechanism, claim, worst)
-    assert isinstance(worst.loss, GaussianLoss)  # of what other pairs make there are exact numbers
-    return _score_witness(mechanism, claim, worst, worst.loss, comparison)
+    match entry:
+        case KnownEvent():
+            return _known_event(claim, entry)
+        case TailEvents():
+            return _tail_event(claim, entry)
+        case NearbyPairs():
+            made = entry.at_level(level)
+            return _by_loss(mechanism, claim, made, made.loss)
+        case AttainedLoss() | WorstPair():
+            return _by_loss(mechanism, claim, entry, entry.loss)
+        case _:
+            return None
+
+
+def simple_witness(claim: Guarantee, entry: WorstPair) -> Witness | None:
+    """The witness of an event of the worst pair whose probabilities a reader can bound by hand, if it has one."""
+    if not (isinstance(claim, ApproximateDP) and isinstance(entry.loss, ExactLoss)):
+        return None
+    event = entry.loss.simple_event(claim.epsilon)
+    return None if event is None else _simple(claim, entry, event, claim.epsilon)
+
+
+def event_at(entry: KnownEvent, level: Fraction) -> EventBound | None:
+    """The event at an epsilon; None where its probabilities have no digits."""
+    if level > _FARTHEST:
+        return None
+    with contextlib.suppress(InvalidValue):  # of next to no noise
+        return entry.event(level)
+    return None
+
+
+def _by_loss(mechanism: StructuredMechanism, claim: Guarantee, entry: Below, loss: PrivacyLoss) -> Witness | None:
+    """The witness of a pair by its privacy loss, in the direction that breaks the claim."""
+    if not loss.is_certified:
+        return None
+    if not isinstance(loss, AddRemoveLoss):
+        found = comparison_of(claim, loss)
+        return _witness_of(mechanism, claim, entry, loss, found) if found.broken else None
+    for direction, one in loss.directions():
+        found = comparison_of(claim, one)
+        if found.broken and direction is not None:
+            remove = direction is Direction.REMOVE
+            words = "P with the canary, Q without it" if remove else "P without the canary, Q with it"
+            # more bits take further integrals, some of which there are none for
+            tails = (tail(found.level, _TRAINING_BITS) for tail in (one.p_above, one.q_above))
+            p, q = (PROBABILITY.enclosure(tail) for tail in tails)
+            event = loss.event_of(direction, float(found.level))
+            return _event_witness(
+                claim, entry, f"{entry.description} ({words})", event, found, (p, q), _TRAINING_DIGITS
+            )
+    return None
+
+
+def _witness_of(
+    mechanism: StructuredMechanism, claim: Guarantee, entry: Below, loss: PrivacyLoss, found: Comparison
+) -> Witness:
+    """The witness of one loss that breaks the claim, as ``found`` says."""
+    if isinstance(loss, DisjointLoss):
+        return _disjoint_witness(mechanism, claim, entry)
+    if isinstance(loss, GaussianLoss):
+        return _score_witness(mechanism, claim, entry, loss, found)
+    event, tails = loss.event_above(float(found.level)), loss.certified_tails(found.level)
+    return _event_witness(claim, entry, entry.description, event, found, tails, DIGITS)
 
 
 def _event_witness(
-    claim: Guarantee, worst: WorstCase, pair: DominatingPair, comparison: Comparison, loss: PrivacyLoss
+    claim: Guarantee,
+    entry: Below,
+    difference: str,
+    event: str,
+    found: Comparison,
+    tails: tuple[Enclosure, Enclosure],
+    digits: int,
 ) -> Witness:
-    if isinstance(pair, TrainingPair):  # more bits take further integrals, some of which there are none for
-        tails = (tail(comparison.level, _TRAINING_BITS) for tail in (loss.p_above, loss.q_above))
-        p, q = (PROBABILITY.enclosure(tail) for tail in tails)
-    else:
-        p, q = loss.certified_tails(comparison.level)
-    digits = _TRAINING_DIGITS if isinstance(pair, TrainingPair) else DIGITS
+    p, q = tails
     return Witness(
-        pair=worst.pair,
-        difference=worst.description,
-        event=pair.event(float(comparison.level)),
+        pair=entry.pair,
+        difference=difference,
+        event=event,
         probability=p,
         neighbour_probability=q,
-        value=comparison.attained,
-        bound=comparison.allowed,
-        statement=f"{comparison.quantity} exceeds what {claim.describe()} allows: {comparison.sides()}; the event has "
+        value=found.attained,
+        bound=found.allowed,
+        statement=f"{found.quantity} exceeds what {claim.describe()} allows: {found.sides()}; the event has "
         f"P = {p.show(digits)}, Q = {q.show(digits)}",
     )
 
 
-def simple_witness(claim: Guarantee, worst: WorstCase) -> Witness | None:
-    """The witness of the simple event of the worst pair, if it has one that breaks the claim."""
-    levels = [claim.epsilon] if isinstance(claim, ApproximateDP | PureDP) else _LEVELS if worst.event else []
-    for level in levels:
-        event = event_at(worst, level) if worst.event else _exact_event(claim, worst)
-        if event is not None:
-            allowed = Fraction(float(claim.delta_upper(float(level))))
-            if isinstance(claim, ApproximateDP | PureDP):
-                allowed = claim.delta if isinstance(claim, ApproximateDP) else Fraction(0)
-            lower = event.delta_lower(level)
-            if lower > allowed:
-                return _simple(claim, worst, event, level, lower, allowed)
+def _known_event(claim: Guarantee, entry: KnownEvent) -> Witness | None:
+    """The first of some epsilons at which the event shows more than the claim allows."""
+    for level in [claim.epsilon] if isinstance(claim, ApproximateDP | PureDP) else _LEVELS:
+        event = event_at(entry, level)
+        found = None if event is None else _simple(claim, entry, event, level)
+        if found is not None:
+            return found
     return None
 
 
-def event_at(worst: WorstCase, level: Fraction) -> EventBound | None:
-    """The event of the worst pair at an epsilon; None without one, or where its probabilities have no digits."""
-    if worst.event is None or level > _FARTHEST:
+def _tail_event(claim: Guarantee, entry: TailEvents) -> Witness | None:
+    found = entry.against(claim)
+    if found is None:
         return None
-    with contextlib.suppress(InvalidValue):  # of next to no noise
-        return worst.event(level)
-    return None
+    p, q = found.probability, found.neighbour_probability
+    return Witness(
+        pair=entry.pair,
+        difference=entry.description,
+        event=found.event,
+        probability=p,
+        neighbour_probability=q,
+        value=found.value,
+        bound=found.bound,
+        statement=f"{found.quantity} exceeds what {claim.describe()} allows: attained at least "
+        f"{_lower(found.value)}, allowed {found.bound.show(6)}; the event has P >= {_lower(p)}, Q <= {_upper(q)}",
+    )
 
 
-def _exact_event(claim: Guarantee, worst: WorstCase) -> EventBound | None:
-    if not (worst.exact and isinstance(claim, ApproximateDP) and isinstance(worst.loss, ExactLoss)):
+def _lower(number: Enclosure) -> str:
+    return number.show(6)[1:].partition(",")[0]
+
+
+def _upper(number: Enclosure) -> str:
+    return number.show(6)[:-1].rpartition(", ")[2]
+
+
+def _simple(claim: Guarantee, entry: Below, event: EventBound, level: Fraction) -> Witness | None:
+    """The witness of an event with bounded probabilities, if it shows more of delta(level) than the claim allows."""
+    allowed = Fraction(float(claim.delta_upper(float(level))))
+    if isinstance(claim, ApproximateDP | PureDP):
+        allowed = claim.delta if isinstance(claim, ApproximateDP) else Fraction(0)
+    lower = event.delta_lower(level)
+    if not lower > allowed:
         return None
-    return worst.loss.simple_event(claim.epsilon)
-
-
-def _simple(
-    claim: Guarantee, worst: WorstCase, event: EventBound, level: Fraction, lower: float, allowed: Fraction
-) -> Witness:
     p = Enclosure.of_ball(event.p_ball)
     q = Enclosure.hull(arb(0), event.q_ball)
     return Witness(
-        pair=worst.pair,
-        difference=worst.description,
+        pair=entry.pair,
+        difference=entry.description,
         event=event.event,
         probability=p,
         neighbour_probability=q,
@@ -149,7 +216,7 @@ def _simple(
 
 
 def _score_witness(
-    mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase, loss: GaussianLoss, comparison: Comparison
+    mechanism: StructuredMechanism, claim: Guarantee, entry: Below, loss: GaussianLoss, comparison: Comparison
 ) -> Witness:
     """The witness of a Gaussian pair: a threshold on the score."""
     mu = loss.mu_real
@@ -158,11 +225,11 @@ def _score_witness(
     q = Enclosure.of(Real(lambda: _NORMAL.tail(threshold.ball())))
     event = (
         f"s(y) >= {threshold.nearest():.17g}, where s(y) = w . (y - E_Q[y]) / mu is N(0,1) under Q, N(mu,1) under P, "
-        f"w = S^-1 (E_P[y] - E_Q[y]){_shown(_direction(mechanism, worst))}, mu = {loss.mu:.17g}"
+        f"w = S^-1 (E_P[y] - E_Q[y]){_shown(_direction(mechanism, entry.pair))}, mu = {loss.mu:.17g}"
     )
     return Witness(
-        pair=worst.pair,
-        difference=worst.description,
+        pair=entry.pair,
+        difference=entry.description,
         event=event,
         probability=p,
         neighbour_probability=q,
@@ -173,16 +240,16 @@ def _score_witness(
     )
 
 
-def _disjoint_witness(mechanism: AdditiveMechanism, claim: Guarantee, worst: WorstCase) -> Witness:
+def _disjoint_witness(mechanism: StructuredMechanism, claim: Guarantee, entry: Below) -> Witness:
     """The witness when the worst pair is told apart with certainty: an event of probability 1 under P and 0 under Q."""
     event = "the part of the statistic that carries no noise is that of P"
-    weights = _direction(mechanism, worst)
-    if weights is not None:
-        embedded = mechanism.decode(mechanism.embed(worst.pair.dataset)[None])[0]
+    weights = _direction(mechanism, entry.pair)
+    if weights is not None and isinstance(mechanism, StatisticMechanism):
+        embedded = mechanism.decode(mechanism.embed(entry.pair.dataset)[None])[0]
         event = f"w . y = {float(weights @ embedded)!r} with w{_shown(weights)}: this combination carries no noise"
     return Witness(
-        pair=worst.pair,
-        difference=worst.description,
+        pair=entry.pair,
+        difference=entry.description,
         event=event,
         probability=Enclosure.of(Real.of(1)),
         neighbour_probability=Enclosure.of(Real.of(0)),
@@ -248,12 +315,12 @@ def _breaking_order(rho: Fraction, mu: Real) -> int | None:
     return next((a for a in orders if compare(Real(partial(excess, a)), Real.of(0)) == 1), None)
 
 
-def _direction(mechanism: AdditiveMechanism, worst: WorstCase) -> Array | None:
+def _direction(mechanism: StructuredMechanism, pair: NeighbourPair) -> Array | None:
     """The weights of the score; None where the mechanism, which may be anybody's, gives none that can be shown."""
     if not isinstance(mechanism, HasLikelihoodRatio):
         return None
     try:
-        found = guarded(lambda: np.asarray(mechanism.likelihood_direction(worst.pair)[0], dtype=float), _fails)
+        found = guarded(lambda: np.asarray(mechanism.likelihood_direction(pair)[0], dtype=float), _fails)
     except MechanismFailure:
         return None
     return found if found.ndim == 1 and np.isfinite(found).all() else None

@@ -19,7 +19,7 @@ from typing import Final, NoReturn, final
 
 import numpy as np
 
-from dpverdict.audit.statistics.laws.same_law import Projection, SameLaw, same_normal_law
+from dpverdict.audit.statistics.sampler_tests import EqualLawsTest, Projection, check_equal_normal_laws
 from dpverdict.mechanisms.core.calibration import family_variances
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
@@ -77,7 +77,7 @@ class EmbeddingTest:
         seed: the seed they were drawn with.
     """
 
-    law: SameLaw
+    law: EqualLawsTest
     error_probability: float
     samples: int
     seed: int
@@ -263,7 +263,7 @@ def _two_samplers(mechanism: GaussianMechanism, samples: int, error_probability:
         rows = [second.release_many(row[: 2 if j == 0 else 0], trials, rng) for j in range(groups)]
         return np.concatenate(rows, axis=1)
 
-    law = same_normal_law(
+    law = check_equal_normal_laws(
         direct,
         through_embedding,
         _projections(mechanism.dim, groups),

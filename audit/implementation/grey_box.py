@@ -28,9 +28,8 @@ from dpverdict.audit.trials.run import AnyMechanism, Sampler, mechanism_name, wi
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue, MechanismFailure
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import Neighbours
-from dpverdict.mechanisms.core.sensitivity import StepSpace
 
 SAME_SEED: Final = "the same seed gives the same output"
 
@@ -59,7 +58,7 @@ def draws_elsewhere(findings: Sequence[GreyBoxFinding]) -> bool:
 
 
 def grey_box_checks(
-    mechanism: AnyMechanism | AdditiveMechanism,
+    mechanism: AnyMechanism | StructuredMechanism,
     neighbours: Neighbours,
     *,
     seed: int,
@@ -77,7 +76,7 @@ def grey_box_checks(
         InvalidValue: neighbours that are not two datasets, or a seed out of range.
     """
     pair = neighbours if isinstance(neighbours, tuple) else (neighbours.dataset, neighbours.neighbour)
-    known = isinstance(mechanism, AdditiveMechanism)
+    known = isinstance(mechanism, StructuredMechanism)
     dataset, neighbour = (np.asarray(side) if known else held_safe(side) for side in pair)
     if any(isinstance(side, np.ndarray) and side.ndim == 0 for side in (dataset, neighbour)):
         raise InvalidValue("neighbours", neighbours, "datasets with records along the first axis", "pass two arrays")
@@ -101,7 +100,7 @@ def _checks(mechanism: AnyMechanism, dataset: Any, neighbour: Any, seed: int) ->
         breaks_privacy=False,
     )
     fixed = all(same_batches(first, other) for other in others)
-    lattice = _on_a_lattice(mechanism, seed)
+    lattice = _on_a_lattice(mechanism, dataset, seed)
     another = GreyBoxFinding(
         name="another seed gives another output",
         holds=not fixed,
@@ -118,7 +117,7 @@ def _checks(mechanism: AnyMechanism, dataset: Any, neighbour: Any, seed: int) ->
         yield _unknown(order, "the mechanism draws randomness of its own")
     elif not isinstance(dataset, np.ndarray):
         yield _unknown(order, "the dataset is no array")
-    elif isinstance(mechanism, AdditiveMechanism) and isinstance(mechanism.sensitivity, StepSpace):
+    elif isinstance(mechanism, StructuredMechanism) and mechanism.is_stream:
         yield _unknown(order, "the records are a stream, whose order is part of the answer")
     else:
         yield _record_order(run, dataset, seed)
@@ -150,10 +149,13 @@ def _unknown(name: str, why: str) -> GreyBoxFinding:
     return GreyBoxFinding(name=name, holds=None, seen=f"not checked: {why}", breaks_privacy=False)
 
 
-def _on_a_lattice(mechanism: AnyMechanism, seed: int) -> bool:
-    """Whether the declared noise, or what is made of it, is whole numbers only, equal now and then by chance."""
-    if not isinstance(mechanism, AdditiveMechanism):
+def _on_a_lattice(mechanism: AnyMechanism, dataset: Any, seed: int) -> bool:
+    """Whether the declared noise, or what is released, is whole numbers only, equal now and then by chance."""
+    if not isinstance(mechanism, StructuredMechanism):
         return False
+    if not isinstance(mechanism, StatisticMechanism):
+        released = np.asarray(mechanism.release_many(dataset, 4, np.random.default_rng(seed)))
+        return bool(np.all(released == np.round(released)))
     drawn = mechanism.noise.add(np.zeros(mechanism.noise.size), 4, np.random.default_rng(seed))
     return any(bool(np.all(side == np.round(side))) for side in (drawn, mechanism.decode(drawn.copy())))
 
@@ -272,7 +274,7 @@ def _embedding(mechanism: GaussianMechanism, seed: int) -> GreyBoxFinding:
     """The squared GDP parameter of the neighbours of `tried`, from the embedding as it runs, against the supremum."""
     name = "the embedding moves no further than declared"
     worst = worst_case(mechanism)
-    found = tried(mechanism, worst, seed)
+    found = tried(mechanism, worst.bounds, seed)
     if found.undecided is not None and not found.further:
         return _unknown(name, found.undecided)
     mu = getattr(worst.loss, "mu", None)

@@ -13,9 +13,8 @@ from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.trials.run import Progress
 from dpverdict.balls import compare
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
-from dpverdict.mechanisms.core.sensitivity import StepSpace
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import shown
 
@@ -57,7 +56,7 @@ class MembershipGame:
 
 
 def membership_game(
-    mechanism: AdditiveMechanism, table: Array, *, record: int | None = None, progress: Progress | None = None
+    mechanism: StructuredMechanism, table: Array, *, record: int | None = None, progress: Progress | None = None
 ) -> MembershipGame:
     """The game for one record of a table: the given one, or the most exposed one.
 
@@ -85,7 +84,7 @@ def membership_game(
         raise InvalidValue("record", record, f"in 0..{len(table) - 1}", "count the records of the table from 0")
     add_remove = mechanism.adjacency is ADD_OR_REMOVE_ONE
     rows = [record] if record is not None else list(range(len(table)))
-    if record is None and not isinstance(mechanism.sensitivity, StepSpace):  # equal rows are equally exposed
+    if record is None and not mechanism.is_stream:  # equal rows are equally exposed
         _, first = np.unique(table, axis=0, return_index=True)
         rows = sorted(int(i) for i in first)
     best: tuple[int, Array | None, PrivacyLoss] | None = None
@@ -110,7 +109,7 @@ def membership_game(
     return MembershipGame(pair=pair, index=index, loss=loss, how=how, replacement=replacement)
 
 
-def _replacements(mechanism: AdditiveMechanism, record: Array, worst: NeighbourPair) -> list[Array]:
+def _replacements(mechanism: StructuredMechanism, record: Array, worst: NeighbourPair) -> list[Array]:
     """What may take the place of a record: the records of the worst pair, and coordinate by coordinate the farther one.
 
     The last is the farthest corner of a box or cube; between disjoint groups it is no record.

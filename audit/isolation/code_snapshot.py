@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import FunctionType, ModuleType
 from typing import Any, Final, final
 
-from dpverdict.audit.isolation.grounds import installed_folders
+from dpverdict.audit.isolation.provenance import installed_folders
 from dpverdict.errors import MechanismFailure
 
 WATCHED_PACKAGES: Final = (

@@ -23,7 +23,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader, all_su
 from types import FrameType, ModuleType
 from typing import Any, Final, final
 
-from dpverdict.audit.isolation.grounds import distribution_of, installed_folders, search_first
+from dpverdict.audit.isolation.provenance import distribution_of, installed_folders, search_first
 from dpverdict.errors import DpverdictError
 
 

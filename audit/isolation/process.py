@@ -59,7 +59,7 @@ class Limits:
     def __bool__(self) -> bool:
         return self.seconds is not None or self.memory is not None
 
-    def or_those_of(self, others: Limits) -> Limits:
+    def merge(self, others: Limits) -> Limits:
         """These, and others where there is none."""
         return Limits(
             seconds=others.seconds if self.seconds is None else self.seconds,

@@ -10,8 +10,10 @@ claim takes; a `BallLoss` is computed in balls, and its float64 values are balls
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, ClassVar, Final, final, overload
@@ -31,6 +33,7 @@ from dpverdict.audit.losses.domains import (
     PROBABILITY,
     PROFILE,
     TRADE_OFF,
+    Direction,
     EventBound,
     LossTails,
     Reals,
@@ -41,7 +44,6 @@ from dpverdict.audit.losses.domains import (
 from dpverdict.balls import Enclosure, Enclosures, Exact, ball, exactly, precision
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import as_fraction
 from dpverdict.numerics.text import rounded_text
@@ -62,6 +64,11 @@ every class of losses, and none of them it. A list in small letters is no part o
 
 
 _USUAL_DELTA: Final = 1e-6
+
+REAL_ARITHMETIC: Final = "noise and sums are real numbers: rounding in the sampler is not covered"
+NORMAL_VARIATES: Final = "the normal variates are independent and exact"
+RANDOM_BITS: Final = "the bits of the random source are independent and uniform"
+"""What a certificate may take for granted about the noise."""
 
 
 class PrivacyLoss(ABC):
@@ -87,6 +94,31 @@ class PrivacyLoss(ABC):
     def is_certified(self) -> bool:
         """Whether the certified methods have an answer: they do for every loss but some compositions."""
         return True
+
+    # the two laws in words --------------------------------------------------------------------------------------------
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a certificate takes for granted about how an output is drawn from the laws: of every factor."""
+        parts = [factor for factor, _ in self.factors if isinstance(factor, PrivacyLoss) and factor is not self]
+        return tuple(dict.fromkeys(said for part in parts for said in part.assumptions)) or (REAL_ARITHMETIC,)
+
+    def event_above(self, level: float) -> str:
+        """The event {L > level}, in words and numbers a reader can recompute; y is the release."""
+        return f"the outputs y at which the privacy loss log dP/dQ(y) exceeds {level!r}"
+
+    @property
+    def law_key(self) -> tuple[object, ...]:
+        """Equal for two losses of the same pair of laws; the object itself where a class does not say what tells."""
+        return (id(self),)
+
+    def moves_further(self, other: PrivacyLoss, slack: float) -> bool | None:
+        """Whether this is one law moved by more than ``other`` times 1 + slack, where length alone tells; else None."""
+        return None
+
+    def directions(self) -> tuple[tuple[Direction | None, PrivacyLoss], ...]:
+        """The losses of the pair, each with its direction: this one alone, where one direction is all that is given."""
+        return ((None, self),)
 
     # float64 ----------------------------------------------------------------------------------------------------------
 
@@ -199,6 +231,10 @@ class PrivacyLoss(ABC):
 
     # many releases ----------------------------------------------------------------------------------------------------
 
+    def repeated(self, count: int) -> PrivacyLoss | None:
+        """The loss of ``count`` independent releases, where a class has a way of its own to it; None to compose."""
+        return None
+
     @final
     def __mul__(self, times: int) -> PrivacyLoss:
         """The loss of ``times`` independent releases on the same pair: `composition.compose` of as many equal losses.
@@ -227,7 +263,7 @@ class PrivacyLoss(ABC):
 
     def plot(
         self,
-        *others: PrivacyLoss | Guarantee | str,
+        *others: object,
         axes: Sequence[Axes] | None = None,
         labels: Sequence[str] | None = None,
     ) -> tuple[Axes, Axes]:
@@ -313,7 +349,7 @@ class PrivacyLoss(ABC):
         """
         if self.symmetric:
             return self
-        remedy = "make the loss of the other order by itself, and give both as TwoOrders(remove=..., add=...)"
+        remedy = "make the loss of the other order by itself, and give both as AddRemoveLoss(remove=..., add=...)"
         raise InvalidValue("loss", self, "one that is known in both orders", remedy)
 
     # privacy loss distributions ---------------------------------------------------------------------------------------
@@ -399,22 +435,25 @@ class PrivacyLoss(ABC):
     def _advantage_ball(self) -> arb: ...
 
 
-def curves_of(thing: PrivacyLoss | Guarantee | str, label: str | None) -> Curves:
+@functools.singledispatch
+def curves_of(thing: object, label: str | None) -> Curves:
     """What a picture shows of a loss, or of a claim, under the label; what it is without one.
+
+    `dpverdict.mechanisms.core.guarantees` registers claims, and their texts.
 
     Raises:
         InvalidValue: neither a loss nor a claim.
     """
+    raise InvalidValue("others", thing, "privacy losses and claims", 'write for example loss.plot("mu=1")')
+
+
+@curves_of.register(PrivacyLoss)
+def _(thing: PrivacyLoss, label: str | None) -> Curves:
     from dpverdict.cards import FLOOR, Curves
 
-    if isinstance(thing, PrivacyLoss):
-        points = thing.through_points(FLOOR)
-        curves = thing if points is None else points
-        return Curves(label=label or repr(thing), beta=curves.beta, delta=curves.delta, points=points)
-    claim = as_guarantee(thing)
-    if not isinstance(claim, Guarantee):
-        raise InvalidValue("others", thing, "privacy losses and claims", 'write for example loss.plot("mu=1")')
-    return Curves(label=label or claim.describe(), beta=claim.beta_lower, delta=claim.delta_upper, promised=True)
+    points = thing.through_points(FLOOR)
+    curves = thing if points is None else points
+    return Curves(label=label or repr(thing), beta=curves.beta, delta=curves.delta, points=points)
 
 
 def _bounds(certified: Callable[[Array], Enclosures], points: Array) -> tuple[Array, Array]:
@@ -519,7 +558,26 @@ class BallLoss(PrivacyLoss):
 
 
 @final
-class TwoOrders(PrivacyLoss):
+@dataclass(frozen=True, slots=True)
+class LikelihoodRatio:
+    """The logarithm of P over Q at a release y, in words.
+
+    Attributes:
+        formula: a term in y.
+        symbols: what its letters mean.
+    """
+
+    formula: str
+    symbols: str
+
+    def event_above(self, level: float, direction: Direction) -> str:
+        """The event that the loss of the direction exceeds the level."""
+        sign = "-" if direction is Direction.ADD else ""
+        return f"{sign}({self.formula}) > {level!r}, {self.symbols}: the privacy loss exceeds it"
+
+
+@final
+class AddRemoveLoss(PrivacyLoss):
     """The privacy losses of one mechanism in both orders of a pair of neighbours, and what holds for either.
 
     ``remove`` is the loss of the outputs with the record against those without it, ``add`` that of the outputs without
@@ -531,23 +589,40 @@ class TwoOrders(PrivacyLoss):
     Args:
         remove: the loss with the record against without.
         add: the loss without the record against with.
+        ratio: the likelihood ratio of the laws with the record and without it in words, where there are some.
     """
 
-    __slots__ = ("add", "remove")
+    __slots__ = ("add", "ratio", "remove")
     remove: PrivacyLoss
     add: PrivacyLoss
+    ratio: LikelihoodRatio | None
 
-    def __init__(self, *, remove: PrivacyLoss, add: PrivacyLoss) -> None:
-        self.remove, self.add = remove, add
+    def __init__(self, *, remove: PrivacyLoss, add: PrivacyLoss, ratio: LikelihoodRatio | None = None) -> None:
+        self.remove, self.add, self.ratio = remove, add, ratio
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Those of both losses."""
+        return tuple(dict.fromkeys((*self.remove.assumptions, *self.add.assumptions)))
+
+    def directions(self) -> tuple[tuple[Direction | None, PrivacyLoss], ...]:
+        """Both losses."""
+        return (Direction.REMOVE, self.remove), (Direction.ADD, self.add)
+
+    def event_of(self, direction: Direction, level: float) -> str:
+        """The event that the loss of a direction exceeds the level, in words."""
+        if self.ratio is not None:
+            return self.ratio.event_above(level, direction)
+        return (self.remove if direction is Direction.REMOVE else self.add).event_above(level)
 
     @property
     def is_certified(self) -> bool:
         """Whether both losses are."""
         return self.remove.is_certified and self.add.is_certified
 
-    def reversed(self) -> TwoOrders:
+    def reversed(self) -> AddRemoveLoss:
         """The two orders, exchanged."""
-        return TwoOrders(remove=self.add, add=self.remove)
+        return AddRemoveLoss(remove=self.add, add=self.remove)
 
     def profile(self, epsilon: Fraction, bits: int) -> arb:
         """The larger delta(epsilon), to ``bits`` accurate bits where both losses have them."""
@@ -627,8 +702,11 @@ class TwoOrders(PrivacyLoss):
         return _larger([self.remove._advantage_ball()], [self.add._advantage_ball()])[0]
 
     def __repr__(self) -> str:
-        return f"TwoOrders(remove={self.remove!r}, add={self.add!r})"
+        return f"AddRemoveLoss(remove={self.remove!r}, add={self.add!r})"
 
+
+TwoOrders = AddRemoveLoss
+"""The name before 0.6; it goes with the release after."""
 
 _BITS = 128
 

@@ -18,7 +18,7 @@ from typing import final
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.losses.base import BallLoss, ExactLoss, PrivacyLoss
+from dpverdict.audit.losses.base import NORMAL_VARIATES, RANDOM_BITS, REAL_ARITHMETIC, BallLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.domains import LossTails, finite_losses, rounded
 from dpverdict.balls import MAX_BITS, Enclosure, Exact, Real, ball, exactly, precision, refine
@@ -33,6 +33,11 @@ from dpverdict.numerics.text import exact_text
 def identical_laws() -> PrivacyLoss:
     """The privacy loss of two laws that are the same: 0 with certainty."""
     return GaussianLoss(0)
+
+
+def gaussian_loss(mu_squared: Real | None) -> GaussianLoss | DisjointLoss:
+    """The loss of a squared GDP parameter; None stands for an infinite one."""
+    return DisjointLoss() if mu_squared is None else GaussianLoss.from_squared(mu_squared)
 
 
 @final
@@ -102,6 +107,24 @@ class GaussianLoss(PrivacyLoss):
     @property
     def _is_zero(self) -> bool:
         return self._mu.rational == 0
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Real arithmetic, and exact normal variates."""
+        return (REAL_ARITHMETIC, NORMAL_VARIATES)
+
+    def event_above(self, level: float) -> str:
+        """A half-space."""
+        return (
+            f"w . (y - (E_P[y] + E_Q[y])/2) > {level!r} with w = S^-1 (E_P[y] - E_Q[y]), S the covariance of the "
+            "noise: the privacy loss exceeds it"
+        )
+
+    @property
+    def law_key(self) -> tuple[object, ...]:
+        """mu^2, where it is rational."""
+        square = self._mu_squared.rational
+        return (id(self),) if square is None else ("Gaussian", square)
 
     def zcdp(self) -> float:
         """The zero-concentrated privacy parameter rho = mu^2/2, to the nearest float64."""
@@ -255,6 +278,16 @@ class DisjointLoss(PrivacyLoss):
     symmetric = True
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Those of Gaussian noise, which is missing in a direction in which neighbours differ."""
+        return (REAL_ARITHMETIC, NORMAL_VARIATES)
+
+    @property
+    def law_key(self) -> tuple[object, ...]:
+        """All such pairs are alike."""
+        return ("disjoint",)
+
+    @property
     def mu(self) -> float:
         """The GDP parameter, inf."""
         return np.inf
@@ -338,6 +371,23 @@ class RandomisedResponseLoss(BallLoss, ExactLoss):
     def __init__(self, m: int, rate: Exact) -> None:
         self._m = check_whole(m, "m", least=0, most=MOST_TIMES, remedy="give the number of responses")
         self._rate = check_positive(rate, "rate")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Uniform random bits: the sampler is exact."""
+        return (RANDOM_BITS,)
+
+    def event_above(self, level: float) -> str:
+        """A difference of two l1 norms, of integers with noise that are moved by 1."""
+        return (
+            f"{self._rate} * (sum of |y - E_Q[y]| - |y - E_P[y]|) > {level!r} over the "
+            f"{self._m} coordinates that move, each by 1: the privacy loss exceeds it"
+        )
+
+    @property
+    def law_key(self) -> tuple[object, ...]:
+        """m and the rate."""
+        return ("responses", self._m, self._rate)
 
     @property
     def times(self) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Final, final
 
-from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders, composers
+from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss, composers
 from dpverdict.audit.losses.bounded import BoundedLoss, Factor
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.contour.loss import ComposedLoss
@@ -41,7 +41,7 @@ def compose(*losses: Factor) -> PrivacyLoss:
       outcomes (`MOST_IRRATIONAL_PRODUCTS` where probabilities are irrational).
     * Anything else that has tails: a `BoundedLoss`, between two laws on one lattice. Its curves are two-sided bounds in
       float64 with an error ledger; the results above are exact, and never bounds.
-    * With any `TwoOrders`, such as a sampled loss: a `TwoOrders` of the two compositions.
+    * With any `AddRemoveLoss`, such as a sampled loss: an `AddRemoveLoss` of the two compositions.
     * With any `DisjointLoss`: the `DisjointLoss`. Trivial losses (mu = 0, no shift) drop out; of no loss at all, the
       composition is the loss of two equal laws, ``GaussianLoss(0)``.
 
@@ -68,12 +68,12 @@ def compose(*losses: Factor) -> PrivacyLoss:
 def compose_counted(parts: Iterable[tuple[Factor, int]]) -> PrivacyLoss:
     """`compose` of losses with the number of times each occurs: a million times cost what once costs."""
     counted = _counted(parts)
-    if any(isinstance(loss, TwoOrders) for loss, _ in counted):
+    if any(isinstance(loss, AddRemoveLoss) for loss, _ in counted):
         pairs = [
-            ((loss.remove, loss.add) if isinstance(loss, TwoOrders) else (loss, _reversed(loss)), n)
+            ((loss.remove, loss.add) if isinstance(loss, AddRemoveLoss) else (loss, _reversed(loss)), n)
             for loss, n in counted
         ]
-        return TwoOrders(
+        return AddRemoveLoss(
             remove=compose_counted((remove, n) for (remove, _), n in pairs),
             add=compose_counted((add, n) for (_, add), n in pairs),
         )
@@ -193,8 +193,11 @@ def _counted(factors: Iterable[tuple[Factor, int]]) -> list[tuple[Factor, int]]:
 def _by_loss_distribution(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
     """The composition of factors that have no route of their own."""
     counted = _counted(factors)
-    if len(counted) == 1 and counted[0][1] == 1 and isinstance(counted[0][0], PrivacyLoss):
-        return counted[0][0]
+    if len(counted) == 1 and isinstance(counted[0][0], PrivacyLoss):
+        factor, count = counted[0]
+        own = factor if count == 1 else factor.repeated(count)
+        if own is not None:
+            return own
     finite = [(factor, count) for factor, count in counted if isinstance(factor, FiniteLoss)]
     if len(finite) == len(counted):
         outcomes = [math.comb(count + factor.atoms - 1, factor.atoms - 1) for factor, count in finite]

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
@@ -37,6 +38,23 @@ Reals: TypeAlias = (
     | tuple[str, ...]
 )
 """Many numbers: an array, or a sequence of numbers each taken at its exact value (decimal strings, fractions)."""
+
+
+class Direction(Enum):
+    """The direction of a pair of neighbours: from the dataset with the record to that without it, or back.
+
+    Of dp_accounting's distributions it says which of the two one is.
+    """
+
+    REMOVE = "remove"
+    """P is the law with the record, Q that without it."""
+    ADD = "add"
+    """P is the law without the record, Q that with it."""
+
+    @property
+    def other(self) -> Direction:
+        """The opposite direction."""
+        return Direction.ADD if self is Direction.REMOVE else Direction.REMOVE
 
 
 @final

@@ -24,9 +24,9 @@ from dpverdict.audit.reports.drawing import (
     profile_figure,
     trade_off_figure,
 )
+from dpverdict.audit.reports.evidence.statistics import measured_boxes, region_table
 from dpverdict.audit.reports.parts import ALPHAS, BETA_DIGITS, Table, claimed_beta_lower, claimed_delta_upper
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.reports.statistics import measured_boxes, region_table
 from dpverdict.audit.reports.summary import FALSE_ALARMS, own_delta, promised_epsilon, told_apart
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
 from dpverdict.numerics.arrays import Array

@@ -12,7 +12,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.figures import covariance, profile, trade_off
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
-from dpverdict.audit.trials.whole_files import write_atomically
+from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.cards import MARKS
 
 _TESTED: Final = ("statistics", "sequential", "low-bits", "tap")

@@ -18,7 +18,7 @@ from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
 
 
-class Evidence(enum.Enum):
+class EvidenceKind(enum.Enum):
     """What a section rests on; no section rests on both."""
 
     EXACT = "exact evidence: ball or rational arithmetic, no error probability"
@@ -53,16 +53,13 @@ class Section:
         evidence: what it rests on.
         text: paragraphs.
         tables: tables, in order.
-        values: the same as JSON values, which the JSON face adds under the name of the section; None where that face
-            says it elsewhere, by its kind of evidence.
     """
 
     anchor: str
     title: str
-    evidence: Evidence
+    evidence: EvidenceKind
     text: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
-    values: object = None
 
 
 def facts(named: Mapping[str, str], *, caption: str = "") -> Table:

@@ -20,6 +20,7 @@ from dpverdict.audit.distinguishing.result import DistinguishingTest
 from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.exact.verdict import Status, Verdict
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
+from dpverdict.audit.reports.evidence.evidence import Evidence
 from dpverdict.audit.reports.parts import BETA_DIGITS, DELTAS, claimed_beta_lower
 from dpverdict.balls import Enclosure
 from dpverdict.cards import DECISIONS
@@ -75,10 +76,22 @@ def summary_of(
     worst: WorstCase | None,
     verdict: Verdict | None,
     tests: tuple[DistinguishingTest | SequentialTest, ...],
+    others: tuple[Evidence, ...] = (),
     disagreement: str | None,
     warning: str | None,
 ) -> Summary:
-    """The summary of a report from its evidence."""
+    """The summary of a report from its evidence.
+
+    Args:
+        status: of the report.
+        claim: what was audited.
+        worst: the worst neighbours.
+        verdict: the exact verdict.
+        tests: of the releases.
+        others: evidence of other kinds that bounds something.
+        disagreement: see `Report.disagreement`.
+        warning: see `Report.warning`.
+    """
     delta = own_delta(claim)
     claimed = f"{claim.describe()}: {meaning(claim)}"
     promised = promised_epsilon(claim, delta)
@@ -89,15 +102,18 @@ def summary_of(
         sentence = disagreement
     elif verdict is not None and verdict.status is status:
         sentence = _exact_sentence(status, claim, worst, verdict, epsilon, promised)
+    elif (deciding := next((one.answer for one in others if one.decides is status), None)) is not None:
+        sentence = deciding
     else:
         sentence = _sampled_sentence(claim, tests)
     if warning is not None and disagreement is None:
         sentence += f" {warning}"
+    found = _found(status, delta, worst, epsilon, tests) or "; ".join(one.found for one in others if one.found)
     return Summary(
         sentence=sentence,
         decision=DECISIONS[status.name],
         claimed=claimed,
-        found=_found(status, delta, worst, epsilon, tests) or "nothing",
+        found=found or "nothing",
     )
 
 

@@ -17,14 +17,14 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.reports.parts import Evidence, Section, Table, facts
+from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
 from dpverdict.errors import printable
 
 COLOURS: Final = {Status.CERTIFIED: "green", Status.REFUTED: "red", Status.INCONCLUSIVE: "yellow"}
 _WIDEST: Final = 10_000
-TAGS: Final = {Evidence.EXACT: "blue", Evidence.STATISTICAL: "cyan", Evidence.NONE: ""}
+TAGS: Final = {EvidenceKind.EXACT: "blue", EvidenceKind.STATISTICAL: "cyan", EvidenceKind.NONE: ""}
 
 
 def print_report(report: Report, console: Console | None = None) -> None:
@@ -71,7 +71,7 @@ def _parts(report: Report, encoding: str, anchors: Collection[str] | None = None
 
 
 def _section(section: Section, encoding: str) -> RenderableType:
-    tag = "" if section.evidence is Evidence.NONE else f"  [{section.evidence.name.lower()}]"
+    tag = "" if section.evidence is EvidenceKind.NONE else f"  [{section.evidence.name.lower()}]"
     parts: list[RenderableType] = [Text.assemble((section.title, "bold"), (tag, TAGS[section.evidence]))]
     parts += [_indented(Text(printable(paragraph, encoding))) for paragraph in section.text]
     for i, table in enumerate(section.tables):

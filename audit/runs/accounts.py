@@ -14,15 +14,16 @@ from dpverdict.audit.distinguishing.witness_document import software_versions, s
 from dpverdict.audit.exact.calibrate import Calibration
 from dpverdict.audit.exact.calibrate import calibrate as least_scale
 from dpverdict.audit.exact.events import loss_from_event
-from dpverdict.audit.exact.spending import MOST_RELEASES, Account, Odometer, held_to, loss_to_spend
+from dpverdict.audit.exact.spending import MOST_RELEASES, Account, Odometer, Spendable, held_to
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.reports.report import EXIT_CODES
 from dpverdict.audit.trials.catalogue import find_mechanism, mechanism_classes, option
+from dpverdict.audit.trials.words import load_callable, names_a_callable
 from dpverdict.cards import MARKS
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import as_guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.files import read_limited
 from dpverdict.numerics.text import exact_text, whole_number
 
@@ -151,24 +152,24 @@ def composed(releases: Sequence[str], claim: str, adjacency: str | None) -> Comp
       spent: 12 x gaussian sigma=25 sensitivity=1; remaining: 23 more of it
     """
     odometer = Odometer(claim)
-    losses = [_release(text, adjacency) for text in releases]
-    for _, count, loss in losses:
-        odometer.spend(loss, count)
+    spent = [_release(text, adjacency) for text in releases]
+    for _, count, one in spent:
+        odometer.spend(one, count)
     return Composed(
         account=odometer.account(),
-        releases=tuple((name, count, odometer.remaining(loss)) for name, count, loss in losses),
+        releases=tuple((name, count, odometer.remaining(one)) for name, count, one in spent),
     )
 
 
-def _release(text: str, adjacency: str | None) -> tuple[str, int, PrivacyLoss]:
-    """What is written about one sort of release: its words, how often it runs, and its loss."""
+def _release(text: str, adjacency: str | None) -> tuple[str, int, Spendable]:
+    """What is written about one sort of release: its words, how often it runs, and what it spends."""
     matched = _COUNTED.fullmatch(text)
     if matched is None:
         raise InvalidValue("release", text, "a mechanism", 'write for example "30 x gaussian sigma=20 sensitivity=1"')
     times, what = matched.group(1) or "1", matched.group(2).strip()
     count = whole_number(times, "releases", at_least=1, at_most=MOST_RELEASES)
     if names_an_event(what):
-        return what, count, event_loss(what, adjacency)
+        return what, count, Spendable.of(event_loss(what, adjacency))
     name, *words = what.split()
     given: dict[str, str] = {}
     for word in words:
@@ -176,7 +177,7 @@ def _release(text: str, adjacency: str | None) -> tuple[str, int, PrivacyLoss]:
         given[parameter.replace("-", "_")] = value
     if not all("=" in word for word in words) or len(given) < len(words):
         raise InvalidValue("release", what, "a name and parameters, each once", "write sigma=20 sensitivity=1")
-    return what, count, loss_to_spend(find_mechanism(name, given).mechanism)
+    return what, count, Spendable.of(find_mechanism(name, given).mechanism)
 
 
 def calibrated(name: str, words: Mapping[str, str | None], claim: str, releases: str) -> Calibration:
@@ -186,20 +187,22 @@ def calibrated(name: str, words: Mapping[str, str | None], claim: str, releases:
         InvalidValue: a mechanism that no scale is found for, its scale among the words, or a claim it cannot keep.
     """
     given = {parameter: word for parameter, word in words.items() if word is not None}
-    scaled = {known: kind.scaled_by for known, kind in mechanism_classes().items() if kind.scaled_by is not None}
-    if name not in scaled:
+    scaled = {known: kind for known, kind in mechanism_classes().items() if kind.scaled_by is not None}
+    loaded = load_callable(name, name="mechanism") if names_a_callable(name) else None
+    kind = loaded if isinstance(loaded, type) and issubclass(loaded, StructuredMechanism) else scaled.get(name)
+    if kind is None or kind.scaled_by is None:
         raise InvalidValue("mechanism", name, f"one of {', '.join(scaled)}", "others are made for a claim by an audit")
-    scale = scaled[name]
+    scale = kind.scaled_by
     if scale in given:
         raise InvalidValue(scale, given[scale], "left out: it is what is to be found", f"drop {option(scale)}")
-    takes = {parameter.name for parameter in mechanism_classes()[name].parameters}
+    takes = {parameter.name for parameter in kind.parameters}
     if "sensitivity" in takes and "sensitivity" not in given:
         remedy = "add --sensitivity: how far one record moves the statistic"
         raise InvalidValue("sensitivity", None, f"given for {name}", remedy)
 
-    def make(value: float) -> AdditiveMechanism:
+    def make(value: float) -> StructuredMechanism:
         made = find_mechanism(name, {**given, scale: exact_text(Fraction(value))}).mechanism
-        assert isinstance(made, AdditiveMechanism)  # a name of the catalogue
+        assert isinstance(made, StructuredMechanism)  # a name of the catalogue
         return made
 
     count = whole_number(releases, "releases", at_least=1, at_most=MOST_RELEASES)

@@ -17,24 +17,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS, distinguish
-from dpverdict.audit.distinguishing.low_bits import FloatLeak, find_float_leak
-from dpverdict.audit.distinguishing.result import DistinguishingTest
+from dpverdict.audit.distinguishing.low_bits import find_float_leak
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.decide import decide
 from dpverdict.audit.exact.worst_case import worst_case
-from dpverdict.audit.implementation.embedding import EmbeddingCheck, check_embedding, embedding_applies
-from dpverdict.audit.implementation.grey_box import GreyBoxFinding, draws_elsewhere, grey_box_checks
+from dpverdict.audit.implementation.embedding import check_embedding, embedding_applies
+from dpverdict.audit.implementation.grey_box import draws_elsewhere, grey_box_checks
 from dpverdict.audit.implementation.membership import MembershipGame
 from dpverdict.audit.implementation.sequence import sequence_checks
 from dpverdict.audit.implementation.timing import timing_check
+from dpverdict.audit.reports.evidence.code import CodeEvidence
+from dpverdict.audit.reports.evidence.embedding import EmbeddingEvidence
+from dpverdict.audit.reports.evidence.evidence import Evidence
+from dpverdict.audit.reports.evidence.exact import ExactEvidence
+from dpverdict.audit.reports.evidence.low_bits import LowBitsEvidence
+from dpverdict.audit.reports.evidence.membership import MembershipEvidence
+from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence, SequentialEvidence
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler
 from dpverdict.balls import Exact
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name
 from dpverdict.numerics.stages import begin_stage
 
@@ -97,7 +103,7 @@ def default_samples(outputs: int) -> int:
 
 
 def audit_mechanism(
-    mechanism: AdditiveMechanism,
+    mechanism: StructuredMechanism,
     claim: Guarantee | str | None = None,
     *,
     sampling: Sampling | None,
@@ -136,35 +142,28 @@ def audit_mechanism(
             tested = f"the table with record {game.index} and with another in its place"
     if neighbours is not None:
         pair, tested = neighbours, f"the given datasets ({neighbours.describe()})"
-    embedding: EmbeddingCheck | None = None
-    test: DistinguishingTest | None = None
-    leak: FloatLeak | None = None
-    implementation: tuple[GreyBoxFinding, ...] = ()
+    covariance = mechanism.noise.covariance() if isinstance(mechanism, StatisticMechanism) else {}
+    evidence: list[Evidence] = [ExactEvidence(verdict=verdict, worst=worst, covariance=covariance)]
     shown = mechanism.describe() | {"neighbouring relation": adjacency_name(mechanism.adjacency)}
     shown.pop("mechanism", None)
     shown.pop("adjacency", None)
     if sampling is not None:
         begin_stage("embedding")
-        embedding = _embedding(mechanism, sampling)
+        evidence += _embedding(mechanism, sampling)
         begin_stage("checks of the code")
-        implementation = grey_box_checks(mechanism, pair, seed=sampling.seed)
-        test, leak = _tests(mechanism, pair, claim, sampling)
+        evidence.append(CodeEvidence(grey_box_checks(mechanism, pair, seed=sampling.seed)))
+        evidence += _tests(mechanism, pair, claim, sampling)
         shown["tested on"] = tested
     shown |= dict(parameters or {})
+    if game is not None:
+        evidence.append(MembershipEvidence(game.describe()))
     return Report(
         name=mechanism.name,
         claim=claim,
         created=datetime.now(UTC),
         parameters=shown,
         relation=adjacency_name(mechanism.adjacency),
-        verdict=verdict,
-        worst=worst,
-        embedding=embedding,
-        test=test,
-        leak=leak,
-        implementation=implementation,
-        membership=None if game is None else game.describe(),
-        covariance=mechanism.noise.covariance(),
+        evidence=tuple(evidence),
         assumptions=(*mechanism.assumptions, *notes),
         seed=None if sampling is None else sampling.seed,
         versions=software_versions(),
@@ -197,10 +196,10 @@ def audit_callable(
         MechanismFailure: it raises, or returns something that is not an array of numbers of one shape.
     """
     claim = as_guarantee(claim)
-    test, leak = _tests(mechanism, neighbours, claim, sampling)
-    report = Report(name=name, claim=claim, created=datetime.now(UTC), test=test, leak=leak, command=command)
+    tests = _tests(mechanism, neighbours, claim, sampling)
+    report = Report(name=name, claim=claim, created=datetime.now(UTC), evidence=tests, command=command)
     said = dict(parameters or {})
-    if sampling.numbers is Numbers.DOUBLE and leak is None:
+    if sampling.numbers is Numbers.DOUBLE and report.leak is None:
         said["low bits"] = "not searched: an outcome is no array of numbers of one length"
     return described(report, mechanism, neighbours, sampling.seed, said)
 
@@ -237,11 +236,10 @@ def described(
             **parameters,
         },
         relation=adjacency_name(neighbours.adjacency),
-        implementation=implementation,
         assumptions=tuple(assumptions),
         seed=seed,
         versions=software_versions(),
-    )
+    ).with_evidence(CodeEvidence(implementation))
 
 
 def _known_from(pair: AnyPair) -> str:
@@ -261,7 +259,7 @@ def _outcomes(report: Report) -> dict[str, str]:
     return {name: words for name, words in said.items() if words}
 
 
-def check_pair(mechanism: AdditiveMechanism, pair: NeighbourPair) -> None:
+def check_pair(mechanism: StructuredMechanism, pair: NeighbourPair) -> None:
     """Raise unless the claim of the mechanism is about this pair: its relation, and records that it takes."""
     if pair.adjacency is not mechanism.adjacency:
         requirement = f"{adjacency_name(mechanism.adjacency)} neighbours, as the claim of {mechanism.name} is about"
@@ -271,9 +269,7 @@ def check_pair(mechanism: AdditiveMechanism, pair: NeighbourPair) -> None:
     mechanism.check_records(pair.neighbour)
 
 
-def _tests(
-    mechanism: AnyMechanism, pair: AnyPair, claim: Guarantee, sampling: Sampling
-) -> tuple[DistinguishingTest, FloatLeak | None]:
+def _tests(mechanism: AnyMechanism, pair: AnyPair, claim: Guarantee, sampling: Sampling) -> tuple[Evidence, ...]:
     """The distinguishing test, and the search through the low bits if the claim is about them; one error for both."""
     searched = sampling.numbers is Numbers.DOUBLE
     part = LOW_BIT_SHARE if searched else 0.0
@@ -292,7 +288,7 @@ def _tests(
         progress=sampling.progress,
     )
     if not searched or test.outcomes:  # which have no low bits
-        return test, None
+        return (DistinguishingEvidence(test),)
     begin_stage("low bits")
     leak = find_float_leak(
         mechanism,
@@ -303,7 +299,7 @@ def _tests(
         seed=sampling.seed,
         delta=0.0 if test.delta is None else test.delta,
     )
-    return test, leak
+    return DistinguishingEvidence(test), LowBitsEvidence(leak)
 
 
 def spread_grid(mechanism: AnyMechanism, dataset: object, seed: int) -> float:
@@ -317,15 +313,16 @@ def spread_grid(mechanism: AnyMechanism, dataset: object, seed: int) -> float:
     return 2.0 ** (math.floor(math.log2(spread)) - GRID_BITS) if 0 < spread < math.inf else 0.0
 
 
-def _embedding(mechanism: AdditiveMechanism, sampling: Sampling) -> EmbeddingCheck | None:
+def _embedding(mechanism: StructuredMechanism, sampling: Sampling) -> tuple[Evidence, ...]:
     if not isinstance(mechanism, GaussianMechanism) or not embedding_applies(mechanism):
-        return None
-    return check_embedding(
+        return ()
+    check = check_embedding(
         mechanism,
         samples=max(FEWEST_FOR_LAWS, sampling.samples),
         error_probability=sampling.error_probability,
         seed=sampling.seed,
     )
+    return (EmbeddingEvidence(check),)
 
 
 FIRST_SHARE: Final = 0.25
@@ -365,8 +362,8 @@ def audit_sequentially(
         score=sampling.score,
     )
     if test.refuted or alone:
-        report = Report(name=name, claim=claim, created=datetime.now(UTC), sequential=test)
+        report = Report(name=name, claim=claim, created=datetime.now(UTC), evidence=(SequentialEvidence(test),))
         return described(report, mechanism, neighbours, sampling.seed, {})
     rest = replace(sampling, samples=sampling.samples - pairs, error_probability=(1 - FIRST_SHARE) * error)
     report = audit_callable(mechanism, claim, neighbours=neighbours, sampling=rest, name=name)
-    return replace(report, sequential=test)
+    return report.with_evidence(SequentialEvidence(test))

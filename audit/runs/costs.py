@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from dpverdict.audit.documents.request import Request
 from dpverdict.audit.losses.laplace.loss import MOST_COORDINATES
 from dpverdict.audit.runs.audits import default_samples
-from dpverdict.audit.runs.request import MOST_SAMPLES, Request
+from dpverdict.audit.runs.request import MOST_SAMPLES
 from dpverdict.audit.trials.catalogue import MOST_NUMBERS, mechanism_classes
 from dpverdict.audit.trials.data_files import free_memory
 from dpverdict.errors import InvalidValue

@@ -46,11 +46,11 @@ from dpverdict.audit.trials.data_files import read_pair
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import loaded
 from dpverdict.audit.trials.run import AnyMechanism, Sampler
-from dpverdict.audit.trials.words import load_callable, probability
+from dpverdict.audit.trials.user_functions import load_callable, probability
 from dpverdict.checks import check_seed
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, parse_guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, HasLikelihoodScore
+from dpverdict.mechanisms.core.mechanism import HasLikelihoodScore, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, Neighbours, ObjectPair, parse_adjacency
 from dpverdict.mechanisms.core.sensitivity import Cube
 from dpverdict.numerics.arrays import Array
@@ -229,7 +229,7 @@ def replay(
         raise InvalidValue("witness", document.get("kind"), requirement, f"reading it fails with {problem}") from error
 
 
-def replay_as_asked(
+def replay_from_request(
     document: Mapping[str, Any],
     *,
     neighbours: str | None,
@@ -285,7 +285,7 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
     same = None if source is None or ours else source == source_hash(name)
     shared: dict[str, Any] = {"kind": kind, "claim": claim, "mechanism": name, "seed": seed}
     if kind == "exact":
-        if not isinstance(run, AdditiveMechanism):
+        if not isinstance(run, StructuredMechanism):
             raise ValueError("an exact refutation needs a mechanism of known structure")
         status = decide(run, claim, worst_case(run)).status
         return Replay(
@@ -348,13 +348,13 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
     )
 
 
-def _subject(document: Mapping[str, Any], given: _Given) -> tuple[AdditiveMechanism | AnyMechanism, Pair]:
+def _subject(document: Mapping[str, Any], given: _Given) -> tuple[StructuredMechanism | AnyMechanism, Pair]:
     """What is run, and on which datasets; nothing is loaded that is not trusted."""
     named = document["mechanism"]
     name, options = text_of(named, "name"), named["options"]
     if not all(isinstance(key, str) and (text is None or isinstance(text, str)) for key, text in options.items()):
         raise TypeError("the options of the mechanism are texts")
-    known: AdditiveMechanism | AnyMechanism | None = given.mechanism
+    known: StructuredMechanism | AnyMechanism | None = given.mechanism
     if known is None:
         files = [text for text in options.values() if text is not None and text.startswith("@")]
         for code in [name] * names_foreign_code(name) + files:
@@ -365,7 +365,7 @@ def _subject(document: Mapping[str, Any], given: _Given) -> tuple[AdditiveMechan
     if known is None:
         known = find(name, options, pair=pair if isinstance(pair, NeighbourPair) else None).mechanism
         pair = _pair(document, given, known)
-    if isinstance(known, AdditiveMechanism) and isinstance(pair, NeighbourPair):
+    if isinstance(known, StructuredMechanism) and isinstance(pair, NeighbourPair):
         check_pair(known, pair)
     if "observe" in named and not isinstance(known, observed):
         known = with_observed(known, text_of(named, "observe"))
@@ -474,7 +474,7 @@ def _pair(document: Mapping[str, Any], given: _Given, run: object) -> Pair:
     records = given.records_per_user
     if not (isinstance(dataset, np.ndarray) and isinstance(neighbour, np.ndarray)):
         return ObjectPair(dataset=dataset, neighbour=neighbour, adjacency=relation, records_per_user=records)
-    if isinstance(run, AdditiveMechanism):
+    if isinstance(run, StructuredMechanism):
         records = run.sensitivity.copies if isinstance(run.sensitivity, Cube) else 1
     return NeighbourPair(dataset=dataset, neighbour=neighbour, adjacency=relation, records_per_user=records)
 

@@ -1,4 +1,4 @@
-"""An audit as a user asks for it, in words: what is written on a command line, checked and carried out.
+"""One audit, from a request in words to a report: every part is checked, then the audit is carried out.
 
 A search for neighbours is asked for by the domain of the records, and pays for itself from the samples.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final, final
+from typing import Any, Final
 
 import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
@@ -26,27 +26,34 @@ from dpverdict.audit.distinguishing.witness_document import (
     source_hash,
     strict_json,
 )
+from dpverdict.audit.documents.request import (
+    DEFAULT_ERROR_PROBABILITY,
+    Request,
+    names_a_callable,
+    option_of,
+)
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.membership import membership_game
 from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, confirm
 from dpverdict.audit.implementation.tap.tapped_runs import tap
+from dpverdict.audit.reports.evidence.exact import witness_fields
+from dpverdict.audit.reports.evidence.tap import TapEvidence
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.reports.to_json import report_fields
 from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit_mechanism, default_samples
-from dpverdict.audit.trials.catalogue import find, option
+from dpverdict.audit.trials.catalogue import find
 from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
-from dpverdict.audit.trials.library_claims import FittedModel, RandomisedValue
-from dpverdict.audit.trials.measurements import MeasuredRelease
+from dpverdict.audit.trials.libraries.adapter import LibraryRelease
 from dpverdict.audit.trials.outcomes.observed import FEWEST_BY_DEFAULT, observed, parse_observed
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, mechanism_name
-from dpverdict.audit.trials.words import listed, load_callable, names_a_callable, probability
+from dpverdict.audit.trials.user_functions import load_callable, probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name, parse_adjacency
 from dpverdict.numerics.stages import begin_stage
 from dpverdict.numerics.text import whole_number
+from dpverdict.suggestions import listed
 
 SEARCH_SHARE: Final = 0.25
 """Of the samples: spent on the search, and never used to test the claim."""
@@ -68,7 +75,7 @@ def parse_domain(text: str) -> tuple[Domain, int]:
     return ("binary" if kind == "binary" else "unit"), dim
 
 
-def search_as_asked(
+def search_from_request(
     text: str,
     mechanism: AnyMechanism,
     claim: Guarantee,
@@ -101,67 +108,11 @@ def search_as_asked(
     return search, samples - search.samples
 
 
-DEFAULT_ERROR_PROBABILITY: Final = "1e-6"
-
 MOST_SAMPLES: Final = 10**10
 """Releases of each dataset that a test may ask for: hours of work."""
 
 Bar = Callable[[str, int, int], None]
 """A progress bar: told what is being done, how much of it is done, and how much there is to do."""
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What is to be audited, every part as text; None stands for "not given".
-
-    Attributes:
-        mechanism: a name, or ``module:function``.
-        options: parameters of the mechanism, by the names of the constructor's arguments.
-        claim: see `parse_guarantee`; the mechanism's own if not given.
-        data: a table of records, see `read_table`.
-        record: the index of a record of the table; the most exposed one if not given.
-        neighbours: a pair of datasets, see `read_pair`.
-        samples, error_probability, seed, score, test_delta: how releases are tested.
-        numbers: what the claim is about: "real", "double", or the releases as they are if not given.
-        search: the domain of the records, as in "binary:20": the pair of datasets is searched for.
-        observe: what else of a call is part of its outcome, see `parse_observed`.
-        tap: "yes" to record the noise on the one dataset and replay it on the other as well, see `implementation.tap`;
-            "no" to leave that out; if not given, it is done for a function, of which nothing else is known.
-        exact_only: whether nothing is sampled.
-        command: the command line, without the seed if it was not given.
-    """
-
-    mechanism: str
-    options: Mapping[str, str | None] = field(default_factory=dict)
-    claim: str | None = None
-    data: str | None = None
-    record: str | None = None
-    neighbours: str | None = None
-    samples: str | None = None
-    error_probability: str | None = None
-    seed: str | None = None
-    score: str | None = None
-    test_delta: str | None = None
-    numbers: str | None = None
-    search: str | None = None
-    observe: str | None = None
-    tap: str | None = None
-    exact_only: bool = False
-    command: str | None = None
-
-    @property
-    def inputs(self) -> dict[str, str]:
-        """The files that are read, by a word for each; of a function, the file that it is in."""
-        found = {"the data": self.data, "the neighbours": self.neighbours}
-        found |= {"the mechanism": self.mechanism, "the score": self.score}
-        bounds = self.options.get("bounds")
-        found["the bounds"] = bounds[1:] if bounds is not None and bounds.startswith("@") else None
-        return {
-            what: text.rpartition(":")[0] if names_a_callable(text) else text
-            for what, text in found.items()
-            if text is not None
-        }
 
 
 def audit_request(request: Request, bar: Bar | None = None) -> Report:
@@ -194,14 +145,14 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     arrays = pair if isinstance(pair, NeighbourPair) else None
     named = find(request.mechanism, options, table=table, pair=arrays)
     parameters: dict[str, str] = {}
-    if isinstance(named.mechanism, MeasuredRelease | RandomisedValue | FittedModel):
+    if isinstance(named.mechanism, LibraryRelease):
         given = "neighbours" if request.neighbours is not None else "search" if request.search is not None else None
         claim = claim or named.mechanism.read_claim(given)
         pair = pair or named.mechanism.pair
         if pair is None and request.search is None:
             named.mechanism.read_claim(None)  # which says that two tables are missing
-        parameters |= named.mechanism.says()
-    elif not isinstance(named.mechanism, AdditiveMechanism):
+        parameters |= named.mechanism.describe()
+    elif not isinstance(named.mechanism, StructuredMechanism):
         _check_black_box(request)
     elif request.search is not None:
         requirement = f"left out for {request.mechanism}, whose worst neighbours are known exactly"
@@ -211,9 +162,9 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         parameters["also observed"] = request.observe
     if request.search is not None:
         assert claim is not None  # see _check_black_box
-        assert not isinstance(named.mechanism, AdditiveMechanism)
+        assert not isinstance(named.mechanism, StructuredMechanism)
         begin_stage("search of neighbours")
-        search, samples = search_as_asked(
+        search, samples = search_from_request(
             request.search,
             named.mechanism,
             claim,
@@ -247,7 +198,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         )
     command = _with_seed(request, seed)
     mechanism = named.mechanism
-    if not isinstance(mechanism, AdditiveMechanism):
+    if not isinstance(mechanism, StructuredMechanism):
         assert claim is not None  # see _check_black_box, for all three
         assert pair is not None
         assert sampling is not None
@@ -309,17 +260,17 @@ def _with_tap(report: Report, mechanism: AnyMechanism, pair: AnyPair, sampling: 
             error_probability=sampling.error_probability,
             samples=min(CONFIRMING, sampling.samples),
         )
-    return replace(report, tap=verdict, tap_confirmation=fresh)
+    return report.with_evidence(TapEvidence(verdict, fresh))
 
 
-def with_observed(mechanism: AdditiveMechanism | AnyMechanism, text: str) -> observed:
+def with_observed(mechanism: StructuredMechanism | AnyMechanism, text: str) -> observed:
     """The mechanism with more of each call observed, as ``text`` says.
 
     Raises:
         InvalidValue: a text that cannot be read, or a mechanism that is not called once a trial.
     """
     words = parse_observed(text)
-    if isinstance(mechanism, AdditiveMechanism) or not callable(mechanism):
+    if isinstance(mechanism, StructuredMechanism) or not callable(mechanism):
         remedy = "drop --observe: it is for functions that are called once for each release"
         raise InvalidValue("observe", text, f"left out for {mechanism_name(mechanism)}", remedy)
     return observed(mechanism, **words)
@@ -341,10 +292,12 @@ def numbers_of(text: str | None) -> Numbers:
     return Numbers.RELEASED if text is None else Numbers(text)
 
 
-def _release_size(mechanism: AdditiveMechanism | AnyMechanism, pair: AnyPair | None, seed: int) -> int:
+def _release_size(mechanism: StructuredMechanism | AnyMechanism, pair: AnyPair | None, seed: int) -> int:
     """How many numbers a release holds."""
-    if isinstance(mechanism, AdditiveMechanism):
+    if isinstance(mechanism, StatisticMechanism):
         return mechanism.noise.size
+    if isinstance(mechanism, StructuredMechanism):
+        pair = pair or worst_case(mechanism).pair
     assert pair is not None  # see _check_black_box
     return Sampler.prepare(mechanism, pair.dataset, where="the dataset", seed=seed).size
 
@@ -366,7 +319,8 @@ def _leave_out(request: Request, why: str, *names: str) -> None:
     for name in names:
         value = getattr(request, name)
         if value is not None:
-            raise InvalidValue(name, value, f"left out {why}", f"drop {option(name)}, or change the other option")
+            remedy = f"drop {option_of(Request, name)}, or change the other option"
+            raise InvalidValue(name, value, f"left out {why}", remedy)
 
 
 def _check_black_box(request: Request) -> None:
@@ -376,7 +330,7 @@ def _check_black_box(request: Request) -> None:
     ]
     if missing:
         requirement = f"given for {request.mechanism}, of which only the releases are seen"
-        remedy = "add " + listed([f"{option(name)}, for example {examples[name]}" for name in missing])
+        remedy = "add " + listed([f"{option_of(Request, name)}, for example {examples[name]}" for name in missing])
         raise InvalidValue(listed(missing), None, requirement, remedy)
 
 
@@ -407,8 +361,7 @@ def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
         kind, evidence = "low bits", leak.describe()
         pair = leak.datasets or pair
     elif verdict is not None and verdict.witness is not None:
-        fields: Any = report_fields(report)
-        kind, evidence = "exact", fields["exact"]["verdict"]["witness"]
+        kind, evidence = "exact", witness_fields(verdict.witness)
         pair = verdict.witness.pair.dataset, verdict.witness.pair.neighbour
     else:
         return None

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import secrets
 import shlex
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import final
 
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run
 from dpverdict.audit.distinguishing.recorded import distinguish_scores
 from dpverdict.audit.distinguishing.witness_document import software_versions
+from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY, ScoresRequest, option_of
+from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY
-from dpverdict.audit.trials.catalogue import option
 from dpverdict.audit.trials.data_files import read_column
-from dpverdict.audit.trials.words import listed, probability
+from dpverdict.audit.trials.user_functions import probability
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.numerics.text import whole_number
+from dpverdict.suggestions import listed
 
 INDEPENDENT = (
     "the scores are independent draws: one per run, or of canaries that do not influence each other",
@@ -29,44 +28,6 @@ FAIR = (
     "the scores do not depend on the inclusion bits but through the run",
     "the claim is about adding or removing one record",
 )
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoresRequest:
-    """What is to be audited, every part as text; None stands for "not given".
-
-    Attributes:
-        claim: see `parse_guarantee`.
-        scores_in: a file of scores with the canary, see `read_column`.
-        scores_out: a file of scores without it.
-        scores: in their place, the scores of all canaries of one run.
-        included: the bits of that run.
-        error_probability, seed: of the test.
-        delta: at which epsilon is bounded from below.
-        command: the command line, without the seed if it was not given.
-    """
-
-    claim: str | None
-    scores_in: str | None = None
-    scores_out: str | None = None
-    scores: str | None = None
-    included: str | None = None
-    error_probability: str | None = None
-    seed: str | None = None
-    delta: str | None = None
-    command: str | None = None
-
-    @property
-    def exact_only(self) -> bool:
-        """Nothing exact is known of scores."""
-        return False
-
-    @property
-    def inputs(self) -> dict[str, str]:
-        """The files that are read, by a word for each."""
-        named = {"in": self.scores_in, "out": self.scores_out, "scores": self.scores, "included": self.included}
-        return {f"the file of {option(name)}": one.partition("#")[0] for name, one in named.items() if one is not None}
 
 
 def audit_scores(request: ScoresRequest) -> Report:
@@ -113,7 +74,7 @@ def audit_scores(request: ScoresRequest) -> Report:
         claim=claim,
         created=datetime.now(UTC),
         parameters=parameters,
-        test=test,
+        evidence=(DistinguishingEvidence(test),),
         assumptions=FAIR if one_run else INDEPENDENT,
         seed=seed,
         versions=software_versions(),
@@ -123,16 +84,15 @@ def audit_scores(request: ScoresRequest) -> Report:
 
 def _check_combination(request: ScoresRequest) -> bool:
     """Whether the request is about one run."""
-    pair = {"in": request.scores_in, "out": request.scores_out}
-    run = {"scores": request.scores, "included": request.included}
-    one_run = any(value is not None for value in run.values())
-    if one_run and any(value is not None for value in pair.values()):
+    one_run = request.scores is not None or request.included is not None
+    if one_run and (request.scores_in is not None or request.scores_out is not None):
         raise InvalidValue("scores", request.scores, "given alone", "give --in and --out, or --scores and --included")
-    wanted = (run if one_run else pair) | {"claim": request.claim}
-    missing = [name for name, value in wanted.items() if value is None]
+    wanted = ("scores", "included", "claim") if one_run else ("scores_in", "scores_out", "claim")
+    missing = [name for name in wanted if getattr(request, name) is None]
     if missing:
         kinds = ["a .npy, .csv or .parquet file"] if set(missing) - {"claim"} else []
         kinds += ['a claim such as "mu=1" or "eps=1, delta=1e-5"'] if "claim" in missing else []
-        remedy = f"add {listed([option(name) for name in missing])}: {listed(kinds)}"
-        raise InvalidValue(listed(missing), None, "given", remedy)
+        options = [option_of(ScoresRequest, name) for name in missing]
+        names = listed([option.removeprefix("--") for option in options])
+        raise InvalidValue(names, None, "given", f"add {listed(options)}: {listed(kinds)}")
     return one_run

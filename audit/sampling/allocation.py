@@ -46,13 +46,21 @@ import numpy as np
 import scipy
 from flint import acb, arb
 
-from dpverdict.audit.losses.base import BallLoss, PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.base import (
+    NORMAL_VARIATES,
+    REAL_ARITHMETIC,
+    AddRemoveLoss,
+    BallLoss,
+    LikelihoodRatio,
+    PrivacyLoss,
+)
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.curves import ACCURACY, beta_between, epsilon_ball, log_delta_ball, q_above_of_profile
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.losses.lattice.law import LatticePair
 from dpverdict.audit.sampling.allocation_lattice import allocation_lattice
+from dpverdict.audit.sampling.step import noisy_sums
 from dpverdict.balls import Exact, ball, exactly, precision
 from dpverdict.checks import check_positive, check_whole
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -96,14 +104,18 @@ class AllocationLoss(BallLoss):
         self._bracketed: BoundedLoss | None = None
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Real arithmetic, and exact normal variates."""
+        return (REAL_ARITHMETIC, NORMAL_VARIATES)
+
+    @property
     def is_cheap(self) -> bool:
         """Whether delta(0) takes at most `CHEAP_TERMS`."""
         return self._plan(float(self.steps), ACCURACY + 10)[-1] <= CHEAP_TERMS
 
     def reversed(self) -> AllocationLoss:
         """The loss in the other order."""
-        other = Direction.ADD if self.order is Direction.REMOVE else Direction.REMOVE
-        return AllocationLoss(self.noise_multiplier, self.steps, other)
+        return AllocationLoss(self.noise_multiplier, self.steps, self.order.other)
 
     # the profile ------------------------------------------------------------------------------------------------------
 
@@ -336,7 +348,7 @@ class AllocationLoss(BallLoss):
         return f"AllocationLoss({exact_text(self.noise_multiplier)!r}, {self.steps}, {self.order})"
 
 
-def random_allocation(*, noise_multiplier: Exact, steps: int, epochs: int = 1) -> TwoOrders:
+def random_allocation(*, noise_multiplier: Exact, steps: int, epochs: int = 1) -> AddRemoveLoss:
     """The privacy loss of DP-SGD where each record takes part in one step of T, drawn uniformly (balls in bins).
 
     The curves of one epoch are certified, by an inverse Laplace transform; a value takes 0.1 to some seconds. Several
@@ -363,10 +375,12 @@ def random_allocation(*, noise_multiplier: Exact, steps: int, epochs: int = 1) -
     s = check_positive(noise_multiplier, "noise_multiplier")
     number = check_whole(steps, "steps", least=1, remedy="say how many steps an epoch has")
     times = check_whole(epochs, "epochs", least=1, remedy="say how often each record takes part")
+    formula = f"sum over {times} epochs of log of the mean over {number} batches of exp((2 y_t - 1)/(2 s^2))"
+    ratio = LikelihoodRatio(formula, noisy_sums(s))
     if number == 1:
         one: PrivacyLoss = GaussianLoss.from_squared(times / s**2)
-        return TwoOrders(remove=one, add=one)
+        return AddRemoveLoss(remove=one, add=one, ratio=ratio)
     remove, add = (AllocationLoss(s, number, order) for order in (Direction.REMOVE, Direction.ADD))
     if times == 1 and remove.is_cheap:
-        return TwoOrders(remove=remove, add=add)
-    return TwoOrders(remove=BoundedLoss([(remove, times)]), add=BoundedLoss([(add, times)]))
+        return AddRemoveLoss(remove=remove, add=add, ratio=ratio)
+    return AddRemoveLoss(remove=BoundedLoss([(remove, times)]), add=BoundedLoss([(add, times)]), ratio=ratio)

@@ -37,7 +37,7 @@ from typing import Final, final
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticeLedger, LatticePair, RoundedLoss, Side
 from dpverdict.audit.losses.lattice.power import ROUNDING
 from dpverdict.balls import ball, precision

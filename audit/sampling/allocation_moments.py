@@ -26,7 +26,7 @@ from typing import Final
 
 from flint import acb, arb, arb_poly
 
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.sampling.allocation import AllocationLoss
 from dpverdict.balls import ball, precision
 

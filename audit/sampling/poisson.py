@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.base import AddRemoveLoss, LikelihoodRatio, PrivacyLoss
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss, identical_laws
 from dpverdict.audit.losses.composition import compose_counted
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.losses.finite.loss import FiniteLoss
-from dpverdict.audit.losses.finite.pld import Direction
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.sampling.moments import GaussianMoments, LaplaceMoments, StepMoments
-from dpverdict.audit.sampling.step import SampledStep
+from dpverdict.audit.sampling.step import SampledStep, noisy_sums
 from dpverdict.audit.sampling.steps import SampledSteps
 from dpverdict.balls import Exact, exactly
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.text import short_text
 
 MOMENTS = (1e-3, 20)
 """The sizes of a step, mu or the Laplace shift, between which moments are integrated."""
 
 
-def poisson_sampled(loss: PrivacyLoss, sampling_probability: Exact, steps: int = 1) -> TwoOrders:
+def poisson_sampled(loss: PrivacyLoss, sampling_probability: Exact, steps: int = 1) -> AddRemoveLoss:
     """The privacy loss of a mechanism that is run on a Poisson sample of the records, in so many steps.
 
     In every step, every record takes part with probability q, independently of the others and of other steps. The
@@ -30,8 +31,8 @@ def poisson_sampled(loss: PrivacyLoss, sampling_probability: Exact, steps: int =
     M = (1 - q) Q + q P, ``remove`` is the loss of M^T against Q^T, and ``add`` that of Q^T against M^T.
 
     Args:
-        loss: of the mechanism on the neighbours, P (the record takes part) against Q (it does not). In a `TwoOrders`,
-            ``remove`` is that, and ``add`` is Q against P.
+        loss: of the mechanism on the neighbours, P (the record takes part) against Q (it does not). In an
+            `AddRemoveLoss` ``remove`` is that, and ``add`` is Q against P.
         sampling_probability: q in [0, 1], at its exact value.
         steps: the number of steps T >= 1.
 
@@ -61,10 +62,21 @@ def poisson_sampled(loss: PrivacyLoss, sampling_probability: Exact, steps: int =
     if not 0 <= q <= 1:
         raise InvalidValue("sampling_probability", sampling_probability, "in [0, 1]", "give a probability")
     number = check_whole(steps, "steps", least=1, remedy="say how often the mechanism is run")
-    both = loss if isinstance(loss, TwoOrders) else TwoOrders(remove=loss, add=loss.reversed())
-    return TwoOrders(
-        remove=_steps(both.remove, q, number, Direction.REMOVE), add=_steps(both.add, q, number, Direction.ADD)
+    both = loss if isinstance(loss, AddRemoveLoss) else AddRemoveLoss(remove=loss, add=loss.reversed())
+    return AddRemoveLoss(
+        remove=_steps(both.remove, q, number, Direction.REMOVE),
+        add=_steps(both.add, q, number, Direction.ADD),
+        ratio=_ratio(loss, q, number),
     )
+
+
+def _ratio(loss: PrivacyLoss, rate: Fraction, steps: int) -> LikelihoodRatio | None:
+    """That of steps with Gaussian noise, in words."""
+    if not isinstance(loss, GaussianLoss) or not loss.mu_real.rational:
+        return None
+    q = short_text(rate)
+    formula = f"sum over steps 1 to {steps} of log(1 - {q} + {q} exp((2 y_t - 1)/(2 s^2)))"
+    return LikelihoodRatio(formula, noisy_sums(1 / loss.mu_real.rational))
 
 
 def _steps(pair: PrivacyLoss, q: Fraction, steps: int, order: Direction) -> PrivacyLoss:
@@ -74,10 +86,15 @@ def _steps(pair: PrivacyLoss, q: Fraction, steps: int, order: Direction) -> Priv
     if steps == 1:
         return step
     if isinstance(step, SampledStep):
-        moments = _moments(step.pair, q)
-        many = None if moments is None else SampledSteps(step, steps, moments)
-        return many if many is not None and many.is_cheap else BoundedLoss([(step, steps)])
+        return _many(step, steps) or BoundedLoss([(step, steps)])
     return compose_counted([(step, steps)])
+
+
+def _many(step: SampledStep, steps: int) -> SampledSteps | None:
+    """Equal steps by a contour integral, where that is quick."""
+    moments = _moments(step.pair, step.sampling_probability)
+    many = None if moments is None else SampledSteps(step, steps, moments)
+    return many if many is not None and many.is_cheap else None
 
 
 def _moments(pair: PrivacyLoss, q: Fraction) -> StepMoments | None:
@@ -95,7 +112,7 @@ def _step(pair: PrivacyLoss, q: Fraction, order: Direction) -> PrivacyLoss:
         return pair
     if isinstance(pair, FiniteLoss):
         return pair.sampled(q) if order is Direction.REMOVE else pair.reversed().sampled(q).reversed()
-    return SampledStep(pair, q, order)
+    return SampledStep(pair, q, order, _many)
 
 
 def _trivial(pair: PrivacyLoss) -> bool:

@@ -33,8 +33,7 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.domains import EPSILON, EventBound
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import EPSILON, Direction, EventBound
 from dpverdict.balls import Enclosure, Exact, ball, exactly, precision
 from dpverdict.checks import check_positive, check_whole
 from dpverdict.errors import InvalidValue

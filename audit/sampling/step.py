@@ -44,13 +44,12 @@ from dpverdict.audit.losses.curves import (
     epsilon_between,
     log_delta_ball,
 )
-from dpverdict.audit.losses.domains import TINY, LossTails, finite_losses
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import TINY, Direction, LossTails, finite_losses
 from dpverdict.balls import Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import as_fraction
-from dpverdict.numerics.text import exact_text
+from dpverdict.numerics.text import exact_text, short_text
 
 _GUARD = 32
 _MAX_BITS = 1 << 14
@@ -58,6 +57,12 @@ _UNIT = 2.0**-53
 _ROUNDED = 64 * _UNIT  # more than the relative error of a level in float64
 _FAR = 30.0
 _CLOSE = 1e-11  # of a tail at the two ends of a rounded level
+
+
+def noisy_sums(noise_multiplier: Fraction) -> str:
+    """What the letters of a likelihood ratio of training mean."""
+    sums = "y_t the noisy sum along the canary's gradient in units of the clipping norm"
+    return f"s = {short_text(noise_multiplier)}, {sums}"
 
 
 @final
@@ -72,18 +77,34 @@ class SampledStep(BallLoss):
             against P for the order add.
         sampling_probability: q, with 0 < q < 1.
         order: remove for M against Q, add for Q against M.
+        repeat: makes the loss of several equal steps, where there is a way of its own to it.
     """
 
-    __slots__ = ("order", "pair", "sampling_probability")
+    __slots__ = ("_repeat", "order", "pair", "sampling_probability")
     pair: PrivacyLoss
     sampling_probability: Fraction
     order: Direction
 
-    def __init__(self, pair: PrivacyLoss, sampling_probability: Fraction, order: Direction) -> None:
+    def __init__(
+        self,
+        pair: PrivacyLoss,
+        sampling_probability: Fraction,
+        order: Direction,
+        repeat: Callable[[SampledStep, int], PrivacyLoss | None] | None = None,
+    ) -> None:
         if not 0 < sampling_probability < 1:
             remedy = "without sampling the loss is that of the mechanism, with rate 0 it is 0"
             raise InvalidValue("sampling_probability", str(sampling_probability), "between 0 and 1", remedy)
-        self.pair, self.sampling_probability, self.order = pair, sampling_probability, order
+        self.pair, self.sampling_probability, self.order, self._repeat = pair, sampling_probability, order, repeat
+
+    def repeated(self, count: int) -> PrivacyLoss | None:
+        """The loss of so many equal steps, where there is a certified way to it."""
+        return None if self._repeat is None else self._repeat(self, count)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Those of the mechanism."""
+        return self.pair.assumptions
 
     @property
     def is_certified(self) -> bool:
@@ -164,8 +185,7 @@ class SampledStep(BallLoss):
 
     def reversed(self) -> SampledStep:
         """The loss in the other order."""
-        other = Direction.ADD if self.order is Direction.REMOVE else Direction.REMOVE
-        return SampledStep(self.pair.reversed(), self.sampling_probability, other)
+        return SampledStep(self.pair.reversed(), self.sampling_probability, self.order.other, self._repeat)
 
     # balls ------------------------------------------------------------------------------------------------------------
 

@@ -38,8 +38,7 @@ from dpverdict.audit.losses.curves import (
     log_delta_ball,
     q_above_of_profile,
 )
-from dpverdict.audit.losses.domains import LossTails
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction, LossTails
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.sampling.moments import GaussianMoments, StepMoments
 from dpverdict.audit.sampling.panels import PanelLine

@@ -22,7 +22,7 @@ from fractions import Fraction
 
 from flint import acb, arb
 
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.balls import Real, ball, precision
 from dpverdict.errors import PrecisionExhausted
 

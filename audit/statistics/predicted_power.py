@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff, SymmetricPayoff
+from dpverdict.audit.statistics.proportions import wilson_end
 from dpverdict.numerics.arrays import Array, Integers
 
 SPREAD: Final = 200
@@ -250,7 +251,7 @@ def _best(searched: Searched, pooled: Array, lines: Sequence[Line], fresh: int, 
     cuts = _cuts(a, b, pooled)
     thresholds = _between(pooled[cuts], pooled[cuts + 1])
     p, q = (1 - np.searchsorted(side, thresholds, "left") / len(side) for side in (a, b))
-    moved = _moved(p, len(a), -CAUTION), _moved(q, len(b), CAUTION)
+    moved = wilson_end(p, len(a), -CAUTION), wilson_end(q, len(b), CAUTION)
     past = _past_a_gap(b, thresholds) if searched.gaps else np.zeros(len(thresholds), dtype=np.bool_)
     moved = moved[0], np.where(past, 0.0, moved[1])
     # what is past a gap was found by the gap, and by no search over thresholds
@@ -313,11 +314,3 @@ def _promise(p: Array, q: Array, lines: Sequence[Line], fresh: int) -> tuple[Arr
     spread = np.sqrt(np.maximum(variance / 2, 1e-300))
     z: Array = (p - e * q - delta) / spread * math.sqrt(fresh)
     return z, spread
-
-
-def _moved(frequency: Array, trials: int, z: float) -> Array:
-    """The end of the score interval of Wilson (1927) on the side of the sign of z."""
-    centre = frequency + z * z / (2 * trials)
-    half = z * np.sqrt(frequency * (1 - frequency) / trials + z * z / (4 * trials * trials))
-    moved: Array = np.clip((centre + half) / (1 + z * z / trials), 0, 1)
-    return moved

@@ -17,6 +17,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 
 SMALLEST_ERROR: Final = 1e-100
 """The smallest error probability that is accepted: below it the quantiles of SciPy are no longer dependable."""
@@ -132,3 +133,11 @@ def unequal_halves_p(early: int, half: int, count: int, n: int) -> float:
     own, most = ways(early), min(half, count)
     total = sum(one for k in range(max(0, half - (n - count)), most + 1) if (one := ways(k)) <= own)
     return total / math.comb(n, half)
+
+
+def wilson_end(frequency: Array, trials: int, z: float) -> Array:
+    """The end of the score interval of Wilson (1927) for a frequency in so many trials: the lower one where z < 0."""
+    centre = frequency + z * z / (2 * trials)
+    half = z * np.sqrt(frequency * (1 - frequency) / trials + z * z / (4 * trials * trials))
+    end: Array = np.clip((centre + half) / (1 + z * z / trials), 0, 1)
+    return end

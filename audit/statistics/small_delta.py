@@ -53,7 +53,7 @@ import scipy
 
 from dpverdict.audit.statistics.columns import Numbers, parts
 from dpverdict.audit.statistics.joint_test import signed_root, smallest_extreme
-from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
+from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper, wilson_end
 from dpverdict.numerics.arrays import Array, Integers
 from dpverdict.numerics.roots import bisected
 
@@ -304,8 +304,11 @@ def choose_two_events(
         at = np.unique(np.concatenate([np.arange(0, len(pooled) - 1, step), _ends(p, q, pooled)]))
         cuts = pooled[at] / 2 + pooled[at + 1] / 2
         counts = [len(side) - np.searchsorted(side, cuts, "left") for side in (p, q)]
-        above = _careful(counts[0], len(p), -1), _careful(counts[1], len(q), 1)
-        below = _careful(len(q) - counts[1], len(q), -1), _careful(len(p) - counts[0], len(p), 1)
+        above = wilson_end(counts[0] / len(p), len(p), -1), wilson_end(counts[1] / len(q), len(q), 1)
+        below = (
+            wilson_end((len(q) - counts[1]) / len(q), len(q), -1),
+            wilson_end((len(p) - counts[0]) / len(p), len(p), 1),
+        )
     promised = [_promised(*sides, trials, delta, level) for sides in (above, below)]
     tops = [int(one.argmax()) for one in promised]
     singles = [
@@ -349,11 +352,3 @@ def _ends(p: Array, q: Array, pooled: Array) -> Integers:
     """Cuts below the lowest and above the highest score of each sample, where a count of 0 begins."""
     found: Integers = np.searchsorted(pooled, [p[0], q[0], p[-1], q[-1]]) - np.array([1, 1, 0, 0])
     return np.clip(found, 0, len(pooled) - 2)
-
-
-def _careful(counts: Integers, n: int, z: float) -> Array:
-    """Frequencies moved z standard errors, by the score interval of Wilson (1927)."""
-    share = counts / n
-    moved = (share + z * z / (2 * n) + z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))) / (1 + z * z / n)
-    found: Array = np.clip(moved, 0.0, 1.0)
-    return found

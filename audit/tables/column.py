@@ -12,10 +12,10 @@ from typing import Any, Final, Literal, TypeAlias, cast, final, get_args
 
 import numpy as np
 
-from dpverdict.audit.trials.words import nearest
 from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.text import exact_text
+from dpverdict.suggestions import nearest
 
 ColumnType: TypeAlias = Literal["int", "float", "bool", "category", "text", "date"]
 TYPES: Final[tuple[str, ...]] = get_args(ColumnType)

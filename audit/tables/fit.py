@@ -22,8 +22,8 @@ from dpverdict.audit.tables.frames import (
     with_dates,
     with_types,
 )
-from dpverdict.audit.trials.words import nearest
 from dpverdict.errors import InvalidValue
+from dpverdict.suggestions import nearest
 
 
 def must_fit_schema(table: Table, kind: TableKind, columns: Sequence[Column], records: int | None) -> None:

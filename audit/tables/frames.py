@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.tables.column import Column, Value, as_time, is_missing
-from dpverdict.audit.trials.words import nearest
 from dpverdict.errors import InvalidValue
+from dpverdict.suggestions import nearest
 
 TableKind: TypeAlias = Literal["numpy", "pandas", "polars"]
 TABLES: Final[tuple[TableKind, ...]] = get_args(TableKind)
@@ -36,7 +36,7 @@ def library(name: str, purpose: str) -> Any:  # a module that may be missing
     try:
         return importlib.import_module(name)
     except ImportError:
-        remedy = f'pip install {name}, or pip install "dpverdict[tables]"'
+        remedy = f"pip install {name}, or every extra of tables: pip install '.[tables]' in a checkout of dpverdict"
         raise InvalidValue("library", name, f"installed: {purpose}", remedy) from None
 
 

@@ -49,10 +49,10 @@ from dpverdict.audit.tables.frames import (
 from dpverdict.audit.tables.models import pandera_columns, pydantic_columns
 from dpverdict.audit.tables.observed import observed_columns
 from dpverdict.audit.tables.schema_text import toml_of
-from dpverdict.audit.trials.words import nearest
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, adjacency_name, check_adjacency, parse_adjacency
 from dpverdict.numerics.files import read_limited
+from dpverdict.suggestions import nearest
 
 LARGEST_SCHEMA: Final = 2**24
 """Bytes of the file, at most."""

@@ -13,17 +13,17 @@ from dpverdict.audit.tracing.certify import certify_function
 from dpverdict.audit.tracing.verdict import TracedVerdict
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 
 
 @overload
-def certify(mechanism: AdditiveMechanism, claim: Guarantee | str | None = None) -> Verdict: ...
+def certify(mechanism: StructuredMechanism, claim: Guarantee | str | None = None) -> Verdict: ...
 @overload
 def certify(
     mechanism: Callable[..., Any], claim: Guarantee | str, *, schema: TableSchema | str | os.PathLike[str]
 ) -> TracedVerdict: ...
 def certify(
-    mechanism: AdditiveMechanism | Callable[..., Any],
+    mechanism: StructuredMechanism | Callable[..., Any],
     claim: Guarantee | str | None = None,
     *,
     schema: TableSchema | str | os.PathLike[str] | None = None,
@@ -46,6 +46,6 @@ def certify(
         return certify_mechanism(mechanism, claim)  # type: ignore[arg-type]  # it says what it takes
     if claim is None:
         raise InvalidValue("claim", None, "given for a function", 'say what it promises, such as "eps=1"')
-    if isinstance(mechanism, AdditiveMechanism):
+    if isinstance(mechanism, StructuredMechanism):
         raise InvalidValue("schema", schema, "left out of a mechanism of known structure", "leave it out")
     return certify_function(mechanism, claim, schema=schema)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from dpverdict.audit.isolation.process import Limits, run_isolated
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.certify import SEARCH_SECONDS, certify_function
-from dpverdict.audit.trials.words import load_callable
+from dpverdict.audit.trials.user_functions import load_callable
 from dpverdict.errors import DpverdictError
 
 ENTRY: Final = "dpverdict.audit.tracing.isolated:work"

@@ -22,12 +22,10 @@ from typing import Any, Final, final
 import numpy as np
 
 _MODULES: Final = frozenset(
-    "time os io sys socket subprocess threading multiprocessing inspect gc ctypes pickle shelve sqlite3 tempfile shutil "
-    "pathlib urllib requests http importlib asyncio concurrent signal joblib dill cloudpickle marshal weakref "
-    "faulthandler traceback tracemalloc resource platform uuid".split()
+    ["time", "os", "io", "sys", "socket", "subprocess", "threading", "multiprocessing", "inspect", "gc", "ctypes", "pickle", "shelve", "sqlite3", "tempfile", "shutil", "pathlib", "urllib", "requests", "http", "importlib", "asyncio", "concurrent", "signal", "joblib", "dill", "cloudpickle", "marshal", "weakref", "faulthandler", "traceback", "tracemalloc", "resource", "platform", "uuid"]
 )
 _FUNCTIONS: Final = frozenset(
-    "type open eval exec compile globals locals vars __import__ id input breakpoint delattr setattr exit quit".split()
+    ["type", "open", "eval", "exec", "compile", "globals", "locals", "vars", "__import__", "id", "input", "breakpoint", "delattr", "setattr", "exit", "quit"]
 )
 _ATTRIBUTES: Final = {
     "seed": "it starts a generator from a fixed number",
@@ -38,17 +36,15 @@ _ATTRIBUTES: Final = {
     "simplefilter": "a warning that depends on data may become an error",
     "filterwarnings": "a warning that depends on data may become an error",
     **dict.fromkeys(
-        "load loadtxt genfromtxt fromfile memmap read_csv read_parquet read_excel read_json read_feather read_pickle "
-        "read_sql scan_csv scan_parquet".split(),
+        ["load", "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv", "read_parquet", "read_excel", "read_json", "read_feather", "read_pickle", "read_sql", "scan_csv", "scan_parquet"],
         "it reads a file",
     ),
     **dict.fromkeys(
-        "save savez savez_compressed savetxt tofile to_csv to_parquet to_pickle to_excel to_json to_feather to_sql "
-        "write_csv write_parquet dump".split(),
+        ["save", "savez", "savez_compressed", "savetxt", "tofile", "to_csv", "to_parquet", "to_pickle", "to_excel", "to_json", "to_feather", "to_sql", "write_csv", "write_parquet", "dump"],
         "it writes a file",
     ),
     **dict.fromkeys(
-        "__dict__ __array_interface__ __array_struct__ __closure__ __globals__ __code__ f_locals f_globals".split(),
+        ["__dict__", "__array_interface__", "__array_struct__", "__closure__", "__globals__", "__code__", "f_locals", "f_globals"],
         "it looks inside of objects",
     ),
 }

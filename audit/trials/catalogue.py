@@ -23,13 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpverdict.mechanisms
-from dpverdict.audit.trials.library_claims import stating
-from dpverdict.audit.trials.words import listed, load_callable, names_a_callable, nearest
+from dpverdict.audit.documents.request import Request, names_a_callable, parts
+from dpverdict.audit.trials.libraries.registry import adapter_for
+from dpverdict.audit.trials.user_functions import load_callable
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, FalseClaimWarning
+from dpverdict.mechanisms.core.mechanism import FalseClaimWarning, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
 from dpverdict.mechanisms.core.parameters import SHARED, Parameter, named
+from dpverdict.suggestions import listed, nearest
 
 ZOO: Final = "broken:"
 """What the name of a known-wrong mechanism begins with."""
@@ -39,9 +41,9 @@ CALIBRATION: Final = "calibration"
 
 RESERVED: Final = frozenset(
     (
-        *("mechanism", "claim", "data", "record", "neighbours", "samples", "error_probability", "seed", "score"),
-        *("test_delta", "numbers", "search", "no_test", "exact_only", "jobs", "dask", "json", "witness", "report"),
-        *("quiet", "help", "points", "csv", "png", "svg", "name", "expect", "observe", "tap", CALIBRATION),
+        *parts(Request),
+        *("no_test", "jobs", "dask", "json", "witness", "report", "quiet", "help"),
+        *("points", "csv", "png", "svg", "name", "expect", CALIBRATION),
     )
 )
 """Names that audits, curves and plans take themselves: no parameter of a mechanism can have them."""
@@ -63,22 +65,22 @@ class Named:
         notes: the choices made because an option was not given, one sentence each.
     """
 
-    mechanism: AdditiveMechanism | Callable[..., object]
+    mechanism: StructuredMechanism | Callable[..., object]
     notes: tuple[str, ...] = ()
 
 
-def mechanism_classes() -> dict[str, type[AdditiveMechanism]]:
+def mechanism_classes() -> dict[str, type[StructuredMechanism]]:
     """Every mechanism of `dpverdict.mechanisms` with a name of its own, by name; the broken ones are not among them.
 
     Raises:
         InvalidValue: two mechanisms have one name, or one has a parameter that it does not declare.
     """
-    found: dict[str, type[AdditiveMechanism]] = {}
+    found: dict[str, type[StructuredMechanism]] = {}
     for module in pkgutil.walk_packages(dpverdict.mechanisms.__path__, "dpverdict.mechanisms."):
         if ".broken" in module.name:
             continue
         for value in vars(importlib.import_module(module.name)).values():
-            own = isinstance(value, type) and issubclass(value, AdditiveMechanism) and not inspect.isabstract(value)
+            own = isinstance(value, type) and issubclass(value, StructuredMechanism) and not inspect.isabstract(value)
             if not own or not isinstance(getattr(value, "name", None), str):
                 continue
             if found.setdefault(value.name, value) is not value:
@@ -91,7 +93,7 @@ def mechanism_classes() -> dict[str, type[AdditiveMechanism]]:
 
 
 @functools.cache
-def declared(mechanism: type[AdditiveMechanism], build: Callable[..., object]) -> Mapping[str, Parameter]:
+def declared(mechanism: type[StructuredMechanism], build: Callable[..., object]) -> Mapping[str, Parameter]:
     """What words can give to a constructor of a mechanism, in the order of its arguments; read once.
 
     Raises:
@@ -166,13 +168,22 @@ def find_mechanism(name: str, words: Mapping[str, str], shape: tuple[int, ...] |
         return _from_zoo(name, words, shape)
     if names_a_callable(name):
         found = load_callable(name, name="mechanism")
+        if isinstance(found, type) and issubclass(found, StructuredMechanism):
+            return _built(name, found, words, shape)
         _take_only(name, words, ())
-        states = stating(found)
-        return Named(mechanism=found if states is None else states())
+        make = adapter_for(found)
+        return Named(mechanism=found if make is None else make())
     classes = mechanism_classes()
     if name not in classes:
         raise _unknown("mechanism", name, list(classes), "dpverdict list shows them all")
-    mechanism, given = classes[name], dict(words)
+    return _built(name, classes[name], words, shape)
+
+
+def _built(
+    name: str, mechanism: type[StructuredMechanism], words: Mapping[str, str], shape: tuple[int, ...] | None
+) -> Named:
+    """A mechanism of a class, from its parameters in words."""
+    given = dict(words)
     calibration = given.pop(CALIBRATION, None)
     ways = calibrations_of(mechanism)
     if calibration is None and ways and given.keys() & {"epsilon", "delta"} - set(parameters_of(mechanism)):
@@ -181,7 +192,7 @@ def find_mechanism(name: str, words: Mapping[str, str], shape: tuple[int, ...] |
     if calibration is not None and calibration not in ways:
         requirement = f"one of {', '.join(ways)}" if ways else f"left out: {name} takes none"
         raise InvalidValue(CALIBRATION, calibration, requirement, "give --mu, or another calibration")
-    build: Callable[..., AdditiveMechanism] = mechanism if calibration is None else ways[calibration]
+    build: Callable[..., StructuredMechanism] = mechanism if calibration is None else ways[calibration]
     _take_only(name, given, parameters_of(build))
     parameters = declared(mechanism, build)
     values = _read(name, parameters, given, shape)
@@ -215,17 +226,17 @@ def parameters_of(build: Callable[..., object]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def calibrations_of(mechanism: type[AdditiveMechanism]) -> dict[str, Callable[..., AdditiveMechanism]]:
+def calibrations_of(mechanism: type[StructuredMechanism]) -> dict[str, Callable[..., StructuredMechanism]]:
     """The constructors that a mechanism offers for epsilon and delta, by the names of the calibrations."""
     return {way: getattr(mechanism, way, None) or getattr(mechanism, f"from_{way}") for way in mechanism.calibrations}
 
 
-def constructors_of(mechanism: type[AdditiveMechanism]) -> list[Callable[..., AdditiveMechanism]]:
+def constructors_of(mechanism: type[StructuredMechanism]) -> list[Callable[..., StructuredMechanism]]:
     """Every way to make the mechanism: the class itself, and its calibrations."""
     return [mechanism, *calibrations_of(mechanism).values()]
 
 
-def example_of(mechanism: type[AdditiveMechanism]) -> AdditiveMechanism:
+def example_of(mechanism: type[StructuredMechanism]) -> StructuredMechanism:
     """The mechanism that its own file gives as an example.
 
     Raises:
@@ -238,7 +249,7 @@ def example_of(mechanism: type[AdditiveMechanism]) -> AdditiveMechanism:
     names = {option(parameter): parameter for build in constructors_of(mechanism) for parameter in parameters_of(build)}
     words = {names.get(text, text): value for text, value in zip(said[::2], said[1::2], strict=True)}
     made = find_mechanism(mechanism.name, words).mechanism
-    assert isinstance(made, AdditiveMechanism)  # a name of the catalogue stands for nothing else
+    assert isinstance(made, StructuredMechanism)  # a name of the catalogue stands for nothing else
     return made
 
 
@@ -274,7 +285,7 @@ def _from_zoo(name: str, words: Mapping[str, str], shape: tuple[int, ...] | None
     missing = [parameter for parameter in mutant.parameters if parameter not in values]
     if missing:
         raise _missing(missing, name)
-    make = cast("Callable[..., AdditiveMechanism]", mutant.make)  # each kind of variant takes parameters of its own
+    make = cast("Callable[..., StructuredMechanism]", mutant.make)  # each kind of variant takes parameters of its own
     mechanism = make(*(values[parameter] for parameter in mutant.parameters))
     return Named(mechanism=mechanism, notes=(f"{name} is wrong on purpose: {mutant.title}",))
 
@@ -343,7 +354,7 @@ def find(
         words["adjacency"] = adjacency_name(pair.adjacency)
     data = pair.dataset if pair is not None else table
     named = find_mechanism(name, words, None if data is None else data.shape)
-    if isinstance(named.mechanism, AdditiveMechanism):
+    if isinstance(named.mechanism, StructuredMechanism):
         size = max(named.mechanism.dim, math.prod(named.mechanism.record_shape))
         if size > MOST_NUMBERS:
             requirement = f"at most {MOST_NUMBERS}: both worst datasets are made, which takes up to 2 GB for as many"
@@ -352,14 +363,14 @@ def find(
     return named
 
 
-def find_white_box(name: str, options: Mapping[str, str | None]) -> tuple[AdditiveMechanism, tuple[str, ...]]:
+def find_white_box(name: str, options: Mapping[str, str | None]) -> tuple[StructuredMechanism, tuple[str, ...]]:
     """A mechanism of known structure, and the notes on how it was made; curves are known of no other.
 
     Raises:
         InvalidValue: a function of which only the releases are seen.
     """
     named = find(name, options)
-    if not isinstance(named.mechanism, AdditiveMechanism):
+    if not isinstance(named.mechanism, StructuredMechanism):
         remedy = "choose one of: dpverdict list"
         raise InvalidValue("mechanism", name, "a mechanism of known structure, to have curves", remedy)
     return named.mechanism, named.notes

@@ -20,8 +20,9 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import NDArray
 
+from dpverdict.audit.documents.request import names_a_callable
 from dpverdict.audit.trials.user_code import guarded
-from dpverdict.audit.trials.words import load_named, names_a_callable
+from dpverdict.audit.trials.user_functions import load_named
 from dpverdict.errors import InvalidValue, in_one_line
 from dpverdict.mechanisms.core.neighbours import (
     ADD_OR_REMOVE_ONE,

@@ -39,7 +39,7 @@ from dpverdict.audit.trials.workers import (
     begin_worker,
     carried_out,
     carry_out,
-    carry_out_apart,
+    carry_out_in_subprocess,
     end_processes,
     name_of,
     unpacked,
@@ -282,7 +282,7 @@ class DaskCluster(_Remote):
     def _submit(self, executor: Executor, payload: bytes, task: bytes) -> Future[Any]:
         if self._audit is None:
             return executor.submit(carry_out, payload, task)
-        return executor.submit(carry_out_apart, self._audit, payload, task)
+        return executor.submit(carry_out_in_subprocess, self._audit, payload, task)
 
     def _result(self, found: Any) -> Any:
         return found if self._audit is None else unpacked(found)

@@ -25,7 +25,7 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.trials.whole_files import write_atomically
+from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.files import read_limited
 

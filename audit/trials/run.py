@@ -41,7 +41,7 @@ from dpverdict.audit.trials.outcomes.observed import Clock, observed, warnings_n
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue, MechanismFailure
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, HasLikelihoodRatio, HasLikelihoodScore
+from dpverdict.mechanisms.core.mechanism import HasLikelihoodRatio, HasLikelihoodScore, StructuredMechanism
 from dpverdict.numerics.arrays import Array
 
 Progress = Callable[[int, int], None]
@@ -156,7 +156,7 @@ class Sampler:
             where=where,
             seed=check_seed(seed),
             size=0,
-            strict=isinstance(given, AdditiveMechanism | HasLikelihoodRatio | HasLikelihoodScore),
+            strict=isinstance(given, StructuredMechanism | HasLikelihoodRatio | HasLikelihoodScore),
         )
         sampler = replace(unsized, size=unsized.probed())
         timed = isinstance(mechanism, observed) and mechanism.timeout is not None

@@ -149,7 +149,7 @@ class _Kept:
 _KEPT: Final[dict[tuple[str, int], _Kept]] = {}
 
 
-def carry_out_apart(audit: Audit, function: bytes, task: bytes) -> bytes:
+def carry_out_in_subprocess(audit: Audit, function: bytes, task: bytes) -> bytes:
     """As `carry_out`, in a process of the audit on this machine; the result is packed, and not unpacked here.
 
     Raises:
@@ -207,7 +207,7 @@ def serve(request: object, tell: Callable[[object], None], ask: Callable[[float]
 
 
 def unpacked(packed: bytes) -> Any:
-    """The result that `carry_out_apart` gave, or its error."""
+    """The result that `carry_out_in_subprocess` gave, or its error."""
     done, value = cloudpickle.loads(packed)
     if not done:
         raise value

@@ -23,6 +23,7 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import fmpz_mat
 from numpy.typing import ArrayLike, NDArray
 
+from dpverdict.audit.losses.closed_form import gaussian_loss
 from dpverdict.balls import Exact, Real
 from dpverdict.checks import check_dim, check_positive
 from dpverdict.errors import InvalidValue
@@ -31,7 +32,7 @@ from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
-from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.mechanisms.core.sensitivity import Maximum, QuadraticSpace, unsupported
 from dpverdict.mechanisms.streams.sensitivity import LaplaceStep, vertex_score
 from dpverdict.mechanisms.streams.state import check_bits, check_stream
 from dpverdict.mechanisms.streams.tree import TreeDigits, TreeNodes
@@ -178,7 +179,7 @@ class BrokenCounter(AdditiveMechanism):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoiselessStep:
+class NoiselessStep(QuadraticSpace):
     """One item of a stream replaced, under noise that cancels in some combination of the counts.
 
     Args:
@@ -202,8 +203,7 @@ class NoiselessStep:
         having[self.item - 1] = 1.0
         one, zero = np.ones(()), np.zeros(())
         return Maximum(
-            mu_squared=self.mu_squared(noise, one, zero),
-            records=lambda: (one, zero),
+            loss=gaussian_loss(self.mu_squared(noise, one, zero)),
             description=f"item number {self.item} of the stream changed from 0 to 1",
             justification="a combination of the counts carries no noise, and the item moves it",
             datasets=lambda: (having, without),

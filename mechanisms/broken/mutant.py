@@ -16,7 +16,7 @@ from dpverdict.balls import Exact, Real, ball, compare, sqrt_up
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.noise import GaussianNoise, GroupedNoise, Number
 from dpverdict.mechanisms.core.sensitivity import SensitivitySpace
 from dpverdict.mechanisms.queries.grouped import check_groups, grouped_sums
@@ -62,7 +62,7 @@ def scale(variance: Formula, dim: int, mu: Fraction) -> float:
     return 0.0 if number.rational == 0 else sqrt_up(number)
 
 
-Build = Callable[[int, Fraction], AdditiveMechanism]
+Build = Callable[[int, Fraction], StructuredMechanism]
 """Makes the wrong mechanism for (dim, mu)."""
 
 
@@ -90,7 +90,7 @@ class Mutant:
     least_dim: int = 1
     parameters: ClassVar[tuple[str, ...]] = ("dim", "mu")
 
-    def make(self, dim: int, mu: Exact) -> AdditiveMechanism:
+    def make(self, dim: int, mu: Exact) -> StructuredMechanism:
         """The wrong mechanism, claiming ``GaussianDP(mu)``.
 
         Raises:

@@ -14,14 +14,15 @@ from typing import final
 import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 
+from dpverdict.audit.losses.closed_form import gaussian_loss
 from dpverdict.balls import Real, sqrt_up
 from dpverdict.mechanisms.broken.correlated import algorithm_1, ve, vz, zero
 from dpverdict.mechanisms.broken.mutant import BrokenMechanism, Build, Formula, Infinite, Mutant, Root, scale, times
 from dpverdict.mechanisms.core.guarantees import GaussianDP
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from dpverdict.mechanisms.core.noise import GroupedNoise, Noise, Number, SharedNoise
-from dpverdict.mechanisms.core.sensitivity import Box, Maximum, unsupported
+from dpverdict.mechanisms.core.sensitivity import Box, Maximum, QuadraticSpace, alone, unsupported
 from dpverdict.mechanisms.queries.count_ellipse import (
     CountEllipse,
     LevelledCube,
@@ -74,7 +75,7 @@ class FirstEtaNoise:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FirstEtaCube:
+class FirstEtaCube(QuadraticSpace):
     """{+-(x, 1) : x in [0, 1]^d} for `FirstEtaNoise`, whose form singles out the first query."""
 
     dim: int
@@ -83,8 +84,8 @@ class FirstEtaCube:
         """At the all-ones record: the first query's part is the same at 0 and 1, the others increase."""
         record = np.ones(self.dim)
         return Maximum(
-            mu_squared=self.mu_squared(noise, record),
-            records=lambda: (record, None),
+            loss=gaussian_loss(self.mu_squared(noise, record)),
+            datasets=alone(record),
             description="the all-ones record",
             justification="a convex form on a cube is largest at a vertex; the part of the first query takes the same "
             "value at x_1 = 0 and x_1 = 1, the rest is increasing in every x_i",
@@ -196,7 +197,7 @@ def ellipse_beyond_its_range(k: int | None = None) -> Mutant:
         at = d - 1 if k is None else k
         return mu * mu * _worst(d, at, at, root)
 
-    def build(dim: int, mu: Fraction) -> AdditiveMechanism:
+    def build(dim: int, mu: Fraction) -> StructuredMechanism:
         at = dim - 1 if k is None else k
         return algorithm_1("M15", independent=_across(at), shared=_along(at), loading=None, nonzero=at)(dim, mu)
 

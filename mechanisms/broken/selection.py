@@ -17,16 +17,17 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.losses.base import RANDOM_BITS, REAL_ARITHMETIC, PrivacyLoss
+from dpverdict.audit.losses.finite.loss import FiniteLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Exact
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import RANDOM_BITS, REAL_ARITHMETIC, FinitePair, LaplacePair
+from dpverdict.mechanisms.core.bounds import Above, AttainedLoss, Dominating, WorstPair
 from dpverdict.mechanisms.core.guarantees import PureDP
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
-from dpverdict.mechanisms.core.noise import Noise
-from dpverdict.mechanisms.core.sensitivity import Maximum
 from dpverdict.mechanisms.finite.above_threshold import AboveThreshold, ThresholdNoise
 from dpverdict.mechanisms.finite.exponential import ExponentialMechanism
 from dpverdict.mechanisms.finite.geometric import GeometricMechanism
@@ -60,13 +61,13 @@ class SelectionMutant:
     title: str
     source: str
     formula: str
-    build: Callable[[int, Fraction], AdditiveMechanism]
+    build: Callable[[int, Fraction], StructuredMechanism]
     epsilon: Callable[[int, float], float]
     least_dim: int = 2
     refuted_from: int = 2
     parameters: ClassVar[tuple[str, ...]] = ("dim", "epsilon")
 
-    def make(self, dim: int, epsilon: Exact) -> AdditiveMechanism:
+    def make(self, dim: int, epsilon: Exact) -> StructuredMechanism:
         """The wrong mechanism, claiming ``PureDP(epsilon)``.
 
         Raises:
@@ -99,48 +100,40 @@ class SelectionMutant:
 # one event that shows more than the claim allows ----------------------------------------------------------------------
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Shown:
-    """A pair of datasets with the probabilities of one event, and what bounds every pair, if anything does."""
+class _Broken(StatisticMechanism):
+    """A variant that is no variant of a class: a pair of datasets with the probabilities of one event.
 
-    dataset: Array
-    neighbour: Array
-    pair: FinitePair
-    bound: LaplacePair | None
-    attained: bool
-    description: str
+    Attributes:
+        high: the largest entry of a record.
+        shown: the pair, with the laws of the event.
+        bound: what dominates every pair, if anything does.
+    """
 
-    def maximise(self, noise: Noise) -> Maximum:
-        """The pair."""
-        return Maximum(
-            mu_squared=None,
-            records=lambda: (self.dataset[0], self.neighbour[0]),
-            description=self.description,
-            justification="the event is the one that tells most of the slip",
-            dominating_pair=self.pair if self.attained else self.bound,
-            exact=self.attained,
-            attained=None if self.attained else self.pair,
-            datasets=lambda: (self.dataset, self.neighbour),
-        )
+    adjacency: NeighboringRelation = REPLACE_ONE
+    high: float = 1.0
+    shown: AttainedLoss
+    bound: PrivacyLoss | None = None
 
-    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> FinitePair | None:
+    def above(self) -> tuple[Above, ...]:
+        """The bound, if there is one."""
+        if self.bound is None:
+            return ()
+        return (Dominating(loss=self.bound, description=self.shown.description, justification=_TELLING),)
+
+    def below(self) -> tuple[AttainedLoss]:
+        """The pair with the event."""
+        return (self.shown,)
+
+    def pair_loss(self, record: Array, replacement: Array | None, position: int) -> PrivacyLoss:
         """That of the pair shown.
 
         Raises:
             InvalidValue: another pair.
         """
-        if replacement is None or (record != self.dataset[0]).any() or (replacement != self.neighbour[0]).any():
+        pair = self.shown.pair
+        if replacement is None or (record != pair.dataset[0]).any() or (replacement != pair.neighbour[0]).any():
             raise InvalidValue("record", record, "that of the worst pair", "no other loss of this variant is known")
-        return self.pair
-
-
-class _Broken(AdditiveMechanism):
-    """What the variants that are no variant of a class share."""
-
-    adjacency: NeighboringRelation = REPLACE_ONE
-    sensitivity: _Shown
-    high: float = 1.0
+        return self.shown.loss
 
     @property
     def record_shape(self) -> tuple[int, ...]:
@@ -157,9 +150,12 @@ class _Broken(AdditiveMechanism):
         return total
 
 
-def _event(p: ExponentialSum, q: ExponentialSum, name: str, assumed: str) -> FinitePair:
+_TELLING: Final = "the event is the one that tells most of the slip"
+
+
+def _event(p: ExponentialSum, q: ExponentialSum, name: str, assumed: str) -> FiniteLoss:
     one = ExponentialSum.of(1)
-    return FinitePair(p=(p, one - p), q=(q, one - q), outcomes=(name, "other outcomes"), assumed=(assumed,))
+    return FiniteLoss.of_weights([p, one - p], [q, one - q], outcomes=(name, "other outcomes"), assumed=(assumed,))
 
 
 @final
@@ -169,7 +165,7 @@ class NoisyMaximum(_Broken):
     dim: int
     claim: PureDP
     noise: ThresholdNoise
-    sensitivity: _Shown
+    shown: AttainedLoss
     assumptions: tuple[str, ...]
 
     def __init__(self, dim: int, epsilon: Fraction) -> None:
@@ -177,19 +173,17 @@ class NoisyMaximum(_Broken):
         scale = float(2 / epsilon)
         self.noise = ThresholdNoise(queries=dim - 1, query_scale=scale, threshold_scale=scale)
         rate, half = 1 / Fraction(scale), Fraction(1, 2) ** dim
-        self.sensitivity = _Shown(
-            dataset=np.zeros((1, dim)),
-            neighbour=np.ones((1, dim)),
-            pair=_event(
+        self.shown = AttainedLoss(
+            pair=self.neighbours(np.zeros((1, dim)), np.ones((1, dim))),
+            loss=_event(
                 ExponentialSum.of(half),
                 ExponentialSum.exp(-rate * dim).times(half),
                 "the largest noisy score is at most 0",
                 REAL_ARITHMETIC,
             ),
-            bound=LaplacePair(groups=((rate, dim),)),
-            attained=False,
             description="a record of zeros replaced by a record of ones",
         )
+        self.bound = LaplaceLoss.grouped([(rate, dim)])
         self.assumptions = ("every score of a record lies in [0, 1]",)
 
     def decode(self, noisy: Array) -> Array:
@@ -205,7 +199,7 @@ class NoisyAnswer(_Broken):
     dim: int
     claim: PureDP
     noise: ThresholdNoise
-    sensitivity: _Shown
+    shown: AttainedLoss
     assumptions: tuple[str, ...]
 
     def __init__(self, dim: int, epsilon: Fraction) -> None:
@@ -215,14 +209,11 @@ class NoisyAnswer(_Broken):
         law, here = LaplaceLaw(1 / Fraction(scale)), np.zeros((1, dim))
         there = np.where(np.arange(dim) < dim - 1, 1.0, 0.0)[None]
         p, q = (first_below_law(law, law, [Fraction(x) for x in side[0].tolist()]) for side in (here, there))
-        self.sensitivity = _Shown(
-            dataset=here,
-            neighbour=there,
-            pair=_event(
+        self.shown = AttainedLoss(
+            pair=self.neighbours(here, there),
+            loss=_event(
                 p, q, "all but the last are below, and the last answer is above and at most 0", REAL_ARITHMETIC
             ),
-            bound=None,
-            attained=False,
             description="a record of zeros replaced by one that raises all queries but the last",
         )
         self.assumptions = ("every record moves a query by a number in [0, 1]",)
@@ -247,7 +238,7 @@ class OneSidedCount(_Broken):
     claim: PureDP
     high: float
     noise: DiscreteLaplaceNoise
-    sensitivity: _Shown
+    shown: AttainedLoss
     assumptions: tuple[str, ...]
 
     def __init__(self, dim: int, epsilon: Fraction) -> None:
@@ -255,15 +246,17 @@ class OneSidedCount(_Broken):
         rate = epsilon / dim
         self.noise = DiscreteLaplaceNoise(size=1, rate=rate)
         below = ExponentialSum.of(1) - ExponentialSum.exp(-rate * dim)
-        self.sensitivity = _Shown(
-            dataset=np.zeros((1, 1)),
-            neighbour=np.full((1, 1), float(dim)),
-            pair=_event(below, ExponentialSum({}), f"the count is below {dim}", RANDOM_BITS),
-            bound=None,
-            attained=True,
+        self.shown = AttainedLoss(
+            pair=self.neighbours(np.zeros((1, 1)), np.full((1, 1), float(dim))),
+            loss=_event(below, ExponentialSum({}), f"the count is below {dim}", RANDOM_BITS),
             description=f"a record of 0 replaced by one of {dim}",
         )
         self.assumptions = (f"every record is a whole number in [0, {dim}]",)
+
+    def above(self) -> tuple[WorstPair]:
+        """The longest move, whose two outcomes say all: beyond the range of Q's outcomes the loss is one number."""
+        shown = self.shown
+        return (WorstPair(loss=shown.loss, pair=shown.pair, description=shown.description, justification=_TELLING),)
 
     def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
         """The count plus a geometric variable, drawn as the noise given that it is not negative."""

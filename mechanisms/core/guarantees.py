@@ -18,10 +18,11 @@ import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias, final, overload
+from typing import TYPE_CHECKING, TypeAlias, final, overload
 
 import numpy as np
 
+from dpverdict.audit.losses.base import curves_of
 from dpverdict.balls import Exact, exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
@@ -37,6 +38,9 @@ from dpverdict.numerics.gaussian_floats import (
 )
 from dpverdict.numerics.roots import float_above, float_below
 from dpverdict.numerics.text import exact_text
+
+if TYPE_CHECKING:
+    from dpverdict.cards import Curves
 
 _TINY = 2e-323  # four units in the last place of the smallest numbers
 _HUGE = 1e100  # a larger epsilon is treated as this one, which is a valid bound; no product of three overflows
@@ -446,6 +450,18 @@ def parse_guarantee(text: str) -> Guarantee:
             return RenyiDP(order, epsilon)
         case _:
             raise InvalidValue("claim", text, "a guarantee such as mu=1", remedy)
+
+
+@curves_of.register(ImpliedCurves)
+def _(thing: ImpliedCurves, label: str | None) -> Curves:
+    from dpverdict.cards import Curves
+
+    return Curves(label=label or thing.describe(), beta=thing.beta_lower, delta=thing.delta_upper, promised=True)
+
+
+@curves_of.register(str)
+def _(thing: str, label: str | None) -> Curves:
+    return curves_of(parse_guarantee(thing), label)
 
 
 def _at_least(name: str, value: Exact, least: int) -> Fraction:

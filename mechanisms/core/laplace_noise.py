@@ -22,10 +22,12 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.closed_form import RandomisedResponseLoss, identical_laws
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Exact, Real, ball, precision
 from dpverdict.checks import check_positive
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import LaplacePair, RandomisedResponsePair
 from dpverdict.numerics.arrays import Array, Integers
 from dpverdict.numerics.roots import float_above
 
@@ -190,10 +192,10 @@ class LaplaceNoise:
         """2 scale^2, the exact variance of a coordinate."""
         return 2 * Fraction(self.scale) ** 2
 
-    def pair(self, here: Array, there: Array) -> LaplacePair | None:
-        """The laws of the noise about two statistics; None where nothing moves."""
+    def loss(self, here: Array, there: Array) -> PrivacyLoss:
+        """The privacy loss of the noise about two statistics; that of equal laws where nothing moves."""
         counts = _moves(here, there, self.rate)
-        return LaplacePair(groups=tuple(sorted(counts.items()))) if counts else None
+        return LaplaceLoss.grouped(counts.items()) if counts else identical_laws()
 
     def sample(self, words: Words, size: int) -> Array:
         """Independent values from 64-bit words: a sign bit, and minus the logarithm of 53 bits."""
@@ -230,19 +232,19 @@ class DiscreteLaplaceNoise:
         """The law of one coordinate."""
         return DiscreteLaplace(self.rate)
 
-    def pair(self, here: Array, there: Array) -> RandomisedResponsePair | None:
-        """The laws of the noise about two statistics; None where nothing moves.
+    def loss(self, here: Array, there: Array) -> PrivacyLoss:
+        """The privacy loss of the noise about two statistics; that of equal laws where nothing moves.
 
         Raises:
             InvalidValue: a coordinate moves by something else than 1.
         """
         counts = _moves(here, there, Fraction(1))
         if not counts:
-            return None
+            return identical_laws()
         if set(counts) != {Fraction(1)}:
             remedy = "the loss of discrete Laplace noise is known for moves by 1 only"
             raise InvalidValue("move", str(max(counts)), "1 in every coordinate that moves", remedy)
-        return RandomisedResponsePair(rate=self.rate, count=counts[Fraction(1)])
+        return RandomisedResponseLoss(counts[Fraction(1)], self.rate)
 
     def sample(self, words: Words, size: int) -> NDArray[np.int64]:
         """Independent values from 64-bit words."""

@@ -1,15 +1,15 @@
-"""What every mechanism here is: embed, add noise, decode.
+"""What a mechanism of known structure states, and the largest kind of them: embed, add noise, decode.
 
     dataset --embed--> statistic --+ noise--> noisy statistic --decode--> release
 
-A mechanism states its statistic, its noise and its sensitivity space once; its exact privacy, its worst neighbour, the
-likelihood ratio and the report are derived from those.
+A mechanism with additive noise states its statistic, its noise and its sensitivity space once; its exact privacy, its
+worst neighbour, the likelihood ratio and the report are derived from those. Any other mechanism states its bounds.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import ClassVar, Final, Protocol, runtime_checkable
 
@@ -17,13 +17,16 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.balls import Exact
 from dpverdict.checks import check_ball, check_dim, check_moderate
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.bounds import Above, AttainedLoss, Below, Bounds, Dominating, WorstPair
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair, check_adjacency
 from dpverdict.mechanisms.core.noise import GaussianNoise, Noise, SharedNoise
 from dpverdict.mechanisms.core.parameters import ADJACENCY, DIM, Parameter
-from dpverdict.mechanisms.core.sensitivity import NormBall, PairSpace, SensitivitySpace
+from dpverdict.mechanisms.core.sensitivity import Maximum, NormBall, SensitivitySpace, StepSpace
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
 from dpverdict.numerics.text import exact_text
@@ -52,8 +55,14 @@ depends on them.
 """
 
 
-class AdditiveMechanism(ABC):
-    """A statistic with noise of known law, a claim, and the space of differences the claim speaks of.
+class StructuredMechanism(ABC):
+    """A mechanism of known structure: it states what bounds its privacy loss from above, and what is attained.
+
+    A class that derives from it says what its records are, releases, and states two lists, the cheapest entries first:
+    ``above``, of which each entry holds for every pair of neighbours, and ``below``, of which each is attained by a
+    pair that is given (see `dpverdict.mechanisms.core.bounds`). One list may be empty. Verdicts, calibration, what
+    several releases spend, and reports are derived from the two. Where the structure is additive noise, derive from
+    `AdditiveMechanism`, which makes the lists of a noise and a sensitivity space.
 
     Attributes:
         name: what the mechanism is called on the command line.
@@ -61,13 +70,12 @@ class AdditiveMechanism(ABC):
         dim: number of queries (coordinates) d.
         claim: the guarantee the mechanism is published with.
         adjacency: the neighbouring relation of the claim.
-        noise: the law of what is added to the statistic.
-        sensitivity: the set of differences of the statistic over neighbouring datasets.
         assumptions: what a certificate takes for granted about the data.
         parameters: the arguments of the constructors in words, but for those that are `SHARED` and no different here.
         calibrations: the class methods that make it for an epsilon and a delta, without the "from_" of their names.
         example: the options of a small one, as on the command line: what holds for every mechanism is tested on it.
         scaled_by: the argument that scales the noise and nothing else, which `calibrate` finds; None without one.
+        calibration_width: how narrow the bracket of that scale is made, relatively: 0 asks for the least float64.
         seconds_per_thousand: of processor time for an exact report, for every thousand coordinates, where it grows so.
         replaced: the attributes that were given another value after the first.
     """
@@ -77,13 +85,12 @@ class AdditiveMechanism(ABC):
     dim: int
     claim: Guarantee
     adjacency: NeighboringRelation
-    noise: Noise
-    sensitivity: SensitivitySpace | PairSpace
     assumptions: tuple[str, ...]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     calibrations: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[str] = ""
     scaled_by: ClassVar[str | None] = None
+    calibration_width: ClassVar[float] = 0.0
     seconds_per_thousand: ClassVar[float] = 0.0
     replaced: frozenset[str] = frozenset()
 
@@ -93,6 +100,41 @@ class AdditiveMechanism(ABC):
         if name in held and held[name] is not value and name not in _TITLES:
             held["replaced"] = held.get("replaced", frozenset()) | {name}
         super().__setattr__(name, value)
+
+    # what is known ----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def above(self) -> Sequence[Above]:
+        """What holds for every pair of neighbours, the cheapest first."""
+
+    @abstractmethod
+    def below(self) -> Sequence[Below]:
+        """What given pairs of neighbours attain, the cheapest first."""
+
+    def privacy_bounds(self) -> Bounds:
+        """Both lists."""
+        return Bounds.of(self.above(), self.below())
+
+    def pair_loss(self, record: Array, replacement: Array | None, position: int) -> PrivacyLoss:
+        """The privacy loss of the pair that one record makes, or a bound on it from above.
+
+        Args:
+            record: a checked record.
+            replacement: what takes its place; None where it is added or removed.
+            position: the index of the record in its dataset, where that matters.
+
+        Raises:
+            InvalidValue: nothing is known of single pairs.
+        """
+        remedy = "ask worst_case for the pair that it states"
+        raise InvalidValue("mechanism", self.name, "one that knows the loss of every pair", remedy)
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the order of the records is part of the answer."""
+        return False
+
+    # what is released -------------------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -108,6 +150,42 @@ class AdditiveMechanism(ABC):
         """
 
     @abstractmethod
+    def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
+        """``trials`` independent releases of one dataset: shape (trials, m)."""
+
+    def release(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
+        """One release: shape (m,)."""
+        released: Array = self.release_many(dataset, 1, rng)[0]
+        return released
+
+    def __call__(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
+        """The same as `release`."""
+        return self.release(dataset, rng)
+
+    def neighbours(self, dataset: Array, neighbour: Array, *, records_per_user: int = 1) -> NeighbourPair:
+        """Two datasets as neighbours under the relation of the claim."""
+        return NeighbourPair(
+            dataset=dataset, neighbour=neighbour, adjacency=self.adjacency, records_per_user=records_per_user
+        )
+
+    def describe(self) -> dict[str, str]:
+        """Name and parameters, for a report."""
+        return {"mechanism": self.name, "source": self.source, "dim": str(self.dim), "claim": self.claim.describe()}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(dim={self.dim}, claim={self.claim.describe()!r})"
+
+
+class StatisticMechanism(StructuredMechanism):
+    """A mechanism that computes a statistic, draws from a law that the statistic sets, and decodes what was drawn.
+
+    Attributes:
+        noise: what is drawn, given the statistic.
+    """
+
+    noise: Noise
+
+    @abstractmethod
     def statistic(self, records: Array) -> Array:
         """The statistic of checked records: (n, *record_shape) -> (noise.size,)."""
 
@@ -119,25 +197,60 @@ class AdditiveMechanism(ABC):
         """From noisy statistics to releases: shape (trials, noise.size) -> (trials, m); the identity here."""
         return noisy
 
-    def release(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
-        """One release: shape (m,)."""
-        released: Array = self.release_many(dataset, 1, rng)[0]
-        return released
-
     def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
         """``trials`` independent releases of one dataset: shape (trials, m)."""
         return self.decode(self.noise.add(self.embed(dataset), check_dim(trials, "trials"), rng))
 
-    def __call__(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
-        """The same as `release`."""
-        return self.release(dataset, rng)
 
-    def describe(self) -> dict[str, str]:
-        """Name and parameters, for a report."""
-        return {"mechanism": self.name, "source": self.source, "dim": str(self.dim), "claim": self.claim.describe()}
+class AdditiveMechanism(StatisticMechanism):
+    """A statistic with noise of known law added to it, and the space of differences the claim speaks of.
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(dim={self.dim}, claim={self.claim.describe()!r})"
+    Attributes:
+        noise: the law of what is added to the statistic.
+        sensitivity: the set of differences of the statistic over neighbouring datasets; the two lists follow from both.
+    """
+
+    sensitivity: SensitivitySpace
+
+    def privacy_bounds(self) -> Bounds:
+        """Both lists: those of the sensitivity space, unless a class states others."""
+        own = type(self)
+        if own.above is AdditiveMechanism.above and own.below is AdditiveMechanism.below:
+            return self._of_space()
+        return super().privacy_bounds()
+
+    def _of_space(self) -> Bounds:
+        """The worst pair of the sensitivity space, or the bound of the space and what its datasets attain."""
+        found = self.sensitivity.maximise(self.noise)
+        pair = self.neighbours(*found.datasets(), records_per_user=getattr(self.sensitivity, "copies", 1))
+        if isinstance(found, Maximum):
+            worst = WorstPair(
+                loss=found.loss, description=found.description, justification=found.justification, pair=pair
+            )
+            return Bounds(above=(worst,), below=(worst,))
+        dominating = Dominating(loss=found.loss, description=found.description, justification=found.justification)
+        attained = AttainedLoss(pair=pair, loss=found.attained, description=found.description)
+        return Bounds(above=(dominating, *found.further), below=(attained,))
+
+    def above(self) -> Sequence[Above]:
+        """The worst pair of the sensitivity space, or what bounds it."""
+        return self._of_space().above
+
+    def below(self) -> Sequence[Below]:
+        """The worst pair of the sensitivity space, or what its datasets attain."""
+        return self._of_space().below
+
+    def pair_loss(self, record: Array, replacement: Array | None, position: int) -> PrivacyLoss:
+        """That of the sensitivity space, exactly; where the worst case is a bound, so is this."""
+        space = self.sensitivity
+        if isinstance(space, StepSpace):
+            space = space.at(position)
+        return space.loss(self.noise, record, replacement)
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the differences depend on when a record comes."""
+        return isinstance(self.sensitivity, StepSpace)
 
 
 class SumOfRecords(AdditiveMechanism):

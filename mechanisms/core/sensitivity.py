@@ -3,13 +3,14 @@
 The map v -> v^T S^-1 v is convex, so over a polytope its supremum is attained at a vertex. Each space here knows the
 orbits of its vertices under the permutations that the noise does not see, and maximises the form over them exactly, by
 rational arithmetic and a bounded number of candidates: O(1) work whatever the dimension. Here are the spaces of records
-in a cube, in a ball, and in a box with a bound for each coordinate (Poulsen 2022); noise that is not Gaussian names a
-dominating pair instead of a quadratic form.
+in a cube, in a ball, and in a box with a bound for each coordinate (Poulsen 2022); under noise that is not
+Gaussian a space has privacy losses instead of a quadratic form.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,9 +18,11 @@ from typing import Protocol, final, runtime_checkable
 
 import numpy as np
 
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss, gaussian_loss
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import DominatingPair
+from dpverdict.mechanisms.core.bounds import Above
 from dpverdict.mechanisms.core.noise import (
     DiagonalNoise,
     Noise,
@@ -32,85 +35,95 @@ from dpverdict.numerics.exact import difference_moments, moments
 from dpverdict.numerics.roots import float_below
 from dpverdict.numerics.text import exact_text
 
+Datasets = Callable[[], tuple[Array, Array]]
+"""Makes two neighbouring datasets. A function, because a record may be long."""
+
+
+def alone(record: Array, replacement: Array | None = None) -> Datasets:
+    """The dataset of one record, and that without it, or with its replacement."""
+    return lambda: (record[None], record[None][:0] if replacement is None else replacement[None])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Maximum:
-    """The largest squared GDP parameter over a sensitivity space.
-
-    Attributes:
-        mu_squared: the exact supremum; None when it is infinite (some difference carries no noise), and for noise that
-            is not Gaussian.
-        records: makes (record, replacement) of a neighbouring pair that attains it; replacement is None under
-            add/remove. A function, because a record may be long.
-        description: the worst neighbour in words.
-        justification: why nothing is worse.
-        dominating_pair: the pair of laws that dominates every other; None for Gaussian noise, where mu says it.
-        exact: whether some neighbouring pair attains it; False where it is a bound from above only.
-        rho_upper: beside a bound, a rho such that every pair is rho-zCDP, exactly.
-        attained: beside a bound, the pair of laws that ``records`` make.
-        datasets: makes the two datasets where they are more than the one record: the streams of a counter.
-        at_level: beside a bound that no single pair attains, datasets that come near it at one epsilon, by epsilon.
-    """
-
-    mu_squared: Real | None
-    records: Callable[[], tuple[Array, Array | None]]
+class _OfSpace:
+    loss: PrivacyLoss
+    datasets: Datasets
     description: str
     justification: str
-    dominating_pair: DominatingPair | None = None
-    exact: bool = True
-    rho_upper: Fraction | None = None
-    attained: DominatingPair | None = None
-    datasets: Callable[[], tuple[Array, Array]] | None = None
-    at_level: Callable[[Fraction], Near] | None = None
+
+    @property
+    def mu_squared(self) -> Real | None:
+        """The squared GDP parameter of a Gaussian loss; None where it is infinite, and for any other loss."""
+        return self.loss.mu_squared if isinstance(self.loss, GaussianLoss) else None
+
+    def records(self) -> tuple[Array, Array | None]:
+        """The first record of the dataset, and of its neighbour what replaces it; None where that has no record."""
+        dataset, neighbour = self.datasets()
+        return dataset[0], neighbour[0] if len(neighbour) else None
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Near:
-    """Neighbouring datasets that come near a bound at one level, with their laws.
+class Maximum(_OfSpace):
+    """The largest privacy loss over a sensitivity space, which some neighbours attain.
 
     Attributes:
-        dataset, neighbour: the two datasets.
-        dominating_pair: their output laws, exactly.
-        description: the pair in words.
+        loss: the largest privacy loss.
+        datasets: makes neighbouring datasets that attain it.
+        description: the worst neighbour in words.
+        justification: why nothing is worse.
     """
 
-    dataset: Array
-    neighbour: Array
-    dominating_pair: DominatingPair
-    description: str
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossBound(_OfSpace):
+    """A privacy loss that dominates all over a sensitivity space, and is not known to be attained.
+
+    Attributes:
+        loss: the dominating privacy loss.
+        datasets: makes neighbouring datasets that come near it.
+        description: the neighbour in words.
+        justification: why no loss is larger.
+        attained: a privacy loss that the datasets attain at least; that of equal laws where nothing is known.
+        further: closer bounds on some quantities.
+    """
+
+    attained: PrivacyLoss
+    further: tuple[Above, ...] = ()
 
 
 class SensitivitySpace(Protocol):
-    """A set of differences that can be maximised over exactly."""
+    """A set of differences over which the privacy loss can be maximised exactly, or bounded."""
 
-    def maximise(self, noise: Noise) -> Maximum:
-        """The largest squared GDP parameter over the space, with a neighbouring pair that attains it."""
+    def maximise(self, noise: Noise) -> Maximum | LossBound:
+        """The largest privacy loss over the space, or a bound on it, with neighbouring datasets."""
         ...
 
+    def loss(self, noise: Noise, record: Array, replacement: Array | None = None) -> PrivacyLoss:
+        """The privacy loss of one neighbouring pair, exactly; that of equal laws where nothing moves."""
+        ...
+
+
+class QuadraticSpace(ABC):
+    """A set of differences under Gaussian noise, where the loss of a difference v is that of mu^2 = v^T S^-1 v."""
+
+    __slots__ = ()
+
+    @abstractmethod
     def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real | None:
         """The exact squared GDP parameter of one neighbouring pair; None when it is infinite."""
-        ...
 
-
-@runtime_checkable
-class PairSpace(Protocol):
-    """A set of differences under noise that is not Gaussian."""
-
-    def maximise(self, noise: Noise) -> Maximum:
-        """The pair of laws that dominates every other over the space, with a neighbouring pair that attains it."""
-        ...
-
-    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> DominatingPair | None:
-        """The pair of laws of one neighbouring pair; None when the two laws are equal."""
-        ...
+    def loss(self, noise: Noise, record: Array, replacement: Array | None = None) -> PrivacyLoss:
+        """The Gaussian loss of that parameter; the disjoint one where it is infinite."""
+        return gaussian_loss(self.mu_squared(noise, record, replacement))
 
 
 @runtime_checkable
 class StepSpace(Protocol):
     """A set of differences that depends on when a record comes: the steps of a stream."""
 
-    def at(self, position: int) -> SensitivitySpace | PairSpace:
+    def at(self, position: int) -> SensitivitySpace:
         """The differences that the record at a position of the dataset makes, the first being 0."""
         ...
 
@@ -123,7 +136,7 @@ def unsupported(space: object, noise: object) -> InvalidValue:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cube:
+class Cube(QuadraticSpace):
     """One record of [low, high]^d added or removed, with the count moving by one: {+-(x, 1)}.
 
     Args:
@@ -157,8 +170,8 @@ class Cube:
         if form is None:
             one = min(1, last) if noise.independent_scale == 0 else 0
             return Maximum(
-                mu_squared=None,
-                records=lambda: (self._vertex(one), None),
+                loss=gaussian_loss(None),
+                datasets=lambda: self._datasets(one),
                 description="any record" if noise.independent_scale else "a record with a single one",
                 justification="the covariance is singular in a direction in which neighbours differ",
             )
@@ -169,8 +182,8 @@ class Cube:
         b = form.square * gap + 2 * form.sum_squared * s1 * step + form.cross * step
         j, value = maximise_over_integers(a, b, form.at(s1, s2, 1), last)
         return Maximum(
-            mu_squared=Real.of(value * self.copies**2),
-            records=lambda: (self._vertex(j), None),
+            loss=gaussian_loss(Real.of(value * self.copies**2)),
+            datasets=lambda: self._datasets(j),
             description=f"a record with {j} of {d} entries at {self.high} and the others at {self.low}"
             + (f", held {self.copies} times by one user" if self.copies > 1 else ""),
             justification="a convex form on a cube is largest at a vertex; it depends on a vertex only through the "
@@ -185,13 +198,18 @@ class Cube:
         shifted = s1 - self.offset * self.dim, s2 - 2 * self.offset * s1 + self.offset**2 * self.dim
         return noise.mu_squared_of(*shifted, 1, self.copies)
 
+    def _datasets(self, j: int) -> tuple[Array, Array]:
+        """The records of one user, all at one vertex, and none."""
+        held = np.repeat(self._vertex(j)[None], self.copies, axis=0)
+        return held, held[:0]
+
     def _vertex(self, j: int) -> Array:
         return np.where(np.arange(self.dim) < j, float(self.high), float(self.low))
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplacementCube:
+class ReplacementCube(QuadraticSpace):
     """One record of [0, 1]^d replaced by another, the count unchanged: {(x - x', 0)} = [-1, 1]^d x {0}."""
 
     dim: int
@@ -210,8 +228,8 @@ class ReplacementCube:
             record = np.eye(1, d)[0]
         replacement = np.zeros(d) if form is None else 1.0 - record
         return Maximum(
-            mu_squared=self.mu_squared(noise, record, replacement),
-            records=lambda: (record, replacement),
+            loss=gaussian_loss(self.mu_squared(noise, record, replacement)),
+            datasets=alone(record, replacement),
             description=f"a record with {int(record.sum())} ones of {d} replaced by its complement",
             justification="a convex form on [-1, 1]^d is largest at a sign vector, where it depends on the sum alone",
         )
@@ -225,7 +243,7 @@ class ReplacementCube:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NormBall:
+class NormBall(QuadraticSpace):
     """One record of l2-norm at most ``radius`` added or removed; ``replaced``, one replaced by another.
 
     A radius that is no float64 is taken exactly; the record that is shown as the worst is then the float64 below it.
@@ -251,8 +269,8 @@ class NormBall:
         record[0] = float_below(radius)
         shown = f"a record of l2-norm {exact_text(radius) if isinstance(self.radius, Fraction) else repr(self.radius)}"
         return Maximum(
-            mu_squared=None if variance == 0 else Real.of(self.reach**2 / variance),
-            records=lambda: (record, 0.0 - record if self.replaced else None),
+            loss=gaussian_loss(None if variance == 0 else Real.of(self.reach**2 / variance)),
+            datasets=alone(record, 0.0 - record if self.replaced else None),
             description=f"{shown} replaced by its opposite" if self.replaced else shown,
             justification="the form is the squared l2-norm over sigma^2, largest on the sphere",
         )
@@ -274,7 +292,7 @@ class NormBall:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Box:
+class Box(QuadraticSpace):
     """One record of the box prod [-bound_j/2, bound_j/2] replaced: differences in prod [-bound_j, bound_j]."""
 
     bounds: Array
@@ -288,8 +306,8 @@ class Box:
         if not isinstance(noise, DiagonalNoise):
             raise unsupported(self, noise)
         return Maximum(
-            mu_squared=self.mu_squared(noise, self.bounds / 2, -self.bounds / 2),
-            records=lambda: (self.bounds / 2, -self.bounds / 2),
+            loss=gaussian_loss(self.mu_squared(noise, self.bounds / 2, -self.bounds / 2)),
+            datasets=alone(self.bounds / 2, -self.bounds / 2),
             description="a corner of the box replaced by the opposite corner",
             justification="a diagonal form is increasing in every |v_j|, so every corner attains the supremum",
         )

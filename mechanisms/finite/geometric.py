@@ -12,17 +12,20 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.losses.base import RANDOM_BITS, PrivacyLoss
+from dpverdict.audit.losses.closed_form import identical_laws
+from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
+from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.balls import Exact
 from dpverdict.checks import check_array, check_dim, check_moderate, check_whole
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import RANDOM_BITS, BoundedRangePair, DominatingPair, FinitePair
 from dpverdict.mechanisms.core.guarantees import PureDP
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair, check_adjacency
 from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.parameters import Parameter, Words
-from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.mechanisms.core.sensitivity import LossBound, Maximum, unsupported
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exponential_sums import ExponentialSum, total
 from dpverdict.numerics.text import whole_number
@@ -56,7 +59,7 @@ class CountSpace:
     low: int
     high: int
 
-    def maximise(self, noise: Noise) -> Maximum:
+    def maximise(self, noise: Noise) -> Maximum | LossBound:
         """The move by D, from the lower end of the outputs, or to the upper end where the law is renormalised."""
         if not isinstance(noise, DiscreteLaplaceNoise):
             raise unsupported(self, noise)
@@ -68,51 +71,53 @@ class CountSpace:
             rows[-1] = start - self.reach * (len(rows) - 1)
         moved = np.concatenate([[[float(self.reach)]], rows])
         kept = np.concatenate([[[0.0]], rows]) if self.replaced else rows
-        attained = self.pair(noise, start + self.reach, start)
         bounded = self.outputs == "bounded"
-        laws: DominatingPair = _integers(noise.rate, self.reach, "y", 0)
+        loss: PrivacyLoss = _integers(noise.rate, self.reach, "y", 0)
         if bounded:
-            laws = BoundedRangePair(range=2 * noise.rate * self.reach, assumed=(RANDOM_BITS,))
+            loss = BoundedRangeLoss(2 * noise.rate * self.reach, assumed=(RANDOM_BITS,))
         exact = not bounded and (self.outputs == "unbounded" or self.low <= start <= self.high - self.reach)
-        return Maximum(
-            mu_squared=None,
-            records=lambda: (moved[0], np.zeros(1) if self.replaced else None),
-            description=f"a record that moves the count by {self.reach}",
-            justification=(
-                "the noise is renormalised on the range: the losses of any pair lie in an interval of twice the move "
-                "times the rate, and the pair of laws dominates all such (Dong, Durfee and Rogers 2020, Lemma 3.2)"
-                if bounded
-                else "the noise is log-concave, so that the loss grows with the move"
-                + ("; truncating keeps the largest losses" if exact and self.outputs == "truncated" else "")
-                + ("" if exact else "; truncating can only hide")
-            ),
-            dominating_pair=laws,
-            exact=exact,
-            attained=None if exact else attained,
+        description = f"a record that moves the count by {self.reach}"
+        justification = (
+            "the noise is renormalised on the range: the losses of any pair lie in an interval of twice the move "
+            "times the rate, and the pair of laws dominates all such (Dong, Durfee and Rogers 2020, Lemma 3.2)"
+            if bounded
+            else "the noise is log-concave, so that the loss grows with the move"
+            + ("; truncating keeps the largest losses" if exact and self.outputs == "truncated" else "")
+            + ("" if exact else "; truncating can only hide")
+        )
+        if exact:
+            return Maximum(
+                loss=loss, datasets=lambda: (moved, kept), description=description, justification=justification
+            )
+        return LossBound(
+            loss=loss,
             datasets=lambda: (moved, kept),
+            description=description,
+            justification=justification,
+            attained=self.loss_of_counts(noise, start + self.reach, start),
         )
 
-    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> FinitePair | None:
-        """The laws of one record alone, and of none or its replacement; None where they are equal."""
+    def loss(self, noise: Noise, record: Array, replacement: Array | None = None) -> PrivacyLoss:
+        """The privacy loss of one record alone against none or its replacement; that of equal laws if they are."""
         if not isinstance(noise, DiscreteLaplaceNoise) or (replacement is None) is self.replaced:
             raise unsupported(self, noise)
-        return self.pair(noise, int(record[0]), 0 if replacement is None else int(replacement[0]))
+        return self.loss_of_counts(noise, int(record[0]), 0 if replacement is None else int(replacement[0]))
 
-    def pair(self, noise: DiscreteLaplaceNoise, here: int, there: int) -> FinitePair | None:
-        """The laws of the release on two counts; None where they are equal."""
+    def loss_of_counts(self, noise: DiscreteLaplaceNoise, here: int, there: int) -> PrivacyLoss:
+        """The privacy loss of the release on two counts; that of equal laws where they are."""
         if self.outputs == "bounded":
             here, there = (min(max(count, self.low), self.high) for count in (here, there))
         if here == there:
-            return None
+            return identical_laws()
         lower, upper = min(here, there), max(here, there)
         if self.outputs == "unbounded":
             laws = _integers(noise.rate, upper - lower, "y", lower)
         else:
             laws = _in_range(noise.rate, lower, upper, self.low, self.high, renormalised=self.outputs == "bounded")
-        return laws if here == lower else FinitePair(p=laws.q, q=laws.p, outcomes=laws.outcomes, assumed=laws.assumed)
+        return laws if here == lower else laws.reversed()
 
 
-def _integers(rate: Fraction, move: int, name: str, lower: int) -> FinitePair:
+def _integers(rate: Fraction, move: int, name: str, lower: int) -> FiniteLoss:
     """The laws about ``lower`` (P) and ``lower + move`` (Q), outcomes of one loss together, times 1 + exp(-rate).
 
     P[y <= lower] = 1/(1 + a) and P[y = lower + x] = a^x (1 - a)/(1 + a), with a = exp(-rate).
@@ -124,10 +129,10 @@ def _integers(rate: Fraction, move: int, name: str, lower: int) -> FinitePair:
         *(f"{name} = {lower + x}" for x in range(1, move)),
         f"{name} >= {lower + move}",
     )
-    return FinitePair(p=p, q=p[::-1], outcomes=names, assumed=(RANDOM_BITS,))
+    return FiniteLoss.of_weights(p, p[::-1], outcomes=names, assumed=(RANDOM_BITS,))
 
 
-def _in_range(rate: Fraction, lower: int, upper: int, low: int, high: int, *, renormalised: bool) -> FinitePair:
+def _in_range(rate: Fraction, lower: int, upper: int, low: int, high: int, *, renormalised: bool) -> FiniteLoss:
     """The laws about ``lower`` (P) and ``upper`` (Q) on a range; truncation gives its ends all that is beyond.
 
     Outcomes on one side of both counts have one loss. With a = exp(-rate), the sum of a^|y - c| over y = s, ..., t on
@@ -163,7 +168,7 @@ def _in_range(rate: Fraction, lower: int, upper: int, low: int, high: int, *, re
                 if at == high:
                     end = ExponentialSum.of(1) + ExponentialSum.exp(-rate)
                 law.append(end - start)
-    return FinitePair(p=tuple(p), q=tuple(q), outcomes=tuple(names), assumed=(RANDOM_BITS,))
+    return FiniteLoss.of_weights(p, q, outcomes=names, assumed=(RANDOM_BITS,))
 
 
 def _split(center: int, first: int, last: int, between: Callable[[int, int, int], ExponentialSum]) -> ExponentialSum:

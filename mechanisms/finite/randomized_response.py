@@ -11,17 +11,18 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.losses.base import RANDOM_BITS, PrivacyLoss
+from dpverdict.audit.losses.closed_form import identical_laws
+from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.balls import Exact, ball, precision, refine
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import RANDOM_BITS, FinitePair
+from dpverdict.mechanisms.core.bounds import WorstPair
 from dpverdict.mechanisms.core.guarantees import PureDP
 from dpverdict.mechanisms.core.laplace_noise import words_of
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StatisticMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
-from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.parameters import Parameter, whole
-from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exponential_sums import ExponentialSum
 
@@ -84,46 +85,7 @@ class ResponseNoise:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """One value of 0, ..., k - 1 replaced by another.
-
-    Attributes:
-        options: k.
-    """
-
-    options: int
-
-    def maximise(self, noise: Noise) -> Maximum:
-        """Any two different values: all such pairs have the same loss."""
-        record, other = np.zeros(1), np.ones(1)
-        return Maximum(
-            mu_squared=None,
-            records=lambda: (record, other),
-            description="the value 0 replaced by the value 1",
-            justification="the law is the same for every two values, but for their names",
-            dominating_pair=self.dominating_pair(noise, record, other),
-        )
-
-    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> FinitePair | None:
-        """The laws of the response of two values; None where they are equal."""
-        if not isinstance(noise, ResponseNoise) or replacement is None:
-            raise unsupported(self, noise)
-        here, there = int(record[0]), int(replacement[0])
-        if here == there:
-            return None
-        truth, lie = noise.odds, ExponentialSum.of(1)
-        rest = [ExponentialSum.of(self.options - 2)] if self.options > 2 else []
-        return FinitePair(
-            p=(truth, lie, *rest),
-            q=(lie, truth, *rest),
-            outcomes=(f"the value {here}", f"the value {there}", *(["any other value"] if rest else [])),
-            assumed=(RANDOM_BITS,),
-        )
-
-
-@final
-class RandomizedResponse(AdditiveMechanism):
+class RandomizedResponse(StatisticMechanism):
     """One person's value of 0, ..., k - 1, released with probability exp(epsilon)/(exp(epsilon) + k - 1).
 
     Otherwise any other value is released, all with one probability. It is epsilon-DP for the one person, tightly, with
@@ -149,7 +111,6 @@ class RandomizedResponse(AdditiveMechanism):
     source = "Kairouz, Bonawitz and Ramage 2016, section 4.1"
     adjacency: NeighboringRelation = REPLACE_ONE
     noise: ResponseNoise
-    sensitivity: Values
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("options", "K", "Number of options that are scored, or of values.", whole),
     )
@@ -176,7 +137,6 @@ class RandomizedResponse(AdditiveMechanism):
         rate = check_positive(epsilon, "epsilon")
         self.claim = PureDP(rate)
         self.noise = ResponseNoise(options=self.options, odds=ExponentialSum.exp(rate) if odds is None else odds)
-        self.sensitivity = Values(options=self.options)
         self.assumptions = (f"the record is one of the values 0, ..., {self.options - 1}",)
 
     @property
@@ -193,6 +153,37 @@ class RandomizedResponse(AdditiveMechanism):
         if not np.array_equal(records, np.floor(records)):
             raise InvalidValue("dataset entry", float(records[0, 0]), "a whole number", "number the values from 0")
         return records
+
+    def _worst(self) -> WorstPair:
+        return WorstPair(
+            loss=self.pair_loss(np.zeros(1), np.ones(1), 0),
+            pair=self.neighbours(np.zeros((1, 1)), np.ones((1, 1))),
+            description="the value 0 replaced by the value 1",
+            justification="the law is the same for every two values, but for their names",
+        )
+
+    def above(self) -> tuple[WorstPair]:
+        """Any two different values: all such pairs have the same loss."""
+        return (self._worst(),)
+
+    def below(self) -> tuple[WorstPair]:
+        """The same pair."""
+        return (self._worst(),)
+
+    def pair_loss(self, record: Array, replacement: Array | None, position: int) -> PrivacyLoss:
+        """The privacy loss of the response of two values; that of equal laws where they are equal."""
+        assert replacement is not None  # the relation is replace-one
+        here, there = int(record[0]), int(replacement[0])
+        if here == there:
+            return identical_laws()
+        truth, lie = self.noise.odds, ExponentialSum.of(1)
+        rest = [ExponentialSum.of(self.options - 2)] if self.options > 2 else []
+        return FiniteLoss.of_weights(
+            [truth, lie, *rest],
+            [lie, truth, *rest],
+            outcomes=(f"the value {here}", f"the value {there}", *(["any other value"] if rest else [])),
+            assumed=(RANDOM_BITS,),
+        )
 
     def statistic(self, records: Array) -> Array:
         """The value: shape (1,)."""
@@ -220,6 +211,6 @@ class RandomizedResponse(AdditiveMechanism):
 
     def describe(self) -> dict[str, str]:
         """Name and parameters, for a report."""
-        given = AdditiveMechanism.describe(self) | {"options": str(self.options)}
+        given = super().describe() | {"options": str(self.options)}
         del given["dim"]
         return given

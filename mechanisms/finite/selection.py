@@ -34,22 +34,19 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.losses.base import REAL_ARITHMETIC, PrivacyLoss
+from dpverdict.audit.losses.closed_form import identical_laws
+from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
+from dpverdict.audit.losses.finite.loss import FiniteLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Exact
 from dpverdict.checks import check_array, check_dim, check_moderate
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import (
-    REAL_ARITHMETIC,
-    BoundedRangePair,
-    DominatingPair,
-    FinitePair,
-    LaplacePair,
-)
+from dpverdict.mechanisms.core.bounds import Above, AttainedLoss, Below, Dominating, NearbyPairs, concentrated
 from dpverdict.mechanisms.core.guarantees import PureDP
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StatisticMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair, check_adjacency
-from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.parameters import Parameter, whole
-from dpverdict.mechanisms.core.sensitivity import Maximum, Near, unsupported
 from dpverdict.mechanisms.finite.law import ExponentialLaw, LaplaceLaw, noisy_max_law
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import sum_exactly
@@ -94,8 +91,8 @@ class ScoreNoise(ABC):
         """Weights of the options: that each has the largest noisy score."""
 
     @abstractmethod
-    def bound(self, move: Fraction) -> DominatingPair:
-        """The pair that dominates all scores that move by at most ``move`` relative to each other."""
+    def bound(self, move: Fraction) -> PrivacyLoss:
+        """The privacy loss that dominates that of all scores that move by at most ``move`` relative to each other."""
 
     @abstractmethod
     def lead(self, gap: float) -> float:
@@ -120,9 +117,9 @@ class GumbelNoise(ScoreNoise):
         top = max(scores)
         return tuple(ExponentialSum.exp(self.rate * (score - top)) for score in scores)
 
-    def bound(self, move: Fraction) -> BoundedRangePair:
-        """The pair of range move * rate."""
-        return BoundedRangePair(range=move * self.rate, assumed=(REAL_ARITHMETIC,))
+    def bound(self, move: Fraction) -> BoundedRangeLoss:
+        """That of range move * rate."""
+        return BoundedRangeLoss(move * self.rate, assumed=(REAL_ARITHMETIC,))
 
     def lead(self, gap: float) -> float:
         """The logistic function."""
@@ -152,9 +149,9 @@ class _Piecewise(ScoreNoise):
     def distribution(self, z: Array) -> Array:
         """P[Z <= z] of variables of scale 1."""
 
-    def bound(self, move: Fraction) -> LaplacePair:
-        """A Laplace variable moved by move * rate, in units of its scale."""
-        return LaplacePair(groups=((move * self.rate, 1),))
+    def bound(self, move: Fraction) -> LaplaceLoss:
+        """That of a Laplace variable moved by move * rate, in units of its scale."""
+        return LaplaceLoss([move * self.rate])
 
     def log_law(self, scores: Array) -> Array:
         """By Gauss-Legendre quadrature between the scores, over where the largest noisy score may be."""
@@ -230,115 +227,6 @@ class ExponentialScores(_Piecewise):
         return -np.expm1(-np.maximum(z, 0))
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreSpace:
-    """Scores of k options that are sums of records of [0, D]^k, of which one is replaced, or added.
-
-    Attributes:
-        options: k >= 2.
-        reach: D, the largest score of one record; a float64 at its exact value.
-        replaced: whether a record is replaced; otherwise one is added or removed, and scores only rise.
-        level: the epsilon for which the pair is made that is shown.
-    """
-
-    options: int
-    reach: float
-    replaced: bool
-    level: Fraction
-
-    @property
-    def move(self) -> Fraction:
-        """How far two scores move relative to each other, at most."""
-        return Fraction(self.reach) * (2 if self.replaced else 1)
-
-    def maximise(self, noise: Noise) -> Maximum:
-        """The bound of the noise, and for every epsilon a pair of two options that are ahead of all others."""
-        if not isinstance(noise, ScoreNoise):
-            raise unsupported(self, noise)
-        bound = self.move * noise.rate
-
-        def at_level(level: Fraction) -> Near:
-            return self._near(noise, level)
-
-        def shown() -> Near:
-            return self._near(noise, min(self.level, bound * Fraction(3, 4)))
-
-        def datasets() -> tuple[Array, Array]:
-            found = shown()
-            return found.dataset, found.neighbour
-
-        gumbel = isinstance(noise, GumbelNoise)
-        return Maximum(
-            mu_squared=None,
-            records=lambda: (self._record(0), self._record(1) if self.replaced else None),
-            description="one option loses what another gains" if self.replaced else "one option gains, no other does",
-            justification=(
-                f"the losses of any pair lie in an interval of length {exact_text(bound)}, and the pair of laws "
-                "dominates all such (Dong, Durfee and Rogers 2020, Lemma 3.2); at every epsilon two options attain it"
-                if gumbel
-                else f"each step of a move of the scores is private in proportion, so that a Laplace variable moved by "
-                f"{exact_text(bound)} scales dominates every pair"
-                + ("; at every epsilon two options attain it" if isinstance(noise, ExponentialScores) else ", a bound")
-            ),
-            dominating_pair=noise.bound(self.move),
-            exact=False,
-            rho_upper=bound**2 / 8 if gumbel else None,
-            attained=shown().dominating_pair,
-            datasets=datasets,
-            at_level=at_level,
-        )
-
-    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> FinitePair | None:
-        """The laws of one record alone, and of none or its replacement; None where they are equal."""
-        if not isinstance(noise, ScoreNoise) or (replacement is None) is self.replaced:
-            raise unsupported(self, noise)
-        other = np.zeros((0, self.options)) if replacement is None else replacement[None]
-        return self.pair(noise, record[None], other)
-
-    def pair(self, noise: ScoreNoise, dataset: Array, neighbour: Array) -> FinitePair | None:
-        """The laws of the selected option on two datasets, exactly; None where they are equal."""
-        here, there = (noise.law(exact_scores(side, self.options)) for side in (dataset, neighbour))
-        if here == there:
-            return None
-        return FinitePair(
-            p=here, q=there, outcomes=tuple(f"option {i}" for i in range(self.options)), assumed=(REAL_ARITHMETIC,)
-        )
-
-    def _record(self, option: int) -> Array:
-        return np.where(np.arange(self.options) == option, self.reach, 0.0)
-
-    def _near(self, noise: ScoreNoise, level: Fraction) -> Near:
-        """Two options ahead of all others, at the distance at which their pair has the largest delta(level)."""
-        move, at = float(self.move * noise.rate), math.exp(min(float(level), 700.0))
-
-        def falls_short(gap: float) -> float:
-            return -(noise.lead(gap) - at * noise.lead(gap - move))
-
-        found = float(
-            scipy.optimize.minimize_scalar(
-                falls_short, bounds=(-_FAR, move + _FAR), method="bounded", options={"xatol": 1e-10}
-            ).x
-        )
-        gap = found / float(noise.rate) - self.reach  # of what the other records score
-        ahead = self.reach * math.ceil(_FAR / float(noise.rate) / self.reach) if self.options > 2 else 0.0
-        scores = np.zeros(self.options)
-        scores[0], scores[1] = ahead + max(gap, 0.0), ahead + max(-gap, 0.0)
-        rows = min(math.ceil(float(scores.max()) / self.reach), _MOST_RECORDS)
-        rest = np.clip(scores - self.reach * np.arange(rows)[:, None], 0.0, self.reach)
-        dataset = np.concatenate([self._record(0)[None], rest])
-        neighbour = np.concatenate([self._record(1)[None], rest]) if self.replaced else rest
-        pair = self.pair(noise, dataset, neighbour)
-        assert pair is not None  # the scores move
-        does = "favours one of two leading options, replaced by one that favours the other"
-        return Near(
-            dataset=dataset,
-            neighbour=neighbour,
-            dominating_pair=pair,
-            description=f"a record that {does if self.replaced else 'favours one of two leading options'}",
-        )
-
-
 def exact_scores(dataset: Array, options: int) -> list[Fraction]:
     """The sums of the columns, exactly."""
     if not len(dataset):
@@ -346,7 +234,7 @@ def exact_scores(dataset: Array, options: int) -> list[Fraction]:
     return [sum_exactly(np.ascontiguousarray(column)) for column in dataset.T]
 
 
-class Selection(AdditiveMechanism):
+class Selection(StatisticMechanism):
     """What selection mechanisms share: the release is the number of an option, shape (1,).
 
     Args:
@@ -355,13 +243,18 @@ class Selection(AdditiveMechanism):
         adjacency: the neighbouring relation.
         sensitivity: D, the largest score of a record; rounded up to a float64.
 
+    Attributes:
+        reach: D, a float64 at its exact value.
+        replaces_record: whether one is replaced; otherwise one is added or removed, and scores only rise.
+
     Raises:
         InvalidValue: an argument is out of range.
     """
 
     parameters: ClassVar[tuple[Parameter, ...]] = (OPTIONS, SENSITIVITY)
     noise: ScoreNoise
-    sensitivity: ScoreSpace
+    reach: float
+    replaces_record: bool
     dim: int
     claim: PureDP
     adjacency: NeighboringRelation
@@ -376,10 +269,9 @@ class Selection(AdditiveMechanism):
         self.claim = PureDP(budget)
         self.adjacency = check_adjacency(adjacency)
         reach = float_above(check_moderate(sensitivity, "sensitivity"))
-        replaced = self.adjacency is not ADD_OR_REMOVE_ONE
-        self.sensitivity = ScoreSpace(options=self.dim, reach=reach, replaced=replaced, level=budget)
+        self.reach, self.replaces_record = reach, self.adjacency is not ADD_OR_REMOVE_ONE
         self.assumptions = (f"every score of a record lies in [0, {exact_text(Fraction(reach))}]",)
-        return budget / self.sensitivity.move
+        return budget / self.move
 
     @property
     def record_shape(self) -> tuple[int, ...]:
@@ -388,7 +280,90 @@ class Selection(AdditiveMechanism):
 
     def check_records(self, dataset: ArrayLike) -> Array:
         """The scores of the records as float64 of shape (n, k), each in [0, D]."""
-        return check_array(dataset, self.record_shape, 0.0, self.sensitivity.reach)
+        return check_array(dataset, self.record_shape, 0.0, self.reach)
+
+    # what is known ----------------------------------------------------------------------------------------------------
+
+    @property
+    def move(self) -> Fraction:
+        """How far two scores move relative to each other, at most."""
+        return Fraction(self.reach) * (2 if self.replaces_record else 1)
+
+    def above(self) -> tuple[Above, ...]:
+        """The bound of the noise, and of Gumbel noise the concentration of losses of bounded range."""
+        bound, gumbel = self.move * self.noise.rate, isinstance(self.noise, GumbelNoise)
+        dominating = Dominating(
+            loss=self.noise.bound(self.move),
+            description="one option loses what another gains"
+            if self.replaces_record
+            else "one option gains, no other does",
+            justification=(
+                f"the losses of any pair lie in an interval of length {exact_text(bound)}, and the pair of laws "
+                "dominates all such (Dong, Durfee and Rogers 2020, Lemma 3.2); at every epsilon two options attain it"
+                if gumbel
+                else f"each step of a move of the scores is private in proportion, so that a Laplace variable moved by "
+                f"{exact_text(bound)} scales dominates every pair"
+                + (
+                    "; at every epsilon two options attain it"
+                    if isinstance(self.noise, ExponentialScores)
+                    else ", a bound"
+                )
+            ),
+        )
+        if not gumbel:
+            return (dominating,)
+        source = "by the range of the losses"
+        return (dominating, *concentrated(bound**2 / 8, source, dominating.because, (REAL_ARITHMETIC,)))
+
+    def below(self) -> tuple[Below, ...]:
+        """For every epsilon a pair of two options that are ahead of all others."""
+        shown = self._nearby(min(self.claim.epsilon, self.move * self.noise.rate * Fraction(3, 4)))
+        return (NearbyPairs(shown=shown, at_level=self._nearby),)
+
+    def pair_loss(self, record: Array, replacement: Array | None, position: int) -> PrivacyLoss:
+        """The privacy loss of one record alone against none or its replacement; that of equal laws if they are."""
+        other = np.zeros((0, self.dim)) if replacement is None else replacement[None]
+        return self._loss(record[None], other)
+
+    def _loss(self, dataset: Array, neighbour: Array) -> PrivacyLoss:
+        """The privacy loss of the selected option on two datasets, exactly."""
+        here, there = (self.noise.law(exact_scores(side, self.dim)) for side in (dataset, neighbour))
+        if here == there:
+            return identical_laws()
+        names = [f"option {i}" for i in range(self.dim)]
+        return FiniteLoss.of_weights(here, there, outcomes=names, assumed=(REAL_ARITHMETIC,))
+
+    def _record(self, option: int) -> Array:
+        return np.where(np.arange(self.dim) == option, self.reach, 0.0)
+
+    def _nearby(self, level: Fraction) -> AttainedLoss:
+        """Two options ahead of all others, at the distance at which their pair has the largest delta(level)."""
+        move, at = float(self.move * self.noise.rate), math.exp(min(float(level), 700.0))
+
+        def falls_short(gap: float) -> float:
+            return -(self.noise.lead(gap) - at * self.noise.lead(gap - move))
+
+        found = float(
+            scipy.optimize.minimize_scalar(
+                falls_short, bounds=(-_FAR, move + _FAR), method="bounded", options={"xatol": 1e-10}
+            ).x
+        )
+        gap = found / float(self.noise.rate) - self.reach  # of what the other records score
+        ahead = self.reach * math.ceil(_FAR / float(self.noise.rate) / self.reach) if self.dim > 2 else 0.0
+        scores = np.zeros(self.dim)
+        scores[0], scores[1] = ahead + max(gap, 0.0), ahead + max(-gap, 0.0)
+        rows = min(math.ceil(float(scores.max()) / self.reach), _MOST_RECORDS)
+        rest = np.clip(scores - self.reach * np.arange(rows)[:, None], 0.0, self.reach)
+        dataset = np.concatenate([self._record(0)[None], rest])
+        neighbour = np.concatenate([self._record(1)[None], rest]) if self.replaces_record else rest
+        does = "favours one of two leading options, replaced by one that favours the other"
+        return AttainedLoss(
+            pair=self.neighbours(dataset, neighbour),
+            loss=self._loss(dataset, neighbour),
+            description=f"a record that {does if self.replaces_record else 'favours one of two leading options'}",
+        )
+
+    # what is released -------------------------------------------------------------------------------------------------
 
     def statistic(self, records: Array) -> Array:
         """The scores of the options, sums over the records: shape (k,)."""
@@ -428,7 +403,7 @@ class Selection(AdditiveMechanism):
     def describe(self) -> dict[str, str]:
         """Name and parameters, for a report."""
         own = {"options": str(self.dim), "scale": repr(1 / float(self.noise.rate))}
-        own |= {"sensitivity": repr(self.sensitivity.reach)}
-        given = AdditiveMechanism.describe(self)
+        own |= {"sensitivity": repr(self.reach)}
+        given = super().describe()
         del given["dim"]
         return given | own

@@ -39,6 +39,7 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.losses.closed_form import gaussian_loss
 from dpverdict.balls import Exact, Real
 from dpverdict.checks import check_array, check_dim, check_positive, check_whole
 from dpverdict.errors import InvalidValue
@@ -47,7 +48,7 @@ from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise, Number, SharedNoise, maximise_over_integers
 from dpverdict.mechanisms.core.parameters import Parameter, whole
-from dpverdict.mechanisms.core.sensitivity import Cube, Maximum, SensitivitySpace, unsupported
+from dpverdict.mechanisms.core.sensitivity import Cube, Maximum, QuadraticSpace, SensitivitySpace, alone, unsupported
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import Surd, moments
 
@@ -436,7 +437,7 @@ class CountEllipse(GaussianMechanism):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LevelledCube:
+class LevelledCube(QuadraticSpace):
     """Differences of (f, n - (1^T f)/layer): {+-(x, 1 - (1^T x)/layer)}, x in [0, 1]^d of at most ``nonzero`` entries.
 
     Args:
@@ -459,8 +460,8 @@ class LevelledCube:
         b = form.square + form.cross + 2 * form.count * step
         i, value = maximise_over_integers(a, b, form.count, self.nonzero)
         return Maximum(
-            mu_squared=Real.of(value),
-            records=lambda: (np.where(np.arange(self.dim) < i, 1.0, 0.0), None),
+            loss=gaussian_loss(Real.of(value)),
+            datasets=lambda: alone(np.where(np.arange(self.dim) < i, 1.0, 0.0))(),
             description=f"a record with {i} of {self.dim} entries at 1 and the others at 0",
             justification="a convex form of an affine image of a cube is largest at a vertex; it depends on a vertex "
             "only through the number of ones, in which it is quadratic, maximised over the integers exactly",

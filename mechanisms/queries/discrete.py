@@ -27,16 +27,18 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.closed_form import identical_laws
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.balls import Exact, ball, precision
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue, PrecisionExhausted
-from dpverdict.mechanisms.core.dominating_pairs import DiscreteGaussianPair
 from dpverdict.mechanisms.core.guarantees import ZeroConcentratedDP
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, SumOfRecords
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.parameters import Parameter
-from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.mechanisms.core.sensitivity import Maximum, alone, unsupported
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import plain_text
 
@@ -354,8 +356,8 @@ class LatticeNoise:
         noisy += statistic
         return noisy
 
-    def pair(self, here: Array, there: Array) -> DiscreteGaussianPair | None:
-        """The laws of the noise about two statistics; None where nothing moves.
+    def loss(self, here: Array, there: Array) -> PrivacyLoss:
+        """The privacy loss of the noise about two statistics; that of equal laws where nothing moves.
 
         Raises:
             InvalidValue: a coordinate moves by no integer, and so off the lattice.
@@ -368,8 +370,8 @@ class LatticeNoise:
             if shift.denominator != 1:
                 raise InvalidValue("move", float(shift), "a whole number", "keep the statistic on the integers")
         if not moved:
-            return None
-        return DiscreteGaussianPair(groups=tuple(sorted((v, int(m), count) for (v, m), count in moved.items())))
+            return identical_laws()
+        return DiscreteGaussianLoss.from_groups(sorted((v, int(m), count) for (v, m), count in moved.items()))
 
     def covariance(self) -> dict[str, Fraction]:
         """Empty: the variances are values of theta functions, not rational; see the parameters."""
@@ -400,20 +402,19 @@ class SignedUnits:
         """Any record: the noise is symmetric, so all of them make the same pair of laws up to reflection."""
         record = np.ones(self.dim)
         return Maximum(
-            mu_squared=None,
-            records=lambda: (record, None),
+            loss=self.loss(noise, record),
+            datasets=alone(record),
             description="any record",
             justification="every record moves every coordinate by 1 or -1, and the noise is symmetric and independent",
-            dominating_pair=self.dominating_pair(noise, record),
         )
 
-    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> DiscreteGaussianPair:
-        """The pair of laws when ``record`` is added or removed: the same for every record."""
+    def loss(self, noise: Noise, record: Array, replacement: Array | None = None) -> PrivacyLoss:
+        """The privacy loss when ``record`` is added or removed: the same for every record."""
         if not isinstance(noise, LatticeNoise) or replacement is not None:
             raise unsupported(self, noise)
         if noise.query_variance == noise.count_variance:
-            return DiscreteGaussianPair(groups=((noise.query_variance, 1, self.dim + 1),))
-        return DiscreteGaussianPair(groups=((noise.query_variance, 1, self.dim), (noise.count_variance, 1, 1)))
+            return DiscreteGaussianLoss.from_groups([(noise.query_variance, 1, self.dim + 1)])
+        return DiscreteGaussianLoss.from_groups([(noise.query_variance, 1, self.dim), (noise.count_variance, 1, 1)])
 
 
 def _integers_of(rng: np.random.Generator) -> UniformBelow:

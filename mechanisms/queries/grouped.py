@@ -28,6 +28,7 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.losses.closed_form import gaussian_loss
 from dpverdict.balls import Exact, Real, sqrt_up
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
@@ -42,7 +43,7 @@ from dpverdict.mechanisms.core.noise import (
     maximise_over_integers,
 )
 from dpverdict.mechanisms.core.parameters import ADJACENCY, GROUPS, Parameter
-from dpverdict.mechanisms.core.sensitivity import Cube, Maximum, ReplacementCube, unsupported
+from dpverdict.mechanisms.core.sensitivity import Cube, Maximum, QuadraticSpace, ReplacementCube, alone, unsupported
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import difference_moments
 
@@ -51,7 +52,7 @@ _LEAST = 2.0**-1074  # the smallest positive float64
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupedCube:
+class GroupedCube(QuadraticSpace):
     """Records of [0, 1]^(m x d) with at most one non-zero row, under either relation.
 
     Args:
@@ -69,25 +70,25 @@ class GroupedCube:
         if not isinstance(noise, GroupedNoise):
             raise unsupported(self, noise)
         m, d, replace = self.groups, self.dim, self.adjacency is REPLACE_ONE
-        alone = Cube(dim=d).maximise(noise.row)
-        record = alone.records()[0]
+        in_row = Cube(dim=d).maximise(noise.row)
+        record = in_row.records()[0]
         if noise.one_eta and m >= 2:
             other = self._in_row(1, record) if replace else None
             return Maximum(
-                mu_squared=None,
-                records=lambda: (self._in_row(0, record), other),
+                loss=gaussian_loss(None),
+                datasets=alone(self._in_row(0, record), other),
                 description="a record of the first group" + (" replaced by one of the second" if replace else ""),
                 justification="the difference of two group counts carries no noise",
             )
-        if alone.mu_squared is None or not replace:
+        if in_row.mu_squared is None or not replace:
             return Maximum(
-                mu_squared=alone.mu_squared,
-                records=lambda: (self._in_row(0, record), np.zeros((m, d)) if replace else None),
-                description=f"in one group, {alone.description}",
-                justification=alone.justification + "; rows carry independent noise and a record touches one",
+                loss=gaussian_loss(in_row.mu_squared),
+                datasets=alone(self._in_row(0, record), np.zeros((m, d)) if replace else None),
+                description=f"in one group, {in_row.description}",
+                justification=in_row.justification + "; rows carry independent noise and a record touches one",
             )
         same = ReplacementCube(dim=d).maximise(noise.row)
-        within, one = _rational(same.mu_squared), _rational(alone.mu_squared)
+        within, one = _rational(same.mu_squared), _rational(in_row.mu_squared)
         across = 2 * one if m >= 2 else one
         if within > across or (within == across and d >= 2):
             first, second = same.records()
@@ -98,10 +99,10 @@ class GroupedCube:
             pair = (self._in_row(0, first), self._in_row(0, second))
         else:
             pair = (self._in_row(0, record), self._in_row(1, record) if m >= 2 else np.zeros((m, d)))
-            what, value = f"{alone.description}, replaced by one in another group", across
+            what, value = f"{in_row.description}, replaced by one in another group", across
         return Maximum(
-            mu_squared=Real.of(value),
-            records=lambda: pair,
+            loss=gaussian_loss(Real.of(value)),
+            datasets=alone(*pair),
             description=f"in one group, {what}",
             justification="the three kinds of replacement (same row; two rows, whose forms add up; one record all "
             f"zero) reach {_short(within)}, {_short(across)} and {_short(one)}; each maximised at its vertices",
@@ -361,7 +362,7 @@ class NestedNoise:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplacedRow:
+class ReplacedRow(QuadraticSpace):
     """Records of [0, 1]^(m x d) with at most one non-zero row, one of them replaced; no count is released."""
 
     groups: int
@@ -384,8 +385,8 @@ class ReplacedRow:
                 best, pair = value, (self._row(0, p), self._row(1, q))
                 words = f"a record with {p} ones in one group replaced by one with {q} in another"
         return Maximum(
-            mu_squared=Real.of(best),
-            records=lambda: pair,
+            loss=gaussian_loss(Real.of(best)),
+            datasets=alone(*pair),
             description=words,
             justification="the differences are [-1, 1]^d in one row, or [0, 1]^d and [-1, 0]^d in two; a convex form "
             "is largest at their vertices, of which it sees the two numbers of ones; all candidates compared exactly",

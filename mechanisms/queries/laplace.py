@@ -14,17 +14,19 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal, TypeAlias, final
+from typing import ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
-from dpverdict.balls import Exact, Real
+from dpverdict.audit.losses.base import REAL_ARITHMETIC, PrivacyLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.balls import Exact, Real, exactly
 from dpverdict.checks import check_array, check_ball, check_dim, check_positive
 from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.bounds import concentrated
 from dpverdict.mechanisms.core.calibration import analytic_scale, concentrated_scale, l1_scale, theorem_scale
-from dpverdict.mechanisms.core.dominating_pairs import LaplacePair
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, laplace_score
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, SumOfRecords, sampled_above
@@ -37,9 +39,9 @@ from dpverdict.mechanisms.core.neighbours import (
 )
 from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.parameters import ADJACENCY, Parameter
-from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.mechanisms.core.sensitivity import LossBound, Maximum, alone, unsupported
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.roots import float_above, float_below, rounded_up, sized
+from dpverdict.numerics.roots import float_above, float_below, least_float, rounded_up, sized
 from dpverdict.numerics.text import exact_text, short_text
 
 Norm: TypeAlias = Literal["linf", "l1", "l2"]
@@ -101,7 +103,7 @@ class RealRecords:
             return check_array(dataset, (self.dim,), 0.0, float_below(radius))
         return check_ball(dataset, self.dim, self.norm, radius)
 
-    def maximise(self, noise: Noise) -> Maximum:
+    def maximise(self, noise: Noise) -> Maximum | LossBound:
         """The longest difference of a cube or an l1 ball; for an l2 ball a bound, with the pair of equal entries."""
         if not isinstance(noise, LaplaceNoise):
             raise unsupported(self, noise)
@@ -115,24 +117,26 @@ class RealRecords:
                 else "of one l1 norm, one coordinate tells most"
             )
             return Maximum(
-                mu_squared=None,
-                records=lambda: (record, other),
+                loss=LaplaceLoss.grouped([(self.reach * noise.rate, moved)]),
+                datasets=alone(record, other),
                 description=f"a record with all {self.dim} entries at {shown}"
                 if self.norm == "linf"
                 else f"a record with one entry at {shown} and no other",
                 justification=f"{why}, and the loss of log-concave noise grows with every shift",
-                dominating_pair=LaplacePair(groups=((self.reach * noise.rate, moved),)),
             )
-        return Maximum(
-            mu_squared=None,
-            records=lambda: (record, other),
-            description=f"a record of l2 norm {shown} with {self.dim} equal entries",
-            justification="of one l1 norm, a shift on a single coordinate tells most: the loss shown is that of one of "
-            "norm sqrt(d) times the l2 radius, a bound; every pair is also zCDP by its l2 norm",
-            dominating_pair=LaplacePair(groups=((_root_above(self.dim) * self.reach * noise.rate, 1),)),
-            exact=False,
-            rho_upper=self.reach**2 * noise.rate**2 / 2,
-            attained=self.dominating_pair(noise, record, other),
+        description = f"a record of l2 norm {shown} with {self.dim} equal entries"
+        justification = (
+            "of one l1 norm, a shift on a single coordinate tells most: the loss shown is that of one of "
+            "norm sqrt(d) times the l2 radius, a bound; every pair is also zCDP by its l2 norm"
+        )
+        rho = self.reach**2 * noise.rate**2 / 2
+        return LossBound(
+            loss=LaplaceLoss([_root_above(self.dim) * self.reach * noise.rate]),
+            datasets=alone(record, other),
+            description=description,
+            justification=justification,
+            attained=self.loss(noise, record, other),
+            further=concentrated(rho, "by the l2 norm", f"{description}; {justification}", (REAL_ARITHMETIC,)),
         )
 
     def worst_record(self) -> Array:
@@ -146,11 +150,11 @@ class RealRecords:
             entry = math.nextafter(entry, 0.0)
         return np.full(self.dim, entry)
 
-    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> LaplacePair | None:
-        """The pair of laws when a record is added, removed or replaced; None where nothing moves."""
+    def loss(self, noise: Noise, record: Array, replacement: Array | None = None) -> PrivacyLoss:
+        """The privacy loss when a record is added, removed or replaced; that of equal laws where nothing moves."""
         if not isinstance(noise, LaplaceNoise) or (replacement is None) is self.replaced:
             raise unsupported(self, noise)
-        return noise.pair(record, np.zeros(self.dim) if replacement is None else replacement)
+        return noise.loss(record, np.zeros(self.dim) if replacement is None else replacement)
 
 
 def _shown(number: float | Fraction) -> str:
@@ -161,6 +165,10 @@ def _root_above(dim: int) -> Fraction:
     """sqrt(d), rounded up to 192 bits after the point; exactly, if it is whole."""
     below = math.isqrt(dim << 2 * _BITS)
     return Fraction(below + (below * below < dim << 2 * _BITS), 1 << _BITS)
+
+
+_STEP: Final = 2.0**-44
+"""What a scale grows by, relatively, while it is not certainly large enough; doubled each time."""
 
 
 @final
@@ -428,4 +436,52 @@ def _records(dim: int, norm: Norm, radius: Exact, adjacency: NeighboringRelation
     replaced = check_adjacency(adjacency) is REPLACE_ONE
     return RealRecords(
         dim=check_dim(dim), norm=norm, radius=float_above(check_positive(radius, "radius")), replaced=replaced
+    )
+
+
+def exact_laplace_scale(dim: int, epsilon: Exact, delta: Exact) -> float:
+    """The least scale, to 13 digits, at which d coordinates that each move by 1 are certainly (epsilon, delta)-DP.
+
+    It is the exact requirement of sums of records in [0, 1]^d: the all-ones record moves every coordinate by 1, and the
+    loss of a log-concave law grows with the shift. The enclosure of delta(epsilon) at the scale returned lies at or
+    below delta.
+
+    Args:
+        dim: number of coordinates d >= 1.
+        epsilon: > 0.
+        delta: in (0, 1).
+
+    Raises:
+        InvalidValue: an argument is out of its domain.
+
+    >>> round(exact_laplace_scale(1, 1, "0.01"), 6)
+    0.980295
+    """
+    size, goal = check_dim(dim), float_below(exactly(delta, name="delta"))
+    above = concentrated_scale(epsilon, delta, size, size)  # checks epsilon and delta, and is large enough
+
+    def certainly(scale: float) -> bool:
+        return LaplaceLoss.equal(size, 1 / exactly(scale)).certified_delta(epsilon).upper <= goal
+
+    def roughly(scale: float) -> bool:
+        return scale > above / 1e9 and LaplaceLoss.equal(size, 1 / exactly(scale)).delta(epsilon) <= goal
+
+    scale, step = min(least_float(roughly, above), above), _STEP
+    while not certainly(scale):
+        scale, step = scale * (1 + step), 2 * step
+    return scale
+
+
+def exact_laplace(*, dim: int, epsilon: Exact, delta: Exact, adjacency: NeighboringRelation) -> LaplaceMechanism:
+    """The Laplace mechanism with `exact_laplace_scale`, claiming (epsilon, delta)-DP.
+
+    >>> exact_laplace(dim=4, epsilon=1, delta="1e-3", adjacency=REPLACE_ONE).calibration
+    'exact curve'
+    """
+    return LaplaceMechanism.with_scale(
+        dim=dim,
+        scale=exact_laplace_scale(dim, epsilon, delta),
+        claim=ApproximateDP(epsilon, delta),
+        adjacency=adjacency,
+        calibration="exact curve",
     )

@@ -13,15 +13,18 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.closed_form import identical_laws
+from dpverdict.audit.losses.spherical.loss import SphericalLoss
+from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Exact, Real, ball, exactly, sqrt_up
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import RandomDirectionPair
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, FalseClaimWarning, SumOfRecords
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
-from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.mechanisms.core.sensitivity import Maximum, alone, unsupported
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import difference_moments, dot_exactly
 
@@ -33,7 +36,7 @@ class Rank1Gaussian(SumOfRecords):
     Published as (epsilon, delta)-DP with sigma^2 = 2 Delta^2/(epsilon psi), `published_psi`. The claim is FALSE for
     M >= 4, at every epsilon > 0 for all small enough delta, and worse the larger M is; at M = 3 it holds wherever it
     was decided. `certify` decides it for given parameters. The noise shape itself is private at a scale of order
-    1/delta: `dpverdict.audit.exact.calibrate` finds that scale.
+    1/delta: `dpverdict.mechanisms.queries.rank1_scale` finds that scale.
 
     Args:
         dim: dimension M >= 3.
@@ -159,12 +162,12 @@ class RandomDirectionNoise:
         """Number of coordinates."""
         return self.dim
 
-    def pair(self, here: Array, there: Array) -> RandomDirectionPair | None:
-        """The laws of the noise about two statistics; None where nothing moves."""
+    def loss(self, here: Array, there: Array) -> PrivacyLoss:
+        """The privacy loss of the noise about two statistics; that of equal laws where nothing moves."""
         _, squared = difference_moments(here, there)
         if squared == 0:
-            return None
-        return RandomDirectionPair(dim=self.dim, scale=Fraction(self.scale), squared_length=squared)
+            return identical_laws()
+        return SphericalLoss(self.dim, RandomDirectionGaussian(Fraction(self.scale)), Real.of(squared).sqrt())
 
     def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
         """Independent noise on ``trials`` copies of the statistic: shape (dim,) -> (trials, dim)."""
@@ -192,21 +195,18 @@ class Ball:
         record = np.zeros(self.dim)
         record[0] = self.radius
         return Maximum(
-            mu_squared=None,
-            records=lambda: (record, None),
+            loss=self.loss(noise, record),
+            datasets=alone(record),
             description=f"a record of l2-norm {self.radius!r}",
             justification="the noise is spherical, and its density decreases with the radius: the hockey-stick "
             "divergence does not decrease with the length of the shift, and is the same in both directions",
-            dominating_pair=self.dominating_pair(noise, record),
         )
 
-    def dominating_pair(
-        self, noise: Noise, record: Array, replacement: Array | None = None
-    ) -> RandomDirectionPair | None:
-        """The pair of laws when ``record`` is added or removed; None for the zero record."""
+    def loss(self, noise: Noise, record: Array, replacement: Array | None = None) -> PrivacyLoss:
+        """The privacy loss when ``record`` is added or removed; that of equal laws for the zero record."""
         if not isinstance(noise, RandomDirectionNoise) or replacement is not None:
             raise unsupported(self, noise)
-        return noise.pair(record, np.zeros(self.dim))
+        return noise.loss(record, np.zeros(self.dim))
 
 
 def _float_up(value: Fraction, name: str) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.losses.closed_form import gaussian_loss
 from dpverdict.balls import Exact, Real
 from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
@@ -17,7 +18,7 @@ from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.core.noise import Noise, Number, SharedNoise, queries_only_form
-from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.mechanisms.core.sensitivity import Maximum, QuadraticSpace, alone, unsupported
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import Surd, moments
 
@@ -122,7 +123,7 @@ def vote_optimum(dim: int) -> tuple[Surd, Surd]:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Permutations:
+class Permutations(QuadraticSpace):
     """Permutations of ``first``..``first`` + dim - 1, one of them added or removed: {+-x}.
 
     Args:
@@ -137,8 +138,8 @@ class Permutations:
         """Any permutation: noise that treats the coordinates alike cannot tell them apart."""
         record = np.arange(float(self.first), float(self.first + self.dim))
         return Maximum(
-            mu_squared=self.mu_squared(noise, record),
-            records=lambda: (record, None),
+            loss=gaussian_loss(self.mu_squared(noise, record)),
+            datasets=alone(record),
             description="any permutation",
             justification="the form depends on a record only through its sum and its sum of squares, which all "
             "permutations share",

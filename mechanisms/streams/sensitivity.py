@@ -15,13 +15,15 @@ from typing import final
 
 import numpy as np
 
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.closed_form import RandomisedResponseLoss, identical_laws
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import LaplacePair, RandomisedResponsePair
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise, LaplaceNoise, laplace_score
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
-from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.mechanisms.core.sensitivity import Datasets, LossBound, Maximum, QuadraticSpace, unsupported
 from dpverdict.numerics.arrays import Array
 
 Column = tuple[tuple[Fraction, int], ...]
@@ -52,7 +54,7 @@ class LaplaceStep:
         """The differences that the item at a position makes, the first being 0."""
         return replace(self, item=_step(position, self.horizon))
 
-    def maximise(self, noise: Noise) -> Maximum:
+    def maximise(self, noise: Noise) -> Maximum | LossBound:
         """The first item, changed from 0 to 1: it is in the most sums, and a longer move in any coordinate tells more.
 
         Of two independent coordinates with log-concave noise, the pair with the shorter moves follows from the pair
@@ -62,37 +64,32 @@ class LaplaceStep:
         shown = self.alone if self.item == 1 else 0
         exact = self.invertible or shown == sum(count for _, count in self.column(self.item))
         part = replace(self, column=lambda _: ((Fraction(1), shown),))
-        return Maximum(
-            mu_squared=None,
-            records=lambda: (one, zero),
+        return _largest(
+            loss=self.loss(noise, one, zero),
+            attained=None if exact else part.loss(noise, one, zero) if shown else identical_laws(),
+            datasets=lambda: _streams(self.horizon, self.item),
             description=_description(self.item),
             justification=_justification("the loss of log-concave noise grows with every shift", exact),
-            dominating_pair=self.dominating_pair(noise, one, zero),
-            exact=exact,
-            attained=None if exact or not shown else part.dominating_pair(noise, one, zero),
-            datasets=lambda: _streams(self.horizon, self.item),
         )
 
-    def dominating_pair(
-        self, noise: Noise, record: Array, replacement: Array | None = None
-    ) -> LaplacePair | RandomisedResponsePair | None:
-        """The pair of laws of R x + noise when the item changes from ``record`` to ``replacement``."""
+    def loss(self, noise: Noise, record: Array, replacement: Array | None = None) -> PrivacyLoss:
+        """The privacy loss of R x + noise when the item changes from ``record`` to ``replacement``."""
         if replacement is None:
             raise unsupported(self, noise)
         moved = abs(Fraction(float(record)) - Fraction(float(replacement)))
         if moved == 0:
-            return None
+            return identical_laws()
         column = self.column(self.item)
         if isinstance(noise, DiscreteLaplaceNoise) and moved == 1 and all(entry == 1 for entry, _ in column):
-            return RandomisedResponsePair(rate=noise.rate, count=sum(count for _, count in column))
+            return RandomisedResponseLoss(sum(count for _, count in column), noise.rate)
         if isinstance(noise, LaplaceNoise):
-            return LaplacePair(groups=tuple((moved * entry * noise.rate, count) for entry, count in column))
+            return LaplaceLoss.grouped([(moved * entry * noise.rate, count) for entry, count in column])
         raise unsupported(self, noise)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianStep:
+class GaussianStep(QuadraticSpace):
     """One item of a stream replaced by another in [0, 1], under independent Gaussian noise on R x.
 
     Args:
@@ -111,16 +108,15 @@ class GaussianStep:
         """The differences that the item at a position makes, the first being 0."""
         return replace(self, item=_step(position, self.horizon))
 
-    def maximise(self, noise: Noise) -> Maximum:
+    def maximise(self, noise: Noise) -> Maximum | LossBound:
         """The first item, changed from 0 to 1: its column of R has the largest l2 norm."""
         one, zero = np.ones(()), np.zeros(())
-        return Maximum(
-            mu_squared=self.mu_squared(noise, one, zero),
-            records=lambda: (one, zero),
+        return _largest(
+            loss=self.loss(noise, one, zero),
+            attained=None if self.invertible else identical_laws(),
+            datasets=lambda: _streams(self.horizon, self.item),
             description=_description(self.item),
             justification=_justification("no column of R is longer than the first", self.invertible),
-            exact=self.invertible,
-            datasets=lambda: _streams(self.horizon, self.item),
         )
 
     def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real | None:
@@ -130,6 +126,17 @@ class GaussianStep:
             raise unsupported(self, noise)
         moved = Fraction(float(record)) - Fraction(float(replacement))
         return self.squared(self.item).times(moved**2 / variance)
+
+
+def _largest(
+    *, loss: PrivacyLoss, attained: PrivacyLoss | None, datasets: Datasets, description: str, justification: str
+) -> Maximum | LossBound:
+    """The largest loss, or a bound where less is attained: None stands for all of it."""
+    if attained is None:
+        return Maximum(loss=loss, datasets=datasets, description=description, justification=justification)
+    return LossBound(
+        loss=loss, datasets=datasets, description=description, justification=justification, attained=attained
+    )
 
 
 def _description(item: int) -> str:

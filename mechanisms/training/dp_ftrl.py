@@ -25,6 +25,7 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 
+from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.balls import Exact, Real, sqrt_up
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
@@ -33,7 +34,7 @@ from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, sampled_above
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.parameters import Parameter, whole
-from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.mechanisms.core.sensitivity import LossBound, Maximum, QuadraticSpace, unsupported
 from dpverdict.mechanisms.streams.factorization_counter import (
     KINDS,
     Factorization,
@@ -143,7 +144,7 @@ def _square(factorization: SquareRootToeplitz, pattern: tuple[int, ...]) -> arb:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParticipationSpace:
+class ParticipationSpace(QuadraticSpace):
     """One record of a training run, present or absent in all epochs, or replaced.
 
     Attributes:
@@ -166,7 +167,7 @@ class ParticipationSpace:
     invertible: bool
     replaced: bool
 
-    def maximise(self, noise: Noise) -> Maximum:
+    def maximise(self, noise: Noise) -> Maximum | LossBound:
         """A gradient of the clipping norm at the worst steps: all inner products of columns of R are >= 0."""
         place = self.steps[0] - 1
         canary = np.eye(1, self.dim) * float_below(self.norm)
@@ -174,14 +175,24 @@ class ParticipationSpace:
         without = np.concatenate([rest, -canary]) if self.replaced else rest
         shown = ", ".join(map(str, self.steps[:6])) + (", ..." if len(self.steps) > 6 else "")
         attained = "" if self.invertible else "; the released sums do not determine all noisy nodes: a bound"
-        return Maximum(
-            mu_squared=self.mu_squared(noise, canary[0], -canary[0] if self.replaced else None),
-            records=lambda: (canary[0], -canary[0] if self.replaced else None),
-            description=f"a canary whose gradient has the clipping norm at the steps {shown}",
-            justification="columns of R have no negative inner products, so equal gradients add up the most, and all "
-            f"patterns of participation were compared{attained}",
-            exact=self.invertible and self._released_so,
-            datasets=lambda: (np.concatenate([rest, canary]), without),
+        loss = self.loss(noise, canary[0], -canary[0] if self.replaced else None)
+        description = f"a canary whose gradient has the clipping norm at the steps {shown}"
+        justification = (
+            "columns of R have no negative inner products, so equal gradients add up the most, and all "
+            f"patterns of participation were compared{attained}"
+        )
+
+        def datasets() -> tuple[Array, Array]:
+            return np.concatenate([rest, canary]), without
+
+        if self.invertible and self._released_so:
+            return Maximum(loss=loss, datasets=datasets, description=description, justification=justification)
+        return LossBound(
+            loss=loss,
+            datasets=datasets,
+            description=description,
+            justification=justification,
+            attained=identical_laws(),
         )
 
     @property
@@ -203,7 +214,7 @@ class ParticipationSpace:
 
 
 @final
-class DPFTRL(GradientMechanism):
+class DPFTRL(GradientMechanism, AdditiveMechanism):
     """T steps of DP-FTRL on given gradients: all noisy prefix sums of the sums of the batches.
 
     Record j of a dataset takes part in the step (j mod b) + 1 of every epoch of b steps. The claim is the exact mu of

@@ -7,24 +7,44 @@ deterministic batches tell no less, by joint convexity of the hockey-stick diver
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
+from flint import arb
 
-from dpverdict.balls import Exact, Real, exactly
+from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss, identical_laws
+from dpverdict.audit.losses.domains import Direction, EventBound
+from dpverdict.audit.sampling.allocation import random_allocation
+from dpverdict.audit.sampling.allocation_moments import delta_at_most
+from dpverdict.audit.sampling.poisson import poisson_sampled
+from dpverdict.audit.sampling.shuffled import ShuffledBatches, shuffled_batches
+from dpverdict.balls import Exact, exactly
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import AllocatedGaussianPair, SampledGaussianPair, TrainingPair
+from dpverdict.mechanisms.core.bounds import (
+    Above,
+    AttainedLoss,
+    Below,
+    Bounds,
+    DeltaBound,
+    Dominating,
+    KnownEvent,
+    MuBound,
+    RhoBound,
+    TailEvents,
+    WorstPair,
+)
 from dpverdict.mechanisms.core.guarantees import ZeroConcentratedDP
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, sampled_above
+from dpverdict.mechanisms.core.mechanism import StatisticMechanism, sampled_above
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
-from dpverdict.mechanisms.core.noise import Noise
 from dpverdict.mechanisms.core.parameters import Parameter
-from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
 from dpverdict.mechanisms.training.gradients import (
     NOISE_MULTIPLIER,
     ON_GRADIENTS,
@@ -33,6 +53,7 @@ from dpverdict.mechanisms.training.gradients import (
     clipped,
     exact_norm,
 )
+from dpverdict.mechanisms.training.half_spaces import HalfSpaces
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above, float_below
 from dpverdict.numerics.text import exact_text
@@ -40,6 +61,12 @@ from dpverdict.numerics.text import exact_text
 BatchSampling: TypeAlias = Literal["poisson", "balls-in-bins", "shuffle", "shuffle-once"]
 SAMPLINGS: Final[tuple[BatchSampling, ...]] = ("poisson", "balls-in-bins", "shuffle", "shuffle-once")
 
+_KNOWN: Final = "of known batches"
+_CANARY: Final = "a canary whose gradient has the clipping norm, and no other record"
+_CONVEXITY: Final = (
+    "given the batches of the other records the two laws are a pair that no other record is in; by joint convexity "
+    "their mixtures are no further apart (Zhu, Dong and Wang 2022), in both orders"
+)
 _BLOCK: Final = 1 << 22  # places of records that are drawn at a time
 
 
@@ -139,93 +166,7 @@ class BatchNoise:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndependentSpace:
-    """One clipped gradient added or removed, where every record takes part independently of the others.
-
-    Attributes:
-        dim: of one gradient.
-        norm: the clipping norm, exactly.
-    """
-
-    dim: int
-    norm: Fraction
-
-    def maximise(self, noise: Noise) -> Maximum:
-        """A gradient of the clipping norm, against none: its pair of laws dominates all, and is attained."""
-        pair = self._pair(noise, self.norm)
-        record = np.eye(1, self.dim)[0] * float_below(self.norm)
-        return Maximum(
-            mu_squared=None,
-            records=lambda: (record, None),
-            description="a canary whose gradient has the clipping norm, and no other record",
-            justification="given the batches of the other records the two laws are a pair that no other record is "
-            "in; by joint convexity their mixtures are no further apart (Zhu, Dong and Wang 2022), in both orders",
-            dominating_pair=pair,
-            rho_upper=pair.participations / (2 * pair.noise_multiplier**2),
-        )
-
-    def dominating_pair(self, noise: Noise, record: Array, replacement: Array | None = None) -> TrainingPair | None:
-        """The laws with a gradient against without it; its norm is rounded up where it is no rational number."""
-        if replacement is not None:
-            raise unsupported(self, noise)
-        norm = min(exact_norm(record), self.norm)
-        return self._pair(noise, norm) if norm else None
-
-    def _pair(self, noise: Noise, norm: Fraction) -> TrainingPair:
-        if not isinstance(noise, BatchNoise):
-            raise unsupported(self, noise)
-        multiplier = noise.multiplier * self.norm / norm
-        if noise.sampling == "balls-in-bins":
-            return AllocatedGaussianPair(noise_multiplier=multiplier, batches=noise.batches, epochs=noise.epochs)
-        return SampledGaussianPair(noise_multiplier=multiplier, rate=noise.rate, steps=noise.steps)
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShuffledSpace:
-    """One clipped gradient removed, or replaced, where batches are made by permuting the records.
-
-    Attributes:
-        dim: of one gradient.
-        norm: the clipping norm, exactly.
-        replaced: whether a record is replaced; otherwise its place stays empty.
-    """
-
-    dim: int
-    norm: Fraction
-    replaced: bool
-
-    def maximise(self, noise: Noise) -> Maximum:
-        """Deterministic batches: a bound. The datasets are those of the event that bounds from below."""
-        if not isinstance(noise, BatchNoise):
-            raise unsupported(self, noise)
-        canary = np.eye(1, self.dim) * float_below(self.norm)
-        others = np.repeat(-canary, noise.batches - 1, axis=0)
-        without = np.concatenate([others, -canary]) if self.replaced else others
-        return Maximum(
-            mu_squared=Real.of((2 if self.replaced else 1) ** 2 * noise.epochs / noise.multiplier**2),
-            records=lambda: (canary[0], -canary[0] if self.replaced else None),
-            description="a canary whose gradient is opposite to all others",
-            justification="deterministic batches, which tell no less by joint convexity over the permutations; of "
-            "shuffled batches no dominating pair is known",
-            exact=False,
-            datasets=lambda: (np.concatenate([others, canary]), without),
-        )
-
-    def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real:
-        """That of deterministic batches, for one record; its norm is rounded up where it is no rational number."""
-        if not isinstance(noise, BatchNoise) or (replacement is None) is self.replaced:
-            raise unsupported(self, noise)
-        moved = clipped(record[None], float(self.norm))[0]
-        if replacement is not None:
-            moved = moved - clipped(replacement[None], float(self.norm))[0]
-        norm = min(exact_norm(moved), (2 if self.replaced else 1) * self.norm)
-        return Real.of(noise.epochs * norm**2 / (self.norm * noise.multiplier) ** 2)
-
-
-@final
-class DPSGD(GradientMechanism):
+class DPSGD(GradientMechanism, StatisticMechanism):
     """T steps of DP-SGD on given gradients: each releases the sum of a batch of clipped gradients, with Gaussian noise.
 
     The gradients are those of one fixed model (a learning rate of 0): the game of a canary, whose privacy that of
@@ -266,6 +207,7 @@ class DPSGD(GradientMechanism):
         ),
         *ON_GRADIENTS,
     )
+    calibration_width: ClassVar[float] = 2.0**-20  # each end of a bracket takes integrals of its own
     example: ClassVar[str] = "--noise-multiplier 1 --rate 0.25 --steps 8 --sampling poisson"
     noise_multiplier: Fraction
     clipping_norm: Fraction
@@ -274,7 +216,7 @@ class DPSGD(GradientMechanism):
     steps: int
     dim: int
     claim: ZeroConcentratedDP
-    sensitivity: ShuffledSpace | IndependentSpace
+    sampling: BatchSampling
     assumptions: tuple[str, ...]
 
     def __init__(
@@ -320,11 +262,6 @@ class DPSGD(GradientMechanism):
         )
         taking_part = 4**replaced * self.epochs if whole else self.steps
         self.claim = ZeroConcentratedDP(taking_part / (2 * self.noise_multiplier**2))
-        self.sensitivity = (
-            ShuffledSpace(dim=self.dim, norm=self.clipping_norm, replaced=replaced)
-            if shuffled
-            else IndependentSpace(dim=self.dim, norm=self.clipping_norm)
-        )
         self.assumptions = (
             "batches are made as stated, independently of the records",
             "every gradient is clipped, and the noise is added to the sum before anything else sees it",
@@ -340,6 +277,169 @@ class DPSGD(GradientMechanism):
     def epochs(self) -> int:
         """The number of epochs, without Poisson sampling."""
         return self.noise.epochs
+
+    # what is known ----------------------------------------------------------------------------------------------------
+
+    def above(self) -> Sequence[Above]:
+        """Known batches, or the pair with the canary alone; of balls in bins closer bounds at one epsilon as well."""
+        return self.privacy_bounds().above
+
+    def below(self) -> Sequence[Below]:
+        """The pair with the canary alone, or an event of shuffled batches; and events in the far tail."""
+        return self.privacy_bounds().below
+
+    def privacy_bounds(self) -> Bounds:
+        """The two lists of the way in which batches are made."""
+        if self.sampling == "poisson":
+            return self._sampled()
+        return self._allocated() if self.sampling == "balls-in-bins" else self._shuffled()
+
+    def _sampled(self) -> Bounds:
+        """The pair with the canary alone is the worst; with very little noise no certified curve of it is known."""
+        loss, pair = self._independent(self.noise_multiplier), self._canary_alone()
+        tail = self._tail(pair, _CANARY)
+        if loss.is_certified:
+            worst = WorstPair(loss=loss, pair=pair, description=_CANARY, justification=_CONVEXITY)
+            known = self.steps / self.noise_multiplier**2
+            return Bounds(
+                above=(
+                    MuBound(mu_squared=known, source=_KNOWN, because=worst.because),
+                    RhoBound(rho=known / 2, source="by the l2 norm", because=worst.because),
+                    worst,
+                ),
+                below=(worst, tail),
+            )
+        unsampled = Dominating(
+            loss=self.known_batches,
+            description=_CANARY,
+            justification="the same without sampling, which tells no less by joint convexity; of steps with so "
+            "little noise no certified curve is known",
+        )
+        first = poisson_sampled(GaussianLoss(1 / self.noise_multiplier), self.rate)
+        attained = (AttainedLoss(pair=pair, loss=one, description=_CANARY) for one in (first, loss))
+        return Bounds(above=(unsampled,), below=(*attained, tail))
+
+    def _allocated(self) -> Bounds:
+        """Balls in bins: known batches, and at one epsilon moments or a lattice; whole curves take long."""
+        pair, loss = self._canary_alone(), None
+        with contextlib.suppress(InvalidValue):  # of very little noise no lattice spans the loss
+            loss = self._independent(self.noise_multiplier)
+        dominating = Dominating(
+            loss=self.known_batches,
+            description=_CANARY,
+            justification="known batches, which tell no less by joint convexity over the bins; where that does not "
+            f"decide, the pair with the canary alone, for which {_CONVEXITY}",
+        )
+
+        def by_moments(epsilon: Fraction) -> arb | None:
+            if epsilon < 0 or self.batches == 1:
+                return None
+            s, batches, epochs = self.noise_multiplier, self.batches, self.epochs
+            return arb.max(*(delta_at_most(s, batches, epochs, epsilon, order) for order in Direction))
+
+        closer = [DeltaBound(at=by_moments, source="", because=dominating.because)]
+        attained: list[Below] = [KnownEvent(pair=pair, description=_CANARY, event=self._event)]
+        if loss is not None:
+            attained.append(AttainedLoss(pair=pair, loss=loss, description=_CANARY))
+            if loss.is_certified:
+                on_lattice = partial(_upper_delta, loss)
+                closer.append(DeltaBound(at=on_lattice, source="", because=dominating.because))
+        return Bounds(above=(*closer, dominating), below=(*attained, self._tail(pair, _CANARY)))
+
+    def _shuffled(self) -> Bounds:
+        """Shuffled batches: known batches, and the events of a canary that is opposite to all other gradients."""
+        canary, replaced = np.eye(1, self.dim) * float_below(self.clipping_norm), self.adjacency is REPLACE_ONE
+        others = np.repeat(-canary, self.batches - 1, axis=0)
+        pair = self.neighbours(
+            np.concatenate([others, canary]), np.concatenate([others, -canary]) if replaced else others
+        )
+        words = "a canary whose gradient is opposite to all others"
+        dominating = Dominating(
+            loss=self.known_batches,
+            description=words,
+            justification="deterministic batches, which tell no less by joint convexity over the permutations; of "
+            "shuffled batches no dominating pair is known",
+        )
+        event = KnownEvent(pair=pair, description=words, event=self._event)
+        return Bounds(above=(dominating,), below=(event, self._tail(pair, words)))
+
+    def pair_loss(self, record: Array, replacement: Array | None, position: int) -> PrivacyLoss:
+        """That of the gradient alone, its norm rounded up where it is no rational number; shuffled, known batches."""
+        moved = clipped(record[None], float(self.clipping_norm))[0]
+        if replacement is not None:
+            moved = moved - clipped(replacement[None], float(self.clipping_norm))[0]
+        shuffled = self.sampling in ("shuffle", "shuffle-once")
+        longest = (1 if replacement is None else 2) * self.clipping_norm
+        norm = min(exact_norm(moved if shuffled else record), longest)
+        if shuffled:
+            return GaussianLoss.from_squared(self.epochs * norm**2 / (self.clipping_norm * self.noise_multiplier) ** 2)
+        return self._independent(self.noise_multiplier * self.clipping_norm / norm) if norm else identical_laws()
+
+    @property
+    def known_batches(self) -> GaussianLoss:
+        """The privacy loss where it is known in which batches every record takes part."""
+        taking_part = self.steps if self.sampling == "poisson" else self.epochs
+        distance = 2 if self.adjacency is REPLACE_ONE else 1
+        return GaussianLoss.from_squared(distance**2 * taking_part / self.noise_multiplier**2)
+
+    def _independent(self, multiplier: Fraction) -> AddRemoveLoss:
+        """The privacy loss of the canary alone, where every record takes part independently of the others."""
+        if self.sampling == "balls-in-bins":
+            return random_allocation(noise_multiplier=multiplier, steps=self.batches, epochs=self.epochs)
+        return poisson_sampled(GaussianLoss(1 / multiplier), self.rate, self.steps)
+
+    def _canary_alone(self) -> NeighbourPair:
+        record = np.eye(1, self.dim) * float_below(self.clipping_norm)
+        return self.neighbours(record, record[:0])
+
+    def _event(self, epsilon: Fraction) -> EventBound:
+        """About the largest release of an epoch; of balls in bins all others contribute 0, else -1."""
+        if self.sampling == "balls-in-bins":
+            return ShuffledBatches(
+                noise_multiplier=self.noise_multiplier,
+                batches=self.batches,
+                epochs=self.epochs,
+                relation="add_remove",
+                shuffle="fresh",
+                others=0,
+            ).event(epsilon)
+        return shuffled_batches(
+            noise_multiplier=self.noise_multiplier,
+            batches=self.batches,
+            epochs=self.epochs,
+            relation=self.adjacency,
+            shuffle="fresh" if self.sampling == "shuffle" else "persistent",
+        ).event(epsilon)
+
+    @property
+    def half_spaces(self) -> HalfSpaces:
+        """Those of the sum of all steps, or of the first batches of all epochs."""
+        poisson, shuffled = self.sampling == "poisson", self.sampling in ("shuffle", "shuffle-once")
+        replaced = self.adjacency is REPLACE_ONE
+        number = self.steps if poisson else self.epochs
+        along = "along the canary's gradient in units of the clipping norm"
+        words = f"the sum over all {number} steps of the noisy sums {along}"
+        if not poisson:
+            more = " plus the batch size" if shuffled else ""
+            less = " less 1" if shuffled and not replaced else ""
+            words = f"the sum over the {number} epochs of the noisy sum of the first batch {along}{more}{less}"
+        return HalfSpaces(
+            noise_multiplier=self.noise_multiplier,
+            number=number,
+            rate=self.rate,
+            together=self.sampling == "shuffle-once",
+            distance=2 if replaced else 1,
+            offset=1 if shuffled and not replaced else 0,
+            words=words,
+        )
+
+    def _tail(self, pair: NeighbourPair, description: str) -> TailEvents:
+        spaces = self.half_spaces
+        return TailEvents(
+            pair=pair, description=description, mu_squared=spaces.mu_squared, source=_KNOWN, against=spaces.against
+        )
+
+    # what is released -------------------------------------------------------------------------------------------------
 
     def statistic(self, records: Array) -> Array:
         """The clipped gradients, one after the other: shape (n, d) -> (n d,)."""
@@ -399,10 +499,14 @@ class DPSGD(GradientMechanism):
             "shuffle": "shuffled in each epoch",
             "shuffle-once": "shuffled once",
         }
-        return AdditiveMechanism.describe(self) | {
+        return super().describe() | {
             "noise multiplier": exact_text(self.noise_multiplier),
             "rate": exact_text(self.rate),
             "steps": str(self.steps),
             "batches": how[self.sampling],
             "clipping norm": exact_text(self.clipping_norm),
         }
+
+
+def _upper_delta(loss: PrivacyLoss, epsilon: Fraction) -> arb:
+    return arb(loss.certified_delta(epsilon).upper)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact
 from dpverdict.checks import check_array, check_dim, check_moderate, check_whole
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, check_adjacency
 from dpverdict.mechanisms.core.parameters import ADJACENCY, DIM, Parameter, whole
 from dpverdict.numerics.arrays import Array
@@ -35,7 +35,7 @@ ON_GRADIENTS: Final = (
 _TINY: Final = 1e-300
 
 
-class GradientMechanism(AdditiveMechanism):
+class GradientMechanism(StructuredMechanism):
     """Noisy sums of gradients that are clipped to a norm, in a number of steps.
 
     Attributes:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
-from dpverdict.audit.trials.whole_files import write_atomically
+from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.files import read_limited
 from dpverdict.proofs.ledger.certificates import FORMAT, seal
-from dpverdict.proofs.ledger.recheck import GRADES, CertificateRefused, recheck
+from dpverdict.proofs.ledger.recheck import GRADES, CertificateRefused, proved_line, recheck
 
 MANIFEST: Final = "MANIFEST.json"
 MOST_BYTES: Final = 1 << 24
@@ -76,11 +76,13 @@ class Checked:
         grades: how many conditions are proved from the files, compared, or open.
         files: how many files were read.
         refused: the file and the reason, for each that is wrong.
+        proved: what each verdict proves, in one line.
     """
 
     grades: Mapping[str, int]
     files: int
     refused: tuple[tuple[str, str], ...]
+    proved: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -89,8 +91,8 @@ class Checked:
 
     @property
     def text(self) -> str:
-        """A line for every file refused, and a summary."""
-        lines = [f"REFUSED {name}: {reason}" for name, reason in self.refused]
+        """A line for every verdict and for every file refused, and a summary."""
+        lines = [*self.proved, *(f"REFUSED {name}: {reason}" for name, reason in self.refused)]
         counts = ", ".join(f"{self.grades.get(grade, 0)} {grade}" for grade in GRADES)
         verdict = f"{len(self.refused)} REFUSED" if self.refused else "none refused"
         words = f"{self.files} file{'s'[: self.files != 1]}, {verdict}; conditions: {counts}"
@@ -113,7 +115,8 @@ def check_files(path: Path) -> Checked:
         grades = recheck(document)
     except CertificateRefused as problem:
         return Checked(grades={}, files=1, refused=((str(path), str(problem)),))
-    return Checked(grades=grades, files=1, refused=())
+    proved = (proved_line(document),) if "verdict" in document else ()
+    return Checked(grades=grades, files=1, refused=(), proved=proved)
 
 
 def _check_folder(folder: Path) -> Checked:

@@ -12,6 +12,8 @@ and of each of its conditions, the finding, and the evidence in the form of `dpv
     cases         what was enumerated, with every pair of numbers that was compared
     inverse       a matrix, its inverse, and values of the quadratic form
     optimum       a primal and a dual point with their constraints, and the value that both have
+    value         an expression without variables, and the decimals on either side of its value
+    law           of a verdict: the noise, and what neighbours change
 
 `dpverdict check` reads them again; so do the checkers of the test suite, which share no code with this project.
 """
@@ -37,7 +39,7 @@ from dpverdict.proofs.checks.statement import Claim, Statement
 from dpverdict.proofs.ledger.comparisons import kept_comparisons
 from dpverdict.proofs.ledger.smt import smt_of
 
-FORMAT: Final = "dpverdict certificate 1"
+FORMAT: Final = "dpverdict certificate 2"
 MOST: Final = 500
 """Cases and comparisons written of one condition; how many more there were is said beside them."""
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from importlib import resources
 
-from dpverdict.audit.trials.whole_files import write_atomically
+from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.proofs.checks.drawings import formula_svg
 from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.registry import title

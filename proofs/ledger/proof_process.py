@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, final
 
 from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
-from dpverdict.audit.isolation.grounds import Recorder
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
-from dpverdict.audit.runs.apart import AuditFailed, engine_fields, telling
-from dpverdict.audit.runs.audited import printed
+from dpverdict.audit.isolation.provenance import Recorder
+from dpverdict.audit.runs.finished_audit import printed
+from dpverdict.audit.runs.subprocess_audit import AuditFailed, engine_fields, telling
 from dpverdict.audit.trials.engines import chosen_engine
 from dpverdict.errors import DpverdictError, MechanismFailure, in_one_line
 from dpverdict.numerics.stages import watched_by
@@ -32,7 +32,7 @@ ENTRY: Final = "dpverdict.proofs.ledger.proof_process:work"
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Faces:
+class WantedRenderings:
     """Which faces of a ledger are wanted.
 
     Attributes:
@@ -74,7 +74,9 @@ class Proved:
         return json.dumps(self.fields, indent=2, ensure_ascii=False) + "\n"
 
 
-def proved(request: Proof, faces: Faces, limits: Limits = NO_LIMITS, progress: Progress | None = None) -> Proved:
+def proved(
+    request: Proof, faces: WantedRenderings, limits: Limits = NO_LIMITS, progress: Progress | None = None
+) -> Proved:
     """Check the statements, in a process of its own if they are in a module of the user's or have a limit.
 
     Raises:
@@ -95,14 +97,14 @@ def proved(request: Proof, faces: Faces, limits: Limits = NO_LIMITS, progress: P
 def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
     """The other side: the ledger as data, or the message of why there is none."""
     recorder, snapshot = Recorder(network="dask" in request["engine"]), CodeSnapshot()
-    proof, faces = Proof(**request["proof"]), Faces(**request["faces"])
+    proof, faces = Proof(**request["proof"]), WantedRenderings(**request["faces"])
     try:
         with watched_by(tell), chosen_engine(**request["engine"]), recorder.recording():
             made = prove_statements(proof, lambda what, done, total: tell([what, done, total]))
         changed = snapshot.describe()
         if changed is not None:
             return {"error": f"the statements of {proof.paper} {changed}: do not replace what is not yours"}
-        return _sent(made, faces, tuple(recorder.grounds().files))
+        return _sent(made, faces, tuple(recorder.provenance().files))
     except (DpverdictError, OSError) as error:
         return {"error": in_one_line(error) if not str(error) else " ".join(str(error).split())}
     except BaseException as error:  # code of the user's may raise anything: SystemExit is no outcome
@@ -110,7 +112,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
         return {"error": f"{problem}: let a check yield its findings"}
 
 
-def _sent(made: Ledger, faces: Faces, files: tuple[str, ...]) -> dict[str, object]:
+def _sent(made: Ledger, faces: WantedRenderings, files: tuple[str, ...]) -> dict[str, object]:
     show = print_explanations if faces.explained else print_ledger
     return {
         "fields": as_json(made),

@@ -21,6 +21,9 @@ from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.optima import Duality
 from dpverdict.proofs.ledger.certificates import FORMAT, seal
+from dpverdict.proofs.verdicts.derivation import checked
+from dpverdict.proofs.verdicts.expressions import NotAnExpression, enclosed_text, exact_ends
+from dpverdict.proofs.verdicts.laws import NotDerived
 
 Json: TypeAlias = Mapping[str, Any]
 Box: TypeAlias = list[tuple[Fraction, Fraction]]
@@ -47,6 +50,10 @@ def recheck(document: Json) -> Counter[str]:
             raise CertificateRefused(f"the format is {document['format']!r}: give one that says {FORMAT!r}")
         if document["sha256"] != seal(document):
             raise CertificateRefused("the text is not what was sealed: make the certificate again")
+        if "verdict" in document:
+            proved_line(document)
+        elif _kinds(document) & {"law", "value"}:
+            raise CertificateRefused("it holds parts of a verdict, and does not say which")
         grades: Counter[str] = Counter()
         for reading in document["readings"]:
             for condition in reading["conditions"]:
@@ -54,6 +61,22 @@ def recheck(document: Json) -> Counter[str]:
     except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError, RecursionError, SyntaxError) as error:
         raise CertificateRefused(f"it cannot be read: {type(error).__name__}: {error}") from None
     return grades
+
+
+def _kinds(document: Json) -> set[str]:
+    return {p["kind"] for reading in document["readings"] for c in reading["conditions"] for p in c["evidence"]}
+
+
+def proved_line(document: Json) -> str:
+    """What the certificate of a verdict proves, in one line: its conditions are those that follow from its head.
+
+    Raises:
+        CertificateRefused: a condition is another, missing, or about something else than the head says.
+    """
+    try:
+        return checked(document).line
+    except (NotDerived, NotAnExpression) as problem:
+        raise CertificateRefused(str(problem)) from None
 
 
 def _graded(condition: Json) -> str:
@@ -392,7 +415,22 @@ def _box_failure(piece: Json) -> str:
     return PROVED if found <= 0 else OPEN
 
 
+def _value(piece: Json) -> str:
+    """The decimals are those of the expression; in a verdict they are derived, and here they are read alone."""
+    low, high = (read_number(end) for end in piece["value"])
+    with precision(MOST_BITS):
+        found = exact_ends(enclosed_text(piece["expression"]))
+    _refuse_unless(low <= found[0] and found[1] <= high, f"{piece['expression']} is not {piece['value']}")
+    return PROVED
+
+
+MOST_BITS: Final = 8192
+"""Of the value of an expression without variables."""
+
+
 _KINDS: Final[Mapping[str, Callable[[Json], str]]] = {
+    "law": lambda _: PROVED,
+    "value": _value,
     "identity": _identity,
     "inequality": _inequality,
     "difference": _difference,

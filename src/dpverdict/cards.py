@@ -34,7 +34,7 @@ MARKS: Final = {"CERTIFIED": "\N{CHECK MARK}", "REFUTED": "\N{BALLOT X}", "INCON
 DECISIONS: Final = {"CERTIFIED": "release", "REFUTED": "do not release", "INCONCLUSIVE": "not shown"}
 """What a status means for the release, if the promise that was audited is the one that is wanted."""
 
-GROUNDS: Final = {"CERTIFIED": "#15803d", "REFUTED": "#b91c1c", "INCONCLUSIVE": "#854d0e"}
+STATUS_COLORS: Final = {"CERTIFIED": "#15803d", "REFUTED": "#b91c1c", "INCONCLUSIVE": "#854d0e"}
 """Behind the status, which is written in white."""
 
 CARD: Final = (
@@ -69,7 +69,7 @@ def card(
             values has no table.
         curves: what is drawn below, if anything.
     """
-    badge = f'<span style="{BADGE}{GROUNDS[status]}">{MARKS[status]} {status}: {DECISIONS[status]}</span>'
+    badge = f'<span style="{BADGE}{STATUS_COLORS[status]}">{MARKS[status]} {status}: {DECISIONS[status]}</span>'
     claims = f"<strong>{escape(name)}</strong> claims <strong>{escape(claim)}</strong>"
     lines = [f'<div style="margin:0 0 .4em">{badge} {claims}</div>', f"<div>{escape(answer)}</div>"]
     lines += [_table(kind, rows) for kind, rows in evidence.items() if rows]

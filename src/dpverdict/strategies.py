@@ -38,7 +38,7 @@ from dpverdict.mechanisms.queries.standard import StandardGaussian
 from dpverdict.numerics.arrays import Array
 
 if TYPE_CHECKING:
-    from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+    from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 
 
 Kind = Literal["binary", "unit"]
@@ -116,7 +116,7 @@ def guarantees(
     return st.one_of([known[kind] for kind in kinds])
 
 
-def mechanisms(max_dim: int = 8) -> st.SearchStrategy[AdditiveMechanism]:
+def mechanisms(max_dim: int = 8) -> st.SearchStrategy[StructuredMechanism]:
     """Mechanisms that keep their claim, with parameters: up to ``max_dim`` queries, mu in 0.01..10."""
     dims = st.integers(1, max_dim)
     bounds = st.lists(decimals(), min_size=1, max_size=max_dim)
@@ -127,12 +127,12 @@ def mechanisms(max_dim: int = 8) -> st.SearchStrategy[AdditiveMechanism]:
     )
 
 
-def examples() -> st.SearchStrategy[AdditiveMechanism]:
+def examples() -> st.SearchStrategy[StructuredMechanism]:
     """One small mechanism of each kind that `dpverdict list` shows: the examples that their own files give."""
     return st.sampled_from([*mechanism_classes().values()]).map(example_of)
 
 
-def broken_mechanisms(dim: int = 3) -> st.SearchStrategy[AdditiveMechanism]:
+def broken_mechanisms(dim: int = 3) -> st.SearchStrategy[StructuredMechanism]:
     """Mechanisms of `dpverdict.mechanisms.broken` that claim 1-GDP and do not keep it in ``dim`` dimensions."""
     wrong = [entry for entry in broken.GAUSSIAN if entry.refutable(dim)]
     return st.sampled_from(wrong).map(lambda entry: entry.make(dim, 1))

@@ -5,7 +5,7 @@
     def test_counts_are_private():
         assert_private(noisy_counts, "eps=1", neighbours=(with_her, without_her), error_probability=1e-6, seed=1)
 
-A mechanism whose noise law is known (one of `dpverdict.mechanisms`, or another `AdditiveMechanism`) has to be
+A mechanism whose noise law is known (one of `dpverdict.mechanisms`, or another `StructuredMechanism`) has to be
 certified, and its releases must not contradict the certificate. Of a callable only the releases are seen: it must not
 be refuted. With the schema of its table a plain function can be certified as well: `assert_certified`. Under pytest the fixture ``privacy_audit`` gives the seed and the error probability.
 """
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from dpverdict.errors import InvalidValue
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from dpverdict.audit.trials.run import AnyMechanism
     from dpverdict.balls import Exact
     from dpverdict.mechanisms.core.guarantees import Guarantee
-    from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+    from dpverdict.mechanisms.core.mechanism import StructuredMechanism
     from dpverdict.mechanisms.core.neighbours import Neighbours
 
 Setting = TypeVar("Setting")
@@ -55,7 +54,7 @@ class PrivacyViolation(AssertionError):
 
 
 def assert_private(
-    mechanism: AdditiveMechanism | AnyMechanism,
+    mechanism: StructuredMechanism | AnyMechanism,
     claim: Guarantee | str | None = None,
     *,
     error_probability: float,
@@ -100,14 +99,14 @@ def assert_private(
     from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, tap_and_confirm
     from dpverdict.audit.implementation.tap.verdict import TapStatus
     from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism, audit_sequentially
-    from dpverdict.audit.trials.library_claims import stating
+    from dpverdict.audit.trials.libraries.registry import adapter_for
     from dpverdict.audit.trials.run import mechanism_name
     from dpverdict.mechanisms.core.guarantees import as_guarantee
-    from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+    from dpverdict.mechanisms.core.mechanism import StructuredMechanism
     from dpverdict.mechanisms.core.neighbours import NeighbourPair, array_pair, as_pair
 
     guarantee = as_guarantee(claim)
-    make = stating(mechanism)
+    make = adapter_for(mechanism)
     if make is not None:
         mechanism = measured = make()
         guarantee = guarantee or measured.read_claim(None if neighbours is None else "neighbours")
@@ -119,7 +118,7 @@ def assert_private(
         score=score,
         delta=delta,
     )
-    if isinstance(mechanism, AdditiveMechanism):
+    if isinstance(mechanism, StructuredMechanism):
         arrays = neighbours if neighbours is None or isinstance(neighbours, NeighbourPair) else array_pair(neighbours)
         report = audit_mechanism(mechanism, guarantee, sampling=sampling, neighbours=arrays)
         neighbours = arrays or (worst_case(mechanism).pair if tap else None)
@@ -135,6 +134,8 @@ def assert_private(
         report = audit(mechanism, guarantee, neighbours=as_pair(neighbours), sampling=sampling, name=name)
         kept = report.status is not Status.REFUTED
     if tap:
+        from dpverdict.audit.reports.evidence.tap import TapEvidence
+
         assert neighbours is not None  # given, or the worst pair
         found, fresh = tap_and_confirm(
             mechanism,
@@ -144,7 +145,7 @@ def assert_private(
             error_probability=error_probability,
             samples=min(CONFIRMING, sampling.samples),
         )
-        report = replace(report, tap=found, tap_confirmation=fresh)
+        report = report.with_evidence(TapEvidence(found, fresh))
         kept = kept and found.status not in (TapStatus.REFUTED, TapStatus.FINDING)
     if not kept:
         raise PrivacyViolation(report)
@@ -183,7 +184,7 @@ def assert_certified(
 
 def assert_private_at(
     settings: Sequence[Setting],
-    make: Callable[[Setting], tuple[AdditiveMechanism | AnyMechanism, Guarantee | str]],
+    make: Callable[[Setting], tuple[StructuredMechanism | AnyMechanism, Guarantee | str]],
     *,
     error_probability: float,
     seed: int,

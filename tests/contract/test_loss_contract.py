@@ -23,10 +23,10 @@ from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, RandomisedResponseLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
-from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, Domain
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, Direction, Domain
 from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
-from dpverdict.audit.losses.finite.pld import Direction, from_pld
+from dpverdict.audit.losses.finite.pld import from_pld
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.spherical.isotropic import IsotropicLaplace
 from dpverdict.audit.losses.spherical.loss import SphericalLoss

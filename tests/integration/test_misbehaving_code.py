@@ -70,7 +70,8 @@ def plan_of(folder: Path, bad: list[str]) -> Path:
     audits = [audit(way, f"misbehaving.py:{way}") for way in bad]
     text = "\n".join(
         [
-            f'seed = 5\nerror_probability = "{2 + len(bad)}e-7"\nmemory = "2G"\ntimeout = 40\n',  # 1e-7 for each
+            'seed = 5\naccept = "not refuted"\nmemory = "2G"\ntimeout = 40',
+            f'error_probability = "{2 + len(bad)}e-7"\n',  # 1e-7 for each
             audit("first", "first/release.py:noisy", "timeout = 500"),
             *audits,
             audit("last", "last/release.py:noisy", "timeout = 500"),

@@ -24,6 +24,7 @@ def noisy(dataset, rng, trials):
 PLAN = """
 title = "Killed"
 seed = 3
+accept = "not refuted"
 
 [[audit]]
 name = "slow noise"

@@ -162,7 +162,7 @@ def test_the_lattice_variant_is_refuted_exactly_where_no_single_event_tells() ->
     # zCDP is a statement about moments: rho = 2 is exceeded by 15 % here, and releases do not show it.
     wrong = broken.any_by_name("D1").make(3, 2)
     assert certify(wrong).status is Status.REFUTED
-    assert getattr(worst_case(wrong).dominating_pair, "rho", None) == Fraction(23, 10)
+    assert getattr(worst_case(wrong).loss, "rho", None) == Fraction(23, 10)
 
 
 def test_the_bias_of_a_wrong_sign_is_seen_in_the_counts() -> None:

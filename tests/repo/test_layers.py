@@ -17,27 +17,34 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = {"mechanisms": "mechanisms", "audit": "audit", "proofs": "proofs"}
 ROOT_NAMES = {"__version__"}  # all that a module may take from dpverdict itself: the rest of it reaches every layer
 MOST_BESIDE_EACH_OTHER = 12
-MORE_ROOMS = {"dpverdict.audit": 15, "dpverdict.cli": 13}  # as many as there are subjects, and commands
+MORE_ROOMS = {
+    "dpverdict.audit": 16,
+    "dpverdict.audit.laws": 24,
+    "dpverdict.cli": 13,
+}  # as there are subjects, laws, commands
 FACES = {"dpverdict", *(f"dpverdict.{name}" for name in FOLDERS), "dpverdict.mechanisms.broken"}
 """Rooms whose ``__init__`` says more than its sentence: the public names, and the list of the zoo."""
 
 LAYERS = {
     "dpverdict": (
-        "errors lazy balls numerics cards checks mechanisms audit proofs testing strategies pytest_plugin cli"
+        "errors suggestions lazy balls numerics cards checks audit.losses audit.sampling audit.laws mechanisms audit "
+        "proofs testing strategies pytest_plugin cli"
     ),
     "dpverdict.mechanisms": "core queries streams finite training broken",
     "dpverdict.audit": (
-        "losses sampling isolation trials tables statistics scores exact distinguishing implementation "
+        "documents losses sampling laws isolation trials tables statistics scores exact distinguishing implementation "
         "tracing reports runs comparisons"
     ),
     "dpverdict.audit.losses": (
         "domains curves lattice base closed_form finite laplace discrete_gaussian contour spherical bounded composition"
     ),
-    "dpverdict.proofs": "checks ledger * new_results",
+    "dpverdict.proofs": "checks verdicts ledger * new_results",
 }
 """What stands in a room, from the ground up: each imports only what is to its left. Other rooms have no fixed order.
 
-A star stands for every room that is not named, here the papers, which do not import one another.
+A star stands for every room that is not named, here the papers, which do not import one another. A name with a dot is
+a room of another folder that has a place of its own: the privacy losses lie below the mechanisms, which lie below the
+rest of what audits them.
 """
 
 
@@ -90,7 +97,14 @@ def beside(module: str, target: str) -> tuple[str, str, str] | None:
         shared += 1
     if shared == len(ours) or shared == len(theirs):
         return None
-    return ".".join(ours[:shared]), ours[shared], theirs[shared]
+    room = ".".join(ours[:shared])
+    return room, step(room, ours[shared:]), step(room, theirs[shared:])
+
+
+def step(room: str, path: list[str]) -> str:
+    """What leads from a room to a module in it: a name beside it, or a room further in that has a place of its own."""
+    longer = ".".join(path[:2])
+    return longer if longer in LAYERS.get(room, "").split() else path[0]
 
 
 def violations(root: Path, layers: dict[str, str] = LAYERS) -> list[str]:
@@ -139,6 +153,35 @@ def circles(root: Path) -> list[str]:
     return found
 
 
+KINDS = {f"dpverdict.mechanisms.{room}" for room in ("queries", "streams", "finite", "training", "broken")}
+"""The rooms of single mechanisms: what decides about all of them knows none."""
+
+
+def named_kinds(root: Path) -> list[str]:
+    """Every import of a module of single mechanisms in the room of the decision."""
+    return [
+        f"{where}: imports {name}"
+        for where, module, target, name in arrows(root)
+        if module.startswith("dpverdict.audit.exact.") and any(f"{target}.".startswith(f"{kind}.") for kind in KINDS)
+    ]
+
+
+def mostly_none(root: Path) -> list[str]:
+    """The data classes of the core with more than one field that is None unless it is given."""
+    found = []
+    for folder in ("mechanisms/core", "audit/exact"):
+        for path in sorted((root / folder).glob("*.py")):
+            for kind in (one for one in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(one, ast.ClassDef)):
+                fields = [one for one in kind.body if isinstance(one, ast.AnnAssign) and one.value is not None]
+                empty = [ast.unparse(one.target) for one in fields if ast.unparse(one.value or one) == "None"]
+                if len(empty) > 1 and kind.name not in MAY_BE_EMPTY:
+                    found.append(f"{path.relative_to(root)}: {kind.name}: {', '.join(empty)}")
+    return found
+
+
+MAY_BE_EMPTY = {"Verdict", "Parameter"}  # one of three kinds of evidence; words for the command line
+
+
 def crowded(root: Path) -> list[str]:
     """The rooms with more files and rooms beside each other than they may have; what is linked lies elsewhere."""
     inside = defaultdict(set)
@@ -174,6 +217,25 @@ def test_no_circle_is_drawn() -> None:
     assert circles(ROOT) == []
 
 
+def test_the_decision_knows_no_single_mechanism() -> None:
+    assert named_kinds(ROOT) == []
+
+
+def test_no_data_class_of_the_core_is_mostly_empty() -> None:
+    assert mostly_none(ROOT) == []
+
+
+def test_a_decision_that_knows_a_mechanism_and_a_class_of_exceptions_are_found(tmp_path: Path) -> None:
+    plant(
+        tmp_path,
+        audit__exact__a="def f():\n    from dpverdict.mechanisms.training.dp_sgd import DPSGD",
+        mechanisms__training__dp_sgd="class DPSGD: ...",
+        mechanisms__core__a="class Case:\n    a: int\n    b: int | None = None\n    c: int | None = None",
+    )
+    assert named_kinds(tmp_path) == ["audit/exact/a.py:2: imports dpverdict.mechanisms.training.dp_sgd.DPSGD"]
+    assert mostly_none(tmp_path) == ["mechanisms/core/a.py: Case: b, c"]
+
+
 def test_no_room_is_crowded() -> None:
     assert crowded(ROOT) == []
 
@@ -195,6 +257,8 @@ def plant(root: Path, **files: str) -> Path:
     ("file", "source", "reason"),
     [
         ("mechanisms/core/a.py", "import dpverdict.audit.exact.verdict", "mechanisms is to the left of audit"),
+        ("audit/losses/base.py", "import dpverdict.mechanisms.queries.b", "audit.losses is to the left of mechanisms"),
+        ("audit/losses/a.py", "from dpverdict.audit.sampling import b", "losses is to the left of sampling"),
         ("mechanisms/core/a.py", "from dpverdict import audit", "mechanisms is to the left of audit"),
         ("mechanisms/core/a.py", "from ...audit.exact import verdict", "mechanisms is to the left of audit"),
         ("mechanisms/core/a.py", "from dpverdict import certify", "import from the module that defines it"),
@@ -251,12 +315,14 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, re
             "audit/exact/a.py",
             "import numpy\nfrom dpverdict import __version__\nfrom dpverdict import balls, mechanisms",
         ),
+        ("mechanisms/core/a.py", "from dpverdict.audit.losses.base import PrivacyLoss"),
         ("src/dpverdict/cli/a.py", "from dpverdict.proofs import verify\nfrom dpverdict.audit import certify"),
         ("audit/__init__.py", "from dpverdict.audit.exact.decide import certify"),
     ],
 )
 def test_an_import_to_the_left_is_accepted(tmp_path: Path, file: str, source: str) -> None:
     house = {"src/dpverdict/errors.py": "", "src/dpverdict/balls.py": "", "mechanisms/__init__.py": ""}
+    house |= {"audit/losses/base.py": ""}
     house |= {"mechanisms/core/b.py": "c = 1", "audit/__init__.py": "", "proofs/__init__.py": "", file: source}
     for path, text in house.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)

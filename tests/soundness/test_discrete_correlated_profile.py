@@ -17,7 +17,7 @@ oracle = runpy.run_path(str(Path(__file__).parents[1] / "discrete_gaussian_oracl
 @pytest.mark.parametrize(("dim", "rho"), [(1, "0.5"), (2, "2"), (7, "0.02"), (100, "0.5"), (1000, "1"), (10**6, "0.5")])
 def test_two_algorithms_enclose_the_same_profile(dim: int, rho: str) -> None:
     worst = worst_case(DiscreteCorrelatedGaussian(dim=dim, rho=rho))
-    other = oracle["DiscreteGaussianProfile"](worst.dominating_pair)
+    other = oracle["DiscreteGaussianProfile"](worst.loss)
     for epsilon in (Fraction(-1), Fraction(0), Fraction(1, 2), Fraction(3)):
         found, sharp = worst.loss.certified_delta(epsilon), other.delta(epsilon, 100)
         with precision(120):

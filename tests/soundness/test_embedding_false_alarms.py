@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpverdict.audit.implementation.embedding import check_embedding
-from dpverdict.audit.statistics.laws.same_law import same_normal_law
+from dpverdict.audit.statistics.sampler_tests import check_equal_normal_laws
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, CorrelatedGaussian, GroupedGaussian
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
@@ -50,7 +50,7 @@ def normal_runs(runs: int, samples: int, seed: int, scale: float = 1.0) -> int:
         return lambda trials, rng: deviation * rng.standard_normal((trials, 2))
 
     results = (
-        same_normal_law(
+        check_equal_normal_laws(
             sampler(1.0), sampler(scale), projections, samples=samples, error_probability=NOMINAL, seed=seed + i
         )
         for i in range(runs)

@@ -172,7 +172,7 @@ def enumerations_that_hold_when_cut(found: Statement, monkeypatch: pytest.Monkey
         return made
 
     for module in list(sys.modules.values()):
-        if module.__name__.startswith("dpverdict.") and getattr(module, "every", None) is every:
+        if module.__name__.startswith("dpverdict.") and vars(module).get("every") is every:  # asks no lazy package
             monkeypatch.setattr(module, "every", cut)
     for reading in (found.printed, *([] if found.corrected is None else [found.corrected.claim])):
         found.findings(reading)

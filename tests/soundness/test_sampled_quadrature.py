@@ -15,7 +15,7 @@ import pytest
 from flint import acb, arb
 
 from dpverdict.audit import GaussianLoss, poisson_sampled
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.sampling import poisson
 from dpverdict.audit.sampling.moments import Exponentials, GaussianMoments
 from dpverdict.audit.sampling.step import SampledStep

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from dpverdict.audit import GaussianLoss, LaplaceLoss, SphericalLoss, certify, compose
 from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
-from dpverdict.cards import DECISIONS, GROUNDS, MARKS, card
+from dpverdict.cards import DECISIONS, MARKS, STATUS_COLORS, card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import CorrelatedGaussian, GaussianDP
 from dpverdict.numerics.arrays import Array
@@ -32,7 +32,7 @@ def shown(status: str = "CERTIFIED", **changes: object) -> str:
 def test_the_badge_says_the_status_in_words_and_colour(status: str) -> None:
     text = shown(status)
     assert f"{MARKS[status]} {status}: {DECISIONS[status]}</span>" in text
-    assert GROUNDS[status] in text
+    assert STATUS_COLORS[status] in text
     assert not any(other in text for other in MARKS.keys() - {status})
 
 
@@ -53,7 +53,7 @@ def test_no_text_of_a_user_becomes_markup(place: str) -> None:
 
 def test_the_words_stand_out_from_their_ground() -> None:
     """White on each colour, by the contrast ratio of WCAG 2: at least 4.5."""
-    for ground in GROUNDS.values():
+    for ground in STATUS_COLORS.values():
         parts = [int(ground[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
         assert 1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05) >= 4.5

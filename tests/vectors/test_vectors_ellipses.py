@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from dpverdict.audit.exact.calibrate import honest_scale
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.balls import Enclosure, Real, ball, refine
 from dpverdict.mechanisms.queries.count_ellipse import CountEllipse, ellipse_optimum, largest_optimal_k
 from dpverdict.mechanisms.queries.discrete import DiscreteCorrelatedGaussian
 from dpverdict.mechanisms.queries.rank1 import FalseClaimWarning, Rank1Gaussian, published_psi
+from dpverdict.mechanisms.queries.rank1_scale import honest_scale
 from dpverdict.mechanisms.queries.vote_ellipse import VoteEllipse, vote_optimum
 
 HERE = Path(__file__).parent

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.sampling.allocation import random_allocation
 from dpverdict.audit.sampling.poisson import poisson_sampled

@@ -21,7 +21,8 @@ from dpverdict.audit.implementation.tap.pair_loss import (
 )
 from dpverdict.audit.implementation.tap.score import recorded_ratio
 from dpverdict.audit.implementation.tap.tagged_numbers import TaggedArray, TaggedFloat, TaggedInt, bare, linear
-from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, Law, NoisyValue, Tape
+from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, NoisyValue, Tape, UnknownLaw
+from dpverdict.audit.laws.base import Law
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.trials.outcomes.canonical import Outcome
 
@@ -251,8 +252,7 @@ class _Comparison:
     def _law_of(self, number: int) -> Law | None:
         if number >= _OWN:
             return self._laws[number]
-        law = self._one.tape.draw_of(number).law
-        return law if law is not None and law.known and number not in self._one.tape.lost else None
+        return None if number in self._one.tape.lost else self._one.tape.draw_of(number).known_law
 
     def _noisy(self, at: int, here: NoisyValue, there: NoisyValue, whole: list[Rows], shown: list[Rows]) -> bool:
         found = self._found
@@ -313,8 +313,12 @@ class _Comparison:
 
     def _unit_draws(self) -> NDArray[np.float64]:
         if not hasattr(self, "_units"):
-            parts = [np.asarray(draw.values, dtype=np.float64).reshape(-1) if draw.law is not None and draw.law.known
-                     else np.zeros(draw.size()) for draw in self._one.tape.draws()]  # fmt: skip
+            parts = [
+                np.zeros(draw.size())
+                if draw.known_law is None
+                else np.asarray(draw.values, dtype=np.float64).reshape(-1)
+                for draw in self._one.tape.draws()
+            ]
             self._units = np.concatenate(parts) if parts else np.zeros(0)
         return self._units
 
@@ -335,14 +339,15 @@ class _Comparison:
         law = self._own_law(rows)
         scale = float(np.abs(rows.gains[rows.ids >= 0]).max(initial=0.0))
         if here.hidden == "selected" and law is not None and np.allclose(np.abs(rows.gains[rows.ids >= 0]), scale):
-            sides = [selection_probabilities(law.kind, side, scale) for side in (rows.here, rows.there)]
+            sides = [selection_probabilities(law, side, scale) for side in (rows.here, rows.there)]
             if sides[0] is not None and sides[1] is not None:
                 p, q = (np.asarray(side)[None] for side in sides)
                 picked = [Choice("the largest noisy score", law_p, here.selection, here.where) for law_p in (p, q)]
                 return self._choice(picked[0], picked[1])
-        if here.hidden == "compared" and law is not None and law.kind in _TAILS and np.all(rows.ids.max(axis=1) >= 0):
+        followed = law is not None and law.symmetric and not law.on_whole_numbers
+        if here.hidden == "compared" and law is not None and followed and np.all(rows.ids.max(axis=1) >= 0):
             gains = np.where(rows.ids >= 0, np.abs(rows.gains), 0.0).sum(axis=1)
-            above = [_TAILS[law.kind](side / gains) for side in (rows.here, rows.there)]
+            above = [law.survival(-side / gains) for side in (rows.here, rows.there)]  # P(side + gain z > 0)
             picked = [Choice("a comparison", np.stack([p, 1 - p], axis=1), None, here.where) for p in above]
             self._coins.setdefault(here.of or (id(here),), []).append((picked[0], picked[1]))
             return False
@@ -451,9 +456,10 @@ class _Comparison:
         loss = self._found.loss
         assert here.value is not None
         assert there.value is not None
-        if here.law is not None and here.law.kind == "random direction":
+        if here.joint_loss is not None:
+            moved = here.joint_loss(here.value, there.value)
             for one in (loss, self._found.shown):
-                one.add_pair(here.law.parameter.pair(here.value, there.value))
+                one.add_joint(moved)
             return True
         if here.law is not None:
             n = len(here.value)
@@ -517,7 +523,7 @@ class _Comparison:
     def _unread(self) -> None:
         """Draws that are replayed as bits, and of which nothing more is known."""
         drawn = [draw for draw in self._one.tape.draws() if not draw.seeds]
-        unknown = {draw.what for draw in drawn if draw.law is not None and not draw.law.known}
+        unknown = {draw.what for draw in drawn if isinstance(draw.law, UnknownLaw)}
         bits = sorted(name for name in unknown if name.startswith(("secrets.", "os.")))
         rest = sorted(unknown - set(bits))
         if bits:
@@ -530,7 +536,7 @@ class _Comparison:
         tape = self._one.tape
         lost: dict[str, set[str]] = {}
         for draw in tape.draws():
-            if draw.law is None or not draw.law.known:
+            if draw.known_law is None:
                 continue
             numbers = range(draw.first, draw.first + draw.size())
             ways = {tape.lost[i] for i in numbers if i in tape.lost}
@@ -571,7 +577,7 @@ class _Comparison:
         moved = rows.moved
         used = rows.ids >= 0
         kinds = dict.fromkeys(
-            "unknown law" if law is None else law.kind for law in (self._law_of(int(i)) for i in rows.ids[used][:64])
+            "unknown law" if law is None else law.name for law in (self._law_of(int(i)) for i in rows.ids[used][:64])
         )
         scales = np.unique(np.round(np.abs(rows.gains[used]), 12)) if used.any() else np.zeros(0)
         scale = (
@@ -635,21 +641,6 @@ def _ratio(here: Choice, there: Choice) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.abs(np.log(here.p) - np.log(there.p))
     return float(ratio[~np.isnan(ratio)].max(initial=0.0))
-
-
-def _laplace_above(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    tail = np.exp(-np.abs(x)) / 2
-    return np.where(x > 0, 1 - tail, tail)
-
-
-def _normal_above(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    from scipy.special import ndtr
-
-    return np.asarray(ndtr(x))
-
-
-_TAILS: Final = {"laplace": _laplace_above, "gaussian": _normal_above}
-"""P(x + z > 0) of a draw z of unit scale."""
 
 
 @final
@@ -745,7 +736,7 @@ def _declared(call: Call) -> str:
     if call.epsilon is not None:
         parts.append(f"eps {call.epsilon:.6g}")
     if call.law is not None and call.scale is not None and call.law.parameter is None:
-        parts.append(f"{call.law.kind} {call.scale:.6g}")
+        parts.append(f"{call.law.name} {call.scale:.6g}")
     return ", ".join(parts) or str(dict(list(call.told.items())[:2]))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, final
@@ -20,16 +20,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpverdict.audit.exact.worst_case import loss_of
-from dpverdict.audit.implementation.tap.tape import Choice, Law
-from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
-from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, RandomisedResponseLoss
+from dpverdict.audit.implementation.tap.tape import Choice
+from dpverdict.audit.laws.base import Law
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.closed_form import DisjointLoss
 from dpverdict.audit.losses.composition import compose
-from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
-from dpverdict.audit.losses.laplace.loss import LaplaceLoss
-from dpverdict.audit.losses.lattice.custom import additive_noise_loss
-from dpverdict.mechanisms.finite.selection import ExponentialScores, GumbelNoise, LaplaceScores, ScoreNoise
+from dpverdict.mechanisms.finite.noisy_max import NOISES
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exponential_sums import ExponentialSum
 
@@ -38,7 +35,6 @@ ROUNDING: Final = 1e-9
 
 LARGEST_BLOCK: Final = 1024
 """Values that share draws: beyond that their loss is left open."""
-_LONGEST_MOVE: Final = 256
 
 
 @final
@@ -73,7 +69,7 @@ class PairLoss:
     def close(self) -> None:
         """Make the losses of all draws that moved, once all are known."""
         for law, counts in self.moves.items():
-            self._of_law(law, counts)
+            self._add_law(law, counts)
         self.moves = {}
 
     def describe(self) -> str:
@@ -94,52 +90,26 @@ class PairLoss:
         if counts:
             self.moves.setdefault(law, Counter()).update(counts)
 
-    def _of_law(self, law: Law, counts: Counter[Fraction]) -> None:
-        total = sum((move * n for move, n in counts.items()), Fraction(0))
-        match law.kind:
-            case "gaussian":
-                square = sum((move**2 * n for move, n in counts.items()), Fraction(0))
-                self.mu_squared += float(square)
-                self._add(GaussianLoss.from_squared(square), math.inf)
-            case "laplace":
-                self._add(LaplaceLoss.grouped(counts.items()), float(total))
-            case "two-sided geometric" | "geometric" | "discrete gaussian" if any(m.denominator != 1 for m in counts):
-                self.never("a whole number was moved by a fraction: the values tell the datasets apart")
-            case "two-sided geometric":
-                rate = Fraction(law.parameter)
-                for move, n in counts.items():
-                    self._add_geometric(rate, int(move), n)
-            case "geometric":
-                rate = Fraction(law.parameter)
-                self._add(compose(*(one_sided(rate * move) for move in counts.elements())), math.inf)
-            case "exponential":
-                self._add(compose(*(one_sided(move) for move in counts.elements())), math.inf)
-            case "uniform":
-                if max(counts) >= 1:
-                    self.never("uniform noise was moved by its whole width")
-                else:
-                    flat = [FiniteLoss([r, 1 - r, 0], [0, 1 - r, r]) for r in counts.elements()]
-                    self._add(compose(*flat), math.inf)
-            case "discrete gaussian":
-                variance = Fraction(law.parameter)
-                groups = [(variance, int(move), n) for move, n in counts.items()]
-                self._add(DiscreteGaussianLoss.from_groups(groups), math.inf)
-                self.mu_squared += float(sum((m**2 * n for m, n in counts.items()), Fraction(0)) / variance)
-            case "gumbel":
-                for move in counts.elements():
-                    self._add(_gumbel(float(move)), math.inf)
-            case _:
-                self.unknown.append(f"the law of {law.describe()}")
-
-    def _add_geometric(self, rate: Fraction, move: int, count: int) -> None:
-        if move == 1:
-            self._add(RandomisedResponseLoss(count, rate), float(rate * count))
-        elif move <= _LONGEST_MOVE:
-            inner = [ExponentialSum.exp(-rate * x) - ExponentialSum.exp(-rate * (x + 1)) for x in range(1, move)]
-            p = [ExponentialSum.of(1), *inner, ExponentialSum.exp(-rate * move)]
-            self._add(compose(*[FiniteLoss.of_weights(p, p[::-1])] * count), float(rate * move * count))
-        else:
-            self.approached += float(rate * move * count)
+    def _add_law(self, law: Law, counts: Mapping[Fraction, int]) -> None:
+        """The loss of the draws of one law; of moves whose loss is not computed, the largest loss alone."""
+        for move in counts:
+            reason = law.why_disjoint(move)
+            if reason is not None:
+                self.never(reason)
+                return
+        computed = {move: count for move, count in counts.items() if law.refusal(move) is None}
+        rest = {move: count for move, count in counts.items() if move not in computed}
+        if computed:
+            largest, rho = law.largest_loss(computed), law.rho(computed)
+            self.losses += law.losses(computed)
+            self.epsilon += math.inf if largest is None else float(largest)
+            self.mu_squared += 0.0 if rho is None else float(2 * rho)
+        if rest:
+            largest = law.largest_loss(rest)
+            if largest is None:
+                self.unknown.append(f"the loss of a move by {float(max(rest)):.6g} of {law.describe()}")
+            else:
+                self.approached += float(largest)
 
     def _add(self, loss: PrivacyLoss, epsilon: float) -> None:
         self.losses.append(loss)
@@ -162,30 +132,15 @@ class PairLoss:
             weights = [[ExponentialSum.of(Fraction(float(w))) for w in law[kept]] for law in (p, q)]
             self._add(FiniteLoss.of_weights(*weights), largest)
 
-    def add_pair(self, pair: Any) -> None:
-        """Two laws that a noise object names itself."""
-        if pair is not None:
-            self._add(loss_of(pair), math.inf)
+    def add_joint(self, loss: PrivacyLoss | None) -> None:
+        """The loss of values whose noise has a joint law, which is not bounded; None where nothing moved."""
+        if loss is not None:
+            self._add(loss, math.inf)
 
     def add_rows(self, rows: Rows, law_of: Callable[[int], Law | None]) -> None:
         """Noisy values, which may share draws."""
         for block in rows.blocks():
             _Block(block, law_of, self).solve()
-
-
-def one_sided(move: Fraction) -> FiniteLoss:
-    """Exponential noise of rate 1 against itself moved up: below the move only one of the two has any mass."""
-    kept = ExponentialSum.exp(-move)
-    return FiniteLoss.of_weights([ExponentialSum.of(1) - kept, kept], [ExponentialSum.of(0), ExponentialSum.of(1)])
-
-
-def _gumbel(move: float) -> PrivacyLoss:
-    """Both orders: the noise against itself moved up, and its mirror image."""
-    orders = [
-        compose(additive_noise_loss(law(), move, relative_error=1e-12))
-        for law in (scipy.stats.gumbel_r, scipy.stats.gumbel_l)
-    ]
-    return TwoOrders(remove=orders[0], add=orders[1])
 
 
 @final
@@ -323,14 +278,14 @@ class _Block:
             self._into.never("values share their noise: a combination of them has none, and it moved")
             return
         least = right[:rank].T @ (shown / singular[:rank])
-        if all(law is not None and law.kind == "gaussian" for law in laws):
-            self._into.add_moves(Law("gaussian"), [Fraction(float(np.linalg.norm(least)))])
+        first = laws[0]
+        if first is not None and first.spherical and all(law == first for law in laws):
+            self._into.add_moves(first, [Fraction(float(np.linalg.norm(least)))])
         elif rank == len(numbers):
-            whole = {"geometric", "two-sided geometric", "discrete gaussian"}
             for law in dict.fromkeys(laws):
                 found = [Fraction(float(s)) for s, one in zip(least, laws, strict=True) if one == law]
                 found = [s if abs(s) > ROUNDING * max(1.0, float(np.abs(least).max())) else Fraction(0) for s in found]
-                if law is not None and law.kind in whole:
+                if law is not None and law.on_whole_numbers:
                     found = [Fraction(round(s)) if abs(s - round(s)) < 1e-6 else s for s in found]
                 self._add(law, found)
         else:
@@ -338,21 +293,19 @@ class _Block:
 
     def _cannot_be_told(self, matrix: Array, move: Array, laws: Sequence[Law | None]) -> None:
         """Sums of draws: pairs of geometric draws make a two-sided one; of Laplace draws the loss is approached."""
-        if len(move) == 1 and len(laws) == 2:
-            kinds = {(law.kind, law.parameter) for law in laws if law is not None}
-            if (
-                len(kinds) == 1
-                and next(iter(kinds))[0] in ("geometric", "exponential")
-                and matrix[0, 0] == -matrix[0, 1]
-            ):
-                kind, parameter = next(iter(kinds))
-                law = Law("laplace") if kind == "exponential" else Law("two-sided geometric", parameter)
-                self._into.add_moves(law, [Fraction(float(move[0])) / Fraction(float(abs(matrix[0, 0])))])
+        first = laws[0]
+        if len(move) == 1 and len(laws) == 2 and first is not None and first == laws[1]:
+            difference = first.law_of_difference()
+            if difference is not None and matrix[0, 0] == -matrix[0, 1]:
+                self._into.add_moves(difference, [Fraction(float(move[0])) / Fraction(float(abs(matrix[0, 0])))])
                 return
-        slopes = {"laplace": lambda law: 1.0, "two-sided geometric": lambda law: float(law.parameter)}
-        kept = [i for i, law in enumerate(laws) if law is not None and law.kind in slopes]
-        if kept and all(law is not None and law.kind in (*slopes, "gaussian") for law in laws):
-            cost = np.array([slopes[laws[i].kind](laws[i]) for i in kept])  # type: ignore[union-attr]
+        unit = {Fraction(1): 1}
+        slopes = [None if law is None else law.largest_loss(unit) for law in laws]  # the loss for each unit of a move
+        kept = [i for i, slope in enumerate(slopes) if slope is not None]
+        if kept and all(
+            slope is not None or (law is not None and law.spherical) for slope, law in zip(slopes, laws, strict=True)
+        ):
+            cost = np.array([float(slopes[i] or 0) for i in kept])
             columns = matrix[:, kept]
             found = scipy.optimize.linprog(
                 np.tile(cost, 2), A_eq=np.hstack([columns, -columns]), b_eq=move, bounds=(0, None)
@@ -360,21 +313,15 @@ class _Block:
             if found.success:
                 self._into.approached += float(found.fun)
                 return
-        names = ", ".join(sorted({"unknown" if law is None else law.kind for law in laws}))
+        names = ", ".join(sorted({"unknown" if law is None else law.name for law in laws}))
         self._into.unknown.append(f"the law of a sum of draws ({names})")
 
 
-_SELECTING: Final[dict[str, Callable[[int, Fraction], ScoreNoise]]] = {
-    "gumbel": lambda size, rate: GumbelNoise(size=size, rate=rate),
-    "laplace": lambda size, rate: LaplaceScores(size=size, rate=rate),
-    "exponential": lambda size, rate: ExponentialScores(size=size, rate=rate),
-}
-
-
-def selection_probabilities(kind: str, scores: Array, scale: float) -> Array | None:
+def selection_probabilities(law: Law, scores: Array, scale: float) -> Array | None:
     """P(the largest of scores with independent noise is the i-th), for the laws where it is known; None otherwise."""
-    if kind not in _SELECTING or not scale > 0:
+    kind = NOISES.get(law.name)
+    if kind is None or not scale > 0:
         return None
-    noise = _SELECTING[kind](len(scores), 1 / Fraction(scale))
+    noise = kind(size=len(scores), rate=1 / Fraction(scale))
     weights = [float(weight.ball().mid()) for weight in noise.law([Fraction(float(one)) for one in scores])]
     return np.asarray(weights) / sum(weights)

@@ -14,30 +14,14 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from dpverdict.audit.implementation.tap.tape import Call, Event, Law, NoisyValue, Tape
+from dpverdict.audit.implementation.tap.tape import Call, Event, NoisyValue, Tape
+from dpverdict.audit.laws.base import Law
 from dpverdict.audit.scores.score import LinearScore, Score
 from dpverdict.audit.trials.outcomes.canonical import Outcome, signature_of_numbers
 from dpverdict.numerics.arrays import Array, Integers
 
 MOST_SCORED: Final = 2_000
 """Values of an outcome that are scored: those that moved furthest."""
-
-
-def _from_zero(z: Array, rate: float) -> Array:
-    return np.where(z >= 0, -rate * z, -np.inf)
-
-
-_LOG_DENSITIES: Final[dict[str, Callable[[Array, float], Array]]] = {
-    "gaussian": lambda z, _: -(z**2) / 2,
-    "discrete gaussian": lambda z, variance: -(z**2) / (2 * variance),
-    "laplace": lambda z, _: -np.abs(z),
-    "two-sided geometric": lambda z, rate: -rate * np.abs(z),
-    "gumbel": lambda z, _: -z - np.exp(-z),
-    "exponential": lambda z, _: _from_zero(z, 1.0),
-    "geometric": _from_zero,
-    "uniform": lambda z, _: np.where((z >= 0) & (z <= 1), 0.0, -np.inf),
-}
-"""Of unit scale, with the parameter of the law, up to a constant."""
 
 
 @final
@@ -50,7 +34,7 @@ class RecordedRatio:
         places: where they stand, shape (n,).
         here, there: what noise is added to on the dataset and on the neighbour, shape (n,).
         scales: of the noise, with its sign, shape (n,).
-        laws: of the noise of unit scale: kind and parameter.
+        laws: of the noise of unit scale.
     """
 
     name: str
@@ -58,16 +42,16 @@ class RecordedRatio:
     here: Array
     there: Array
     scales: Array
-    laws: tuple[tuple[str, float], ...]
+    laws: tuple[Law, ...]
 
     def __call__(self, outputs: Array) -> Array:
         """The scores of outputs of shape (trials, m)."""
         total = np.zeros(len(outputs))
-        for i, (kind, parameter) in enumerate(self.laws):
-            y, density = outputs[:, self.places[i]], _LOG_DENSITIES[kind]
+        for i, law in enumerate(self.laws):
+            y = outputs[:, self.places[i]]
             with np.errstate(over="ignore", invalid="ignore"):
-                gap = [density((y - query[i]) / self.scales[i], parameter) for query in (self.here, self.there)]
-                term = gap[0] - gap[1]
+                near, far = (law.log_weight((y - query[i]) / self.scales[i]) for query in (self.here, self.there))
+                term = near - far
             total += np.nan_to_num(term, nan=0.0, posinf=1e300, neginf=-1e300)
         return total
 
@@ -80,7 +64,7 @@ class RecordedRatio:
             "dataset": self.here.tolist(),
             "neighbour": self.there.tolist(),
             "scales": self.scales.tolist(),
-            "laws": [list(law) for law in self.laws],
+            "laws": [[law.name, float(law.parameter or 0)] for law in self.laws],
         }
 
 
@@ -102,8 +86,8 @@ def recorded_ratio(tapes: tuple[Tape, Tape], outcome: Outcome, law_of: Callable[
     for here, there in zip(tapes[0].events, tapes[1].events, strict=False):
         for value, law, part in _moved(here, there, law_of):
             at = places.get(value, [])
-            if law is not None and law.kind in _LOG_DENSITIES and len(at) == 1:
-                parts[at[0]] = (*part, (law.kind, 0.0 if law.parameter is None else float(law.parameter)))
+            if law is not None and len(at) == 1:
+                parts[at[0]] = (*part, law)
     found = sorted(parts.items(), key=lambda one: -abs((one[1][0] - one[1][1]) / one[1][2]))[:MOST_SCORED]
     if not found:
         return None
@@ -137,7 +121,7 @@ def way_moved(outcome: Outcome, other: Outcome) -> Score | None:
     return LinearScore(name="the way that the outcome moves with the same draws", weights=moved, offset=0.0)
 
 
-_Part = tuple[float, float, float, tuple[str, float]]
+_Part = tuple[float, float, float, Law]
 """What noise is added to on both sides, the scale, and the law."""
 
 

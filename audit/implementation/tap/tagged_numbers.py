@@ -26,6 +26,7 @@ from dpverdict.audit.implementation.tap.linear_forms import (
     summed,
 )
 from dpverdict.audit.implementation.tap.tape import Choice, Draw, Tape, current, place
+from dpverdict.audit.laws.uniform import Uniform
 from dpverdict.numerics.arrays import Array, Integers
 
 _ADDS: Final = {np.add: 1, np.subtract: -1}
@@ -615,8 +616,7 @@ def _compared(ufunc: Any, parts: list[Linear], tape: Tape) -> Any:
 def _uniform(one: Linear, tape: Tape) -> bool:
     if one.ids.shape[-1] != 1 or not one.ids.size or np.any(one.gains != 1.0) or np.any(one.query):
         return False
-    law = tape.draw_of(int(one.ids.reshape(-1)[0])).law
-    return law is not None and law.kind == "uniform"
+    return isinstance(tape.draw_of(int(one.ids.reshape(-1)[0])).law, Uniform)
 
 
 def _selected(one: Linear, axis: Any, sign: int, keepdims: bool) -> Any:

@@ -19,11 +19,11 @@ from dpverdict.audit.implementation.tap.verdict import TapStatus, TapVerdict
 from dpverdict.audit.isolation.process import Limits, run_isolated
 from dpverdict.audit.trials.catalogue import find
 from dpverdict.audit.trials.data_files import read_pair
-from dpverdict.audit.trials.measurements import MeasuredRelease
-from dpverdict.audit.trials.words import probability
+from dpverdict.audit.trials.libraries.adapter import LibraryRelease
+from dpverdict.audit.trials.user_functions import probability
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
 from dpverdict.mechanisms.core.guarantees import as_guarantee, parse_guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, as_pair
 from dpverdict.numerics.text import whole_number
 
@@ -98,7 +98,7 @@ class TapRequest:
     error_probability: str | None = None
 
 
-def tap_apart(request: TapRequest, limits: Limits) -> Tapped:
+def tap_in_subprocess(request: TapRequest, limits: Limits) -> Tapped:
     """Carry out a request in a process of its own.
 
     Raises:
@@ -141,11 +141,11 @@ def _carried_out(request: TapRequest) -> Tapped:
     pair: AnyPair | None = None if request.neighbours is None else read_pair(request.neighbours)
     options = {name: value for name, value in (request.options or {}).items() if value is not None}
     mechanism = find(request.mechanism, options).mechanism
-    if isinstance(mechanism, AdditiveMechanism):
+    if isinstance(mechanism, StructuredMechanism):
         from dpverdict.audit.exact.worst_case import worst_case
 
         claim, pair = claim or mechanism.claim, pair or worst_case(mechanism).pair
-    elif isinstance(mechanism, MeasuredRelease):
+    elif isinstance(mechanism, LibraryRelease):
         claim = claim or mechanism.read_claim(None if pair is None else "neighbours")
         pair = pair or mechanism.pair
     if pair is None:

@@ -20,6 +20,8 @@ from typing import Any, Final, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverdict.audit.laws.base import Law
+from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.numerics.arrays import Array
 
 THIS_ROOM: Final = __name__.rpartition(".")[0]
@@ -34,30 +36,14 @@ LIBRARIES: Final = ("numpy", "scipy", "random", "secrets", "dpverdict", "torch",
 
 @final
 @dataclass(frozen=True, slots=True)
-class Law:
-    """The law of a draw of unit scale.
+class UnknownLaw:
+    """The law of a draw that is replayed, but whose privacy loss is not known.
 
     Attributes:
-        kind: "gaussian", "laplace", "exponential", "uniform" (on [0, 1]), "gumbel", "geometric" (from 0 on),
-            "two-sided geometric", "discrete gaussian", or a name that no loss is known for.
-        parameter: what else it takes, exactly: the rate of the geometric laws, the variance of the discrete Gaussian.
-        known: whether the loss of a shift is known.
+        name: of the sampler.
     """
 
-    kind: str
-    parameter: Any = None
-    known: bool = True
-
-    def describe(self) -> str:
-        """Its name, with the parameter if it has one."""
-        return self.kind if self.parameter is None else f"{self.kind} ({_short(self.parameter)})"
-
-
-def _short(value: object) -> str:
-    try:
-        return f"{float(value):.4g}"  # type: ignore[arg-type]  # whatever is a number
-    except (TypeError, ValueError):
-        return str(value)[:40]
+    name: str
 
 
 @final
@@ -67,7 +53,7 @@ class Draw:
 
     Attributes:
         what: the name of the sampler, as the user wrote it.
-        law: of a draw of unit scale; None where only the value is known, and replayed.
+        law: of a draw of unit scale; None where the draw only orders or picks, or comes from within a library.
         shape: of what was drawn.
         values: of unit scale, or what was returned.
         where: file and line of the caller.
@@ -78,7 +64,7 @@ class Draw:
     """
 
     what: str
-    law: Law | None
+    law: Law | UnknownLaw | None
     shape: tuple[int, ...]
     values: Any
     where: str
@@ -86,6 +72,11 @@ class Draw:
     structural: bool = False
     told: tuple[object, ...] = ()
     seeds: bool = False
+
+    @property
+    def known_law(self) -> Law | None:
+        """Its law, if that is one of the laws whose loss is known."""
+        return self.law if isinstance(self.law, Law) else None
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -179,6 +170,8 @@ class Call:
         sensitivity: as declared, with the norm; None if none is.
         epsilon: as declared; None if none is.
         loss_upper: a bound on the loss from the distance of two values, where the law is not known.
+        joint_loss: the loss of two values, where the noise of all coordinates has a joint law; it gives None where
+            nothing moves.
         result: what it gave, and gives again.
         where: file and line.
     """
@@ -195,6 +188,7 @@ class Call:
     result: Any
     where: str
     open: str | None = None
+    joint_loss: Callable[[Array, Array], PrivacyLoss | None] | None = None
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -207,10 +201,6 @@ Event = Draw | NoisyValue | Choice | Call
 
 class Parted(BaseException):
     """A replay met another event than the recorded one. It passes ``except Exception`` of the function."""
-
-
-CONTINUOUS: Final = ("gaussian", "laplace", "exponential", "uniform", "gumbel")
-"""Laws of which two draws are equal by chance once in 2^53 times or less."""
 
 
 class Watching(Protocol):
@@ -293,7 +283,7 @@ class Tape:
     def draw(
         self,
         what: str,
-        law: Law | None,
+        law: Law | UnknownLaw | None,
         shape: tuple[int, ...],
         make: Callable[[], Any],
         *,
@@ -321,11 +311,12 @@ class Tape:
         return made
 
     def _same_draw(self, made: Draw) -> Draw | None:
-        """An earlier draw with the same values, of a law that gives none twice."""
+        """An earlier draw with the same values, of a real law: it gives a value twice once in 2^53 times or less."""
         values = np.asarray(made.values)
-        if made.law is None or made.law.kind not in CONTINUOUS or values.dtype != np.float64 or not values.size:
+        law = made.known_law
+        if law is None or law.on_whole_numbers or values.dtype != np.float64 or not values.size:
             return None
-        found = self._by_values.setdefault((made.law.kind, values.tobytes()), made)
+        found = self._by_values.setdefault((law.name, values.tobytes()), made)
         return None if found is made else found
 
     def noisy(self, query: Array, ids: NDArray[np.int64], gains: Array, value: Array) -> NoisyValue:
@@ -389,7 +380,8 @@ class Tape:
 
 def _shifted(former: Call, made: Call) -> Any:
     """The result of a call that adds noise, had it been given another value."""
-    if former.law is None or former.value is None or made.value is None or former.value.shape != made.value.shape:
+    adds_noise = former.law is not None or former.joint_loss is not None
+    if not adds_noise or former.value is None or made.value is None or former.value.shape != made.value.shape:
         return former.result
     result = np.asarray(former.result, dtype=np.float64)
     moved = result + (made.value - former.value).reshape(result.shape)

@@ -21,7 +21,7 @@ from dpverdict.audit.implementation.tap.sources.existing_generators import Watch
 from dpverdict.audit.implementation.tap.sources.libraries import libraries, loaded_libraries
 from dpverdict.audit.implementation.tap.sources.samplers import generator, replacing, samplers
 from dpverdict.audit.implementation.tap.sources.torch_noise import reseed
-from dpverdict.audit.implementation.tap.tape import CONTINUOUS, Call, Choice, Draw, Event, Parted, Tape, running
+from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, Event, Parted, Tape, running
 from dpverdict.audit.implementation.tap.verdict import TapVerdict, decided, without_noise
 from dpverdict.audit.isolation.child import ChildFailed, in_a_child
 from dpverdict.audit.trials.outcomes.canonical import Outcome, outcome_of, outcome_of_error
@@ -157,7 +157,8 @@ class _Runs:
 
 
 def _continuous(event: Event) -> bool:
-    return isinstance(event, Draw | Call) and event.law is not None and event.law.kind in CONTINUOUS
+    law = event.known_law if isinstance(event, Draw) else event.law if isinstance(event, Call) else None
+    return law is not None and not law.on_whole_numbers
 
 
 def _same_values(one: Event, other: Event) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, final
 
-from dpverdict.audit.exact.comparison import comparison_by_concentration, comparison_of
+from dpverdict.audit.exact.comparison import compared_above, comparison_of
 from dpverdict.audit.exact.spending import held_to
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.implementation.tap.comparison import SHOWN, Compared, TapFinding, TapRow
@@ -24,6 +24,7 @@ from dpverdict.audit.implementation.tap.pair_loss import ROUNDING, PairLoss
 from dpverdict.audit.losses.base import ExactLoss
 from dpverdict.audit.scores.score import Score
 from dpverdict.errors import DpverdictError
+from dpverdict.mechanisms.core.bounds import concentrated
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
     GaussianDP,
@@ -309,7 +310,8 @@ def _held(loss: PairLoss, claim: Guarantee) -> bool | None:
         return True
     if loss.unknown:
         if isinstance(claim, ApproximateDP) and loss.mu_squared and not loss.losses and not rest:
-            found = comparison_by_concentration(claim, Fraction(loss.mu_squared / 2))
+            _, at_one = concentrated(Fraction(loss.mu_squared / 2), "", "", ())
+            found = compared_above(claim, at_one)
             return False if found is not None and found.kept else None
         return None
     if rest:

@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.losses.base import BallLoss, ExactLoss
+from dpverdict.audit.losses.base import RANDOM_BITS, BallLoss, ExactLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.discrete_gaussian.law import Coordinates, DiscreteGaussians, grouped, one_sided_tails
@@ -125,6 +125,26 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
 
     def _set(self, groups: tuple[Coordinates, ...]) -> None:
         self._profile = DiscreteGaussianProfile(DiscreteGaussians(groups)) if groups else None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Uniform random bits: the sampler is exact."""
+        return (RANDOM_BITS,)
+
+    def event_above(self, level: float) -> str:
+        """A half-space of the noise."""
+        terms = " + ".join(
+            f"{g.shift}/({g.variance}) * (sum of the noise of {g.count} coordinates)" for g in self.groups
+        )
+        return (
+            f"{terms} > {level!r} - {self.rho}, the noise being y - E_P[y] where P is above Q "
+            "and E_P[y] - y where it is below: the privacy loss exceeds the first number"
+        )
+
+    @property
+    def law_key(self) -> tuple[object, ...]:
+        """The variances, shifts and numbers of coordinates."""
+        return ("discrete Gaussian", self.groups)
 
     @property
     def groups(self) -> tuple[Coordinates, ...]:

@@ -21,7 +21,7 @@ from typing import Final, final
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.losses.base import BallLoss, ExactLoss
+from dpverdict.audit.losses.base import RANDOM_BITS, BallLoss, ExactLoss
 from dpverdict.audit.losses.curves import ACCURACY, log_delta_ball
 from dpverdict.audit.losses.domains import LossTails, finite_losses
 from dpverdict.audit.losses.finite.loss import FiniteLoss
@@ -53,6 +53,7 @@ class BoundedRangeLoss(BallLoss, ExactLoss):
 
     Args:
         range: e > 0, at its exact value: int, float, Fraction or decimal string.
+        assumed: what a certificate takes for granted about how an outcome is drawn.
 
     Raises:
         InvalidValue: not positive.
@@ -63,12 +64,21 @@ class BoundedRangeLoss(BallLoss, ExactLoss):
     True
     """
 
-    __slots__ = ("_range",)
+    __slots__ = ("_assumed", "_range")
 
     symmetric = True
 
-    def __init__(self, range: Exact) -> None:
-        self._range = check_positive(range, "range")
+    def __init__(self, range: Exact, *, assumed: tuple[str, ...] = (RANDOM_BITS,)) -> None:
+        self._range, self._assumed = check_positive(range, "range"), assumed
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """As stated by ``assumed``."""
+        return self._assumed
+
+    def event_above(self, level: float) -> str:
+        """In terms of the loss itself: the pair stands for no one mechanism."""
+        return f"the outcomes of a bounded-range mechanism whose privacy loss exceeds {level!r}"
 
     @property
     def range(self) -> Fraction:

@@ -17,13 +17,14 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.losses.base import BallLoss, ExactLoss
+from dpverdict.audit.losses.base import RANDOM_BITS, BallLoss, ExactLoss
 from dpverdict.audit.losses.curves import ACCURACY, log_delta_ball
 from dpverdict.audit.losses.domains import LossTails, finite_losses
 from dpverdict.balls import MAX_BITS, Enclosure, Exact, ball, exactly, float_down, float_up, precision, refine
@@ -42,6 +43,40 @@ _SPREAD: Final = Fraction(1, 10**6)  # relative width of the enclosure of rho
 _MOST_INTERVALS: Final = 1 << 14
 _SORTING_BITS: Final = 96
 _ONE: Final = Weight.of(ExponentialSum.of(1))
+
+
+_SHOWN: Final = 12
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """What the outcomes of two laws are, with the weights they were given by.
+
+    Attributes:
+        names: each outcome in words.
+        p, q: the weights.
+    """
+
+    names: tuple[str, ...]
+    p: tuple[ExponentialSum, ...]
+    q: tuple[ExponentialSum, ...]
+
+    def above(self, level: float) -> str:
+        """The outcomes whose loss exceeds a level, by name."""
+        power = ExponentialSum.exp(Fraction(level))
+        p_whole, q_whole = total(self.p), total(self.q)
+        above = [
+            name
+            for a, b, name in zip(self.p, self.q, self.names, strict=True)
+            if (a * q_whole - b * p_whole * power).sign() > 0
+        ]
+        shown = ", ".join(above[:_SHOWN]) + (f", ... ({len(above)} outcomes)" if len(above) > _SHOWN else "")
+        return f"the outcome is one of: {shown}: there the privacy loss exceeds {level!r}"
+
+    def reversed(self) -> Outcomes:
+        """The same outcomes, the laws exchanged."""
+        return Outcomes(names=self.names, p=self.q, q=self.p)
 
 
 @final
@@ -72,7 +107,7 @@ class FiniteLoss(BallLoss, ExactLoss):
     True
     """
 
-    __slots__ = ("__dict__", "_atoms", "_p_whole", "_q_whole")
+    __slots__ = ("__dict__", "_assumed", "_atoms", "_outcomes", "_p_whole", "_q_whole")
 
     def __init__(self, p: Sequence[Exact], q: Sequence[Exact]) -> None:
         laws = [_probabilities(numbers, name) for name, numbers in (("p", p), ("q", q))]
@@ -82,12 +117,27 @@ class FiniteLoss(BallLoss, ExactLoss):
         self._set(laws[0], laws[1], _ONE, _ONE)
 
     @classmethod
-    def of_weights(cls, p: Sequence[ExponentialSum], q: Sequence[ExponentialSum]) -> FiniteLoss:
+    def of_weights(
+        cls,
+        p: Sequence[ExponentialSum],
+        q: Sequence[ExponentialSum],
+        *,
+        outcomes: Sequence[str] = (),
+        assumed: tuple[str, ...] = (RANDOM_BITS,),
+    ) -> FiniteLoss:
         """The loss of two laws given by weights >= 0, which are divided by their sums.
+
+        Args:
+            p, q: the weights of the outcomes.
+            outcomes: what each outcome is, in words; left out, no event names them.
+            assumed: what a certificate takes for granted about how an outcome is drawn.
 
         Raises:
             InvalidValue: different lengths, a negative weight, or weights that are all 0.
         """
+        if outcomes and len(outcomes) != len(p):
+            sizes = f"{len(outcomes)} for {len(p)} weights"
+            raise InvalidValue("outcomes", sizes, "one name for each weight", "name every outcome")
         if len(p) != len(q):
             raise InvalidValue("p and q", f"{len(p)} and {len(q)} weights", "of one length", "give 0 for no outcome")
         for name, given in (("p", p), ("q", q)):
@@ -96,11 +146,30 @@ class FiniteLoss(BallLoss, ExactLoss):
         made = cls.__new__(cls)
         weights = [Weight.of(weight) for weight in p], [Weight.of(weight) for weight in q]
         made._set(*weights, Weight.of(total(p)), Weight.of(total(q)))
+        made._assumed = assumed
+        if outcomes:
+            made._outcomes = Outcomes(names=tuple(outcomes), p=tuple(p), q=tuple(q))
         return made
 
     def _set(self, p: Sequence[Weight], q: Sequence[Weight], p_whole: Weight, q_whole: Weight) -> None:
         self._p_whole, self._q_whole = p_whole, q_whole
+        self._outcomes: Outcomes | None = None
+        self._assumed: tuple[str, ...] = (RANDOM_BITS,)
         self._atoms = _by_ratio([(a, b) for a, b in zip(p, q, strict=True) if a.sign() or b.sign()])
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """As stated by ``assumed``."""
+        return self._assumed
+
+    @property
+    def law_key(self) -> tuple[object, ...]:
+        """The weights, with the names of the outcomes, where they have some."""
+        return (id(self),) if self._outcomes is None else ("finite", self._outcomes)
+
+    def event_above(self, level: float) -> str:
+        """The outcomes whose loss is larger, by name where they have names."""
+        return super().event_above(level) if self._outcomes is None else self._outcomes.above(level)
 
     @property
     def atoms(self) -> int:
@@ -131,6 +200,7 @@ class FiniteLoss(BallLoss, ExactLoss):
         """The loss of q against p."""
         made = FiniteLoss.__new__(FiniteLoss)
         made._set([b for _, b in self._atoms], [a for a, _ in self._atoms], self._q_whole, self._p_whole)
+        made._assumed, made._outcomes = self._assumed, None if self._outcomes is None else self._outcomes.reversed()
         return made
 
     def sampled(self, rate: Fraction) -> FiniteLoss:

@@ -17,7 +17,7 @@ from flint import arb, ctx
 
 from dpverdict.audit.losses.base import BallLoss
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
-from dpverdict.audit.losses.domains import LossTails, finite_losses
+from dpverdict.audit.losses.domains import Direction, LossTails, finite_losses
 from dpverdict.audit.losses.lattice.exchange import Pld
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticeLedger, LatticePair, Side
 from dpverdict.balls import Exact, ball, exactly, precision, refine
@@ -236,13 +236,6 @@ class PldLoss(BallLoss):
     def __repr__(self) -> str:
         law = self._law
         return f"PldLoss({law.masses.size} masses at interval {float(law.interval)!r}, {law.side.value})"
-
-
-class Direction(Enum):
-    """Which of the two distributions of a dp_accounting object: P on the dataset with, or without, the record."""
-
-    REMOVE = "remove"
-    ADD = "add"
 
 
 class NegativeMass(Enum):

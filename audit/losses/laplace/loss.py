@@ -20,7 +20,7 @@ import numpy as np
 import scipy
 from flint import arb
 
-from dpverdict.audit.losses.base import BallLoss, ExactLoss
+from dpverdict.audit.losses.base import REAL_ARITHMETIC, BallLoss, ExactLoss
 from dpverdict.audit.losses.curves import (
     ACCURACY,
     beta_ball,
@@ -335,6 +335,25 @@ class LaplaceLoss(BallLoss, ExactLoss):
             raise InvalidValue("shifts", f"{counts.total()} numbers", "not too many", remedy)
         self._groups: Groups = tuple(sorted(counts.items()))
         self._profile = LaplaceProfile(self._groups)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Real arithmetic."""
+        return (REAL_ARITHMETIC,)
+
+    def event_above(self, level: float) -> str:
+        """A difference of two l1 norms."""
+        moved = " and ".join(f"{count} of {float(a)!r}" for a, count in self._groups[:6])
+        more = ", ..." if len(self._groups) > 6 else ""
+        return (
+            f"sum of |y - E_Q[y]| - |y - E_P[y]| > {level!r} over the coordinates that move, in "
+            f"units of the scale ({moved}{more}): the privacy loss exceeds it"
+        )
+
+    @property
+    def law_key(self) -> tuple[object, ...]:
+        """The shifts."""
+        return ("Laplace", self._groups)
 
     @property
     def groups(self) -> Groups:

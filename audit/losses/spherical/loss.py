@@ -26,7 +26,7 @@ from flint import arb
 from numpy.polynomial import Chebyshev
 from numpy.polynomial.chebyshev import chebinterpolate, chebpts1
 
-from dpverdict.audit.losses.base import BallLoss, ExactLoss, PrivacyLoss
+from dpverdict.audit.losses.base import NORMAL_VARIATES, REAL_ARITHMETIC, BallLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.curves import ACCURACY, Curve, epsilon_ball, log_delta_ball, smooth_beta_ball
 from dpverdict.audit.losses.domains import (
@@ -334,6 +334,33 @@ class SphericalLoss(BallLoss, ExactLoss):
     def shift(self) -> Real:
         """The distance of the two centres, exactly."""
         return self._shift
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Real arithmetic, and exact normal variates."""
+        return (REAL_ARITHMETIC, NORMAL_VARIATES)
+
+    @property
+    def law_key(self) -> tuple[object, ...]:
+        """The dimension, the scale and the distance, where the direction of the noise is uniform."""
+        if not isinstance(self._law, RandomDirectionGaussian):
+            return (id(self),)
+        return ("random direction", self._dim, self._law.sigma.nearest(), self._shift.nearest())
+
+    def moves_further(self, other: PrivacyLoss, slack: float) -> bool | None:
+        """By the distances of the centres, of one law of the radius."""
+        if not isinstance(other, SphericalLoss) or (self._dim, self._law) != (other._dim, other._law):
+            return None
+        return bool(self._shift.nearest() > other._shift.nearest() * (1 + slack))
+
+    def event_above(self, level: float) -> str:
+        """A set between two spheres about the two centres, where the direction of the noise is uniform."""
+        if not isinstance(self._law, RandomDirectionGaussian):
+            return super().event_above(level)
+        return (
+            f"(rho^2 - r^2)/(2 sigma^2) + {self._dim - 1} log(rho/r) > {level!r} with "
+            f"r = |y - E_P[y]|, rho = |y - E_Q[y]|, sigma = {self._law.sigma.nearest()!r}: the privacy loss exceeds it"
+        )
 
     def least_rho(self) -> Fraction | Enclosure:
         """0 for equal laws, infinite where some Renyi divergence is.

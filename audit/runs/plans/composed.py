@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
 
+from dpverdict.audit.documents.request import AnyRequest, ScoresRequest
 from dpverdict.audit.exact.gdp import gdp_mu, gdp_regret
-from dpverdict.audit.exact.spending import Account, held_to
-from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.exact.spending import Account, Spendable, account_of
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.reports.summary import USUAL_DELTA, promised_epsilon
-from dpverdict.audit.runs.request import Request
-from dpverdict.audit.runs.scores import ScoresRequest
 from dpverdict.audit.trials.catalogue import find_white_box, mechanism_classes
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import (
@@ -115,25 +112,25 @@ def _root_above(square: Fraction) -> Fraction:
     return Fraction(scaled + 1, _GRID)
 
 
-def loss_of(request: Request | ScoresRequest) -> PrivacyLoss | None:
-    """The loss of the worst pair of a release of known structure; None of any other, or where none is known."""
+def spendable_of(request: AnyRequest) -> Spendable | None:
+    """What a release of known structure spends; None of any other, or where nothing is known."""
     if isinstance(request, ScoresRequest) or request.data is not None or request.neighbours is not None:
         return None
     if request.mechanism not in mechanism_classes():
         return None
     try:
-        return worst_case(find_white_box(request.mechanism, request.options)[0]).loss
+        return Spendable.of(find_white_box(request.mechanism, request.options)[0])
     except DpverdictError:
         return None
 
 
-def spent_together(losses: Sequence[PrivacyLoss | None], claim: Guarantee) -> Account | None:
-    """The composed losses held to a claim; None if one of them is not known, or they cannot be composed."""
-    known = [loss for loss in losses if loss is not None]
-    if len(known) < len(losses) or not known:
+def spent_together(spent: Sequence[Spendable | PrivacyLoss | None], claim: Guarantee) -> Account | None:
+    """What releases spend together, held to a claim; None if nothing is known of one, or they cannot be composed."""
+    known = [Spendable.of(one) for one in spent if one is not None]
+    if len(known) < len(spent) or not known:
         return None
     try:
-        return held_to(compose_counted([(loss, 1) for loss in known]), claim)
+        return account_of([(one, 1) for one in known], claim)
     except DpverdictError:
         return None
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, final
 
-from dpverdict.audit.trials.words import nearest
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.numerics.text import whole_number
+from dpverdict.suggestions import nearest
 
 SECTIONS: Final[Mapping[str, Mapping[str, int]]] = {
     "basic": {

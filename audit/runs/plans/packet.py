@@ -14,20 +14,22 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 from dpverdict.audit.distinguishing.witness_document import software_versions, strict_json
+from dpverdict.audit.documents.packet import PacketDocument
+from dpverdict.audit.documents.schema import checked, json_schema
+from dpverdict.audit.exact.spending import Spendable
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.isolation.grounds import file_hash, package_hash, python_version
+from dpverdict.audit.isolation.provenance import file_hash, package_hash, python_version
 from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.reports.summary import own_delta, promised_epsilon
-from dpverdict.audit.runs.plans.composed import Mu, composed_claim, loss_of, mu_of, spent_together
+from dpverdict.audit.runs.plans.composed import Mu, composed_claim, mu_of, spendable_of, spent_together
 from dpverdict.audit.runs.plans.deployment import registry_entry
-from dpverdict.audit.runs.plans.faces import BADGES, status_of
 from dpverdict.audit.runs.plans.hazards import SOURCE, Answer, Facts, Hazard, checklist, tests_of
 from dpverdict.audit.runs.plans.plan import Expected
+from dpverdict.audit.runs.plans.renderings import BADGES, status_of
 from dpverdict.audit.runs.plans.results import NOT_RUN, AuditResult, PlanResult, PlanStatus
 from dpverdict.audit.runs.request import Bar
 from dpverdict.cards import DECISIONS, MARKS
@@ -60,8 +62,8 @@ _VARIANTS: Final[Mapping[type, str]] = {
 """What the registry calls a kind of guarantee."""
 
 
-def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> dict[str, object]:
-    """The packet of a finished plan as JSON values, described in ``packet.schema.json``.
+def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> PacketDocument:
+    """The packet of a finished plan as JSON values, described field by field by `PacketDocument`.
 
     Args:
         result: what came out of the plan.
@@ -71,13 +73,14 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> dic
     releases = [one for one in result.results if not one.audit.control]
     controls = [one for one in result.results if one.audit.control]
     claims = [_claim_of(one) for one in releases]
-    losses = []
+    spent: list[Spendable | None] = []
     mus: list[Mu | str] = []
     for number, one in enumerate(releases):
         if bar is not None:
             bar("privacy losses of the releases", number, len(releases))
-        losses.append(loss_of(one.audit.request))
-        mus.append(mu_of(losses[-1]))
+        found = spendable_of(one.audit.request)
+        spent.append(found)
+        mus.append(mu_of(None if found is None else found.loss))
     if bar is not None:
         bar("privacy losses of the releases", len(releases), len(releases))
     relations = [_relation_of(one) for one in releases]
@@ -86,7 +89,7 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> dic
     composed = composed_claim(given) if comparable else None
     budget = result.plan.deployment.budget
     held = budget if budget is not None else None if composed is None else composed.guarantee
-    account = spent_together(losses, held) if comparable and held is not None else None
+    account = spent_together(spent, held) if comparable and held is not None else None
     facts = Facts(
         releases=releases,
         controls=controls,
@@ -98,7 +101,7 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> dic
     )
     hazards = checklist(facts)
     entry = registry_entry(result.plan.title, result.plan.deployment, _for_the_registry(facts, hazards))
-    return {
+    fields = {
         "format": "dpverdict packet",
         "schema_version": SCHEMA_VERSION,
         "title": result.plan.title,
@@ -135,23 +138,23 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> dic
         "registry": {"entry": dict(entry.fields), "tier": entry.tier, "missing": list(entry.missing)},
         "replay": _replay(result, plan),
     }
+    return checked(fields, PacketDocument, "packet")
 
 
-def render_packet_json(fields: Mapping[str, object]) -> str:
+def render_packet_json(fields: PacketDocument) -> str:
     """The packet as JSON text."""
     return json.dumps(strict_json(dict(fields)), indent=2, allow_nan=False, ensure_ascii=True) + "\n"
 
 
-def render_packet_html(fields: Mapping[str, object]) -> str:
+def render_packet_html(fields: PacketDocument) -> str:
     """The packet as one page that loads nothing: the same fields give the same bytes."""
     status = PlanStatus(fields["status"])
-    registry: Any = fields["registry"]
     page = render(
         "packet.html.j2",
         packet=fields,
         badge=BADGES[status],
         mark=MARKS.get(status.value, MARKS["REFUTED"]),
-        entry=json.dumps(registry["entry"], indent=2, ensure_ascii=False),
+        entry=json.dumps(fields["registry"]["entry"], indent=2, ensure_ascii=False),
         style=style_sheet(),
     )
     return page + "\n"
@@ -159,9 +162,7 @@ def render_packet_html(fields: Mapping[str, object]) -> str:
 
 def read_packet_schema() -> dict[str, object]:
     """The JSON Schema (2020-12) of what `render_packet_json` writes."""
-    text = resources.files("dpverdict.audit.runs.plans").joinpath("packet.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, object] = json.loads(text)
-    return schema
+    return json_schema(PacketDocument, identifier=f"urn:dpverdict:packet:{SCHEMA_VERSION}", closed=True)
 
 
 def decision(result: PlanResult) -> str:
@@ -305,9 +306,9 @@ def _replay(result: PlanResult, plan: Path) -> dict[str, object]:
     used: dict[str, str | None] = {}
     distributions: dict[str, str] = {}
     for one in result.results:
-        grounds: Any = one.grounds or {}
-        used |= grounds.get("files", {})
-        distributions |= {name: str(found[0]) for name, found in grounds.get("distributions", {}).items()}
+        provenance: Any = one.provenance or {}
+        used |= provenance.get("files", {})
+        distributions |= {name: str(found[0]) for name, found in provenance.get("distributions", {}).items()}
     seed = [] if result.plan.seed is not None else [f"write the line seed = {result.seed} at the top of the plan"]
     return {
         "steps": [

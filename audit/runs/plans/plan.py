@@ -39,39 +39,33 @@ import dataclasses
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Final, final
 
+import msgspec
+
+from dpverdict.audit.documents.plan import PlanEntry, PlanHead
+from dpverdict.audit.documents.request import AnyRequest, Request, ScoresRequest, names_a_callable, option_of, parts
+from dpverdict.audit.documents.schema import converted, fields_of
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, parse_limits
 from dpverdict.audit.runs.plans.deployment import Deployment, read_deployment
-from dpverdict.audit.runs.request import DEFAULT_ERROR_PROBABILITY, Request
-from dpverdict.audit.runs.scores import ScoresRequest
 from dpverdict.audit.trials.catalogue import CALIBRATION, offered, option
-from dpverdict.audit.trials.words import names_a_callable, nearest, probability
+from dpverdict.audit.trials.user_functions import probability
 from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.files import read_limited
 from dpverdict.numerics.text import whole_number
+from dpverdict.suggestions import nearest
 
 LARGEST_PLAN: Final = 2**24
 """Bytes of the file, at most."""
 
 TESTS_PER_AUDIT: Final = 2
 """The check of the embedding and the distinguishing test: an audit has at most these."""
-
-_LIMITS: Final = ("timeout", "memory")
-_OF_THE_PLAN: Final = ("title", "seed", "error_probability", "accept", *_LIMITS, "audit", "scores", "deployment")
-_PATHS: Final = ("data", "neighbours")
-_FUNCTIONS: Final = ("mechanism", "score")
-_OF_TESTS: Final = ("claim", "record", "samples", "test_delta", "numbers", "search", "observe", "tap")
-_OF_A_REQUEST: Final = (*_OF_TESTS, *_PATHS, *_FUNCTIONS)
-_OF_SCORES: Final = {"in": "scores_in", "out": "scores_out", "scores": "scores", "included": "included"}
-_OF_THE_AUDIT: Final = ("name", "expect", "exact_only", *_LIMITS)
-_SHARED: Final = ("seed", "error_probability")
 
 
 @final
@@ -105,7 +99,7 @@ class PlannedAudit:
     name: str
     anchor: str
     expect: Expected
-    request: Request | ScoresRequest
+    request: AnyRequest
     limits: Limits = NO_LIMITS
 
     @property
@@ -149,13 +143,13 @@ class Plan:
         tests = TESTS_PER_AUDIT * max(1, sum(not audit.request.exact_only for audit in self.audits))
         return float(exactly(self.error_probability, name="error_probability") / tests)
 
-    def request_of(self, audit: PlannedAudit, seed: int) -> Request | ScoresRequest:
+    def request_of(self, audit: PlannedAudit, seed: int) -> AnyRequest:
         """The request of an audit with its part of the error probability and a seed that depends on its name."""
         if audit.request.exact_only:
             return audit.request
         digest = hashlib.sha256(f"{seed}: {audit.name}".encode()).digest()
         own = int.from_bytes(digest[:8], "big") >> 1
-        return dataclasses.replace(audit.request, seed=str(own), error_probability=repr(self.share()))
+        return msgspec.structs.replace(audit.request, seed=str(own), error_probability=repr(self.share()))
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -179,133 +173,126 @@ def read_plan(path: str | Path) -> Plan:
 
 def plan_of(table: Mapping[str, object], folder: Path) -> Plan:
     """The plan that a TOML table describes; see `read_plan`."""
-    _only(table, _OF_THE_PLAN, "the plan")
-    title = _text(table.get("title", "Privacy audits"), "title")
-    error = _text(table.get("error_probability", DEFAULT_ERROR_PROBABILITY), "error_probability")
-    probability(error, "error_probability")
-    seed = table.get("seed")
-    entries, recorded = table.get("audit", []), table.get("scores", [])
-    if not isinstance(recorded, list) or not all(isinstance(entry, dict) for entry in recorded):
-        raise InvalidValue("scores", recorded, "a list of tables", "begin each with a line [[scores]]")
-    if recorded and "audit" not in table:
-        entries = []
-    elif not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+    _refuse_parts_of_an_audit(table)
+    entries, recorded = _entries(table, "audit"), _entries(table, "scores")
+    head = converted(_whole_numbers_in_words(table), PlanHead)
+    probability(head.error_probability, "error_probability")
+    if not entries and not ("audit" not in table and recorded):
         remedy = "begin each with a line [[audit]], and give it a mechanism"
-        raise InvalidValue("audit", entries, "a list of one or more tables", remedy)
-    shared = _limits(table, "the plan", NO_LIMITS)
+        raise InvalidValue("audit", table.get("audit", []), "a list of one or more tables", remedy)
+    shared = parse_limits(head.timeout, head.memory)
     audits: list[PlannedAudit] = []
     for number, entry in enumerate([*entries, *recorded], start=1):
-        audit = (_audit if number <= len(entries) else _scores)(entry, number, folder)
-        audit = dataclasses.replace(audit, limits=_limits(entry, f"audit {audit.name}", shared))
+        audit = (_audit if number <= len(entries) else _scores)(entry, number, folder, shared)
         for other in audits:
             if audit.anchor == other.anchor:
                 remedy = f"{other.name!r} is too much like it: give each audit another name"
                 raise InvalidValue("audit.name", audit.name, "a name that no other audit has", remedy)
         audits.append(audit)
     return Plan(
-        title=title,
-        seed=None if seed is None else whole_number(_text(seed, "seed"), "seed", at_least=0),
-        error_probability=error,
+        title=head.title,
+        seed=None if head.seed is None else whole_number(head.seed, "seed", at_least=0),
+        error_probability=head.error_probability,
         audits=tuple(audits),
         folder=folder,
-        accept_not_refuted=_accepted(table),
+        accept_not_refuted=head.accept is not None,
         deployment=read_deployment(table.get("deployment", {})),
     )
 
 
-def _accepted(table: Mapping[str, object]) -> bool:
-    """Whether the plan accepts what was only not refuted."""
-    if "accept" not in table:
-        return False
-    if table["accept"] != Expected.NOT_REFUTED.value:
-        remedy = "write it so, or leave it out: then only what is decided is enough"
-        raise InvalidValue("accept", table["accept"], f'"{Expected.NOT_REFUTED.value}"', remedy)
-    return True
+def _refuse_parts_of_an_audit(table: Mapping[str, object]) -> None:
+    """What belongs below [[audit]] is told apart from what nobody knows."""
+    for key, value in table.items():
+        if key in (*parts(Request), *fields_of(PlanEntry)) and key not in fields_of(PlanHead):
+            remedy = f"the plan has {', '.join(fields_of(PlanHead))}; {option(key)} goes below [[audit]]"
+            raise InvalidValue(key, value, "a key of the plan", remedy)
 
 
-def _scores(entry: Mapping[str, object], number: int, folder: Path) -> PlannedAudit:
-    """An audit of recorded scores."""
-    _leave_to_the_plan(entry, "scores", number)
-    words = {key: _text(value, f"scores.{key}") for key, value in entry.items()}
-    for key in words:
-        own = ("name", "expect", "claim", "delta", *_LIMITS, *_OF_SCORES)
-        if key not in own:
-            remedy = f"{nearest(key, own)}an audit of scores has {', '.join(own)}"
-            raise InvalidValue(f"scores.{key}", words[key], "a key of [[scores]]", remedy)
-    name, anchor = _named(words.get("name", f"{number} recorded scores"))
-    paths = {_OF_SCORES[key]: str(folder / words[key]) for key in _OF_SCORES if key in words}
-    return PlannedAudit(
-        name=name,
-        anchor=anchor,
-        expect=_expected(words.get("expect", "not refuted"), "recorded scores", name, black_box=True),
-        request=ScoresRequest(claim=words.get("claim"), delta=words.get("delta"), **paths),
-    )
+def _entries(table: Mapping[str, object], key: str) -> list[dict[str, object]]:
+    """The tables that are written one after another below ``[[key]]``."""
+    found = table.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise InvalidValue(key, found, "a list of tables", f"begin each with a line [[{key}]]")
+    return found
 
 
-def _limits(table: Mapping[str, object], what: str, others: Limits) -> Limits:
-    """The limits that a table of the plan sets, and others where it sets none."""
-    given = {key: _text(table[key], f"{key} of {what}") for key in _LIMITS if key in table}
-    return parse_limits(given.get("timeout"), given.get("memory")).or_those_of(others)
-
-
-def _leave_to_the_plan(entry: Mapping[str, object], kind: str, number: int) -> None:
-    for shared in _SHARED:
-        if shared in entry:
+def _entry(table: Mapping[str, object], kind: type[AnyRequest], key: str, number: int) -> PlanEntry:
+    """What an entry says of itself beside its request, after a check of the names of all of its keys."""
+    for shared in parts(kind, "shared"):
+        if shared in table:
             remedy = "write it at the top of the plan: all audits share it"
-            raise InvalidValue(f"{kind}.{shared}", entry[shared], f"left out of audit {number}", remedy)
+            raise InvalidValue(f"{key}.{shared}", table[shared], f"left out of audit {number}", remedy)
+    own = {name: value for name, value in table.items() if name in fields_of(PlanEntry)}
+    return converted(_whole_numbers_in_words(own), PlanEntry, key)
 
 
-def _named(text: str) -> tuple[str, str]:
-    """The name of an audit, and the name as part of an address."""
-    name = " ".join(text.split())
+def _keys(kind: type[AnyRequest]) -> dict[str, str]:
+    """The parts of a request that an entry of a plan gives, by their keys there."""
+    shared = parts(kind, "shared")
+    names = {name: name if kind is Request else option_of(kind, name).removeprefix("--") for name in parts(kind)}
+    return {key: name for name, key in names.items() if name not in shared}
+
+
+def _scores(table: Mapping[str, object], number: int, folder: Path, shared: Limits) -> PlannedAudit:
+    """An audit of recorded scores."""
+    entry, keys = _entry(table, ScoresRequest, "scores", number), _keys(ScoresRequest)
+    for key, value in table.items():
+        known = (*fields_of(PlanEntry), *keys)
+        if key not in known:
+            remedy = f"{nearest(key, known)}an audit of scores has {', '.join(known)}"
+            raise InvalidValue(f"scores.{key}", value, "a key of [[scores]]", remedy)
+    words = _in_words({key: table[key] for key in keys if key in table}, "scores")
+    files = parts(ScoresRequest, "names")
+    asked = {keys[key]: str(folder / str(word)) if keys[key] in files else word for key, word in words.items()}
+    request = converted({"claim": None, **asked}, ScoresRequest, "scores")
+    return _planned(entry, request, f"{number} recorded scores", "recorded scores", shared)
+
+
+def _audit(table: Mapping[str, object], number: int, folder: Path, shared: Limits) -> PlannedAudit:
+    entry, keys = _entry(table, Request, "audit", number), _keys(Request)
+    if "mechanism" not in table:
+        raise InvalidValue("audit.mechanism", None, f"given for audit {number}", 'add mechanism = "..."')
+    known = (*keys, *fields_of(PlanEntry))
+    options = {key: value for key, value in table.items() if key not in known}
+    for key, value in options.items():
+        meant = nearest(key, known)
+        if meant and key != CALIBRATION and key.replace("-", "_") not in offered():
+            remedy = f"{meant}parameters of the mechanism go there too"
+            raise InvalidValue(f"audit.{key}", value, "a key of [[audit]]", remedy)
+    asked = _in_words({key: table[key] for key in keys if key in table}, "audit", kept=("exact_only",))
+    for key, what in {key: said["names"] for key, said in parts(Request, "names").items() if key in asked}.items():
+        asked[key] = _placed(str(asked[key]), folder, is_path=what == "file")
+    words = {key.replace("-", "_"): word for key, word in _in_words(options, "audit").items()}
+    request = converted({**asked, "options": words}, Request, "audit")
+    mechanism = str(table["mechanism"])
+    return _planned(entry, request, f"{number} {mechanism}", mechanism, shared)
+
+
+def _planned(entry: PlanEntry, request: AnyRequest, called: str, mechanism: str, shared: Limits) -> PlannedAudit:
+    """The audit of an entry.
+
+    Args:
+        entry: what it says of itself.
+        request: what is audited.
+        called: its name, if the entry gives none.
+        mechanism: as the plan writes it.
+        shared: the limits of the plan.
+    """
+    name = " ".join((called if entry.name is None else entry.name).split())
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     if not slug:
         raise InvalidValue("audit.name", name, "a name with a letter or a digit in it", "call it what it releases")
-    return name, f"audit-{slug}"
-
-
-def _expected(wanted: str, mechanism: str, name: str, *, black_box: bool) -> Expected:
-    if wanted not in [kind.value for kind in Expected]:
-        raise InvalidValue("audit.expect", wanted, 'one of "certified", "refuted", "not refuted"', f"mend audit {name}")
-    if black_box and wanted == "certified":
+    black_box = isinstance(request, ScoresRequest) or names_a_callable(mechanism)
+    expect = entry.expect or ("not refuted" if black_box else "certified")
+    if black_box and expect == "certified":
         remedy = 'of a function only the releases are seen: expect "not refuted" or "refuted"'
-        raise InvalidValue("audit.expect", wanted, f"possible for {mechanism}", remedy)
-    return Expected(wanted)
-
-
-def _audit(entry: Mapping[str, object], number: int, folder: Path) -> PlannedAudit:
-    _leave_to_the_plan(entry, "audit", number)
-    if "mechanism" not in entry:
-        raise InvalidValue("audit.mechanism", None, f"given for audit {number}", 'add mechanism = "..."')
-    for key, value in entry.items():
-        meant = nearest(key, (*_OF_A_REQUEST, *_OF_THE_AUDIT))
-        if (
-            meant
-            and key not in (*_OF_A_REQUEST, *_OF_THE_AUDIT, CALIBRATION)
-            and key.replace("-", "_") not in offered()
-        ):
-            raise InvalidValue(
-                f"audit.{key}", value, "a key of [[audit]]", f"{meant}parameters of the mechanism go there too"
-            )
-    words = {key: _text(value, f"audit.{key}") for key, value in entry.items() if key != "exact_only"}
-    mechanism = words["mechanism"]
-    exact_only = entry.get("exact_only", False)
-    if not isinstance(exact_only, bool):
-        raise InvalidValue("audit.exact_only", exact_only, "true or false", "write exact_only = true")
-    name, anchor = _named(words.get("name", f"{number} {mechanism}"))
-    black_box = names_a_callable(mechanism)
-    wanted = words.get("expect", "not refuted" if black_box else "certified")
-    expect = _expected(wanted, mechanism, name, black_box=black_box)
-    asked = {key: words[key] for key in _OF_A_REQUEST if key in words}
-    for key in (*_PATHS, *_FUNCTIONS):
-        if key in asked:
-            asked[key] = _placed(asked[key], folder, is_path=key in _PATHS)
-    others = {key.replace("-", "_"): words[key] for key in words if key not in (*_OF_A_REQUEST, *_OF_THE_AUDIT)}
+        raise InvalidValue("audit.expect", expect, f"possible for {mechanism}", remedy)
     return PlannedAudit(
         name=name,
-        anchor=anchor,
-        expect=expect,
-        request=Request(options=others, exact_only=exact_only, **asked),
+        anchor=f"audit-{slug}",
+        expect=Expected(expect),
+        request=request,
+        limits=parse_limits(entry.timeout, entry.memory).merge(shared),
     )
 
 
@@ -317,19 +304,19 @@ def _placed(text: str, folder: Path, *, is_path: bool) -> str:
     return str(folder / text) if is_path else text
 
 
-def _text(value: object, name: str) -> str:
-    """A value of the plan as it would stand on the command line."""
+def _whole_numbers_in_words(table: Mapping[str, object]) -> dict[str, object]:
+    """The table, with whole numbers as texts, which all other numbers of a plan are already."""
+    return {key: str(value) if type(value) is int else value for key, value in table.items()}
+
+
+def _in_words(table: Mapping[str, object], name: str, kept: Collection[str] = ()) -> dict[str, object]:
+    """The values of a table as they would stand on the command line, and what is kept as it is."""
+    return {key: value if key in kept else _word(value, f"{name}.{key}") for key, value in table.items()}
+
+
+def _word(value: object, name: str) -> str:
     if isinstance(value, list):
-        return ",".join(_text(part, name) for part in value)
+        return ",".join(_word(part, name) for part in value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise InvalidValue(name, value, "a text, a number or a list of numbers", "write it as on the command line")
     return str(value)
-
-
-def _only(table: Mapping[str, object], known: tuple[str, ...], what: str) -> None:
-    for key, value in table.items():
-        if key not in known:
-            remedy = f"{nearest(key, known)}{what} has {', '.join(known)}"
-            if key in (*_OF_A_REQUEST, *_OF_THE_AUDIT):
-                remedy += f"; {option(key)} goes below [[audit]]"
-            raise InvalidValue(key, value, f"a key of {what}", remedy)

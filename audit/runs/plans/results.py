@@ -57,7 +57,7 @@ class AuditResult:
         error: why it could not be run; None if it was.
         seconds: what it took when it was run.
         files: what code of the user's was in, or read.
-        grounds: what the result rests on, as `Grounds.to_json` has it; None for this package alone.
+        provenance: what the result rests on, as `Provenance.to_json` has it; None for this package alone.
     """
 
     audit: PlannedAudit
@@ -67,7 +67,7 @@ class AuditResult:
     error: str | None
     seconds: float
     files: tuple[str, ...] = ()
-    grounds: Mapping[str, object] | None = None
+    provenance: Mapping[str, object] | None = None
 
     @property
     def met(self) -> bool:

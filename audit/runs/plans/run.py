@@ -17,17 +17,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from dpverdict.audit.distinguishing.witness_document import software_versions
-from dpverdict.audit.isolation.grounds import file_hash, package_hash
+from dpverdict.audit.documents.request import AnyRequest
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits
-from dpverdict.audit.runs.apart import audit_as_asked
-from dpverdict.audit.runs.audited import Wanted, audited_of, status_of_fields
+from dpverdict.audit.isolation.provenance import file_hash, package_hash
+from dpverdict.audit.runs.finished_audit import WantedRenderings, read_finished_audit, status_of_fields
 from dpverdict.audit.runs.plans.plan import Plan, PlannedAudit
 from dpverdict.audit.runs.plans.results import AuditResult, PlanResult
-from dpverdict.audit.runs.request import Bar, Request
-from dpverdict.audit.runs.scores import ScoresRequest
+from dpverdict.audit.runs.request import Bar
+from dpverdict.audit.runs.subprocess_audit import audit_from_request
+from dpverdict.audit.trials.atomic_files import hold, remove_left_over
 from dpverdict.audit.trials.journal import Journal
-from dpverdict.audit.trials.whole_files import hold, remove_left_over
 from dpverdict.checks import check_seed
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.numerics.files import open_at_once
@@ -81,7 +83,7 @@ def run_plan(plan: Plan, journal: Journal, bar: Bar | None = None, limits: Limit
     for number, audit in enumerate(plan.audits):
         if bar is not None:
             bar("audits", number, len(plan.audits))
-        limited = dataclasses.replace(audit, limits=audit.limits.or_those_of(limits))
+        limited = dataclasses.replace(audit, limits=audit.limits.merge(limits))
         results.append(_result(plan, limited, seed, created, journal, bar))
     if bar is not None:
         bar("audits", len(plan.audits), len(plan.audits))
@@ -130,8 +132,8 @@ def _result(
         page=kept["part"],
         error=None,
         seconds=kept["seconds"],
-        files=() if kept["grounds"] is None else tuple(kept["grounds"]["files"]),
-        grounds=kept["grounds"],
+        files=() if kept["provenance"] is None else tuple(kept["provenance"]["files"]),
+        provenance=kept["provenance"],
     )
 
 
@@ -141,31 +143,31 @@ def _kept(journal: Journal, name: str, audit: PlannedAudit) -> dict[str, Any] | 
     if content is None:
         return None
     kept: dict[str, Any] = json.loads(content)
-    grounds = audited_of(kept, audit.name).grounds  # without any it rests on what is in its name
-    return kept if grounds is None or grounds.changed() is None else None
+    provenance = read_finished_audit(kept, audit.name).provenance  # without any it rests on what is in its name
+    return kept if provenance is None or provenance.changed() is None else None
 
 
 def _run(
-    audit: PlannedAudit, request: Request | ScoresRequest, created: datetime, trials: Journal, bar: Bar | None
+    audit: PlannedAudit, request: AnyRequest, created: datetime, trials: Journal, bar: Bar | None
 ) -> dict[str, Any]:
     """Run an audit: here, or in a process of its own."""
     began = time.monotonic()
-    done = audit_as_asked(
-        request, Wanted(created=created, anchor=audit.anchor, trials=trials), limits=audit.limits, bar=bar
+    done = audit_from_request(
+        request, WantedRenderings(created=created, anchor=audit.anchor, trials=trials), limits=audit.limits, bar=bar
     )
     return {
         "fields": done.fields,
         "part": done.part,
-        "grounds": None if done.grounds is None else done.grounds.to_json(),
+        "provenance": None if done.provenance is None else done.provenance.to_json(),
         "seconds": round(time.monotonic() - began, 3),
     }
 
 
-def _entry(audit: PlannedAudit, request: Request | ScoresRequest, created: datetime) -> str:
+def _entry(audit: PlannedAudit, request: AnyRequest, created: datetime) -> str:
     """The name of the entry of an audit: everything its report depends on, so that a change runs it again."""
     parts = {
         "anchor": audit.anchor,
-        "request": dataclasses.asdict(request),
+        "request": asdict(request),
         "created": created.isoformat(),
         "versions": software_versions(),
         "package": package_hash(),
@@ -174,12 +176,6 @@ def _entry(audit: PlannedAudit, request: Request | ScoresRequest, created: datet
     return "audit " + json.dumps(parts, sort_keys=True)
 
 
-def _files(request: Request | ScoresRequest) -> Iterator[str]:
-    """Files that a request reads: tables, pairs, bounds. What the user's code reads is in the grounds of its entry."""
-    if isinstance(request, ScoresRequest):
-        yield from (path for path in request.inputs.values() if Path(path).is_file())
-        return
-    yield from (path for path in (request.data, request.neighbours) if path is not None and Path(path).is_file())
-    bounds = request.options.get("bounds")
-    if bounds is not None and bounds.startswith("@") and Path(bounds[1:]).is_file():
-        yield bounds[1:]
+def _files(request: AnyRequest) -> Iterator[str]:
+    """Tables, pairs, bounds and scores that a request names; what code reads is in the provenance of its entry."""
+    yield from (path for path in request.inputs.values() if Path(path).is_file() and not path.endswith(".py"))

@@ -16,7 +16,16 @@ from typing import Any, Final, NoReturn, final
 
 import numpy as np
 
-from dpverdict.audit.tracing.handles.arrays import FollowedArray, counted, fact_of, is_noise, is_rows, is_total, known_length, settled
+from dpverdict.audit.tracing.handles.arrays import (
+    FollowedArray,
+    counted,
+    fact_of,
+    is_noise,
+    is_rows,
+    is_total,
+    known_length,
+    settled,
+)
 from dpverdict.audit.tracing.handles.building import making
 from dpverdict.audit.tracing.handles.functions import array_of
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain

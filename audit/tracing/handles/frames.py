@@ -11,7 +11,6 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from dpverdict.audit.tables.frames import library
-
 from dpverdict.audit.tracing.handles.arrays import (
     FollowedArray,
     Shape,

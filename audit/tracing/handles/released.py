@@ -14,7 +14,6 @@ import numpy as np
 from dpverdict.audit.tracing.rules.operations import refuse
 from dpverdict.audit.tracing.tape import Release, Tape, current
 
-
 _ARGMAX: Final = np.argmax
 _ARGMIN: Final = np.argmin
 """As they are when nothing is replaced."""

@@ -24,7 +24,7 @@ from dpverdict.audit.tracing.rules.facts import (
     supports_of,
 )
 from dpverdict.audit.tracing.rules.operations import Operand, Setting, operation, refuse
-from dpverdict.audit.tracing.rules.records import interval_of, key_from_json, the_rows
+from dpverdict.audit.tracing.rules.records import interval_of, the_rows
 
 MOST_RECORDS: Final = 2.0**33
 """That sums are taken of: bounds times this number must be within what a sum holds."""

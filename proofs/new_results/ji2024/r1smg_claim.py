@@ -11,7 +11,6 @@ import sympy
 from flint import acb, arb
 from sympy import Symbol, exp
 
-from dpverdict.audit.exact.calibrate import honest_scale
 from dpverdict.audit.losses.domains import EventBound
 from dpverdict.audit.losses.spherical.events import (
     apollonius_constant,
@@ -24,6 +23,7 @@ from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Real, ball, compare, precision
 from dpverdict.mechanisms.core.calibration import analytic_scale, universal_error_bound
+from dpverdict.mechanisms.queries.rank1_scale import honest_scale
 from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.outcome import Findings, Method, Standing
 from dpverdict.proofs.checks.statement import Formula, Plant, result

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from dpverdict.cli.options import MechanismName, option, parameters
-from dpverdict.cli.session import Ended, Outputs, ends, printing, say
+from dpverdict.cli.session import CommandResult, Outputs, exit_with, printing, say
 
 Claim = Annotated[
     str, typer.Option("--claim", metavar="TEXT", help='Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5".')
@@ -19,7 +19,7 @@ MOST_POINTS: Final = 10_000
 """Of a curve: each is certified, and written in a table."""
 
 
-@ends
+@exit_with
 def compose(
     releases: Annotated[
         list[str],
@@ -33,7 +33,7 @@ def compose(
     adjacency: Annotated[
         str | None, option("--adjacency", "RELATION", "Of events; add-or-remove-one or replace-one.", "Audit")
     ] = None,
-) -> Ended:
+) -> CommandResult:
     """What many releases spend together of a claim, and how many more of each remain: an odometer.
 
     Which mechanisms run, and how often, is taken for fixed in advance.
@@ -49,16 +49,16 @@ def compose(
     found = composed(releases, claim, adjacency)
     with printing():
         print(printable(found.text(), sys.stdout.encoding))
-    return Ended(code=EXIT_CODES[found.account.status])
+    return CommandResult(code=EXIT_CODES[found.account.status])
 
 
-@ends
+@exit_with
 def calibrate(
     context: typer.Context,
     mechanism: MechanismName,
     claim: Claim,
     releases: Annotated[str, option("--releases", "N", "How many releases share the claim.", "Audit")] = "1",
-) -> Ended:
+) -> CommandResult:
     """The least noise at which a mechanism keeps a claim of any kind: certified, with one step less that does not.
 
     Of gaussian it finds --sigma, of laplace --scale, of dp-sgd and dp-ftrl --noise-multiplier; the other parameters are
@@ -72,10 +72,10 @@ def calibrate(
     found = calibrated(mechanism, parameters(context), claim, releases)
     with printing():
         print(printable(found.summary(), sys.stdout.encoding))
-    return Ended(code=0)
+    return CommandResult(code=0)
 
 
-@ends
+@exit_with
 def curve(
     context: typer.Context,
     mechanism: MechanismName,
@@ -84,7 +84,7 @@ def curve(
     json: Annotated[Path | None, option("--json", "FILE", "Write the numbers in full, as JSON.", "Output")] = None,
     png: Annotated[Path | None, option("--png", "FILE", "Draw the curves.", "Output")] = None,
     svg: Annotated[Path | None, option("--svg", "FILE", "Draw the curves, as SVG.", "Output")] = None,
-) -> Ended:
+) -> CommandResult:
     """Certified curves of the worst neighbours: the privacy profile delta(epsilon) and the trade-off beta(alpha).
 
     Of a counter, its errors as well. In place of a mechanism: counters (Laplace trees against Gaussian factorisations,
@@ -93,7 +93,7 @@ def curve(
 
     For example: dpverdict curve correlated-gaussian --dim 100 --mu 1 --points 5
     """
-    from dpverdict.audit.comparisons.request import curve_faces
+    from dpverdict.audit.comparisons.request import curve_renderings
     from dpverdict.audit.runs.costs import announced_curve
     from dpverdict.numerics.text import whole_number
 
@@ -103,8 +103,8 @@ def curve(
         cost = announced_curve(mechanism, options, count)
         if cost is not None:
             say(f"note: {cost}")
-        faces = curve_faces(mechanism, options, points=count)
+        faces = curve_renderings(mechanism, options, points=count)
         outputs.write(**faces.written)
     with printing():
         faces.show()
-    return Ended(code=0)
+    return CommandResult(code=0)

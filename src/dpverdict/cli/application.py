@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """The code that a command ended with, see `ends`; without a command, as for ``--help``, that of typer."""
+    """The code that a command ended with, see `exit_with`; without a command, as for ``--help``, that of typer."""
     command = typer.main.get_command(app)
     told = arguments[0].startswith("-") or "--help" in arguments or _COMPLETION in os.environ
     try:
@@ -135,7 +135,7 @@ _UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 
 def _misused(error: Any) -> str:
     """What a usage error says: all that is missing at once, and the options that an unknown one may be meant for."""
-    from dpverdict.audit.trials.words import listed, nearest
+    from dpverdict.suggestions import listed, nearest
 
     if error.ctx is None:
         return str(error.format_message())

@@ -2,100 +2,42 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpverdict.audit.documents.request import Request, parts
 from dpverdict.cli.options import (
-    ERROR_PROBABILITY,
     Dask,
     HtmlReport,
     Jobs,
     JsonReport,
-    MechanismName,
     Memory,
-    Neighbours,
-    OwnClaim,
     Quiet,
     Timeout,
     option,
-    parameters,
+    takes,
 )
-from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar, say
+from dpverdict.cli.session import CommandResult, Outputs, engine_of_options, exit_with, printing, progress_bar, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dpverdict.audit.exact.verdict import Status
     from dpverdict.audit.isolation.process import Limits
-    from dpverdict.audit.runs.request import Request
 
 
-@ends
+@exit_with
+@takes(Request)
 def audit(
     context: typer.Context,
-    mechanism: MechanismName,
-    claim: OwnClaim = None,
-    data: Annotated[
-        str | None,
-        option("--data", "TABLE", "Records: .csv, .npy, .npz (array records) or module:name.", "Audit"),
-    ] = None,
-    record: Annotated[
-        str | None, option("--record", "INDEX", "Test this record of the table; else the most exposed.", "Audit")
-    ] = None,
-    neighbours: Neighbours = None,
+    request: Request,
     schema: Annotated[
         str | None,
         option("--schema", "FILE", "Of the table that a function takes: its claim is decided for every pair.", "Audit"),
     ] = None,
-    samples: Annotated[
-        str | None,
-        option("--samples", "N", "Releases per dataset, 1e6 for a million; from the dimension if not given.", "Tests"),
-    ] = None,
-    error_probability: Annotated[
-        str | None,
-        option(
-            "--error-probability", "P", f"Of refuting a true claim by chance; {ERROR_PROBABILITY} if left out.", "Tests"
-        ),
-    ] = None,
-    seed: Annotated[
-        str | None, option("--seed", "N", "Of every random number; drawn fresh and reported if not given.", "Tests")
-    ] = None,
-    score: Annotated[
-        str | None, option("--score", "module:function", "Scores releases; likelihood ratio if not given.", "Tests")
-    ] = None,
-    test_delta: Annotated[
-        str | None,
-        option("--test-delta", "D", "Bound epsilon from below at this delta; else that of --claim.", "Tests"),
-    ] = None,
-    numbers: Annotated[
-        str | None,
-        option("--numbers", "real|double", "Round outputs before the test, or search their low bits too.", "Tests"),
-    ] = None,
-    search: Annotated[
-        str | None,
-        option("--search", "binary:N|unit:N", "Search the neighbours of a function, records of N entries.", "Tests"),
-    ] = None,
-    observe: Annotated[
-        str | None,
-        option("--observe", "WHAT", 'Of each call of a function: "timeout=0.5, warnings, bits, time".', "Tests"),
-    ] = None,
-    tap: Annotated[
-        bool | None,
-        typer.Option(
-            "--tap/--no-tap",
-            help="Record and replay the noise, too: see dpverdict tap. Of a function it is done unless left out.",
-            rich_help_panel="Tests",
-            show_default=False,
-        ),
-    ] = None,
-    no_test: Annotated[
-        bool, typer.Option("--no-test", help="Exact evidence only: sample nothing.", rich_help_panel="Tests")
-    ] = False,
     jobs: Jobs = None,
     dask: Dask = None,
     timeout: Timeout = None,
@@ -111,7 +53,7 @@ def audit(
         option("--certificate", "FILE", "Write what the exact verdict rests on, for dpverdict check.", "Output"),
     ] = None,
     quiet: Quiet = False,
-) -> Ended:
+) -> CommandResult:
     """Audit a mechanism: does it keep the promise it makes?
 
     A mechanism of known structure is certified or refuted exactly, and its releases are tested as well. Of a function
@@ -128,41 +70,20 @@ def audit(
     from dpverdict.audit.distinguishing.witness_document import render_witness
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.audit.runs.accounts import names_an_event
-    from dpverdict.audit.runs.apart import audit_as_asked
-    from dpverdict.audit.runs.audited import Wanted, console_facts
     from dpverdict.audit.runs.costs import announced
-    from dpverdict.audit.runs.request import Request
+    from dpverdict.audit.runs.finished_audit import WantedRenderings, console_facts
+    from dpverdict.audit.runs.subprocess_audit import audit_from_request
     from dpverdict.errors import InvalidValue
 
     limits = parse_limits(timeout, memory)
     if schema is not None:
-        given = {"data": data, "record": record, "neighbours": neighbours, "samples": samples, "score": score,
-                 "error_probability": error_probability, "seed": seed, "test_delta": test_delta, "numbers": numbers,
-                 "search": search, "observe": observe, "tap": tap, "jobs": jobs, "dask": dask,
-                 "report": report}  # fmt: skip
-        _only_a_schema({**parameters(context), **given})
+        given = {name: getattr(request, name) for name in parts(Request)} | dict(request.options)
+        others = {"jobs": jobs, "dask": dask, "report": report}
+        _only_a_schema({**given, "mechanism": None, "claim": None, "exact_only": None, **others})
         outputs = Outputs(json=json, witness=witness, certificate=certificate)
-        return _audit_function(mechanism, schema, claim, limits, outputs, quiet=quiet, search=not no_test)
-    request = Request(
-        mechanism=mechanism,
-        options=parameters(context),
-        claim=claim,
-        data=data,
-        record=record,
-        neighbours=neighbours,
-        samples=samples,
-        error_probability=error_probability,
-        seed=seed,
-        score=score,
-        test_delta=test_delta,
-        numbers=numbers,
-        search=search,
-        observe=observe,
-        tap=None if tap is None else "yes" if tap else "no",
-        exact_only=no_test,
-        command=None if context.obj is None else shlex.join(["dpverdict", *context.obj]),
-    )
-    if names_an_event(mechanism):
+        search = not request.exact_only
+        return _audit_function(request.mechanism, schema, request.claim, limits, outputs, quiet=quiet, search=search)
+    if names_an_event(request.mechanism):
         for name, value in {"jobs": jobs, "dask": dask, "timeout": timeout, "memory": memory}.items():
             if value is not None:
                 raise InvalidValue(name, value, "left out for an event", "nothing is run")
@@ -170,18 +91,18 @@ def audit(
             raise InvalidValue("certificate", str(certificate), "left out for an event", "name the mechanism instead")
         return _audit_event(request, Outputs(json=json, report=report, witness=witness), quiet=quiet)
     with Outputs(json=json, report=report, witness=witness, certificate=certificate) as outputs:
-        outputs.keep_apart_from(request.inputs)
+        outputs.refuse_overwriting(request.inputs)
         exact = _exact_certificate(request) if "certificate" in outputs else None
-        wanted = Wanted(
+        wanted = WantedRenderings(
             page="report" in outputs, witness="witness" in outputs, console=None if quiet else console_facts()
         )
         cost = announced(request)
         if cost is not None:
             say(f"note: {cost}")
         with engine_of_options(jobs, dask), progress_bar() as bar:
-            made = audit_as_asked(request, wanted, limits, bar)
-        if made.grounds is not None:  # what the code of the user's read
-            outputs.keep_apart_from({f"the file {path} that was used": path for path in made.grounds.files})
+            made = audit_from_request(request, wanted, limits, bar)
+        if made.provenance is not None:  # what the code of the user's read
+            outputs.refuse_overwriting({f"the file {path} that was used": path for path in made.provenance.files})
         outputs.write(
             json=lambda: made.json,
             report=lambda: made.page,
@@ -192,7 +113,7 @@ def audit(
         with printing():
             sys.stdout.write(made.text)
             outputs.conclude(_decided(made.status))
-    return Ended(code=made.exit_code)
+    return CommandResult(code=made.exit_code)
 
 
 def _only_a_schema(given: Mapping[str, object]) -> None:
@@ -211,7 +132,7 @@ def _only_a_schema(given: Mapping[str, object]) -> None:
 
 def _audit_function(
     function: str, schema: str, claim: str | None, limits: Limits, outputs: Outputs, *, quiet: bool, search: bool
-) -> Ended:
+) -> CommandResult:
     """Decide the claim of a function for every pair of tables of a schema."""
     import json
 
@@ -224,7 +145,7 @@ def _audit_function(
         raise InvalidValue("claim", None, "given with --schema", 'say what the function promises: --claim "eps=1"')
     parse_guarantee(claim)
     with outputs:
-        outputs.keep_apart_from({"the schema": schema, "the function": function.rpartition(":")[0]})
+        outputs.refuse_overwriting({"the schema": schema, "the function": function.rpartition(":")[0]})
         made = audit_isolated(function, schema, claim, limits, search=search)
         found = made["verdict"]
         outputs.write(
@@ -237,7 +158,7 @@ def _audit_function(
             print(printable(made["text"], sys.stdout.encoding))
             if outputs.files:
                 outputs.conclude(made["summary"])
-    return Ended(code=int(made["exit_code"]))
+    return CommandResult(code=int(made["exit_code"]))
 
 
 def _exact_certificate(request: Request) -> str:
@@ -265,7 +186,7 @@ def _decided(status: Status) -> str:
     return f"{status.name}: {DECISIONS[status.name]}"
 
 
-def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> Ended:
+def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandResult:
     """Hold the exact loss of an event of dp_accounting to a claim: nothing is sampled."""
     import json
 
@@ -273,8 +194,8 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> Ended:
     from dpverdict.audit.runs.accounts import account_fields, account_page, event_account
     from dpverdict.errors import InvalidValue, printable
 
-    given = {field.name: getattr(request, field.name) for field in fields(request)} | dict(request.options)
-    for name in ("mechanism", "options", "claim", "command", "exact_only", "adjacency"):
+    given = {name: getattr(request, name) for name in parts(Request)} | dict(request.options)
+    for name in ("mechanism", "claim", "exact_only", "adjacency"):
         given.pop(name, None)
     for name, value in given.items():
         if value is not None:
@@ -282,7 +203,7 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> Ended:
     path, adjacency = request.mechanism, request.options.get("adjacency")
     account = event_account(path, request.claim, adjacency)
     with outputs:
-        outputs.keep_apart_from({"the event": path})
+        outputs.refuse_overwriting({"the event": path})
         values = account_fields(account, path, adjacency, request.command)
         outputs.write(
             json=lambda: json.dumps(values, indent=2, allow_nan=False) + "\n",
@@ -294,10 +215,10 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> Ended:
             print(printable(account.summary(), sys.stdout.encoding))
             if outputs.files:
                 outputs.conclude(_decided(account.status))
-    return Ended(code=EXIT_CODES[account.status])
+    return CommandResult(code=EXIT_CODES[account.status])
 
 
-@ends
+@exit_with
 def replay(
     witness: Annotated[
         Path, typer.Argument(metavar="WITNESS", help="What dpverdict audit --witness wrote.", show_default=False)
@@ -332,7 +253,7 @@ def replay(
     timeout: Timeout = None,
     memory: Memory = None,
     quiet: Quiet = False,
-) -> Ended:
+) -> CommandResult:
     """Check a witness again on fresh random numbers: its score and its event are fixed, nothing is explored.
 
     Code that a witness names is run with --trust-code only; read it first.
@@ -343,12 +264,12 @@ def replay(
     """
     from dpverdict.audit.distinguishing.witness_document import read_witness
     from dpverdict.audit.isolation.process import parse_limits
-    from dpverdict.audit.runs.replay_apart import replay_apart
+    from dpverdict.audit.runs.subprocess_replay import replay_in_subprocess
     from dpverdict.errors import printable
 
     document = read_witness(witness)
     with engine_of_options(jobs, dask):
-        found = replay_apart(
+        found = replay_in_subprocess(
             document,
             parse_limits(timeout, memory),
             neighbours=neighbours,
@@ -363,4 +284,4 @@ def replay(
     if not quiet:
         with printing():
             print(printable(found.summary(), sys.stdout.encoding))
-    return Ended(code=found.exit_code)
+    return CommandResult(code=found.exit_code)

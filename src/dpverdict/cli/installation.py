@@ -19,17 +19,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
-from dpverdict.cli.session import Ended, ends, printing
+from dpverdict.cli.session import CommandResult, exit_with, printing
 
 
-@ends
-def list_mechanisms() -> Ended:
+@exit_with
+def list_mechanisms() -> CommandResult:
     """The mechanisms with their parameters, and the known-wrong ones with the privacy they really have."""
     from dpverdict.audit.reports.catalogue import print_catalogue
 
     with printing():
         print_catalogue()
-    return Ended(code=0)
+    return CommandResult(code=0)
 
 
 # doctor --------------------------------------------------------------------------------------------------------------
@@ -135,8 +135,8 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in leading[0].split(".")) if leading else ()
 
 
-@ends
-def doctor() -> Ended:
+@exit_with
+def doctor() -> CommandResult:
     """What this environment has of what an audit may need, and what to do where something is missing.
 
     Exit codes: 0 nothing that is needed is missing, 1 something is.
@@ -149,7 +149,7 @@ def doctor() -> Ended:
         failed |= found.good is False
         with printing():
             console.print(Text.assemble(_MARKS[found.good], f" {found.name}: {found.seen}"))
-    return Ended(code=int(failed))
+    return CommandResult(code=int(failed))
 
 
 # selftest ------------------------------------------------------------------------------------------------------------
@@ -194,8 +194,8 @@ def self_checks() -> Iterator[tuple[SelfCheck, bool, str]]:
             yield check, False, " ".join(f"{type(error).__name__}: {error}".split())
 
 
-@ends
-def selftest() -> Ended:
+@exit_with
+def selftest() -> CommandResult:
     """Check in seconds that this installation finds what it must find, and nothing where nothing is.
 
     Exit codes: 0 every check passed, 1 one did not.
@@ -209,7 +209,7 @@ def selftest() -> Ended:
         mark = Text("ok    ", style="green") if passed else Text("FAILED", style="bold red")
         with printing():
             console.print(Text.assemble(mark, f" {check.name}: {found}"))
-    return Ended(code=1 if failed else 0)
+    return CommandResult(code=1 if failed else 0)
 
 
 def _must(condition: bool, problem: str) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 import typer.core
 
-ERROR_PROBABILITY: Final = "1e-6"
-"""Of refuting a true claim by chance, where none is given."""
+from dpverdict.audit.documents.request import AnyRequest, Request, option_of, parts
+
+T = TypeVar("T")
 
 
 @functools.cache
@@ -23,22 +25,21 @@ def option(name: str, metavar: str, text: str, panel: str) -> typer.models.Optio
     return found
 
 
-MechanismName = Annotated[
-    str,
-    typer.Argument(
-        metavar="MECHANISM",
-        help="A name that `dpverdict list` shows (broken:M3 is one of the known-wrong ones), or module:function or "
-        "path/file.py:function, called as function(dataset, rng) or function(dataset).",
-        show_default=False,
-    ),
-]
-OwnClaim = Annotated[
-    str | None, option("--claim", "TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit")
-]
-Neighbours = Annotated[
-    str | None,
-    option("--neighbours", "FILE", "A .npz with the arrays dataset and neighbour, or module:name of two.", "Audit"),
-]
+def part(kind: type[AnyRequest], name: str) -> typer.models.ParameterInfo:
+    """The argument or option of the command line for a part of a request, as `documents.request` says."""
+    said = parts(kind)[name]
+    if "panel" not in said:
+        made: typer.models.ParameterInfo = typer.Argument(metavar=name.upper(), help=said["text"], show_default=False)
+        return made
+    if "metavar" in said:
+        return option(option_of(kind, name), said["metavar"], said["text"], said["panel"])
+    made = typer.Option(option_of(kind, name), help=said["text"], rich_help_panel=said["panel"], show_default=False)
+    return made
+
+
+MechanismName = Annotated[str, part(Request, "mechanism")]
+OwnClaim = Annotated[str | None, part(Request, "claim")]
+Neighbours = Annotated[str | None, part(Request, "neighbours")]
 Jobs = Annotated[str | None, option("--jobs", "N", "Worker processes; 1 if not given.", "Machines")]
 Dask = Annotated[
     str | None, option("--dask", "ADDRESS", "Run on the Dask cluster of the scheduler at tcp://host:port.", "Machines")
@@ -55,6 +56,60 @@ HtmlReport = Annotated[Path | None, option("--report", "FILE", "Write the report
 Quiet = Annotated[
     bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
 ]
+
+
+def takes(kind: type[AnyRequest]) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Give a command one parameter for every part of a request, in the place of its own parameter ``request``.
+
+    Nothing is listed twice: a part that is added to the request is an option of the command. A switch that is not
+    given is None; the request has a word for it otherwise.
+
+    Args:
+        kind: of the request; the parameters of a mechanism are added by `MechanismCommand`.
+    """
+
+    def decorate(command: Callable[..., T]) -> Callable[..., T]:
+        own = inspect.signature(command, eval_str=True).parameters
+        place = list(own).index("request")
+        made = [_parameter(kind, name) for name in parts(kind)]
+        others = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.values()]
+
+        @functools.wraps(command)
+        def wrapped(**given: Any) -> T:
+            context: typer.Context = given["context"]
+            words: dict[str, Any] = {
+                name: _in_words(given.pop(name)) if name in _SWITCHES else given.pop(name) for name in parts(kind)
+            }
+            if context.obj is not None:
+                words["command"] = shlex.join(["dpverdict", *context.obj])
+            if kind is Request:
+                words["options"] = parameters(context)
+            return command(request=kind(**words), **given)
+
+        shown = [*others[:place], *made, *others[place + 1 :]]
+        wrapped.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]  # what typer reads
+        wrapped.__annotations__ = {one.name: one.annotation for one in shown}
+        return wrapped
+
+    return decorate
+
+
+_SWITCHES: Final = ("tap",)
+
+
+def _parameter(kind: type[AnyRequest], name: str) -> inspect.Parameter:
+    """The parameter of a function of which typer makes the option for a part of a request."""
+    said = parts(kind)[name]
+    default: object = inspect.Parameter.empty if "panel" not in said else False if name == "exact_only" else None
+    of_value: object = str if "panel" not in said else str | None
+    if "metavar" not in said and "panel" in said:
+        of_value = bool | None if name in _SWITCHES else bool
+    annotation = Annotated[of_value, part(kind, name)]  # type: ignore[valid-type]  # made from what is said of it
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _in_words(switch: bool | None) -> str | None:
+    return None if switch is None else "yes" if switch else "no"
 
 
 class MechanismCommand(typer.core.TyperCommand):

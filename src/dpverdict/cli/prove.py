@@ -16,10 +16,10 @@ from dpverdict.cli.options import (
     Timeout,
     option,
 )
-from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar
+from dpverdict.cli.session import CommandResult, Outputs, engine_of_options, exit_with, printing, progress_bar
 
 
-@ends
+@exit_with
 def prove(
     paper: Annotated[
         str | None,
@@ -46,7 +46,7 @@ def prove(
         Path | None,
         option("--certificates", "FOLDER", "Write what each statement rests on, for other tools to check.", "Output"),
     ] = None,
-) -> Ended:
+) -> CommandResult:
     """Check the numbered statements of the source papers, and print the ledger of outcomes.
 
     A false statement that is refuted is a success of the ledger, and is shown as refuted. Statements of your own run in
@@ -57,30 +57,32 @@ def prove(
     Exit codes: 0 every outcome as recorded, 1 an outcome changed or a check missed a planted fault, 2 usage error.
     """
     from dpverdict.audit.isolation.process import parse_limits
-    from dpverdict.audit.runs.audited import console_facts
+    from dpverdict.audit.runs.finished_audit import console_facts
     from dpverdict.proofs.ledger.certificate_files import certificate_folder, write_certificates
-    from dpverdict.proofs.ledger.proof_process import Faces, proved
+    from dpverdict.proofs.ledger.proof_process import WantedRenderings, proved
     from dpverdict.proofs.ledger.prove import Proof
     from dpverdict.proofs.ledger.terminal import WIDTH
 
     limits = parse_limits(timeout, memory)
     folder = None if certificates is None else certificate_folder(certificates)
     with Outputs(json=json, report=report) as outputs:
-        outputs.keep_apart_from({} if paper is None else {"the statements": paper})
+        outputs.refuse_overwriting({} if paper is None else {"the statements": paper})
         console = console_facts() | ({} if sys.stdout.isatty() else {"width": WIDTH})
-        faces = Faces(page="report" in outputs, explained=explain, console=console, certified=folder is not None)
+        wanted = WantedRenderings(
+            page="report" in outputs, explained=explain, console=console, certified=folder is not None
+        )
         with engine_of_options(jobs, dask), progress_bar() as bar:
-            made = proved(Proof(paper=paper, number=statement), faces, limits, bar)
-        outputs.keep_apart_from({f"the file {path} that was used": path for path in made.files})
+            made = proved(Proof(paper=paper, number=statement), wanted, limits, bar)
+        outputs.refuse_overwriting({f"the file {path} that was used": path for path in made.files})
         outputs.write(json=lambda: made.json, report=lambda: made.page)
         if folder is not None:
             write_certificates(folder, made.certificates)
     with printing():
         sys.stdout.write(made.text)
-    return Ended(code=made.exit_code)
+    return CommandResult(code=made.exit_code)
 
 
-@ends
+@exit_with
 def check(
     path: Annotated[
         Path,
@@ -91,7 +93,7 @@ def check(
         ),
     ],
     quiet: Quiet = False,
-) -> Ended:
+) -> CommandResult:
     """Read certificates again: every identity, inequality, box, matrix and comparison in them is decided anew.
 
     Of the certificate of a function (dpverdict audit --schema --certificate) every operation is derived again; the
@@ -110,12 +112,12 @@ def check(
         if not quiet:
             with printing():
                 print(printable(text, sys.stdout.encoding))
-        return Ended(code=code)
+        return CommandResult(code=code)
     found = check_files(path)
     if not quiet:
         with printing():
             print(found.text)
-    return Ended(code=found.exit_code)
+    return CommandResult(code=found.exit_code)
 
 
 def _of_function(path: Path) -> tuple[int, str] | None:

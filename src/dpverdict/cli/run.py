@@ -16,14 +16,14 @@ from dpverdict.cli.options import (
     Timeout,
     option,
 )
-from dpverdict.cli.session import Ended, Outputs, ends, engine_of_options, printing, progress_bar, say
+from dpverdict.cli.session import CommandResult, Outputs, engine_of_options, exit_with, printing, progress_bar, say
 
 if TYPE_CHECKING:
     from dpverdict.audit.runs.plans.results import PlanResult
     from dpverdict.audit.runs.request import Bar
 
 
-@ends
+@exit_with
 def run(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A TOML file of audits.", show_default=False)],
     journal: Annotated[
@@ -44,7 +44,7 @@ def run(
         option("--packet", "FOLDER", "Write packet.html and packet.json, for those who decide.", "Output"),
     ] = None,
     quiet: Quiet = False,
-) -> Ended:
+) -> CommandResult:
     """Run a plan of audits: one report, one exit code. A run that was stopped continues where it was.
 
     For example: dpverdict run plan.toml --report out.html --jobs 2, or dpverdict run plan.toml --packet decision
@@ -55,22 +55,28 @@ def run(
     """
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.audit.runs.costs import announced_plan
-    from dpverdict.audit.runs.plans.faces import BADGES, print_plan, render_junit, render_plan_html, render_plan_json
     from dpverdict.audit.runs.plans.plan import read_plan
+    from dpverdict.audit.runs.plans.renderings import (
+        BADGES,
+        print_plan,
+        render_junit,
+        render_plan_html,
+        render_plan_json,
+    )
     from dpverdict.audit.runs.plans.run import open_journal, run_plan
 
     limits = parse_limits(timeout, memory)
     with Outputs(json=json, junit=junit, report=report, **_packet_files(packet)) as outputs:
-        outputs.keep_apart_from({"the plan": plan})
+        outputs.refuse_overwriting({"the plan": plan})
         read = read_plan(plan)
-        outputs.keep_apart_from(read.inputs)
+        outputs.refuse_overwriting(read.inputs)
         cost = announced_plan([(one.name, one.request) for one in read.audits])
         if cost is not None:
             say(f"note: {cost}")
         with open_journal(plan, journal, fresh=fresh) as kept, engine_of_options(jobs, dask), progress_bar() as bar:
             result = run_plan(read, kept, bar, limits)
             packet_faces = {} if packet is None else _packet_faces(result, plan, bar)
-        outputs.keep_apart_from(result.files)
+        outputs.refuse_overwriting(result.files)
         outputs.write(
             json=lambda: render_plan_json(result),
             junit=lambda: render_junit(result),
@@ -84,7 +90,7 @@ def run(
                 outputs.conclude(BADGES[result.status])
     if result.not_run is not None:
         say(f"error: {result.not_run}")
-    return Ended(code=result.exit_code)
+    return CommandResult(code=result.exit_code)
 
 
 def _packet_files(folder: Path | None) -> dict[str, Path]:
@@ -92,7 +98,7 @@ def _packet_files(folder: Path | None) -> dict[str, Path]:
     if folder is None:
         return {}
     from dpverdict.audit.runs.plans.packet import DOCUMENT, PAGE
-    from dpverdict.audit.trials.whole_files import output_folder
+    from dpverdict.audit.trials.atomic_files import output_folder
 
     made = output_folder(folder, "packet")
     return {"packet_page": made / PAGE, "packet_document": made / DOCUMENT}

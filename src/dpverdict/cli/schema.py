@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from dpverdict.cli.options import option
-from dpverdict.cli.session import Ended, Outputs, ends, printing, say
+from dpverdict.cli.session import CommandResult, Outputs, exit_with, printing, say
 
 
-@ends
+@exit_with
 def schema(
     table: Annotated[
         str,
@@ -39,7 +39,7 @@ def schema(
         option("--table", "numpy|pandas|polars", "What the function takes; pandas if not given.", "Schema"),
     ] = None,
     out: Annotated[Path | None, option("--out", "FILE", "Write it there; else it is printed.", "Output")] = None,
-) -> Ended:
+) -> CommandResult:
     """Write the schema of a table: its columns, their types, the bounds and the categories that were seen.
 
     Bounds are a promise, not an observation: edit what is marked "observed = true", and delete the mark. A verdict that
@@ -57,7 +57,7 @@ def schema(
 
     chosen = parse_kind("pandas" if kind is None else kind)
     with Outputs(out=out) as outputs:
-        outputs.keep_apart_from({"the table": table})
+        outputs.refuse_overwriting({"the table": table})
         relation = parse_adjacency("add-or-remove-one" if adjacency is None else adjacency)
         made = TableSchema.from_frame(read_frame(table, chosen, name="table"), relation=relation, user=user)
         text = made.to_toml(f"The schema of {Path(table).name}, by dpverdict schema.")
@@ -67,4 +67,4 @@ def schema(
             sys.stdout.write(printable(text, sys.stdout.encoding))
     elif made.observed:
         say(f"note: {len(made.observed)} of {len(made.columns)} columns are only observed: edit {out}")
-    return Ended(code=0)
+    return CommandResult(code=0)

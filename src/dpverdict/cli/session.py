@@ -1,7 +1,7 @@
 """What a command does around its work: output files, the engine of the trials, progress, and how it ends.
 
-A command returns `Ended`, which alone becomes an exit code that says a verdict. Code of the user's runs within a
-command, and may raise anything; that it ended the program is no verdict.
+A command returns `CommandResult`, which alone becomes an exit code that says a verdict. Code of the user's runs within
+a command, and may raise anything; that it ended the program is no verdict.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Parameters = ParamSpec("Parameters")
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class CommandResult:
     """How a command ended: it did its work, wrote what it was asked for, and this is what it found.
 
     Attributes:
@@ -39,11 +39,11 @@ class Ended:
     code: int
 
 
-class EndedByOthers(DpverdictError):
+class UserCodeExited(DpverdictError):
     """Code that is not of this package ended the run, with `SystemExit` or another exception that is no error."""
 
 
-def ends(command: Callable[Parameters, Ended]) -> Callable[Parameters, NoReturn]:
+def exit_with(command: Callable[Parameters, CommandResult]) -> Callable[Parameters, NoReturn]:
     """The command, which ends the program with the code that it returns; no exception of others does."""
 
     @functools.wraps(command)
@@ -52,21 +52,21 @@ def ends(command: Callable[Parameters, Ended]) -> Callable[Parameters, NoReturn]
             with in_progress(command.__name__.replace("_", " ")):
                 found = command(*arguments, **named)
         except (typer.Exit, typer.Abort, EOFError) as error:
-            raise ended_by_others(error) from error
+            raise user_code_exited(error) from error
         except (Exception, KeyboardInterrupt):
             raise
         except BaseException as error:
-            raise ended_by_others(error) from error
+            raise user_code_exited(error) from error
         raise typer.Exit(found.code)
 
     return wrapped
 
 
-def ended_by_others(error: BaseException) -> EndedByOthers:
+def user_code_exited(error: BaseException) -> UserCodeExited:
     """The error for an exception of the user's code that no command raises."""
     shown = f"{type(error).__name__}({', '.join(map(repr, error.args))})"
     remedy = "let it return, or raise an error"
-    found = EndedByOthers(f"the code that was run ended with {shown}, which is no verdict: {remedy}")
+    found = UserCodeExited(f"the code that was run ended with {shown}, which is no verdict: {remedy}")
     for note in getattr(error, "__notes__", ()):
         found.add_note(note)
     return found
@@ -86,7 +86,7 @@ class Outputs:
     """
 
     def __init__(self, **asked: Path | None) -> None:
-        from dpverdict.audit.trials.whole_files import output_file
+        from dpverdict.audit.trials.atomic_files import output_file
 
         self.files: Final[dict[str, Path]] = {}
         self._written = False
@@ -110,11 +110,11 @@ class Outputs:
         if error is not None and self.files and not self._written:
             error.add_note(f"not written: {', '.join(map(str, self.files.values()))}")
 
-    def keep_apart_from(self, inputs: Mapping[str, str | os.PathLike[str]]) -> None:
-        """Refuse an output that is one of the inputs; see `whole_files.keep_apart`."""
-        from dpverdict.audit.trials.whole_files import keep_apart
+    def refuse_overwriting(self, inputs: Mapping[str, str | os.PathLike[str]]) -> None:
+        """Refuse an output that is one of the inputs; see `whole_files.refuse_overwriting`."""
+        from dpverdict.audit.trials.atomic_files import refuse_overwriting
 
-        keep_apart(self.files, inputs)
+        refuse_overwriting(self.files, inputs)
 
     def write(self, **faces: Callable[[], str | bytes | None]) -> None:
         """Make the contents of all files that were asked for, then write them together.
@@ -123,7 +123,7 @@ class Outputs:
             faces: the content of each, by the name of its option; one that gives None has nothing to say, which is
                 told on standard error.
         """
-        from dpverdict.audit.trials.whole_files import write_together
+        from dpverdict.audit.trials.atomic_files import write_together
 
         made = {name: faces[name]() for name in self.files}
         write_together({self.files[name]: content for name, content in made.items() if content is not None})

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY
 from dpverdict.cli.options import (
-    ERROR_PROBABILITY,
     JsonReport,
     MechanismName,
     Memory,
@@ -20,10 +20,10 @@ from dpverdict.cli.options import (
     option,
     parameters,
 )
-from dpverdict.cli.session import Ended, Outputs, ends, printing
+from dpverdict.cli.session import CommandResult, Outputs, exit_with, printing
 
 
-@ends
+@exit_with
 def tap(
     context: typer.Context,
     mechanism: MechanismName,
@@ -38,13 +38,13 @@ def tap(
     ] = None,
     error_probability: Annotated[
         str | None,
-        option("--error-probability", "P", f"Of the test on them; {ERROR_PROBABILITY} if left out.", "Tests"),
+        option("--error-probability", "P", f"Of the test on them; {DEFAULT_ERROR_PROBABILITY} if left out.", "Tests"),
     ] = None,
     timeout: Timeout = None,
     memory: Memory = None,
     json: JsonReport = None,
     quiet: Quiet = False,
-) -> Ended:
+) -> CommandResult:
     """Look inside a function without its source: record its noise on a dataset, replay it on the neighbour.
 
     Shows what noise was added to, how far that moved, and the loss of this pair; needs no statistics, and no change to
@@ -54,7 +54,7 @@ def tap(
 
     Exit codes: 1 refuted, 3 a finding, quiet or not covered: nothing is certified from one pair; 2 usage error.
     """
-    from dpverdict.audit.implementation.tap.tap_request import TapRequest, tap_apart
+    from dpverdict.audit.implementation.tap.tap_request import TapRequest, tap_in_subprocess
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.errors import printable
 
@@ -68,10 +68,10 @@ def tap(
         error_probability=error_probability,
     )
     with Outputs(json=json) as outputs:
-        found = tap_apart(request, parse_limits(timeout, memory))
+        found = tap_in_subprocess(request, parse_limits(timeout, memory))
         outputs.write(json=lambda: json_text.dumps(found.to_dict(), indent=2, allow_nan=False) + "\n")
     if not quiet:
         with printing():
             for line in found.text().splitlines():
                 print(printable(line, sys.stdout.encoding))
-    return Ended(code=found.exit_code)
+    return CommandResult(code=found.exit_code)

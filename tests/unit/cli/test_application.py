@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from flint import acb
 
+from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY
 from dpverdict.cli.application import main
-from dpverdict.cli.options import ERROR_PROBABILITY
 
 pytestmark = pytest.mark.usefixtures("warm_copies")
 
@@ -137,7 +137,7 @@ def test_the_samples_and_the_error_probability_taken_by_default_are_printed(caps
     code, text = answer(capsys, "audit", "standard-gaussian", "--dim", "20000", "--mu", "1", "--seed", "1")
     assert code == 0
     assert "releases per dataset 1000 (from the size of a release" in text
-    assert f"error probability {ERROR_PROBABILITY} for each test" in text
+    assert f"error probability {DEFAULT_ERROR_PROBABILITY} for each test" in text
 
 
 def test_the_most_exposed_record_of_a_table_is_the_game(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -214,7 +214,7 @@ def test_an_interrupt_ends_with_130_and_one_line(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpverdict.audit.runs.apart.audit_request", interrupted)
+    monkeypatch.setattr("dpverdict.audit.runs.subprocess_audit.audit_request", interrupted)
     assert main(["audit", "standard-gaussian", "--dim", "3", "--mu", "1"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 
@@ -238,7 +238,7 @@ def test_a_fault_of_the_program_does_not_look_like_a_refutation(
     def faulty(*_: object) -> None:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr("dpverdict.audit.runs.apart.audit_request", faulty)
+    monkeypatch.setattr("dpverdict.audit.runs.subprocess_audit.audit_request", faulty)
     assert main(["audit", "standard-gaussian", "--dim", "3", "--mu", "1"]) == 70
     assert "planted" in capsys.readouterr().err
 

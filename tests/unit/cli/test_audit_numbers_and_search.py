@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def audited(*words: str) -> tuple[int, dict[str, object]]:
+def finish_audit(*words: str) -> tuple[int, dict[str, object]]:
     code = main(["audit", *words, *COMMON, "--json", "out.json", "--quiet"])
     fields = json.loads(Path("out.json").read_text())
     jsonschema.validate(fields, read_schema())
@@ -52,7 +52,7 @@ def test_laplace_noise_in_float64_leaks_only_if_the_low_bits_are_asked_for(
     folder: Path, numbers: str | None, code: int
 ) -> None:
     asked = [] if numbers is None else ["--numbers", numbers]
-    found, fields = audited("code.py:laplace", "--neighbours", "pair.npz", "--samples", "6000", *asked)
+    found, fields = finish_audit("code.py:laplace", "--neighbours", "pair.npz", "--samples", "6000", *asked)
     assert found == code
     statistical = fields["statistical"]
     assert isinstance(statistical, dict)
@@ -71,7 +71,7 @@ def test_a_certificate_about_real_numbers_does_not_survive_a_leak(
 
 def test_the_search_finds_the_record_and_the_report_says_what_it_cost(folder: Path) -> None:
     words = ["--search", "binary:8", "--adjacency", "add-or-remove-one", "--samples", "24000"]
-    code, fields = audited("code.py:five_ones", *words)
+    code, fields = finish_audit("code.py:five_ones", *words)
     assert code == 1
     mechanism = fields["mechanism"]
     assert isinstance(mechanism, dict)
@@ -79,7 +79,7 @@ def test_the_search_finds_the_record_and_the_report_says_what_it_cost(folder: Pa
 
 
 def test_the_checks_of_the_code_are_reported(folder: Path) -> None:
-    _, fields = audited("code.py:fixed", "--neighbours", "pair.npz", "--samples", "500")
+    _, fields = finish_audit("code.py:fixed", "--neighbours", "pair.npz", "--samples", "500")
     implementation = fields["implementation"]
     assert isinstance(implementation, list)
     assert [found["name"] for found in implementation if found["holds"] is False] == [

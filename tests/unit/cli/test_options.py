@@ -7,9 +7,9 @@ import sys
 import pytest
 import typer
 
+from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY
 from dpverdict.audit.trials.catalogue import constructors_of, mechanism_classes, option, parameters_of
 from dpverdict.cli.application import app, main
-from dpverdict.cli.options import ERROR_PROBABILITY
 
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # a group has commands
 
@@ -89,4 +89,4 @@ def test_every_option_has_a_sentence_in_the_help() -> None:
     for name, command in COMMANDS.items():
         for parameter in command.params:
             assert parameter.param_type_name == "argument" or parameter.help, (name, parameter.name)
-    assert 0 < float(ERROR_PROBABILITY) < 1
+    assert 0 < float(DEFAULT_ERROR_PROBABILITY) < 1

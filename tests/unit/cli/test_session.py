@@ -169,7 +169,7 @@ def test_no_code_of_the_user_writes_the_verdict(
 
 @pytest.mark.parametrize("found", [None, 0, "CERTIFIED", True])
 def test_a_command_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch, found: object) -> None:
-    monkeypatch.setattr("dpverdict.audit.runs.apart.audit_request", lambda *_: found)
+    monkeypatch.setattr("dpverdict.audit.runs.subprocess_audit.audit_request", lambda *_: found)
     assert main(BUILT_IN) == 70
 
 
@@ -180,7 +180,7 @@ def test_a_face_that_fails_leaves_no_file(
     def fails(*_: object) -> str:
         raise OSError(28, "No space left on device", "somewhere")
 
-    monkeypatch.setattr(f"dpverdict.audit.runs.audited.{failing}", fails)
+    monkeypatch.setattr(f"dpverdict.audit.runs.finished_audit.{failing}", fails)
     paths = [tmp_path / "a.json", tmp_path / "a.html"]
     paths[0].write_text("of an earlier run")
     assert main([*BUILT_IN, "--json", str(paths[0]), "--report", str(paths[1])]) == 2

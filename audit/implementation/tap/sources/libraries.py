@@ -18,7 +18,15 @@ import numpy as np
 from dpverdict.audit.implementation.tap.sources.samplers import Replaced
 from dpverdict.audit.implementation.tap.sources.torch_noise import torch_replaced
 from dpverdict.audit.implementation.tap.tagged_numbers import bare, tagged
-from dpverdict.audit.implementation.tap.tape import Call, Choice, Law, current, place
+from dpverdict.audit.implementation.tap.tape import Call, Choice, current, place
+from dpverdict.audit.laws.base import Law
+from dpverdict.audit.laws.discrete_gaussian import DiscreteGaussian
+from dpverdict.audit.laws.gaussian import Gaussian
+from dpverdict.audit.laws.laplace import Laplace
+from dpverdict.audit.laws.two_sided_geometric import TwoSidedGeometric
+from dpverdict.audit.laws.uniform import Uniform
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise, LaplaceNoise
 from dpverdict.mechanisms.finite.permute_and_flip import PermuteAndFlip
 from dpverdict.mechanisms.finite.randomized_response import ResponseNoise
@@ -129,15 +137,15 @@ def _in_domain(mechanism: Any) -> Callable[[Array, Array], float] | None:
 def _law_of_diffprivlib(mechanism: Any, name: str) -> tuple[Law | None, float | None]:
     match name:
         case "Laplace" | "LaplaceTruncated" | "LaplaceFolded":
-            return Law("laplace"), mechanism.sensitivity / (mechanism.epsilon - np.log(1 - mechanism.delta))
+            return Laplace(), mechanism.sensitivity / (mechanism.epsilon - np.log(1 - mechanism.delta))
         case "Gaussian" | "GaussianAnalytic":
-            return Law("gaussian"), float(mechanism._scale)
+            return Gaussian(), float(mechanism._scale)
         case "GaussianDiscrete":
-            return Law("discrete gaussian", Fraction(float(mechanism._scale)) ** 2), 1.0
+            return DiscreteGaussian(Fraction(float(mechanism._scale)) ** 2), 1.0
         case "Geometric" | "GeometricTruncated" | "GeometricFolded" if mechanism.sensitivity > 0:
-            return Law("two-sided geometric", float(mechanism.epsilon / mechanism.sensitivity)), 1.0
+            return TwoSidedGeometric(float(mechanism.epsilon / mechanism.sensitivity)), 1.0
         case "Uniform":
-            return Law("uniform"), mechanism.sensitivity / mechanism.delta
+            return Uniform(), mechanism.sensitivity / mechanism.delta
         case _:
             return None, None
 
@@ -215,7 +223,7 @@ def _smartnoise() -> list[Replaced]:
     return [(kind, "release", _released(vars(kind)["release"])) for kind in kinds if kind.__name__ in _OF_SMARTNOISE]
 
 
-_OF_SMARTNOISE: Final = {"Laplace": "laplace", "Gaussian": "gaussian"}
+_OF_SMARTNOISE: Final[dict[str, Law]] = {"Laplace": Laplace(), "Gaussian": Gaussian()}
 """Its mechanisms, with the law of their noise: OpenDP draws it, on a grid that is finer than anything here."""
 
 
@@ -230,7 +238,7 @@ def _released(original: Callable[..., Any]) -> Callable[..., Any]:
             what=f"SmartNoise {name}",
             value=numbers(given),
             told={key: getattr(self, key) for key in ("epsilon", "delta", "lower", "upper", "max_contrib", "scale")},
-            law=Law(_OF_SMARTNOISE[name]),
+            law=_OF_SMARTNOISE[name],
             scale=float(self.scale),
             sensitivity=reach,
             norm=1,
@@ -258,20 +266,20 @@ def _own() -> list[Replaced]:
             return laplace(self, words, size)
         scale = float(self.scale)
         make = lambda: laplace(self, words, size) / scale  # noqa: E731
-        return tagged(tape.draw("LaplaceNoise", Law("laplace"), (size,), make), scale=scale)
+        return tagged(tape.draw("LaplaceNoise", Laplace(), (size,), make), scale=scale)
 
     def sample_discrete(self: Any, words: Any, size: int) -> Any:
         tape = current()
         if tape is None:
             return discrete(self, words, size)
-        law = Law("two-sided geometric", self.rate)
+        law = TwoSidedGeometric(self.rate)
         return tagged(tape.draw("DiscreteLaplaceNoise", law, (size,), lambda: discrete(self, words, size)))
 
     def sample_lattice(self: Any, variance: Fraction, shape: tuple[int, ...], rng: Any) -> Any:
         tape = current()
         if tape is None:
             return lattice(self, variance, shape, rng)
-        law = Law("discrete gaussian", variance)
+        law = DiscreteGaussian(variance)
         make = lambda: np.asarray(lattice(self, variance, shape, rng), dtype=np.float64)  # noqa: E731
         return tagged(tape.draw("LatticeNoise", law, shape, make))
 
@@ -290,10 +298,15 @@ def _own() -> list[Replaced]:
         tape = current()
         if tape is None:
             return direction(self, statistic, trials, rng)
+
+        def joint_loss(here: Array, there: Array) -> PrivacyLoss | None:
+            moved: PrivacyLoss = self.loss(here, there)
+            return None if moved.law_key == identical_laws().law_key else moved
+
         made = Call(
             what="RandomDirectionNoise", value=numbers(statistic), told={"scale": self.scale},
-            law=Law("random direction", self), scale=None, sensitivity=None, norm=2, epsilon=None, loss_upper=None,
-            result=None, where=place(),
+            law=None, scale=None, sensitivity=None, norm=2, epsilon=None, loss_upper=None,
+            result=None, where=place(), joint_loss=joint_loss,
         )  # fmt: skip
         return tape.call(made, lambda: direction(self, statistic, trials, rng)).copy()
 

@@ -8,7 +8,6 @@ the same data shows that there were some.
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import random
 import secrets
@@ -30,15 +29,15 @@ from dpverdict.audit.implementation.tap.tagged_numbers import (
     tagged,
     wrapped,
 )
-from dpverdict.audit.implementation.tap.tape import THIS_ROOM, Choice, Law, caller, current, place
+from dpverdict.audit.implementation.tap.tape import THIS_ROOM, Choice, UnknownLaw, caller, current, place
+from dpverdict.audit.laws.base import Law
+from dpverdict.audit.laws.exponential import Exponential
+from dpverdict.audit.laws.gaussian import Gaussian
+from dpverdict.audit.laws.geometric import Geometric
+from dpverdict.audit.laws.registry import numpy_laws, scipy_laws
+from dpverdict.audit.laws.uniform import Uniform
 
 Replaced = tuple[Any, str, Any]
-
-GAUSSIAN: Final = Law("gaussian")
-LAPLACE: Final = Law("laplace")
-EXPONENTIAL: Final = Law("exponential")
-UNIFORM: Final = Law("uniform")
-GUMBEL: Final = Law("gumbel")
 
 _CAPABLE_MOST: Final = 1 << 20
 _NOT_FOR: Final = ("numpy", "scipy", "pandas", "sklearn", "torch", "opacus", "matplotlib", "joblib")
@@ -73,7 +72,7 @@ def other(what: str, make: Callable[[], Any], *, structural: bool = False, told:
     assert tape is not None
     structural = structural or caller().startswith(ADAPTED)
     shape: tuple[int, ...] = ()
-    law = None if structural else Law(what, known=False)
+    law = None if structural else UnknownLaw(what)
     found = tape.draw(what, law, shape, make, structural=structural, told=told)
     values = found.values
     return values.copy() if isinstance(values, np.ndarray) else list(values) if isinstance(values, list) else values
@@ -120,51 +119,46 @@ _UNKNOWN: Final = (
 def _methods(base: type, own: Callable[[str], Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """Tapped methods of a generator; ``own`` gives the original function of a name, called with the generator."""
 
-    def normal(self: Any, loc: Any = None, scale: Any = 1.0, size: Any = None) -> Any:
-        if current() is None:
-            return own("normal")(self, 0.0 if loc is None else loc, scale, size)
-        return additive("normal", GAUSSIAN, lambda shape: own("standard_normal")(self, size=shape), loc, scale, size)
+    def located(name: str, law: Law) -> Callable[..., Any]:
+        """A method that draws loc + scale times a variable of the law."""
+
+        def method(self: Any, loc: Any = None, scale: Any = 1.0, size: Any = None) -> Any:
+            if current() is None:
+                return own(name)(self, 0.0 if loc is None else loc, scale, size)
+            return additive(name, law, lambda shape: own(name)(self, size=shape), loc, scale, size)
+
+        return method
 
     def standard_normal(self: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
         if current() is None or args or kwargs.get("out") is not None:
             return own("standard_normal")(self, size, *args, **kwargs)
         unit = lambda shape: own("standard_normal")(self, size=shape)  # noqa: E731
-        return additive("standard_normal", GAUSSIAN, unit, None, None, size)
-
-    def laplace(self: Any, loc: Any = None, scale: Any = 1.0, size: Any = None) -> Any:
-        if current() is None:
-            return own("laplace")(self, 0.0 if loc is None else loc, scale, size)
-        return additive("laplace", LAPLACE, lambda shape: own("laplace")(self, size=shape), loc, scale, size)
-
-    def gumbel(self: Any, loc: Any = None, scale: Any = 1.0, size: Any = None) -> Any:
-        if current() is None:
-            return own("gumbel")(self, 0.0 if loc is None else loc, scale, size)
-        return additive("gumbel", GUMBEL, lambda shape: own("gumbel")(self, size=shape), loc, scale, size)
+        return additive("standard_normal", Gaussian(), unit, None, None, size)
 
     def exponential(self: Any, scale: Any = 1.0, size: Any = None) -> Any:
         if current() is None:
             return own("exponential")(self, scale, size)
         unit = lambda shape: own("standard_exponential")(self, size=shape)  # noqa: E731
-        return additive("exponential", EXPONENTIAL, unit, None, scale, size)
+        return additive("exponential", Exponential(), unit, None, scale, size)
 
     def standard_exponential(self: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
         if current() is None or args or kwargs.get("out") is not None:
             return own("standard_exponential")(self, size, *args, **kwargs)
         unit = lambda shape: own("standard_exponential")(self, size=shape)  # noqa: E731
-        return additive("standard_exponential", EXPONENTIAL, unit, None, None, size)
+        return additive("standard_exponential", Exponential(), unit, None, None, size)
 
     def uniform(self: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         if current() is None:
             return own("uniform")(self, low, high, size)
         width = np.subtract(bare(high), bare(low))
         where = low if np.any(bare(low)) else None  # from 0 on, it may be a coin
-        return additive("uniform", UNIFORM, lambda shape: own("uniform")(self, size=shape), where, width, size)
+        return additive("uniform", Uniform(), lambda shape: own("uniform")(self, size=shape), where, width, size)
 
     def uniform_of(name: str) -> Callable[..., Any]:
         def method(self: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
             if current() is None or args or kwargs.get("out") is not None:
                 return own(name)(self, size, *args, **kwargs)
-            return additive(name, UNIFORM, lambda shape: own(name)(self, size=shape), None, None, size)
+            return additive(name, Uniform(), lambda shape: own(name)(self, size=shape), None, None, size)
 
         return method
 
@@ -173,7 +167,9 @@ def _methods(base: type, own: Callable[[str], Callable[..., Any]]) -> dict[str, 
             return own("geometric")(self, p, size)
         if np.ndim(bare(p)):
             return other("geometric", lambda: own("geometric")(self, bare(p), size))
-        law = Law("geometric", -math.log1p(-float(bare(p))) if float(bare(p)) < 1 else math.inf)
+        law = Geometric.of_scipy(float(bare(p)))
+        if law is None:
+            return other("geometric", lambda: own("geometric")(self, bare(p), size))
         unit = lambda shape: np.asarray(own("geometric")(self, bare(p), size=shape), dtype=np.int64) - 1  # noqa: E731
         return additive("geometric", law, unit, 1, None, size)
 
@@ -191,17 +187,17 @@ def _methods(base: type, own: Callable[[str], Callable[..., Any]]) -> dict[str, 
         x[:] = [x[int(i)] for i in order] if isinstance(x, list) else x[order]
 
     found: dict[str, Callable[..., Any]] = {
-        "normal": normal, "standard_normal": standard_normal, "laplace": laplace, "gumbel": gumbel,
-        "exponential": exponential, "standard_exponential": standard_exponential, "uniform": uniform,
-        "geometric": geometric, "choice": choice, "shuffle": shuffle,
+        "standard_normal": standard_normal, "exponential": exponential, "standard_exponential": standard_exponential,
+        "uniform": uniform, "geometric": geometric, "choice": choice, "shuffle": shuffle,
     }  # fmt: skip
+    found |= {name: located(name, law()) for name, law in numpy_laws().items()}
     for name in ("random", "random_sample"):
         found[name] = uniform_of(name)
     if hasattr(base, "rand"):
         found["rand"] = lambda self, *shape: found["random_sample"](self, shape or None)
         found["randn"] = lambda self, *shape: found["standard_normal"](self, shape or None)
     found |= {name: _plain_method(own, name, structural=True) for name in _STRUCTURAL}
-    found |= {name: _plain_method(own, name, structural=False) for name in _UNKNOWN}
+    found |= {name: _plain_method(own, name, structural=False) for name in _UNKNOWN if name not in found}
     return {name: method for name, method in found.items() if hasattr(base, name)}
 
 
@@ -280,7 +276,7 @@ def _is_a_seed(seed: Any) -> None:
     """Random bits that start a generator are no noise: the draws of the generator are seen."""
     tape = current()
     for draw in () if tape is None or not isinstance(seed, int) else tape.draws():
-        if draw.law is not None and not draw.law.known and isinstance(draw.values, int) and draw.values == seed:
+        if isinstance(draw.law, UnknownLaw) and isinstance(draw.values, int) and draw.values == seed:
             draw.seeds = True
 
 
@@ -342,23 +338,23 @@ def _random_methods(base: type, name: str) -> dict[str, Any]:
         if current() is None:
             return base.gauss(self, mu, sigma)  # type: ignore[attr-defined]
         unit = lambda shape: base.normalvariate(self, 0.0, 1.0)  # type: ignore[attr-defined]  # noqa: E731
-        return additive(f"{name}.gauss", GAUSSIAN, unit, mu, sigma, None)
+        return additive(f"{name}.gauss", Gaussian(), unit, mu, sigma, None)
 
     def uniform(self: Any, a: Any, b: Any) -> Any:
         if current() is None:
             return base.uniform(self, a, b)  # type: ignore[attr-defined]
-        return additive(f"{name}.uniform", UNIFORM, lambda shape: base.random(self), a or None, b - a, None)  # type: ignore[attr-defined]
+        return additive(f"{name}.uniform", Uniform(), lambda shape: base.random(self), a or None, b - a, None)  # type: ignore[attr-defined]
 
     def expovariate(self: Any, lambd: Any = 1.0) -> Any:
         if current() is None:
             return base.expovariate(self, lambd)  # type: ignore[attr-defined]
         unit = lambda shape: base.expovariate(self, 1.0)  # type: ignore[attr-defined]  # noqa: E731
-        return additive(f"{name}.expovariate", EXPONENTIAL, unit, None, 1.0 / bare(lambd), None)
+        return additive(f"{name}.expovariate", Exponential(), unit, None, 1.0 / bare(lambd), None)
 
     def draw_one(self: Any) -> Any:
         if current() is None:
             return base.random(self)  # type: ignore[attr-defined]
-        return additive(f"{name}.random", UNIFORM, lambda shape: base.random(self), None, None, None)  # type: ignore[attr-defined]
+        return additive(f"{name}.random", Uniform(), lambda shape: base.random(self), None, None, None)  # type: ignore[attr-defined]
 
     def choices(self: Any, population: Any, weights: Any = None, *, cum_weights: Any = None, k: int = 1) -> Any:
         tape = current()
@@ -437,10 +433,6 @@ def _standard(seed: int) -> list[Replaced]:
 
 # scipy.stats ----------------------------------------------------------------------------------------------------------
 
-_KNOWN: Final = {
-    "norm": GAUSSIAN, "laplace": LAPLACE, "expon": EXPONENTIAL, "uniform": UNIFORM, "gumbel_r": GUMBEL,
-}  # fmt: skip
-
 
 def _scipy() -> list[Replaced]:
     distributions = scipy.stats._distn_infrastructure
@@ -456,16 +448,13 @@ def _scipy() -> list[Replaced]:
         extra = {} if state is None else {"random_state": state}
         if discrete is not None:
             extra["discrete"] = discrete
-        law = _KNOWN.get(self.name)
-        if self.name in ("dlaplace", "geom") and np.ndim(shapes[0]) == 0:
-            rate = float(bare(shapes[0]))
-            rate = -math.log1p(-rate) if self.name == "geom" else rate
-            law = Law("two-sided geometric", rate) if self.name == "dlaplace" else Law("geometric", rate)
+        kind = scipy_laws().get(self.name)
+        plain = all(np.ndim(shape) == 0 for shape in shapes)
+        law = kind.of_scipy(*(float(bare(shape)) for shape in shapes)) if kind is not None and plain else None
         what = f"scipy.stats.{self.name}.rvs"
         if law is None:
             return other(what, lambda: original(self, *[bare(one) for one in args], **given, **extra))
-        whole = self.name in ("dlaplace", "geom")
-        first = 1 if self.name == "geom" else 0
+        whole, first = law.on_whole_numbers, law.scipy_origin
 
         def unit(shape: tuple[int, ...]) -> Any:
             values = np.asarray(original(self, *[bare(one) for one in shapes], size=shape, **extra))

@@ -14,8 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from dpverdict.audit.implementation.tap.linear_forms import Linear, added, drawn, escaped, plain, scaled
-from dpverdict.audit.implementation.tap.sources.samplers import ADAPTED, GAUSSIAN, UNIFORM, Replaced
-from dpverdict.audit.implementation.tap.tape import Call, Law, Tape, caller, current, place
+from dpverdict.audit.implementation.tap.sources.samplers import ADAPTED, Replaced
+from dpverdict.audit.implementation.tap.tape import Call, Tape, caller, current, place
+from dpverdict.audit.laws.base import Law
+from dpverdict.audit.laws.gaussian import Gaussian
+from dpverdict.audit.laws.uniform import Uniform
 
 _ADDS: Final = {"add": 1, "__add__": 1, "__radd__": 1, "sub": -1, "__sub__": -1, "__rsub__": -1}
 _TIMES: Final = {"mul": np.multiply, "__mul__": np.multiply, "__rmul__": np.multiply,
@@ -138,25 +141,25 @@ def _samplers(torch: Any) -> list[Replaced]:
         return (
             randn(*size, **kwargs)
             if ours()
-            else unit("torch.randn", GAUSSIAN, randn(*size, **kwargs), lambda: randn(*size, **kwargs))
+            else unit("torch.randn", Gaussian(), randn(*size, **kwargs), lambda: randn(*size, **kwargs))
         )
 
     def tapped_rand(*size: Any, **kwargs: Any) -> Any:
         return (
             rand(*size, **kwargs)
             if ours()
-            else unit("torch.rand", UNIFORM, rand(*size, **kwargs), lambda: rand(*size, **kwargs))
+            else unit("torch.rand", Uniform(), rand(*size, **kwargs), lambda: rand(*size, **kwargs))
         )
 
     def tapped_randn_like(like: Any, **kwargs: Any) -> Any:
         like = _bare(torch, like)
         made: Any = lambda: randn_like(like, **kwargs)  # noqa: E731
-        return made() if ours() else unit("torch.randn_like", GAUSSIAN, like, made)
+        return made() if ours() else unit("torch.randn_like", Gaussian(), like, made)
 
     def tapped_rand_like(like: Any, **kwargs: Any) -> Any:
         like = _bare(torch, like)
         made: Any = lambda: rand_like(like, **kwargs)  # noqa: E731
-        return made() if ours() else unit("torch.rand_like", UNIFORM, like, made)
+        return made() if ours() else unit("torch.rand_like", Uniform(), like, made)
 
     def tapped_normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **kwargs: Any) -> Any:
         given = {} if size is None else {"size": size}
@@ -164,7 +167,7 @@ def _samplers(torch: Any) -> list[Replaced]:
             return normal(_bare(torch, mean), _bare(torch, std), **given, **kwargs)
         kwargs.pop("generator", None)
         shape = size if size is not None else np.broadcast_shapes(np.shape(_bare(torch, mean)), np.shape(std))
-        z = unit("torch.normal", GAUSSIAN, torch.zeros(shape), lambda: randn(shape, **kwargs))
+        z = unit("torch.normal", Gaussian(), torch.zeros(shape), lambda: randn(shape, **kwargs))
         scaled_z = z if isinstance(std, int | float) and std == 1 else z * std
         return scaled_z if isinstance(mean, int | float) and mean == 0 else scaled_z + mean
 
@@ -194,7 +197,7 @@ def _noise_of_opacus(torch: Any, original: Callable[..., Any]) -> Callable[..., 
             return make()
         query = reference.detach().double().numpy().reshape(-1).copy()
         made = Call(
-            what="opacus optimizer", value=query, told={"standard deviation": float(std)}, law=Law("gaussian"),
+            what="opacus optimizer", value=query, told={"standard deviation": float(std)}, law=Gaussian(),
             scale=float(std), sensitivity=None, norm=2, epsilon=None, loss_upper=None, result=None, where=place(),
         )  # fmt: skip
         noisy = tape.call(made, lambda: (reference + make()).detach().clone())

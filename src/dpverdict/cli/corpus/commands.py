@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from dpverdict.cli.options import JsonReport, Memory, Timeout, option
-from dpverdict.cli.session import Ended, Outputs, ends, printing, say
+from dpverdict.cli.session import CommandResult, Outputs, exit_with, printing, say
 from dpverdict.errors import printable
 
 app: typer.Typer = typer.Typer(help="Published defects of released packages: list them, show one, run them again.")
@@ -42,8 +42,8 @@ def _broken(line: str, width: int) -> str:
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-@ends
-def list_entries(folder: From = None) -> Ended:
+@exit_with
+def list_entries(folder: From = None) -> CommandResult:
     """The entries: id, package, the versions that have the defect, and the release that mends it.
 
     For example: dpverdict corpus list
@@ -56,14 +56,14 @@ def list_entries(folder: From = None) -> Ended:
     lines = ["  ".join([*(row[i].ljust(widths[i]) for i in range(3)), row[3]]) for row in rows]
     packages = len({one.package for one in found})
     _show([*lines, f"{len(found)} entries of {packages} packages; the last column names the release that mends it"])
-    return Ended(code=0)
+    return CommandResult(code=0)
 
 
-@ends
+@exit_with
 def show(
     name: Annotated[str, typer.Argument(metavar="ID", help="As `dpverdict corpus list` shows it.", show_default=False)],
     folder: From = None,
-) -> Ended:
+) -> CommandResult:
     """One entry: what is wrong, where it was published, what is run, and what must come out.
 
     For example: dpverdict corpus show opendp-rr-bool
@@ -87,10 +87,10 @@ def show(
             *one.reproduction.splitlines(),
         ]
     )
-    return Ended(code=0)
+    return CommandResult(code=0)
 
 
-@ends
+@exit_with
 def run(
     name: Annotated[
         str | None,
@@ -105,7 +105,7 @@ def run(
     timeout: Timeout = None,
     memory: Memory = None,
     json: JsonReport = None,
-) -> Ended:
+) -> CommandResult:
     """Install the releases of entries, each in a folder of its own, and see whether their defects are found.
 
     Each is audited in a process of its own; nothing that is installed here is changed. It needs a package index, and
@@ -137,11 +137,11 @@ def run(
                 _show([f"{result.id}  {label}  {' '.join(seen.install)}: {seen.status}; {seen.detail}"])
         outputs.write(json=lambda: json_text.dumps(as_json(results), indent=1) + "\n")
     _show(summary(results).splitlines())
-    return Ended(code=exit_code(results))
+    return CommandResult(code=exit_code(results))
 
 
-@ends
-def scan(folder: From = None) -> Ended:
+@exit_with
+def scan(folder: From = None) -> CommandResult:
     """What is installed here in a version with a published defect, and what to do. Offline, in under a second.
 
     Only names and versions are read, no package is loaded. That nothing is named says that the corpus has no entry for
@@ -176,4 +176,4 @@ def scan(folder: From = None) -> Ended:
     _show(lines)
     if not here:
         say("note: none of the packages that the corpus knows is installed in this environment")
-    return Ended(code=1 if affected else 0)
+    return CommandResult(code=1 if affected else 0)

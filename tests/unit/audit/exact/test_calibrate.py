@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from dpverdict.audit.exact.calibrate import calibrate_rank1
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.queries.rank1 import Rank1Gaussian
+from dpverdict.mechanisms.queries.rank1_scale import calibrate_rank1
 
 
 @pytest.mark.parametrize(

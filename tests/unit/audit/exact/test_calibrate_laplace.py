@@ -5,12 +5,11 @@ from math import log1p
 
 import pytest
 
-from dpverdict.audit.exact.calibrate import exact_laplace, exact_laplace_scale
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
+from dpverdict.mechanisms.queries.laplace import LaplaceMechanism, exact_laplace, exact_laplace_scale
 from dpverdict.mechanisms.streams.tree import TreeDigits
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 

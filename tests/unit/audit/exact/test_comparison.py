@@ -4,10 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from dpverdict.audit.exact.comparison import comparison_by_concentration, comparison_of, concentrated_delta_upper
+from dpverdict.audit.exact.comparison import compared_above, comparison_of
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import precision
+from dpverdict.mechanisms.core.bounds import concentrated, concentrated_delta_upper
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
     GaussianDP,
@@ -59,10 +60,15 @@ def test_what_concentration_bounds_is_above_the_gaussian_and_falls_in_epsilon() 
 
 
 def test_concentration_decides_what_it_can_and_no_more() -> None:
-    kept = comparison_by_concentration(ZeroConcentratedDP(1), Fraction(1, 2))
-    assert kept is not None
-    assert kept.kept
-    assert comparison_by_concentration(PureDP(100), Fraction(1, 2)) is None
-    renyi = comparison_by_concentration(RenyiDP(3, "1.5"), Fraction(1, 2))
-    assert renyi is not None
-    assert renyi.kept
+    entries = concentrated(Fraction(1, 2), "by a test", "it is tested", ())
+
+    def kept(claim: Guarantee) -> list[bool | None]:
+        found = [compared_above(claim, entry) for entry in entries]
+        return [None if one is None else one.kept for one in found]
+
+    assert kept(ZeroConcentratedDP(1)) == [True, None]
+    assert kept(ZeroConcentratedDP("0.4")) == [False, None]
+    assert kept(PureDP(100)) == [None, None]
+    assert kept(RenyiDP(3, "1.5")) == [True, None]
+    assert kept(ApproximateDP(8, "1e-5")) == [None, True]
+    assert kept(ApproximateDP(0, "0.9")) == [None, None]

@@ -14,7 +14,6 @@ from flint import arb
 
 from dpverdict.audit.exact.decide import certify, decide, source_sha256
 from dpverdict.audit.exact.verdict import Certificate, Status, Witness
-from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import Enclosure, Real, ball, precision
 from dpverdict.errors import NotCertified
@@ -37,6 +36,7 @@ from dpverdict.mechanisms import (
     broken,
 )
 from dpverdict.mechanisms.core import calibration as scales
+from dpverdict.mechanisms.core.bounds import Bounds, WorstPair
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
 
@@ -114,7 +114,10 @@ def stuck(value: Fraction) -> Real:
 
 
 def test_numbers_that_cannot_be_told_apart_leave_the_verdict_inconclusive() -> None:
-    worst = dataclasses.replace(worst_case(UNIT), loss=GaussianLoss.from_squared(stuck(Fraction(1))))
+    (stated,) = UNIT.above()
+    assert isinstance(stated, WorstPair)
+    pair = dataclasses.replace(stated, loss=GaussianLoss.from_squared(stuck(Fraction(1))))
+    worst = Bounds(above=(pair,), below=(pair,))
     verdict = decide(UNIT, GaussianDP(1), worst)
     assert verdict.status is Status.INCONCLUSIVE
     assert verdict.reason is not None

@@ -17,6 +17,7 @@ from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.declaration import SEED, declared_here, tried
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.losses.closed_form import gaussian_loss
 from dpverdict.audit.runs.audits import Sampling, audit_mechanism
 from dpverdict.audit.trials.catalogue import example_of, mechanism_classes
 from dpverdict.checks import check_array
@@ -46,7 +47,7 @@ from dpverdict.mechanisms import (
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, FalseClaimWarning
 from dpverdict.mechanisms.core.noise import DiagonalNoise
-from dpverdict.mechanisms.core.sensitivity import Box, Maximum
+from dpverdict.mechanisms.core.sensitivity import Box, Maximum, alone
 from dpverdict.mechanisms.queries.grouped import OptimalGroupedGaussian
 from dpverdict.mechanisms.queries.laplace import RealRecords
 from dpverdict.numerics.arrays import Array
@@ -356,9 +357,8 @@ class Own:
         return self.value
 
     def maximise(self, noise: object) -> Maximum:
-        return Maximum(
-            mu_squared=self.value, records=lambda: (np.ones(4), None), description="ones", justification="stated"
-        )
+        loss = gaussian_loss(self.value)
+        return Maximum(loss=loss, datasets=alone(np.ones(4)), description="ones", justification="stated")
 
 
 def test_noise_and_space_of_the_user_are_tried_by_what_they_say() -> None:
@@ -434,7 +434,7 @@ def test_what_is_declared_here_is_true(made: Callable[[], AdditiveMechanism]) ->
     """No mechanism of this library moves further than it declares, and the declared pair moves as far."""
     mechanism = made()
     worst = worst_case(mechanism)
-    found = tried(mechanism, worst, SEED)
+    found = tried(mechanism, worst.bounds, SEED)
     assert found.undecided is None
     assert found.further == ()
     assert found.pairs > 5

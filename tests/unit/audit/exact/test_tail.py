@@ -9,18 +9,17 @@ import numpy as np
 import pytest
 from dp_accounting import NeighboringRelation
 
-from dpverdict.audit.exact import tail
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.gdp import gdp_mu
-from dpverdict.audit.exact.tail import HalfSpaces, half_spaces, kept_down_to, witness_in_the_tail
+from dpverdict.audit.exact.residual import kept_down_to
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.balls import precision
 from dpverdict.mechanisms.core.guarantees import GaussianDP, parse_guarantee
-from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 from dpverdict.mechanisms.training.dp_sgd import DPSGD
+from dpverdict.mechanisms.training.half_spaces import HalfSpaces
 
 ALONE, REPLACED = NeighboringRelation.ADD_OR_REMOVE_ONE, NeighboringRelation.REPLACE_ONE
 SCHEMES = [
@@ -41,7 +40,7 @@ def run(sampling, adjacency, **changed):
 @pytest.mark.parametrize(("sampling", "adjacency"), SCHEMES)
 def test_every_claim_of_mu_rho_and_pure_epsilon_is_decided(sampling, adjacency):
     training = run(sampling, adjacency)
-    square = half_spaces(training).mu_squared
+    square = training.half_spaces.mu_squared
     for parts in (Fraction(1, 3), Fraction(9, 10), Fraction(10**6 - 1, 10**6)):
         mu = Fraction(math.isqrt(int(square * 10**16)), 10**8)
         assert certify(training, GaussianDP(mu * parts)).status is Status.REFUTED
@@ -63,8 +62,8 @@ def test_the_least_mu_is_decided_where_it_is_rational():
 def test_the_half_space_breaks_the_claim_by_the_whole_binomial_sum(sampling, adjacency, claim):
     """P(event) and Q(event) anew by mpmath at 60 digits, all numbers of participations counted."""
     training, guarantee = run(sampling, adjacency), parse_guarantee(claim)
-    witness = witness_in_the_tail(training, guarantee, worst_case(training))
-    spaces = half_spaces(training)
+    witness = training.half_spaces.against(guarantee)
+    spaces = training.half_spaces
     if witness is None:
         kept = {"mu": spaces.mu_squared <= 4 or (claim == "mu=6.3" and spaces.mu_squared <= Fraction("39.69"))}
         assert kept.get(claim[:2], True)
@@ -105,7 +104,7 @@ def _log(enclosure, side):
 def test_the_sums_have_the_means_that_are_said(sampling, adjacency):
     """2000 releases with next to no noise on the worst neighbours, seed 3: the means m(K) with their frequencies."""
     quiet = run(sampling, adjacency, noise_multiplier="1e-6")
-    spaces, pair, rng = half_spaces(quiet), worst_case(quiet).pair, np.random.default_rng(3)
+    spaces, pair, rng = quiet.half_spaces, worst_case(quiet).pair, np.random.default_rng(3)
 
     def sums(dataset):
         y = quiet.release_many(dataset, 2000, rng)
@@ -132,9 +131,9 @@ def test_a_half_space_with_a_wrong_mean_would_break_a_claim_that_is_kept(monkeyp
     training = run("shuffle", ALONE)
     claim = parse_guarantee("mu=2")  # sqrt(4 epochs)/1: kept
     assert certify(training, claim).status is Status.CERTIFIED
-    assert witness_in_the_tail(training, claim, worst_case(training)) is None
+    assert training.half_spaces.against(claim) is None
     monkeypatch.setattr(HalfSpaces, "mean", lambda self, count: 2 * count)
-    assert witness_in_the_tail(training, claim, worst_case(training)) is not None
+    assert training.half_spaces.against(claim) is not None
 
 
 def test_a_claim_of_mu_is_kept_down_to_the_delta_that_is_said():
@@ -154,10 +153,8 @@ def test_a_refuted_mu_comes_with_what_is_kept():
     assert "where delta is above 7.56e-9, mu=0.5 holds" in verdict.witness.statement
 
 
-def test_other_mechanisms_have_no_sums_of_batches():
-    mechanism = GaussianMechanism(sigma=1, sensitivity=1)
-    assert half_spaces(mechanism) is None
-    assert witness_in_the_tail(mechanism, GaussianDP(0.5), worst_case(mechanism)) is None
-    spaces = half_spaces(run("poisson", ALONE))
+def test_the_least_mu_falls_with_the_noise_and_doubles_with_a_replacement():
+    spaces = run("poisson", ALONE).half_spaces
     assert replace(spaces, noise_multiplier=Fraction(2)).mu_squared == 10
-    assert tail.half_spaces(run("shuffle", REPLACED)).mu_squared == 16
+    assert run("shuffle", REPLACED).half_spaces.mu_squared == 16
+    assert spaces.against(parse_guarantee("eps=1, delta=1e-5")) is None

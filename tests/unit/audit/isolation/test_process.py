@@ -147,7 +147,7 @@ def test_a_time_that_is_none(text: str) -> None:
 def test_limits_of_several_places() -> None:
     own = parse_limits("1.5", None)
     assert own == Limits(seconds=1.5)
-    assert own.or_those_of(parse_limits("9", "2G")) == Limits(seconds=1.5, memory=2**31)
+    assert own.merge(parse_limits("9", "2G")) == Limits(seconds=1.5, memory=2**31)
     assert not NO_LIMITS
     assert own
     assert all(parse_size(size_text(size)) == size for size in (2**28, 2**31 + 1, 3 * 2**40))

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 from flint import arb
 
-from dpverdict.audit.exact.comparison import concentrated_delta_upper
-from dpverdict.audit.exact.worst_case import loss_of
 from dpverdict.audit.losses.closed_form import RandomisedResponseLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Enclosure, ball, precision
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import LaplacePair, RandomisedResponsePair
+from dpverdict.mechanisms.core.bounds import concentrated_delta_upper
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplace
 
 CASES = [(1, Fraction(1, 2)), (3, Fraction(1, 3)), (5, Fraction(2)), (8, Fraction(1, 10))]
@@ -77,17 +75,16 @@ def test_the_trade_off_function_is_its_own_inverse_and_meets_its_corners(m: int,
 
 
 @pytest.mark.parametrize(
-    "pair",
+    "loss",
     [
-        RandomisedResponsePair(rate=Fraction(1, 3), count=3),
-        RandomisedResponsePair(rate=Fraction(4), count=2),
-        LaplacePair(groups=((Fraction(1, 4), 2), (Fraction(3), 1))),
-        LaplacePair(groups=((Fraction(8), 1),)),
+        RandomisedResponseLoss(3, "1/3"),
+        RandomisedResponseLoss(2, 4),
+        LaplaceLoss.grouped([("1/4", 2), (3, 1)]),
+        LaplaceLoss([8]),
     ],
     ids=str,
 )
-def test_the_zcdp_parameter_is_the_kullback_leibler_divergence(pair: Any) -> None:
-    loss = loss_of(pair)
+def test_the_zcdp_parameter_is_the_kullback_leibler_divergence(loss: Any) -> None:
     rho = loss.least_rho()
     assert isinstance(rho, Enclosure)
     orders = ("1.000001", "1.01", "1.5", "2", "7", "100")
@@ -96,8 +93,8 @@ def test_the_zcdp_parameter_is_the_kullback_leibler_divergence(pair: Any) -> Non
         assert Fraction(divergence.lower) <= Fraction(order) * Fraction(rho.upper)
     near = Fraction(quotients[0].lower) / Fraction(orders[0])
     assert near >= Fraction(rho.lower) * (1 - Fraction(1, 10**4))  # no smaller rho would do
-    total = sum((a**2 * n for a, n in pair.groups), Fraction(0)) if isinstance(pair, LaplacePair) else None
-    assert Fraction(rho.upper) < (total if total is not None else pair.rate**2 * pair.count) / 2  # of pure DP
+    total = sum((a**2 * n for a, n in loss.groups), Fraction(0)) if isinstance(loss, LaplaceLoss) else None
+    assert Fraction(rho.upper) < (total if total is not None else loss.rate**2 * loss.times) / 2  # of pure DP
 
 
 def test_the_bound_by_concentration_is_above_the_curves_and_close_to_the_best() -> None:

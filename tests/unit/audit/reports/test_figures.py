@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit import GaussianLoss, certify, worst_case
+from dpverdict.audit.reports.evidence.exact import ExactEvidence
 from dpverdict.audit.reports.figures import covariance, profile, trade_off
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.runs.audits import audit_mechanism
@@ -91,8 +92,7 @@ def test_a_slow_loss_is_drawn_through_certified_points_and_says_so() -> None:
         name="R1SMG",
         claim=verdict.claim,
         created=datetime(2026, 1, 1, tzinfo=UTC),
-        verdict=verdict,
-        worst=worst,
+        evidence=(ExactEvidence(verdict=verdict, worst=worst),),
     )
     assert "certified at the dots" in trade_off(report).drawing
     assert "certified at the dots" in profile(report).drawing

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dpverdict.audit.reports.evidence.membership import MembershipEvidence
 from dpverdict.audit.reports.html import render_html, write_html
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
@@ -88,11 +89,10 @@ def test_user_text_never_becomes_markup(reports: Reports) -> None:
         reports["REFUTED"],
         name=evil,
         parameters={evil: evil},
-        membership={evil: evil},
         assumptions=(evil,),
         versions={evil: evil},
         command=evil,
-    )
+    ).with_evidence(MembershipEvidence({evil: evil}))
     page = Page(render_html(report))
     assert not page.tags & {"script", "img"}
     assert page.handlers == []

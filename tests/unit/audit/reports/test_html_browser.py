@@ -13,8 +13,8 @@ import pytest
 
 from dpverdict.audit.reports.html import render_html
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.runs.plans.faces import render_plan_html
 from dpverdict.audit.runs.plans.plan import read_plan
+from dpverdict.audit.runs.plans.renderings import render_plan_html
 from dpverdict.audit.runs.plans.run import open_journal, run_plan
 from dpverdict.proofs import statements
 from dpverdict.proofs.ledger.html import render_html as render_ledger

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dpverdict.audit.reports.evidence.exact import ExactEvidence
 from dpverdict.audit.reports.report import Report
 
 Reports = dict[str, Report]
@@ -31,7 +32,12 @@ def test_a_verdict_is_shown_as_a_report_of_it_is(reports: Reports) -> None:
     for kind in ("CERTIFIED", "REFUTED", "INCONCLUSIVE"):
         report, verdict = reports[kind], reports[kind].verdict
         assert verdict is not None
-        bare = Report(name=verdict.mechanism, claim=verdict.claim, created=report.created, verdict=verdict)
+        bare = Report(
+            name=verdict.mechanism,
+            claim=verdict.claim,
+            created=report.created,
+            evidence=(ExactEvidence(verdict=verdict),),
+        )
         assert verdict._repr_html_() == bare._repr_html_()
 
 

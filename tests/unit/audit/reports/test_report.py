@@ -10,8 +10,12 @@ from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.implementation.embedding import EmbeddingCheck, EmbeddingFinding, EmbeddingTest
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
+from dpverdict.audit.reports.evidence.code import CodeEvidence
+from dpverdict.audit.reports.evidence.embedding import EmbeddingEvidence
+from dpverdict.audit.reports.evidence.exact import ExactEvidence
+from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.statistics.laws.same_law import SameLaw
+from dpverdict.audit.statistics.sampler_tests import EqualLawsTest
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 
@@ -27,7 +31,7 @@ def refuting(reports: Reports, report: Report) -> DistinguishingTest:
 
 def embedding(*, exact: bool, sampled: bool) -> EmbeddingCheck:
     finding = EmbeddingFinding(name="bijection", holds=exact, method="exact rational arithmetic", detail="a number")
-    law = SameLaw(rejected=not sampled, p_value=0.5 if sampled else 1e-9, where="count: means", tests=1)
+    law = EqualLawsTest(rejected=not sampled, p_value=0.5 if sampled else 1e-9, where="count: means", tests=1)
     test = EmbeddingTest(law=law, error_probability=1e-6, samples=100, seed=1)
     return EmbeddingCheck(findings=(finding,), sampled=test)
 
@@ -53,7 +57,7 @@ def test_the_status_and_the_exit_code_follow_the_evidence(
 
 
 def test_a_certified_claim_that_the_releases_contradict_is_refuted(reports: Reports) -> None:
-    report = dataclasses.replace(reports["CERTIFIED"], test=refuting(reports, reports["CERTIFIED"]))
+    report = reports["CERTIFIED"].with_evidence(DistinguishingEvidence(refuting(reports, reports["CERTIFIED"])))
     assert (report.status, report.exit_code) == (Status.REFUTED, 1)
     assert report.disagreement == report.answer == report.agreement
     assert report.disagreement is not None
@@ -62,7 +66,9 @@ def test_a_certified_claim_that_the_releases_contradict_is_refuted(reports: Repo
 
 def test_an_undecided_claim_that_the_releases_contradict_is_refuted(reports: Reports) -> None:
     undecided = reports["INCONCLUSIVE"]
-    report = dataclasses.replace(undecided, worst=None, test=refuting(reports, undecided))
+    report = undecided.with_evidence(
+        ExactEvidence(verdict=undecided.verdict), DistinguishingEvidence(refuting(reports, undecided))
+    )
     assert (report.status, report.disagreement) == (Status.REFUTED, None)
     assert "unless a test with error probability" in report.answer
 
@@ -74,21 +80,21 @@ def test_an_undecided_claim_that_the_releases_contradict_is_refuted(reports: Rep
 def test_a_failing_embedding_check_withdraws_the_certificate(
     reports: Reports, kind: str, exact: bool, sampled: bool, name: str
 ) -> None:
-    report = dataclasses.replace(reports[kind], embedding=embedding(exact=exact, sampled=sampled))
+    report = reports[kind].with_evidence(EmbeddingEvidence(embedding(exact=exact, sampled=sampled)))
     assert report.status is Status.INCONCLUSIVE
     assert report.disagreement is not None
     assert f"embedding check fails ({name})" in report.disagreement
 
 
 def test_a_failing_embedding_check_agrees_with_a_refuted_claim(reports: Reports) -> None:
-    report = dataclasses.replace(reports["REFUTED"], embedding=embedding(exact=True, sampled=False))
+    report = reports["REFUTED"].with_evidence(EmbeddingEvidence(embedding(exact=True, sampled=False)))
     assert (report.status, report.disagreement) == (Status.REFUTED, None)
 
 
 def test_releases_farther_apart_than_the_exact_worst_case_withdraw_the_certificate(reports: Reports) -> None:
     certified = reports["CERTIFIED"]
     assert certified.test is not None
-    report = dataclasses.replace(certified, test=dataclasses.replace(certified.test, mu_lower=1.5))
+    report = certified.with_evidence(DistinguishingEvidence(dataclasses.replace(certified.test, mu_lower=1.5)))
     assert report.status is Status.INCONCLUSIVE
     assert report.disagreement is not None
     assert "mu is at least 1.5" in report.disagreement
@@ -98,7 +104,7 @@ def test_a_test_that_does_not_refute_never_overrules_a_witness(reports: Reports)
     refuted = reports["REFUTED"]
     assert refuted.test is not None
     quiet = dataclasses.replace(refuted.test, refuted=False, witness=None, mu_lower=0.0)
-    report = dataclasses.replace(refuted, test=quiet)
+    report = refuted.with_evidence(DistinguishingEvidence(quiet))
     assert report.status is Status.REFUTED
     assert report.agreement is not None
     assert "no evidence for it" in report.agreement
@@ -111,7 +117,7 @@ def test_a_report_needs_evidence_about_its_own_claim_and_a_time_in_utc(reports: 
     with pytest.raises(InvalidValue, match=r"test\.claim='eps=1' must be about the claim mu=2"):
         dataclasses.replace(black_box, claim=GaussianDP(2))
     with pytest.raises(InvalidValue, match="evidence=None must be a verdict, a test or both"):
-        dataclasses.replace(black_box, test=None)
+        dataclasses.replace(black_box, evidence=())
     for created in (datetime(2025, 3, 1), datetime(2025, 3, 1, tzinfo=timezone(timedelta(hours=1)))):
         with pytest.raises(InvalidValue, match="must be a time in UTC"):
             dataclasses.replace(black_box, created=created)
@@ -123,10 +129,10 @@ def test_the_versions_name_what_the_numbers_depend_on() -> None:
 
 def test_a_failed_check_of_the_code_takes_the_certificate_and_says_so(reports: Reports) -> None:
     failed = GreyBoxFinding(name="every release has noise", holds=False, seen="two are equal", breaks_privacy=True)
-    report = dataclasses.replace(reports["CERTIFIED"], implementation=(failed,))
+    report = reports["CERTIFIED"].with_evidence(CodeEvidence((failed,)))
     assert (report.status, report.exit_code) == (Status.INCONCLUSIVE, 3)
     assert "two are equal" in report.answer
     for harmless in (dataclasses.replace(failed, holds=None), dataclasses.replace(failed, breaks_privacy=False)):
-        assert dataclasses.replace(report, implementation=(harmless,)).status is Status.CERTIFIED
-    refuted = dataclasses.replace(reports["REFUTED"], implementation=(failed,))
+        assert report.with_evidence(CodeEvidence((harmless,))).status is Status.CERTIFIED
+    refuted = reports["REFUTED"].with_evidence(CodeEvidence((failed,)))
     assert refuted.status is Status.REFUTED

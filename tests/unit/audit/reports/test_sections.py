@@ -1,27 +1,27 @@
 """Sections: one kind of evidence each, an anchor of its own, and assumptions once."""
 
 from dpverdict.audit.implementation.embedding import EmbeddingCheck, EmbeddingFinding, EmbeddingTest
-from dpverdict.audit.reports.parts import Evidence
+from dpverdict.audit.reports.parts import EvidenceKind
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
-from dpverdict.audit.statistics.laws.same_law import SameLaw
+from dpverdict.audit.statistics.sampler_tests import EqualLawsTest
 
 Reports = dict[str, Report]
 
 
 def embedding(*, exact: bool, sampled: bool) -> EmbeddingCheck:
     finding = EmbeddingFinding(name="bijection", holds=exact, method="exact rational arithmetic", detail="a number")
-    law = SameLaw(rejected=not sampled, p_value=0.5 if sampled else 1e-9, where="count: means", tests=1)
+    law = EqualLawsTest(rejected=not sampled, p_value=0.5 if sampled else 1e-9, where="count: means", tests=1)
     test = EmbeddingTest(law=law, error_probability=1e-6, samples=100, seed=1)
     return EmbeddingCheck(findings=(finding,), sampled=test)
 
 
 def test_every_section_has_one_kind_of_evidence_and_an_anchor_of_its_own(reports: Reports) -> None:
     kinds = {
-        **dict.fromkeys(("worst", "certificate", "witness", "reason", "numbers"), Evidence.EXACT),
-        **dict.fromkeys(("covariance", "embedding"), Evidence.EXACT),
-        **dict.fromkeys(("embedding-samples", "statistics"), Evidence.STATISTICAL),
-        **dict.fromkeys(("subject", "assumptions", "reproduction"), Evidence.NONE),
+        **dict.fromkeys(("worst", "certificate", "witness", "reason", "numbers"), EvidenceKind.EXACT),
+        **dict.fromkeys(("covariance", "embedding"), EvidenceKind.EXACT),
+        **dict.fromkeys(("embedding-samples", "statistics"), EvidenceKind.STATISTICAL),
+        **dict.fromkeys(("subject", "assumptions", "reproduction"), EvidenceKind.NONE),
     }
     for report in reports.values():
         found = sections(report)

@@ -54,7 +54,7 @@ def test_a_report_is_about_one_claim_and_needs_evidence(report: Report) -> None:
     with pytest.raises(InvalidValue, match=r"(test|sequential)\.claim"):
         dataclasses.replace(report, claim=PureDP(7))
     with pytest.raises(InvalidValue, match="evidence"):
-        dataclasses.replace(report, sequential=None, test=None)
+        dataclasses.replace(report, evidence=())
 
 
 def test_the_test_is_the_one_that_is_run_by_hand(report: Report) -> None:

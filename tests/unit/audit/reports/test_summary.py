@@ -11,6 +11,8 @@ from scipy.stats import norm
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.reports.evidence.exact import ExactEvidence
+from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence
 from dpverdict.audit.reports.parts import claimed_delta_upper
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.summary import meaning, own_delta, promised_epsilon
@@ -34,7 +36,9 @@ Reports = dict[str, Report]
 def report_of(mechanism: AdditiveMechanism, claim: str | None = None) -> Report:
     made = mechanism.claim if claim is None else parse_guarantee(claim)
     worst = worst_case(mechanism)
-    return Report(name="x", claim=made, created=CREATED, verdict=certify(mechanism, made), worst=worst)
+    return Report(
+        name="x", claim=made, created=CREATED, evidence=(ExactEvidence(verdict=certify(mechanism, made), worst=worst),)
+    )
 
 
 def test_the_decision_follows_the_status(reports: Reports) -> None:
@@ -132,7 +136,7 @@ def test_a_disagreement_is_the_sentence(reports: Reports) -> None:
     refuting = reports["black box, refuted"].test
     assert refuting is not None
     certified = reports["CERTIFIED"]
-    report = dataclasses.replace(certified, test=dataclasses.replace(refuting, claim=certified.claim))
+    report = certified.with_evidence(DistinguishingEvidence(dataclasses.replace(refuting, claim=certified.claim)))
     assert report.summary.sentence == report.disagreement
     assert report.summary.decision == "do not release"
     assert report.status is Status.REFUTED

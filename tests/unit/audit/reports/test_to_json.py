@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence
 from dpverdict.audit.reports.html import write_html
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.to_json import read_schema, render_json, write_json
@@ -101,8 +102,8 @@ def test_an_infinite_number_is_a_string(reports: Reports) -> None:
 def test_nan_is_refused(reports: Reports) -> None:
     report = reports["black box"]
     assert report.test is not None
-    with pytest.raises(ValueError, match="JSON"):
-        render_json(dataclasses.replace(report, test=dataclasses.replace(report.test, p_value=math.nan)))
+    with pytest.raises(ValueError, match="p_value=nan must be"):
+        render_json(report.with_evidence(DistinguishingEvidence(dataclasses.replace(report.test, p_value=math.nan))))
 
 
 def test_the_same_report_gives_the_same_bytes(reports: Reports) -> None:

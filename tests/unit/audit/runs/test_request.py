@@ -1,11 +1,11 @@
 """A request in words: what it may ask for, and what it is told when it may not."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from dpverdict.audit.distinguishing.witness_document import read_witness_schema
 from dpverdict.audit.exact.verdict import Status

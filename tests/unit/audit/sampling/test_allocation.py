@@ -10,7 +10,7 @@ from flint import acb, arb
 
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.sampling.allocation import AllocationLoss, random_allocation
 from dpverdict.balls import precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.losses.lattice.bounds import LatticeBounds
 from dpverdict.audit.sampling.allocation import AllocationLoss
 from dpverdict.audit.sampling.allocation_lattice import AllocationLattice

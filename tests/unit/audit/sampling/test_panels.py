@@ -12,7 +12,7 @@ from flint import arb
 from scipy.special import ndtr
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.sampling import panels
 from dpverdict.audit.sampling.moments import Exponentials, GaussianMoments
 from dpverdict.audit.sampling.panels import PanelLine

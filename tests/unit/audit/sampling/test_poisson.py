@@ -8,8 +8,9 @@ import pytest
 from dpverdict.audit.losses.base import TwoOrders
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.losses.finite.loss import FiniteLoss
-from dpverdict.audit.losses.finite.pld import Direction, from_pld
+from dpverdict.audit.losses.finite.pld import from_pld
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.audit.sampling.step import SampledStep

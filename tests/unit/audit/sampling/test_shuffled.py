@@ -9,7 +9,7 @@ import pytest
 from dp_accounting import NeighboringRelation
 from scipy.stats import binom, norm
 
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.sampling.shuffled import ShuffledBatches, shuffled_batches
 from dpverdict.errors import InvalidValue
 

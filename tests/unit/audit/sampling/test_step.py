@@ -9,7 +9,7 @@ import pytest
 from flint import arb
 
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, RandomisedResponseLoss
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.audit.sampling.step import SampledStep

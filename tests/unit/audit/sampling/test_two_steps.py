@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpverdict.audit.losses.finite.pld import Direction
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.sampling import two_steps
 from dpverdict.audit.sampling.two_steps import two_steps_profile
 from dpverdict.balls import Real

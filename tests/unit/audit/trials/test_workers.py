@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.trials import engines, workers
-from dpverdict.audit.trials.workers import Audit, carry_out, carry_out_apart, end_processes, unpacked
+from dpverdict.audit.trials.workers import Audit, carry_out, carry_out_in_subprocess, end_processes, unpacked
 from dpverdict.errors import MechanismFailure
 
 PACKED = engines._packed  # the functions of this file travel by value
@@ -72,25 +72,25 @@ def test_a_task_is_carried_out_here() -> None:
 
 
 def test_a_task_of_an_audit_runs_elsewhere_and_its_process_is_kept(audit: Audit) -> None:
-    first, second = (unpacked(carry_out_apart(audit, PACKED(where), PACKED(i))) for i in (1, 2))
+    first, second = (unpacked(carry_out_in_subprocess(audit, PACKED(where), PACKED(i))) for i in (1, 2))
     assert (first[0], second[0]) == (1, 2)
     assert first[1] == second[1] != os.getpid()
     with pytest.raises(ValueError, match="7"):
-        unpacked(carry_out_apart(audit, PACKED(raises), PACKED(7)))
+        unpacked(carry_out_in_subprocess(audit, PACKED(raises), PACKED(7)))
     with pytest.raises(MechanismFailure, match="SystemExit"):
-        unpacked(carry_out_apart(audit, PACKED(exits), PACKED(7)))
+        unpacked(carry_out_in_subprocess(audit, PACKED(exits), PACKED(7)))
     with pytest.raises(MechanismFailure, match="cannot be sent"):
-        unpacked(carry_out_apart(audit, PACKED(gives_a_lock), PACKED(7)))
-    assert unpacked(carry_out_apart(audit, PACKED(where), PACKED(8)))[1] == first[1]
+        unpacked(carry_out_in_subprocess(audit, PACKED(gives_a_lock), PACKED(7)))
+    assert unpacked(carry_out_in_subprocess(audit, PACKED(where), PACKED(8)))[1] == first[1]
 
 
 @pytest.mark.parametrize("raising", [False, True])
 def test_what_a_task_replaces_is_named_whatever_the_task_ends_in(audit: Audit, raising: bool) -> None:
     replacing = replaces_and_raises if raising else replaces
     with pytest.raises(MechanismFailure, match=rf"{replacing.__name__} replaced numpy\.exp, on which"):
-        unpacked(carry_out_apart(audit, PACKED(replacing), PACKED(5)))
+        unpacked(carry_out_in_subprocess(audit, PACKED(replacing), PACKED(5)))
     with pytest.raises(MechanismFailure, match=r"replaced numpy\.exp"):  # it stays replaced there
-        unpacked(carry_out_apart(audit, PACKED(where), PACKED(6)))
+        unpacked(carry_out_in_subprocess(audit, PACKED(where), PACKED(6)))
     assert np.exp(0.0) == 1.0
 
 
@@ -106,8 +106,8 @@ def test_a_worker_process_compares_too() -> None:
 
 def test_a_process_that_ends_is_named_and_the_next_task_has_a_new_one(audit: Audit) -> None:
     with pytest.raises(MechanismFailure, match="mine ended its process"):
-        carry_out_apart(audit, PACKED(ends), PACKED(1))
-    assert unpacked(carry_out_apart(audit, PACKED(where), PACKED(2)))[0] == 2
+        carry_out_in_subprocess(audit, PACKED(ends), PACKED(1))
+    assert unpacked(carry_out_in_subprocess(audit, PACKED(where), PACKED(2)))[0] == 2
 
 
 SCRIPT = """

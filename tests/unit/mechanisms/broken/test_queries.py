@@ -8,6 +8,7 @@ from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.balls import compare
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.broken import by_name, queries
@@ -41,10 +42,10 @@ def test_the_formula_is_the_exact_worst_case_up_to_the_rounding_of_the_scales(mu
 def test_the_mixed_lattice_spends_more_than_rho_unless_d_is_a_perfect_square(dim: int) -> None:
     mutant = by_name("D1")
     mechanism = mutant.make(dim, "0.8")
-    shift, true = worst_case(mechanism).dominating_pair, mutant.true_mu_squared(dim, "0.8")
-    assert shift is not None
+    loss, true = worst_case(mechanism).loss, mutant.true_mu_squared(dim, "0.8")
+    assert isinstance(loss, DiscreteGaussianLoss)
     assert true is not None
-    assert 2 * shift.rho == true.rational
+    assert 2 * loss.rho == true.rational
     square = dim in (1, 4, 9, 100)
     assert mutant.refutable(dim, "0.8") is not square
     assert certify(mechanism).status is (Status.CERTIFIED if square else Status.REFUTED)

@@ -7,12 +7,13 @@ import pytest
 
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.exact.worst_case import loss_of, neighbour_loss, worst_case
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import PureDP
 from dpverdict.mechanisms.broken import any_by_name
 from dpverdict.mechanisms.broken.selection import ALL, SelectionMutant
+from dpverdict.mechanisms.core.bounds import AttainedLoss
 
 APPROACHED = {"X3", "A1", "A2", "A4"}  # with a lead, or a number of queries, that no event here reaches
 BOUNDED = {"Q2"}  # the bound of bounded range is above its true epsilon
@@ -48,18 +49,18 @@ def test_the_true_epsilon_of_a_renormalised_count_is_the_largest_over_all_pairs(
         laws = weights / weights.sum(axis=1, keepdims=True)
         largest = max(np.abs(np.log(laws[i] / laws[i + 1])).max() for i in range(dim))
         assert mutant.true_epsilon(dim, 1) == pytest.approx(largest, rel=1e-12)
-        attained = worst_case(made).attained
-        assert attained is not None
-        assert loss_of(attained).epsilon(0) == pytest.approx(largest, rel=1e-12)
+        (attained,) = made.below()
+        assert isinstance(attained, AttainedLoss)
+        assert attained.loss.epsilon(0) == pytest.approx(largest, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["X4", "A3", "Q3"])
 def test_the_event_is_released_as_often_as_it_is_said_to_be(name: str, seed: int) -> None:
     made = any_by_name(name).make(3, 1)
     worst = worst_case(made)
-    pair = worst.attained or worst.dominating_pair
-    assert pair is not None
-    loss = loss_of(pair)
+    (attained,) = made.below()
+    assert isinstance(attained, AttainedLoss)
+    loss = attained.loss
     assert isinstance(loss, FiniteLoss)
     n = 100_000
     for side, data in ((0, worst.pair.dataset), (1, worst.pair.neighbour)):

@@ -9,7 +9,7 @@ import pytest
 
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.exact.worst_case import loss_of, neighbour_loss, worst_case
+from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import (
@@ -23,6 +23,7 @@ from dpverdict.mechanisms import (
     ReportNoisyMax,
     parse_guarantee,
 )
+from dpverdict.mechanisms.core.bounds import NearbyPairs
 from dpverdict.mechanisms.finite.selection import Selection
 
 F = Fraction
@@ -95,10 +96,11 @@ def test_a_planted_half_of_the_noise_breaks_the_bound() -> None:
 @pytest.mark.parametrize("kind", ["exponential", "permute-and-flip"])
 @pytest.mark.parametrize("options", [2, 5])
 def test_the_bound_is_attained_at_every_level(kind: str, adjacency: Any, options: int) -> None:
-    worst = worst_case(made(kind, options, adjacency))
-    assert worst.at_level is not None
+    mechanism = made(kind, options, adjacency)
+    worst, (family,) = worst_case(mechanism), mechanism.below()
+    assert isinstance(family, NearbyPairs)
     for level in ("0", "0.3", "0.9"):
-        near = worst.at_level(F(level))
+        near = family.at_level(F(level))
         assert near.loss.delta(level) >= worst.loss.delta(level) * (1 - 1e-8)
         pair = near.pair
         assert NeighbourPair(dataset=pair.dataset, neighbour=pair.neighbour, adjacency=pair.adjacency).position() == 0
@@ -109,7 +111,7 @@ def test_a_claim_between_what_is_shown_and_what_bounds_is_undecided_and_says_so(
     verdict = certify(mechanism, ApproximateDP("0.5", "0.1"))
     assert verdict.status is Status.INCONCLUSIVE
     assert verdict.reason is not None
-    assert "a bound" in verdict.reason
+    assert "true for epsilon >= 0.7893, false for epsilon <= 0.3745, and between them undecided" in verdict.reason
     assert certify(mechanism, ApproximateDP("0.5", "0.05")).status is Status.REFUTED
     assert certify(mechanism, ApproximateDP("0.5", "0.2213")).status is Status.CERTIFIED
 
@@ -146,9 +148,9 @@ def test_the_loss_of_one_record_is_that_of_its_scores() -> None:
     direct = FiniteLoss.of_weights(mechanism.weights([1, 0, 0]), mechanism.weights([0, 1, 1]))
     assert loss.delta("0.2") == direct.delta("0.2")
     assert neighbour_loss(mechanism, [1, 1, 1], [0, 0, 0]).delta(0) == 0
-    attained = worst_case(mechanism).attained
-    assert attained is not None
-    assert loss_of(attained).delta("0.2") > 0
+    (family,) = mechanism.below()
+    assert isinstance(family, NearbyPairs)
+    assert family.shown.loss.delta("0.2") > 0
 
 
 def test_what_is_no_selection_is_refused() -> None:

@@ -15,8 +15,8 @@ from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.dominating_pairs import DiscreteGaussianPair
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpverdict.mechanisms.core.noise import SharedNoise
 from dpverdict.mechanisms.queries.discrete import DiscreteCorrelatedGaussian, LatticeNoise, SignedUnits, near_root
@@ -30,9 +30,9 @@ def test_every_rational_s_spends_exactly_rho() -> None:
         for s in (None, 1, "3/7", "1e-3", 10**9):
             mechanism = DiscreteCorrelatedGaussian(dim=dim, rho="0.37", s=s)
             assert dim / mechanism.query_variance + 1 / mechanism.count_variance == 2 * Fraction("0.37")
-            shift = worst_case(mechanism).dominating_pair
-            assert isinstance(shift, DiscreteGaussianPair)
-            assert shift.rho == Fraction("0.37")
+            loss = worst_case(mechanism).loss
+            assert isinstance(loss, DiscreteGaussianLoss)
+            assert loss.rho == Fraction("0.37")
 
 
 def test_the_default_s_is_the_nearest_multiple_of_an_eighth_to_the_root() -> None:
@@ -194,7 +194,5 @@ def test_what_is_not_binary_is_refused(record: list[float]) -> None:
 def test_the_space_speaks_of_its_own_noise_alone() -> None:
     with pytest.raises(InvalidValue, match="exact maximiser"):
         SignedUnits(dim=2).maximise(SharedNoise(dim=2, independent_scale=1.0))
-    with pytest.raises(InvalidValue, match="positive throughout"):
-        DiscreteGaussianPair(groups=())
     noise = LatticeNoise(dim=2, query_variance=Fraction(1), count_variance=Fraction(1))
-    assert SignedUnits(dim=2).dominating_pair(noise, np.zeros(2)).groups == ((1, 1, 3),)
+    assert SignedUnits(dim=2).loss(noise, np.zeros(2)).law_key == DiscreteGaussianLoss.from_groups([(1, 1, 3)]).law_key

@@ -19,7 +19,6 @@ from dpverdict.audit.losses.spherical.events import ball_event, best_ball_event
 from dpverdict.balls import Real, at_most, compare
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import universal_error_bound
-from dpverdict.mechanisms.core.dominating_pairs import RandomDirectionPair
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.noise import SharedNoise
@@ -269,9 +268,8 @@ def test_the_space_speaks_of_its_own_noise_alone() -> None:
     with pytest.raises(InvalidValue, match="exact maximiser"):
         space.maximise(SharedNoise(dim=3, independent_scale=1.0))
     with pytest.raises(InvalidValue, match="exact maximiser"):
-        space.dominating_pair(RandomDirectionNoise(dim=3, scale=1.0), np.ones(3) / 2, np.zeros(3))
-    with pytest.raises(InvalidValue, match="a move of 0 costs nothing"):
-        RandomDirectionPair(dim=3, scale=Fraction(1), squared_length=Fraction(0))
+        space.loss(RandomDirectionNoise(dim=3, scale=1.0), np.ones(3) / 2, np.zeros(3))
+    assert space.loss(RandomDirectionNoise(dim=3, scale=1.0), np.zeros(3)).advantage() == 0
 
 
 def test_the_score_is_the_same_for_every_dataset_around_the_pair() -> None:

@@ -12,6 +12,7 @@ from flint import fmpq_mat
 from dpverdict.audit.exact.decide import certify, source_sha256
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.losses.closed_form import RandomisedResponseLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import (
@@ -22,7 +23,7 @@ from dpverdict.mechanisms import (
     TreeCounter,
     parse_guarantee,
 )
-from dpverdict.mechanisms.core.dominating_pairs import LaplacePair, RandomisedResponsePair
+from dpverdict.mechanisms.core.bounds import AttainedLoss
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, laplace_score
 from dpverdict.mechanisms.core.noise import SharedNoise
 from dpverdict.mechanisms.queries.laplace import RealRecords
@@ -55,13 +56,12 @@ def test_the_counts_show_the_vertices_of_the_first_item_alone_from_its_power_on(
             assert seen_alone(counter) >= counter.nodes.alone
             if worst.exact:
                 assert seen_alone(counter) == counter.height
-            assert worst.dominating_pair == RandomisedResponsePair(
-                rate=Fraction(1, counter.height), count=counter.height
-            )
+            rate = Fraction(1, counter.height)
+            assert worst.loss.law_key == RandomisedResponseLoss(counter.height, rate).law_key
             if not worst.exact and counter.nodes.alone:
-                assert worst.attained == RandomisedResponsePair(
-                    rate=Fraction(1, counter.height), count=counter.nodes.alone
-                )
+                (attained,) = counter.below()
+                assert isinstance(attained, AttainedLoss)
+                assert attained.loss.law_key == RandomisedResponseLoss(counter.nodes.alone, rate).law_key
 
 
 def test_a_certificate_of_a_counter_hashes_the_tree_it_rests_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,16 +189,12 @@ def test_spaces_refuse_other_noise_and_other_relations() -> None:
     with pytest.raises(InvalidValue, match="noise"):
         space.maximise(SharedNoise(dim=2, independent_scale=1.0))
     with pytest.raises(InvalidValue, match="noise"):
-        space.dominating_pair(LaplaceNoise(size=2, scale=1.0), np.ones(2), np.zeros(2))
-    assert space.dominating_pair(LaplaceNoise(size=2, scale=1.0), np.zeros(2)) is None
+        space.loss(LaplaceNoise(size=2, scale=1.0), np.ones(2), np.zeros(2))
+    assert space.loss(LaplaceNoise(size=2, scale=1.0), np.zeros(2)).advantage() == 0
     with pytest.raises(InvalidValue, match="norm"):
         RealRecords(dim=2, norm="l7", radius=1.0, replaced=False)  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="radius"):
         RealRecords(dim=2, norm="l1", radius=math.inf, replaced=False)
-    with pytest.raises(InvalidValue, match="groups"):
-        LaplacePair(groups=())
-    with pytest.raises(InvalidValue, match="pair"):
-        RandomisedResponsePair(rate=Fraction(0), count=1)
 
 
 def test_the_score_of_laplace_noise_keeps_its_atoms_together() -> None:

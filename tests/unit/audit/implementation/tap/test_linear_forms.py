@@ -13,7 +13,8 @@ from dpverdict.audit.implementation.tap.linear_forms import (
     scaled,
     summed,
 )
-from dpverdict.audit.implementation.tap.tape import Law, Tape
+from dpverdict.audit.implementation.tap.tape import Tape
+from dpverdict.audit.laws.gaussian import Gaussian
 
 
 def dense(one, count: int):  # type: ignore[no-untyped-def]
@@ -27,7 +28,7 @@ def dense(one, count: int):  # type: ignore[no-untyped-def]
 def test_every_linear_step_agrees_with_a_matrix() -> None:
     rng = np.random.default_rng(1)
     tape, z, q = Tape(), rng.normal(size=4), rng.normal(size=4)
-    tape.draw("normal", Law("gaussian"), (4,), lambda: z)
+    tape.draw("normal", Gaussian(), (4,), lambda: z)
     noisy = added(plain(q), scaled(drawn(z, 0), 2.0, np.multiply, tape), 1, np.add, tape)
     matrix = rng.normal(size=(3, 4))
     steps = {
@@ -50,10 +51,10 @@ def test_equal_draws_are_merged_and_opposite_ones_cancel() -> None:
 
 def test_a_noisy_value_is_frozen_in_a_replay_and_its_query_is_not() -> None:
     tape, z = Tape(), np.array([0.5])
-    tape.draw("normal", Law("gaussian"), (1,), lambda: z)
+    tape.draw("normal", Gaussian(), (1,), lambda: z)
     first = added(plain(np.array([1.0])), drawn(z, 0), 1, np.add, tape)
     other = Tape(tape)
-    other.draw("normal", Law("gaussian"), (1,), lambda: z)
+    other.draw("normal", Gaussian(), (1,), lambda: z)
     second = added(plain(np.array([7.0])), drawn(z, 0), 1, np.add, other)
     assert float(second.value[0]) == float(first.value[0]) == 1.5
     assert float(second.query[0]) == pytest.approx(7.0)

@@ -1,16 +1,23 @@
 """The loss of what moved, against closed forms."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
 from dpverdict.audit.implementation.tap.pair_loss import PairLoss, Rows, selection_probabilities
-from dpverdict.audit.implementation.tap.tape import Choice, Law
+from dpverdict.audit.implementation.tap.tape import Choice
+from dpverdict.audit.laws.base import Law
+from dpverdict.audit.laws.exponential import Exponential
+from dpverdict.audit.laws.gaussian import Gaussian
+from dpverdict.audit.laws.geometric import Geometric
+from dpverdict.audit.laws.gumbel import Gumbel
+from dpverdict.audit.laws.laplace import Laplace
+from dpverdict.audit.laws.two_sided_geometric import TwoSidedGeometric
+from dpverdict.audit.laws.uniform import Uniform
 
-LAPLACE, GAUSSIAN = Law("laplace"), Law("gaussian")
+LAPLACE, GAUSSIAN = Laplace(), Gaussian()
 
 
 def loss_of(matrix, move, *laws) -> PairLoss:  # type: ignore[no-untyped-def]
@@ -66,7 +73,7 @@ def test_sums_of_laplace_draws_are_as_private_as_their_largest() -> None:
 
 
 def test_the_difference_of_two_geometric_draws_is_two_sided() -> None:
-    law = Law("geometric", Fraction(1, 3))
+    law = Geometric("1/3")
     assert loss_of([[1, -1]], [2], law, law).epsilon == pytest.approx(2 / 3)
     assert loss_of([[1.0]], [2], law).epsilon == math.inf
 
@@ -74,9 +81,9 @@ def test_the_difference_of_two_geometric_draws_is_two_sided() -> None:
 @pytest.mark.parametrize(
     ("law", "move", "epsilon", "delta"),
     [
-        (Law("exponential"), 1.0, math.inf, 1 - math.exp(-1)),
-        (Law("uniform"), 0.25, math.inf, 0.25),
-        (Law("two-sided geometric", Fraction(1)), 3.0, 3.0, 0.0),
+        (Exponential(), 1.0, math.inf, 1 - math.exp(-1)),
+        (Uniform(), 0.25, math.inf, 0.25),
+        (TwoSidedGeometric(1), 3.0, 3.0, 0.0),
     ],
 )
 def test_other_laws(law: Law, move: float, epsilon: float, delta: float) -> None:
@@ -87,13 +94,13 @@ def test_other_laws(law: Law, move: float, epsilon: float, delta: float) -> None
 
 @pytest.mark.slow
 def test_a_gumbel_variable_that_is_released_is_not_pure() -> None:
-    found = loss_of([[1.0]], [1.0], Law("gumbel"))
+    found = loss_of([[1.0]], [1.0], Gumbel())
     assert found.epsilon == math.inf
     assert float(found.whole.delta_bounds(np.array(0.5))[0]) > 0
 
 
 def test_a_whole_number_moved_by_a_fraction_tells_everything() -> None:
-    assert loss_of([[1.0]], [0.5], Law("two-sided geometric", Fraction(1))).infinite is not None
+    assert loss_of([[1.0]], [0.5], TwoSidedGeometric(1)).infinite is not None
 
 
 def test_coins_and_choices_compare_their_probabilities() -> None:
@@ -104,7 +111,7 @@ def test_coins_and_choices_compare_their_probabilities() -> None:
 
 def test_selection_by_gumbel_noise_is_the_exponential_mechanism() -> None:
     scores = np.array([0.0, 1.0, 3.0])
-    found = selection_probabilities("gumbel", scores, 2.0)
+    found = selection_probabilities(Gumbel(), scores, 2.0)
     assert found is not None
     assert np.allclose(found, np.exp(scores / 2) / np.exp(scores / 2).sum())
-    assert selection_probabilities("gaussian", scores, 2.0) is None
+    assert selection_probabilities(Gaussian(), scores, 2.0) is None

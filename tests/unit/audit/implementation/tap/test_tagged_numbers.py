@@ -4,11 +4,12 @@ import numpy as np
 
 from dpverdict.audit.implementation.tap.linear_forms import drawn
 from dpverdict.audit.implementation.tap.tagged_numbers import TaggedArray, TaggedFloat, bare, capable, linear, wrapped
-from dpverdict.audit.implementation.tap.tape import Law, Tape, running
+from dpverdict.audit.implementation.tap.tape import Tape, running
+from dpverdict.audit.laws.gaussian import Gaussian
 
 
 def draws(tape: Tape, n: int):  # type: ignore[no-untyped-def]
-    made = tape.draw("normal", Law("gaussian"), (n,), lambda: np.arange(1.0, n + 1))
+    made = tape.draw("normal", Gaussian(), (n,), lambda: np.arange(1.0, n + 1))
     return wrapped(drawn(made.values, made.first))
 
 

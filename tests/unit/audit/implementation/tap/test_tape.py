@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from dpverdict.audit.implementation.tap.tape import Law, Parted, Tape, current, running
+from dpverdict.audit.implementation.tap.tape import Parted, Tape, current, running
+from dpverdict.audit.laws.gaussian import Gaussian
+from dpverdict.audit.laws.laplace import Laplace
 
 
 def test_a_replay_gives_what_was_recorded() -> None:
     tape = Tape()
-    made = tape.draw("laplace", Law("laplace"), (2,), lambda: np.array([1.0, 2.0]))
-    again = Tape(tape).draw("laplace", Law("laplace"), (2,), lambda: np.array([9.0, 9.0]))
+    made = tape.draw("laplace", Laplace(), (2,), lambda: np.array([1.0, 2.0]))
+    again = Tape(tape).draw("laplace", Laplace(), (2,), lambda: np.array([9.0, 9.0]))
     assert again.values is made.values
     assert tape.drawn == 2
     assert tape.draw_of(1) is made
@@ -17,10 +19,10 @@ def test_a_replay_gives_what_was_recorded() -> None:
 
 def test_another_event_parts_a_replay_and_is_named() -> None:
     tape = Tape()
-    tape.draw("laplace", Law("laplace"), (2,), lambda: np.zeros(2))
+    tape.draw("laplace", Laplace(), (2,), lambda: np.zeros(2))
     other = Tape(tape)
     with pytest.raises(Parted):
-        other.draw("normal", Law("gaussian"), (2,), lambda: np.zeros(2))
+        other.draw("normal", Gaussian(), (2,), lambda: np.zeros(2))
     assert other.parted is not None
     assert "normal" in other.parted
     assert "laplace" in other.parted

@@ -7,7 +7,6 @@ import mpmath
 import pytest
 from flint import arb
 
-from dpverdict.audit.exact.calibrate import honest_scale
 from dpverdict.audit.losses.spherical.events import (
     apollonius_constant,
     apollonius_event,
@@ -22,6 +21,7 @@ from dpverdict.balls import Real, ball, exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import universal_error_bound
 from dpverdict.mechanisms.queries.rank1 import published_psi
+from dpverdict.mechanisms.queries.rank1_scale import honest_scale
 
 EPSILONS = ["0.1", "0.5", "1", "2", "10"]
 DELTAS = ["1e-3", "1e-5", "1e-10"]

@@ -8,7 +8,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.reports.summary import USUAL_DELTA, promised_epsilon
-from dpverdict.audit.runs.plans.composed import Mu, composed_claim, loss_of, mu_of, spent_together
+from dpverdict.audit.runs.plans.composed import Mu, composed_claim, mu_of, spendable_of, spent_together
 from dpverdict.audit.runs.request import Request
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, as_guarantee
@@ -57,10 +57,12 @@ def test_the_losses_are_held_to_the_budget() -> None:
 
 
 def test_a_loss_is_known_of_a_mechanism_of_known_structure_alone() -> None:
-    known = loss_of(Request(mechanism="standard-gaussian", options={"dim": "2", "mu": "1"}, exact_only=True))
-    assert isinstance(known, GaussianLoss)
-    assert loss_of(Request(mechanism="release.py:counts")) is None
-    assert loss_of(Request(mechanism="standard-gaussian", options={"dim": "2", "mu": "-1"})) is None
+    known = spendable_of(Request(mechanism="standard-gaussian", options={"dim": "2", "mu": "1"}, exact_only=True))
+    assert known is not None
+    assert isinstance(known.loss, GaussianLoss)
+    assert known.is_exact
+    assert spendable_of(Request(mechanism="release.py:counts")) is None
+    assert spendable_of(Request(mechanism="standard-gaussian", options={"dim": "2", "mu": "-1"})) is None
 
 
 def test_one_number_says_all_of_a_gaussian_and_not_of_a_laplace_release() -> None:

@@ -15,13 +15,6 @@ from hypothesis import strategies as st
 
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.runs.plans import run as plan_run
-from dpverdict.audit.runs.plans.faces import (
-    print_plan,
-    read_plan_schema,
-    render_junit,
-    render_plan_html,
-    render_plan_json,
-)
 from dpverdict.audit.runs.plans.packet import (
     packet_fields,
     read_packet_schema,
@@ -29,6 +22,13 @@ from dpverdict.audit.runs.plans.packet import (
     render_packet_json,
 )
 from dpverdict.audit.runs.plans.plan import Expected, plan_of, read_plan
+from dpverdict.audit.runs.plans.renderings import (
+    print_plan,
+    read_plan_schema,
+    render_junit,
+    render_plan_html,
+    render_plan_json,
+)
 from dpverdict.audit.runs.plans.results import PlanResult, PlanStatus
 from dpverdict.audit.runs.plans.run import open_journal, run_plan
 from dpverdict.cli.application import main
@@ -87,13 +87,13 @@ def test_the_tests_of_a_plan_share_its_error_probability(folder: Path) -> None:
 def test_what_is_finished_is_not_run_again_and_a_change_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = carried_out(folder)
     ran: list[str] = []
-    audit_as_asked = plan_run.audit_as_asked
+    audit_from_request = plan_run.audit_from_request
 
     def watched(request: object, *others: object, **more: object) -> object:
         ran.append(request.mechanism)  # type: ignore[attr-defined]
-        return audit_as_asked(request, *others, **more)  # type: ignore[arg-type]
+        return audit_from_request(request, *others, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(plan_run, "audit_as_asked", watched)
+    monkeypatch.setattr(plan_run, "audit_from_request", watched)
     assert faces(carried_out(folder)) == faces(first)
     assert ran == []
     rewrite(folder / "release.py", "0.3", "0.25")

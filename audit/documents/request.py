@@ -1,0 +1,185 @@
+"""An audit as a user asks for it: the one list of its parts, for the command line, for plans and for the audit itself.
+
+Every part is a text, as it is written on a command line or in a plan; None stands for "not given". Beside its text for
+the help and the pages, a part says how the command line shows it ("metavar", "panel", and "option" where it is not
+named after the part), what it names ("file" or "function"), and whether a plan says it once for all audits ("shared").
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, TypeAlias
+
+from msgspec import Meta, Struct
+
+from dpverdict.audit.documents.schema import described, said_of
+
+DEFAULT_ERROR_PROBABILITY: Final = "1e-6"
+"""Of refuting a claim that holds, where none is given."""
+
+Text: TypeAlias = str | None
+
+
+def _part(metavar: str, text: str, panel: str, **more: object) -> Meta:
+    return described(text, metavar=metavar, panel=panel, **more)
+
+
+class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to be audited, every part as text.
+
+    Attributes:
+        options: parameters of the mechanism, by the names of the constructor's arguments.
+        command: the command line, without the seed if it was not given.
+    """
+
+    mechanism: Annotated[
+        str,
+        described(
+            "A name that `dpverdict list` shows (broken:M3 is one of the known-wrong ones), or module:function or "
+            "path/file.py:function, called as function(dataset, rng) or function(dataset).",
+            names="function",
+        ),
+    ]
+    claim: Annotated[
+        Text, _part("TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit")
+    ] = None
+    data: Annotated[
+        Text, _part("TABLE", "Records: .csv, .npy, .npz (array records) or module:name.", "Audit", names="file")
+    ] = None
+    record: Annotated[Text, _part("INDEX", "Test this record of the table; else the most exposed.", "Audit")] = None
+    neighbours: Annotated[
+        Text,
+        _part("FILE", "A .npz with the arrays dataset and neighbour, or module:name of two.", "Audit", names="file"),
+    ] = None
+    samples: Annotated[
+        Text, _part("N", "Releases per dataset, 1e6 for a million; from the dimension if not given.", "Tests")
+    ] = None
+    error_probability: Annotated[
+        Text,
+        _part(
+            "P",
+            f"Of refuting a true claim by chance; {DEFAULT_ERROR_PROBABILITY} if left out.",
+            "Tests",
+            shared=True,
+        ),
+    ] = None
+    seed: Annotated[
+        Text, _part("N", "Of every random number; drawn fresh and reported if not given.", "Tests", shared=True)
+    ] = None
+    score: Annotated[
+        Text,
+        _part("module:function", "Scores releases; likelihood ratio if not given.", "Tests", names="function"),
+    ] = None
+    test_delta: Annotated[
+        Text, _part("D", "Bound epsilon from below at this delta; else that of --claim.", "Tests")
+    ] = None
+    numbers: Annotated[
+        Text, _part("real|double", "Round outputs before the test, or search their low bits too.", "Tests")
+    ] = None
+    search: Annotated[
+        Text, _part("binary:N|unit:N", "Search the neighbours of a function, records of N entries.", "Tests")
+    ] = None
+    observe: Annotated[
+        Text, _part("WHAT", 'Of each call of a function: "timeout=0.5, warnings, bits, time".', "Tests")
+    ] = None
+    tap: Annotated[
+        Text,
+        described(
+            "Record and replay the noise, too: see dpverdict tap. Of a function it is done unless left out.",
+            panel="Tests",
+            option="--tap/--no-tap",
+        ),
+    ] = None
+    exact_only: Annotated[
+        bool, described("Exact evidence only: sample nothing.", panel="Tests", option="--no-test")
+    ] = False
+    options: Mapping[str, str | None] = {}
+    command: Text = None
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The files that are read, by a word for each; of a function, the file that it is in."""
+        bounds = self.options.get("bounds")
+        named: dict[str, Text] = {f"the {name}": getattr(self, name) for name in parts(Request, "names")}
+        named["the bounds"] = bounds[1:] if bounds is not None and bounds.startswith("@") else None
+        return {
+            what: text.rpartition(":")[0] if names_a_callable(text) else text
+            for what, text in named.items()
+            if text is not None
+        }
+
+
+class ScoresRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A claim about recorded scores: with and without the canary, or of all canaries of one run.
+
+    Attributes:
+        command: the command line, without the seed if it was not given.
+    """
+
+    scores_in: Annotated[
+        Text,
+        _part(
+            "FILE",
+            "Scores with the canary: .npy, .csv, .parquet (file.csv#column).",
+            "Scores",
+            option="--in",
+            names="file",
+        ),
+    ] = None
+    scores_out: Annotated[Text, _part("FILE", "Scores without it.", "Scores", option="--out", names="file")] = None
+    scores: Annotated[Text, _part("FILE", "In their place, of all canaries of one run.", "Scores", names="file")] = None
+    included: Annotated[
+        Text, _part("FILE", "The fair coin of each canary of that run: 0 or 1.", "Scores", names="file")
+    ] = None
+    claim: Annotated[Text, _part("TEXT", 'Such as "mu=1" or "eps=1, delta=1e-6".', "Audit")]
+    delta: Annotated[Text, _part("D", "Bound epsilon from below at this delta; else that of --claim.", "Audit")] = None
+    error_probability: Annotated[
+        Text,
+        _part("P", f"Of refuting a true claim; {DEFAULT_ERROR_PROBABILITY} if left out.", "Audit", shared=True),
+    ] = None
+    seed: Annotated[
+        Text,
+        _part("N", "Of the split of the scores; drawn fresh and reported if not given.", "Audit", shared=True),
+    ] = None
+    command: Text = None
+
+    @property
+    def exact_only(self) -> bool:
+        """False: nothing exact is known of scores."""
+        return False
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The files that are read, by a word for each."""
+        named: dict[str, Text] = {
+            option_of(ScoresRequest, name): getattr(self, name) for name in parts(ScoresRequest, "names")
+        }
+        return {f"the file of {name}": text.partition("#")[0] for name, text in named.items() if text is not None}
+
+
+AnyRequest: TypeAlias = Request | ScoresRequest
+
+
+@functools.cache
+def parts(kind: type[AnyRequest], saying: str | None = None) -> Mapping[str, Mapping[str, Any]]:
+    """The parts of a request that a user writes, in the order of the help, with what is said of each.
+
+    Args:
+        kind: of the request.
+        saying: only the parts of which this is said, such as "names"; None for all.
+    """
+    said = {name: said_of(kind, name) for name in kind.__struct_fields__}
+    return {name: found for name, found in said.items() if found and (saying is None or found.get(saying))}
+
+
+def option_of(kind: type[AnyRequest], name: str) -> str:
+    """The option of the command line for a part of a request."""
+    found: str = parts(kind)[name].get("option", "--" + name.replace("_", "-"))
+    return found
+
+
+def names_a_callable(text: str) -> bool:
+    """Whether ``text`` reads ``module:function`` or ``path/file.py:function``."""
+    module, colon, name = text.rpartition(":")
+    return bool(colon and module) and name.isidentifier()

@@ -1,0 +1,301 @@
+"""The exact evidence: the verdict with its certificate or witness, the worst neighbours, and certified numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+from dp_accounting.privacy_accountant import NeighboringRelation
+
+from dpverdict.audit.documents.report import (
+    CertificateFields,
+    EpsilonPoint,
+    ExactWitnessFields,
+    ProfilePoint,
+    TradeOffPoint,
+    VerdictFields,
+    WorstCaseFields,
+)
+from dpverdict.audit.documents.values import EnclosureFields, PairFields, RationalFields, Relation, StatusName
+from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
+from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
+from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.parts import (
+    EvidenceKind,
+    Section,
+    Table,
+    facts,
+    stated_deltas,
+    stated_profile,
+    stated_trade_off,
+)
+from dpverdict.balls import Enclosure, Real
+from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
+from dpverdict.numerics.text import at_most, decimal, plain_text, shown
+
+LARGEST_PAIR: Final = 10_000
+"""Datasets with more numbers than this are described, not written out."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactEvidence(Evidence):
+    """Evidence without an error probability.
+
+    Attributes:
+        verdict: on the claim.
+        worst: the worst neighbouring pair and its privacy loss.
+        covariance: the distinct entries of the covariance of the noise, exactly.
+    """
+
+    verdict: Verdict | None = None
+    worst: WorstCase | None = None
+    covariance: Mapping[str, Fraction] | None = None
+
+    name = "verdict"
+    position = 10
+
+    @property
+    def claim(self) -> Guarantee | None:
+        """The claim that the verdict is on."""
+        return None if self.verdict is None else self.verdict.claim
+
+    @property
+    def decides(self) -> Status | None:
+        """The verdict."""
+        return None if self.verdict is None else self.verdict.status
+
+    @property
+    def answer(self) -> str | None:
+        """What the verdict says."""
+        return None if self.verdict is None else self.verdict.answer
+
+    def key_facts(self) -> Mapping[str, str]:
+        """The exact parameter."""
+        mu = None if self.worst is None else gdp_parameter(self.worst.loss)
+        if self.worst is None or mu is None:
+            return {}
+        name = "Exact mu of the worst neighbours" if self.worst.exact else "Mu of any neighbours, at most"
+        return {name: shown(mu, 10)}
+
+    def sections(self, known: Known) -> Iterator[Section]:
+        """The worst neighbours, what the verdict rests on, the certified numbers, and the covariance."""
+        if self.worst is not None:
+            yield from _worst(self.worst)
+        if self.verdict is not None:
+            yield from _verdict(self.verdict)
+        if self.worst is not None:
+            yield from _numbers(self.worst, known.claim)
+        if self.covariance is not None:
+            yield from _covariance(self.covariance)
+
+    def fields(self, known: Known) -> Mapping[str, object]:
+        """The same as JSON values; null for what there is none of."""
+        worst, covariance = self.worst, self.covariance
+        return {
+            "exact.verdict": None if self.verdict is None else _verdict_fields(self.verdict),
+            "exact.worst_case": None if worst is None else _worst_fields(worst),
+            "exact.profile": None if worst is None else _profile(worst, known.claim),
+            "exact.epsilon_at_delta": None if worst is None else _epsilons(worst, known.claim),
+            "exact.trade_off": None if worst is None else _trade_off(worst, known.claim),
+            "exact.covariance": None if covariance is None else {n: rational_fields(v) for n, v in covariance.items()},
+        }
+
+
+def _worst(worst: WorstCase) -> Iterator[Section]:
+    named = {
+        "worst neighbours": worst.description,
+        "an example": worst.pair.describe(),
+        "why the worst": worst.justification,
+    }
+    mu = gdp_parameter(worst.loss)
+    if mu is not None:
+        named["exact GDP mu" if worst.exact else "GDP mu, at most"] = shown(mu, 17)
+    yield Section(anchor="worst", title="Worst neighbours", evidence=EvidenceKind.EXACT, tables=(facts(named),))
+
+
+def _verdict(verdict: Verdict) -> Iterator[Section]:
+    """The certificate, the witness, or what is undecided."""
+    if verdict.certificate is not None:
+        yield _certificate(verdict.certificate)
+    if verdict.witness is not None:
+        yield _witness(verdict.witness)
+    if verdict.reason is not None:
+        yield Section(anchor="reason", title="What is undecided", evidence=EvidenceKind.EXACT, text=(verdict.reason,))
+
+
+def _certificate(certificate: Certificate) -> Section:
+    named = {
+        "decided by": certificate.method,
+        "inequality": certificate.statement,
+        "source SHA-256": certificate.source_sha256,
+    }
+    return Section(anchor="certificate", title="Certificate", evidence=EvidenceKind.EXACT, tables=(facts(named),))
+
+
+def _witness(witness: Witness) -> Section:
+    named = {
+        "neighbours": witness.difference,
+        "example": witness.pair.describe(),
+        "event": witness.event,
+        "P(event)": shown(witness.probability, 12),
+        "Q(event)": shown(witness.neighbour_probability, 12),
+        "violated": witness.statement,
+    }
+    text = (
+        "P is the law of the release on the dataset, Q its law on the neighbour. To check by hand: compute both "
+        "probabilities of the event from the law of the noise, and put them into the inequality of the claim.",
+    )
+    return Section(anchor="witness", title="Witness", evidence=EvidenceKind.EXACT, text=text, tables=(facts(named),))
+
+
+def _numbers(worst: WorstCase, claim: Guarantee) -> Iterator[Section]:
+    loss = worst.loss
+    text: tuple[str, ...] = ()
+    if not worst.exact:
+        text = ("These curves are of a pair of laws that dominates every pair of neighbours: bounds from above.",)
+    profile = Table(
+        caption="Privacy profile: the hockey-stick divergence delta at epsilon",
+        header=("epsilon", "delta, certified", "delta, claimed at most"),
+        rows=tuple((decimal(e), shown(exact), at_most(claimed)) for e, exact, claimed in stated_profile(loss, claim)),
+    )
+    inverse = Table(
+        caption="The smallest epsilon for a delta",
+        header=("delta", "epsilon, certified"),
+        rows=tuple((decimal(delta), shown(loss.certified_epsilon(delta))) for delta in stated_deltas(claim)),
+    )
+    yield Section(
+        anchor="numbers", title="Exact privacy", evidence=EvidenceKind.EXACT, text=text, tables=(profile, inverse)
+    )
+
+
+def _covariance(entries: Mapping[str, Fraction]) -> Iterator[Section]:
+    if entries:
+        rows = tuple((name, decimal(value)) for name, value in entries.items())
+        yield Section(
+            anchor="covariance",
+            title="Covariance of the noise",
+            evidence=EvidenceKind.EXACT,
+            tables=(Table(header=("entry", "value (rounded)"), rows=rows),),
+        )
+
+
+# the same as JSON values ----------------------------------------------------------------------------------------------
+
+
+def _verdict_fields(verdict: Verdict) -> VerdictFields:
+    return {
+        "status": status_name(verdict.status),
+        "certificate": None if verdict.certificate is None else _certificate_fields(verdict.certificate),
+        "witness": None if verdict.witness is None else witness_fields(verdict.witness),
+        "reason": verdict.reason,
+        "on_trust": verdict.on_trust,
+    }
+
+
+def _certificate_fields(certificate: Certificate) -> CertificateFields:
+    return {
+        "method": certificate.method,
+        "statement": certificate.statement,
+        "attained": _enclosure(certificate.value),
+        "allowed": _enclosure(certificate.bound),
+        "worst_case": certificate.worst_case,
+        "assumptions": list(certificate.assumptions),
+        "source_sha256": certificate.source_sha256,
+    }
+
+
+def witness_fields(witness: Witness) -> ExactWitnessFields:
+    """A witness as JSON values."""
+    return {
+        "neighbours": _pair(witness.pair),
+        "difference": witness.difference,
+        "event": witness.event,
+        "probability": _enclosure(witness.probability),
+        "neighbour_probability": _enclosure(witness.neighbour_probability),
+        "attained": _enclosure(witness.value),
+        "allowed": _enclosure(witness.bound),
+        "statement": witness.statement,
+    }
+
+
+def _worst_fields(worst: WorstCase) -> WorstCaseFields:
+    mu = gdp_parameter(worst.loss)
+    return {
+        "neighbours": _pair(worst.pair),
+        "description": worst.description,
+        "justification": worst.justification,
+        "attained": worst.exact,
+        "mu": None if mu is None else _enclosure(mu),
+    }
+
+
+def _profile(worst: WorstCase, claim: Guarantee) -> list[ProfilePoint]:
+    return [
+        {
+            "epsilon": rational_fields(epsilon),
+            "delta": _enclosure(exact),
+            "claimed_delta_upper": Enclosure.of(Real.of(claimed)).upper,
+        }
+        for epsilon, exact, claimed in stated_profile(worst.loss, claim)
+    ]
+
+
+def _epsilons(worst: WorstCase, claim: Guarantee) -> list[EpsilonPoint]:
+    return [
+        {"delta": rational_fields(delta), "epsilon": _enclosure(worst.loss.certified_epsilon(delta))}
+        for delta in stated_deltas(claim)
+    ]
+
+
+def _trade_off(worst: WorstCase, claim: Guarantee) -> list[TradeOffPoint]:
+    return [
+        {
+            "alpha": rational_fields(alpha),
+            "beta": _enclosure(exact),
+            "claimed_beta_lower": Enclosure.of(Real.of(claimed)).lower,
+        }
+        for alpha, exact, claimed in stated_trade_off(worst.loss, claim)
+    ]
+
+
+def _pair(pair: NeighbourPair) -> PairFields:
+    small = pair.dataset.size + pair.neighbour.size <= LARGEST_PAIR
+    return {
+        "relation": relation_name(pair.adjacency),
+        "records_per_user": pair.records_per_user,
+        "description": pair.describe(),
+        "dataset": pair.dataset.tolist() if small else None,
+        "neighbour": pair.neighbour.tolist() if small else None,
+    }
+
+
+def status_name(status: Status) -> StatusName:
+    """The name of a status, as the documents have it."""
+    names: Mapping[Status, StatusName] = {
+        Status.CERTIFIED: "CERTIFIED",
+        Status.REFUTED: "REFUTED",
+        Status.INCONCLUSIVE: "INCONCLUSIVE",
+    }
+    return names[status]
+
+
+def relation_name(adjacency: NeighboringRelation) -> Relation:
+    """The name of a relation, as the documents have it."""
+    return "replace-one" if adjacency_name(adjacency) == "replace-one" else "add-or-remove-one"
+
+
+def _enclosure(enclosure: Enclosure) -> EnclosureFields:
+    return {
+        "lower": enclosure.lower,
+        "upper": enclosure.upper,
+        "decimal": enclosure.show(),
+    }
+
+
+def rational_fields(value: Fraction) -> RationalFields:
+    """An exact number as JSON values."""
+    return {"exact": plain_text(value), "decimal": decimal(value, 17)}

@@ -1,0 +1,34 @@
+"""The membership-inference game of one record of a real table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import final
+
+from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.parts import EvidenceKind, Section, facts
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MembershipEvidence(Evidence):
+    """How well the membership of a record can be told, in words."""
+
+    words: Mapping[str, str]
+
+    name = "membership"
+    position = 70
+
+    def sections(self, known: Known) -> Iterator[Section]:
+        """The record, and how well its membership can be told."""
+        yield Section(
+            anchor="membership",
+            title="Membership of one record",
+            evidence=EvidenceKind.EXACT,
+            tables=(facts(self.words),),
+        )
+
+    def fields(self, known: Known) -> Mapping[str, object]:
+        """The same words."""
+        return {"membership": dict(self.words)}

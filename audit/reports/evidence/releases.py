@@ -1,0 +1,120 @@
+"""The tests of the releases: of a fixed number of samples, and of pairs that are drawn one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import final
+
+from dpverdict.audit.distinguishing.result import DistinguishingTest
+from dpverdict.audit.distinguishing.sequential import SequentialTest
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.evidence.statistics import sequential_section, statistics_section
+from dpverdict.audit.reports.parts import Section
+from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.numerics.text import at_least, rounded_text
+
+_CAUSE = "the sampler does not do what the analysis describes, or an assumption does not hold"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DistinguishingEvidence(Evidence):
+    """A distinguishing test of a fixed number of samples: it can refute, never certify."""
+
+    test: DistinguishingTest
+
+    name = "test"
+    position = 30
+    urgency = 1
+
+    @property
+    def suffices(self) -> bool:
+        """A test may stand alone."""
+        return True
+
+    @property
+    def answer(self) -> str:
+        """What the test says of the claim."""
+        return self.test.answer
+
+    @property
+    def claim(self) -> Guarantee:
+        """The claim that was tested."""
+        return self.test.claim
+
+    @property
+    def refutes(self) -> bool:
+        """Whether the releases contradict the claim."""
+        return self.test.refuted
+
+    def withdraws_certificate(self, known: Known) -> bool:
+        """Whether the releases are farther apart than the exact analysis allows for any neighbours."""
+        return known.mu is not None and self.test.mu_lower > known.mu.upper
+
+    def contradiction(self, known: Known) -> str | None:
+        """That a certified claim is refuted, or a bound from samples is above the exact one."""
+        error = f"with an error probability of at most {rounded_text(self.test.error_probability)}"
+        if known.exact is Status.CERTIFIED and self.test.refuted:
+            claim = known.claim.describe()
+            return f"The exact audit certifies {claim}, but the releases contradict it {error}: {_CAUSE}."
+        if self.withdraws_certificate(known):
+            bound = f"mu is at least {at_least(self.test.mu_lower, 6)} {error}"
+            return f"The releases contradict the exact analysis ({bound}, above the exact worst case): {_CAUSE}."
+        return None
+
+    def key_facts(self) -> Mapping[str, str]:
+        """The bounds."""
+        return self.test.key_facts()
+
+    def sections(self, known: Known) -> Iterator[Section]:
+        """The bounds, how they were found, and how they stand to the exact verdict."""
+        yield statistics_section(self.test, known.agreement)
+
+    def fields(self, known: Known) -> Mapping[str, object]:
+        """The test."""
+        return {"statistical.test": self.test.to_dict()}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SequentialEvidence(Evidence):
+    """A test of pairs that ends as soon as the claim falls: it can refute, never certify."""
+
+    test: SequentialTest
+
+    name = "sequential"
+    position = 31
+
+    @property
+    def suffices(self) -> bool:
+        """A test may stand alone."""
+        return True
+
+    @property
+    def answer(self) -> str:
+        """What the test says of the claim."""
+        return self.test.answer
+
+    @property
+    def claim(self) -> Guarantee:
+        """The claim that was tested."""
+        return self.test.claim
+
+    @property
+    def refutes(self) -> bool:
+        """Whether the pairs contradict the claim."""
+        return self.test.refuted
+
+    def key_facts(self) -> Mapping[str, str]:
+        """How many pairs it took."""
+        return self.test.key_facts()
+
+    def sections(self, known: Known) -> Iterator[Section]:
+        """The wealth of the bettors, and after how many pairs the claim fell."""
+        yield sequential_section(self.test)
+
+    def fields(self, known: Known) -> Mapping[str, object]:
+        """The test."""
+        return {"statistical.sequential": self.test.to_dict()}

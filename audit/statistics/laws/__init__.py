@@ -1,1 +1,0 @@
-"""Tests of whether a sampler has the law that it should have."""
