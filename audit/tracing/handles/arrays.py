@@ -36,8 +36,8 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
 
     # what is public ---------------------------------------------------------------------------------------------------
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]  # what "isinstance(x, np.ndarray)" of the user's sees
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # what "isinstance(x, np.ndarray)" of the user's sees
         return np.ndarray if isinstance(fact_of(self), Rows) or fact_of(self).shape else self.dtype.type
 
     @property

@@ -37,8 +37,8 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
         self._dpv_plain: Any = values
         self._dpv_parts: dict[int, Any] = {}
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]  # what "isinstance(x, np.ndarray)" of the user's sees
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # what "isinstance(x, np.ndarray)" of the user's sees
         return np.ndarray
 
     def _dpv_settled(self) -> Any:

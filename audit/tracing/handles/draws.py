@@ -168,8 +168,8 @@ class FollowedGenerator:
     def __init__(self, kind: type = np.random.Generator) -> None:
         self._dpv_kind = kind
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         return self._dpv_kind
 
     def __getattr__(self, name: str) -> Any:

@@ -81,8 +81,8 @@ class FollowedSeries(_Frame, np.lib.mixins.NDArrayOperatorsMixin):
     def __init__(self, array: FollowedArray, index: Any, name: Any = None) -> None:
         self._dpv_tape, self._dpv_arr, self._dpv_index, self.name = array._dpv_tape, array, index, name
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         return pd.Series
 
     def _dpv_array(self) -> FollowedArray:
@@ -413,8 +413,8 @@ class FollowedFrame(_Frame):
         object.__setattr__(self, "_dpv_owned", owned)
         object.__setattr__(self, "_dpv_shown", {})
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         return pd.DataFrame
 
     def _first(self) -> FollowedArray:

@@ -39,8 +39,8 @@ class Released:
         object.__setattr__(self, "_dpv_value", value)
         object.__setattr__(self, "_dpv_pending", pending)
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]  # what "isinstance(n, float)" of the user's sees
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # what "isinstance(n, float)" of the user's sees
         return type(self._dpv_value)
 
     # computations -----------------------------------------------------------------------------------------------------
