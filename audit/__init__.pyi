@@ -45,7 +45,7 @@ from dpverdict.audit.exact.events import loss_from_event as loss_from_event
 # what releases show: distinguishing tests, and the search for what to test
 from dpverdict.audit.distinguishing.fixed_size import distinguish as distinguish
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially as distinguish_sequentially
-from dpverdict.audit.distinguishing.recorded import distinguish_scores as distinguish_scores
+from dpverdict.audit.distinguishing.recorded_scores import distinguish_scores as distinguish_scores
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run as distinguish_one_run
 from dpverdict.audit.trials.run import batched as batched
 from dpverdict.audit.trials.outcomes.observed import observed as observed

@@ -145,12 +145,12 @@ def audit(case: Case) -> Audit:
 
 def grown(case: Case) -> Audit:
     def refutes(samples: int, seed: int) -> bool:
-        kept = exploration.DOUBTFUL, exploration.ENOUGH, exploration.LEADS
-        exploration.DOUBTFUL, exploration.ENOUGH, exploration.LEADS = -math.inf, math.inf, 0.0  # type: ignore[misc]
+        kept = exploration.DOUBTFUL, exploration.ENOUGH, exploration.EVENT_LEADS
+        exploration.DOUBTFUL, exploration.ENOUGH, exploration.EVENT_LEADS = -math.inf, math.inf, 0.0  # type: ignore[misc]
         try:
             return audit(case)(samples, seed)
         finally:
-            exploration.DOUBTFUL, exploration.ENOUGH, exploration.LEADS = kept  # type: ignore[misc]
+            exploration.DOUBTFUL, exploration.ENOUGH, exploration.EVENT_LEADS = kept  # type: ignore[misc]
 
     return refutes
 

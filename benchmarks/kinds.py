@@ -32,12 +32,12 @@ from dpverdict.audit.distinguishing import events as event_rows
 from dpverdict.audit.distinguishing import row_plan as payoff_rows
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run
-from dpverdict.audit.distinguishing.recorded import distinguish_scores
-from dpverdict.audit.scores.labels import ALL_LABELS, fit_label_score, repeated_share
+from dpverdict.audit.distinguishing.recorded_scores import distinguish_scores
+from dpverdict.audit.scores.labels import ALL_LABELS, fit_label_score, share_of_repeated_rows
 from dpverdict.audit.scores.score import fit_linear_score
 from dpverdict.audit.scores.trees import fit_tree_score
-from dpverdict.audit.statistics.joint_test import Counts, joint_p
-from dpverdict.audit.statistics.predicted_power import Searched, best_event
+from dpverdict.audit.statistics.joint_test import Counts, joint_p_value
+from dpverdict.audit.statistics.predicted_power import ExploredScores, best_event
 from dpverdict.mechanisms import parse_guarantee
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP
 
@@ -314,17 +314,19 @@ def simple(case: Case, at: tuple[float, float]) -> Refutes:
         ends = samples // 4, samples // 2
         columns = tuple(range(p.shape[1]))
         train = p[: ends[0]], q[: ends[0]]
-        if repeated_share(np.concatenate(train), columns) > ALL_LABELS:
+        if share_of_repeated_rows(np.concatenate(train), columns) > ALL_LABELS:
             score: Callable[[np.ndarray], np.ndarray] = fit_label_score(*train, columns, name="labels")
         else:
             score = fit_tree_score(*train)
-        chosen = Searched(scores=(score(p[ends[0] : ends[1]]), score(q[ends[0] : ends[1]])))
+        chosen = ExploredScores(scores=(score(p[ends[0] : ends[1]]), score(q[ends[0] : ends[1]])))
         event = best_event(chosen, [(epsilon, delta)], ends[1])
         if event is None:
             return False
         last = [score(side[ends[1] :]) for side in (p, q)]
-        counts = event_rows.count(event_rows.Event(order=event.order, threshold=event.threshold), last[0], last[1])
-        return joint_p(Counts(*counts.four), epsilon=epsilon, delta=delta, level=ERROR) <= ERROR
+        counts = event_rows.count_event(
+            event_rows.Event(order=event.order, threshold=event.threshold), last[0], last[1]
+        )
+        return joint_p_value(Counts(*counts.four), epsilon=epsilon, delta=delta, level=ERROR) <= ERROR
 
     return refutes
 

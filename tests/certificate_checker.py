@@ -697,27 +697,38 @@ def optimum(piece: Mapping[str, Any]) -> str:
 
 
 def precise_erfc(x: Any) -> Any:
-    """erfc of a positive or negative interval to the bits of its argument, where 1 - erf(x) cancels."""
-    size = int(abs(mpmath.mpf(x.b))) + 2
-    if size > 60:
-        raise Beyond("far in the tail")
+    """erfc of an interval to the bits of its argument, where 1 - erf(x) cancels; a falling function."""
     former = iv.prec
-    iv.prec = former + 2 * size * size
-    try:
-        half, tiny = iv.mpf([x.a, x.b]), mpmath.mpf(2) ** -(iv.prec + 10)
-        ends = []
-        for end in (half.a, half.b):
+    ends = []
+    for end in (x.a, x.b):
+        size = int(abs(mpmath.mpf(end))) + 2
+        if size > 20:
             point = iv.mpf([end, end])
-            term, total, n = point, point, 0
-            while n < 4 * size * size + 8 or abs(mpmath.mpf(term.b)) > tiny:
-                n += 1
-                term = term * 2 * point * point / (2 * n + 1)
-                total += term
-            rest = abs(mpmath.mpf(term.b)) + abs(mpmath.mpf(term.a))
-            ends.append(1 - (total + iv.mpf([-rest, rest])) * 2 / iv.sqrt(iv.pi) * iv.exp(-point * point))
-        return iv.mpf([ends[1].a, ends[0].b])
-    finally:
+            tail = far_erfc(point if mpmath.mpf(end) > 0 else -point)
+            ends.append(tail if mpmath.mpf(end) > 0 else 2 - tail)
+            continue
+        iv.prec = former + 2 * size * size
+        point, tiny = iv.mpf([end, end]), mpmath.mpf(2) ** -(iv.prec + 10)
+        term, total, n = point, point, 0
+        while n < 4 * size * size + 8 or abs(mpmath.mpf(term.b)) > tiny:
+            n += 1
+            term = term * 2 * point * point / (2 * n + 1)
+            total += term
+        rest = abs(mpmath.mpf(term.b)) + abs(mpmath.mpf(term.a))
+        ends.append(1 - (total + iv.mpf([-rest, rest])) * 2 / iv.sqrt(iv.pi) * iv.exp(-point * point))
         iv.prec = former
+    return iv.mpf([ends[1].a, ends[0].b])
+
+
+def far_erfc(x: Any) -> Any:
+    """erfc of x > 19: e^(-x^2)/(x sqrt(pi)) sum (-1)^n (2n - 1)!!/(2 x^2)^n, between whose partial sums it lies."""
+    term, total, n = iv.mpf(1), iv.mpf(1), 0
+    while abs(mpmath.mpf(term.b)) > mpmath.mpf(2) ** -(iv.prec + 10) and n < 300:  # they fall up to n = x^2
+        n += 1
+        term = term * -(2 * n - 1) / (2 * x * x)
+        total += term
+    rest = abs(mpmath.mpf(term.a)) + abs(mpmath.mpf(term.b))
+    return iv.exp(-x * x) / (x * iv.sqrt(iv.pi)) * (total + iv.mpf([-rest, rest]))
 
 
 def enclosure(text: str, bits: int) -> tuple[Fraction, Fraction]:
@@ -828,6 +839,8 @@ def said(document: Mapping[str, Any]) -> str:
         raise Refused(str(problem)) from None
     except Beyond as problem:
         raise Refused(f"more than this checker derives: {problem}") from None
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as problem:
+        raise Refused(f"it cannot be read: {type(problem).__name__}: {problem}") from None
     numbers = ", ".join(f"{name}={text}" for name, text in head["claim"].items() if name != "kind")
     sizes = ", ".join(f"{name} {text}" for name, text in head["parameters"].items() if isinstance(text, str))
     found = "compared only" if gap == "compared only" else "derived" + (f", {gap}" if gap else "")

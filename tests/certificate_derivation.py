@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction as F
+from itertools import pairwise
 from typing import Any
 
 REAL = "noise and sums are real numbers: rounding in the sampler is not covered"
@@ -70,7 +71,9 @@ class Found:
         self.law: tuple[Any, ...] = ("unknown",)
         self.attained, self.conditions = True, []
 
-    def worst(self, pair: str, why: str, law: tuple[Any, ...], conditions: list[Any] | None = None, **more: Any) -> Found:
+    def worst(
+        self, pair: str, why: str, law: tuple[Any, ...], conditions: list[Any] | None = None, **more: Any
+    ) -> Found:
         self.pair, self.why, self.law, self.conditions = pair, why, law, conditions or []
         for name, value in more.items():
             setattr(self, name, value)
@@ -215,12 +218,16 @@ def vertex(
         entries.append(("the parabola", [write(bend), ">" if bend > 0 else "<=", "0", True]))
     at_best = f"({write(bend)})*{best}**2 + ({write(slope)})*{best} + ({write(constant)})"
     definite = {"kind": "cases", "cases": [["S", [["0", "<", write(v), True] for v in (vz, determinant)]]]}
-    return square, best, [
-        holds("S y = v, and v^T y, for a vertex with j entries at the upper end", equations(sides, j="real")),
-        holds("S is positive definite, so the form is convex: vertices suffice", definite),
-        holds(f"mu^2 at j = {best}", equations([(at_best, write(square))])),
-        holds("no vertex attains more", enumerated(entries)),
-    ]
+    return (
+        square,
+        best,
+        [
+            holds("S y = v, and v^T y, for a vertex with j entries at the upper end", equations(sides, j="real")),
+            holds("S is positive definite, so the form is convex: vertices suffice", definite),
+            holds(f"mu^2 at j = {best}", equations([(at_best, write(square))])),
+            holds("no vertex attains more", enumerated(entries)),
+        ],
+    )
 
 
 def in_cube(found: Found, made: tuple[F, int, list[Any]] | None) -> Found:
@@ -233,7 +240,14 @@ def in_cube(found: Found, made: tuple[F, int, list[Any]] | None) -> Found:
 
 
 def cube(
-    d: int, scales: tuple[F, F, F], loading: int | None, low: F, high: F, nonzero: int | None, copies: int, said: list[str]
+    d: int,
+    scales: tuple[F, F, F],
+    loading: int | None,
+    low: F,
+    high: F,
+    nonzero: int | None,
+    copies: int,
+    said: list[str],
 ) -> Found:
     vz, ve, vw = (s * s for s in scales)
     if nonzero is not None and not 1 <= nonzero <= d:
@@ -283,7 +297,9 @@ def gaussian(g: Given) -> Found:
     d, sigma, distance = g.count("dim"), g.number("sigma"), g.number("sensitivity")
     v, square = sigma * sigma, distance * distance / sigma / sigma
     said = ["one record moves the statistic by at most the radius", *further(sigma), REAL, NORMAL]
-    found = Found(shared(d, v, F(0), None, F(0)), {"set": "l2 ball", "coordinates": f"{d}", "radius": f"{distance}"}, said)
+    found = Found(
+        shared(d, v, F(0), None, F(0)), {"set": "l2 ball", "coordinates": f"{d}", "radius": f"{distance}"}, said
+    )
     shown = [holds("mu^2 on the sphere", equations([(f"({write(distance)})**2/({write(v)})", write(square))]))]
     why = "the form is the squared l2 norm over the variance, largest on the sphere"
     return found.worst("records that move the statistic by the radius", why, ("gaussian", square), shown)
@@ -325,7 +341,9 @@ def vote_ellipse(g: Given) -> Found:
     left = f"({write(vz)})*{y} + ({write(ve)})*(({write(s1)}) - {d}*({write(s1)})*({write(ve)})/({line}))/({write(vz)})"
     value = f"(({write(s2)}) - ({write(s1)})**2*({write(ve)})/({line}))/({write(vz)})"
     differences = {"set": "permutations of 0, ..., d - 1", "coordinates": f"{d}"}
-    found = Found(shared(d, vz, ve, None, F(0)), differences, ["every record is a permutation of 0, ..., d - 1", REAL, NORMAL])
+    found = Found(
+        shared(d, vz, ve, None, F(0)), differences, ["every record is a permutation of 0, ..., d - 1", REAL, NORMAL]
+    )
     return found.worst(
         "a permutation, against none",
         "the form depends on a record only through its sum and its sum of squares, which all permutations share",
@@ -345,15 +363,17 @@ def elliptical(g: Given) -> Found:
     table = [tuple(read(x, "parameters.coordinates") for x in row) for row in rows]
     if any(b < 0 or s < 0 or n < 1 or n.denominator > 1 or bool(b) != bool(s) for b, s, n in table):
         raise Wrong("parameters.coordinates: a bound without noise")
-    if any(one >= other for one, other in zip(table, table[1:])) or all(b == 0 for b, _, _ in table):
+    if any(one >= other for one, other in pairwise(table)) or all(b == 0 for b, _, _ in table):
         raise Wrong("parameters.coordinates: not in order")
-    square = sum((n * b * b / s / s for b, s, n in table if b), F(0))
-    terms = " + ".join(f"{n}*(({write(b)})/({write(s)}))**2" for b, s, n in table if b)
     found = Found(
         {"law": "gaussian", "standard deviations": [[f"{s}", f"{n}"] for _, s, n in table]},
         {"set": "box", "bounds": [[f"{b}", f"{n}"] for b, _, n in table]},
         ["every record lies in prod_j [-bound_j/2, bound_j/2]", REAL, NORMAL],
     )
+    if len(table) > 40:
+        return found
+    square = sum((n * b * b / s / s for b, s, n in table if b), F(0))
+    terms = " + ".join(f"{n}*(({write(b)})/({write(s)}))**2" for b, s, n in table if b)
     shown = [holds("mu^2 at a corner", equations([(terms, write(square))]))]
     why = "a diagonal form grows with every coordinate, so every corner attains the largest"
     return found.worst("a corner of the box replaced by the opposite corner", why, ("gaussian", square), shown)
@@ -376,7 +396,11 @@ def grouped(g: Given) -> Found:
     # one row: S y = (v, 0) for a sign vector with p ones, by elimination, for every p
     within = F(0)
     for p in range(d + 1) if d <= 60 else (d, (d + 1) // 2):
-        matrix = [[vz + p * ve, (d - p) * ve, 2 * ve], [p * ve, vz + (d - p) * ve, 2 * ve], [2 * p * ve, 2 * (d - p) * ve, 4 * ve]]
+        matrix = [
+            [vz + p * ve, (d - p) * ve, 2 * ve],
+            [p * ve, vz + (d - p) * ve, 2 * ve],
+            [2 * p * ve, 2 * (d - p) * ve, 4 * ve],
+        ]
         y = solve(matrix, [F(1), F(-1), F(0)])
         assert y is not None
         within = max(within, p * y[0] - (d - p) * y[1])
@@ -392,7 +416,9 @@ def grouped(g: Given) -> Found:
     kinds = [("in one row", within), ("in two rows", across), ("one record zero", alone)]
     conditions = [
         *found.conditions,
-        holds("mu^2 of a sign vector with the sum s in one row, the count unchanged", equations(sides, v="real", s="real")),
+        holds(
+            "mu^2 of a sign vector with the sum s in one row, the count unchanged", equations(sides, v="real", s="real")
+        ),
         holds(
             "mu^2 of two records in different rows adds up",
             equations([(f"{1 if m == 1 else 2}*({write(alone)})", write(across))]),
@@ -458,7 +484,10 @@ def optimal_grouped(g: Given) -> Found:
         ("gaussian", square),
         [
             holds(f"mu^2 of {name}", equations([(text, write(square))])),
-            holds("no vertex attains more", enumerated([(n, [write(v), "<=", write(square), True]) for n, v, *_ in listed])),
+            holds(
+                "no vertex attains more",
+                enumerated([(n, [write(v), "<=", write(square), True]) for n, v, *_ in listed]),
+            ),
         ],
     )
 
@@ -601,7 +630,11 @@ def above_threshold(g: Given) -> Found:
 def tree_counter(g: Given) -> Found:
     g.only(SWAP)
     horizon, k = g.count("horizon"), g.count("arity", 2)
-    digits, law, rate = g.one_of("digits", "offset symmetric ordinary"), g.one_of("noise", "discrete continuous"), g.number("rate")
+    digits, law, rate = (
+        g.one_of("digits", "offset symmetric ordinary"),
+        g.one_of("noise", "discrete continuous"),
+        g.number("rate"),
+    )
     if digits == "symmetric" and k % 2 == 0:
         raise Wrong("parameters.arity: even")
     a = 0 if digits == "ordinary" else (k - 1) // 2
@@ -625,7 +658,10 @@ def tree_counter(g: Given) -> Found:
         else ["every item lies in [0, 1]", REAL],
     )
     text = f"{largest}*({' + '.join(f'{k}**{level}' for level in range(h))})"
-    levels = [("enough", [f"{horizon}", "<=", f"{reached[h]}", True]), ("needed", [f"{reached[h - 1]}", "<", f"{horizon}", True])]
+    levels = [
+        ("enough", [f"{horizon}", "<=", f"{reached[h]}", True]),
+        ("needed", [f"{reached[h - 1]}", "<", f"{horizon}", True]),
+    ]
     return found.worst(
         "the first item of the stream changed from 0 to 1",
         "the first item is in a sum of every level, and the loss of log-concave noise grows with every shift",
@@ -672,7 +708,13 @@ def factorization_counter(g: Given) -> Found:
 
 
 def dp_ftrl(g: Given) -> Found:
-    s, norm, d, steps, epochs = g.number("noise_multiplier"), g.number("clipping_norm"), g.count("dim"), g.count("steps"), g.count("epochs")
+    s, norm, d, steps, epochs = (
+        g.number("noise_multiplier"),
+        g.number("clipping_norm"),
+        g.count("dim"),
+        g.count("steps"),
+        g.count("epochs"),
+    )
     kind, order = g.one_of("kind", KINDS), g.one_of("participation", "fixed fresh")
     if steps % epochs:
         raise Wrong("parameters.epochs: no whole epochs")
@@ -713,7 +755,13 @@ def dp_ftrl(g: Given) -> Found:
 
 
 def dp_sgd(g: Given) -> Found:
-    s, norm, d, rate, steps = g.number("noise_multiplier"), g.number("clipping_norm"), g.count("dim"), g.number("rate"), g.count("steps")
+    s, norm, d, rate, steps = (
+        g.number("noise_multiplier"),
+        g.number("clipping_norm"),
+        g.count("dim"),
+        g.number("rate"),
+        g.count("steps"),
+    )
     sampling = g.one_of("sampling", "poisson balls-in-bins shuffle shuffle-once")
     poisson, twice = sampling == "poisson", 2 if g.relation == SWAP else 1
     if twice == 2 and "shuffle" not in sampling:
@@ -847,7 +895,13 @@ def of_normal(square: F, kind: str, n: Mapping[str, F]) -> tuple[str, F | str, F
         case "concentrated":
             return "rho = mu^2/2", square / 2, n["rho"], "", event
         case "renyi":
-            return f"the Renyi divergence of order {n['order']}, order mu^2/2", n["order"] * square / 2, n["epsilon"], "", event
+            return (
+                f"the Renyi divergence of order {n['order']}, order mu^2/2",
+                n["order"] * square / 2,
+                n["epsilon"],
+                "",
+                event,
+            )
     return f"delta({n['epsilon']})", normal_profile(square, n["epsilon"]), n.get("delta", F(0)), "", event
 
 
@@ -895,6 +949,8 @@ def event_above(law: tuple[Any, ...], epsilon: F) -> Event:
             return words, f"1 - exp(({e} - ({write(a)}))/2)/2", f"exp(-({e} + ({write(a)}))/2)/2"
         case ("laplace", groups):
             n = sum(m for _, m in groups)
+            if n > 1000:
+                return None
             corner = "every coordinate that moves is on the far side of its mean under P: the privacy loss is largest"
             return corner, F(1, 2**n), f"exp(-({write(top)}))/2**{n}"
         case ("response", rate, n) if n <= 64:
@@ -971,6 +1027,8 @@ def around(side: F | str, digits: int, enclose: Callable[[str, int], tuple[F, F]
         low, high = (side, side) if isinstance(side, F) else enclose(side, bits)
         if low == high == 0:
             return ["0", "0"]
+        if low >= 0 and high < F(1, 10**1000):
+            return ["0", "1e-1000"]
         if low > 0:
             power = 0
             while F(10) ** power <= low:
@@ -984,7 +1042,7 @@ def around(side: F | str, digits: int, enclose: Callable[[str, int], tuple[F, F]
             if below * unit < low and high < (below + 1) * unit:
                 return [f"{below}e{power - digits}", f"{below + 1}e{power - digits}"]
         bits *= 2
-        if bits > 1 << 14:
+        if bits > 1 << 16:
             raise Wrong("claim: a number that is not determined here")
 
 
@@ -996,7 +1054,7 @@ def against(left: F | str, right: F | str, enclose: Callable[[str, int], tuple[F
     digits = 30
     while digits <= 1920:
         one, other = around(left, digits, enclose), around(right, digits, enclose)
-        if F(one[1]) <= F(other[0]) or F(other[1]) <= F(one[0]):
+        if F(one[1]) <= F(other[0]) or F(other[1]) <= F(one[0]) != 0:
             larger = F(one[1]) > F(other[0])
             both = [(left, one), (right, other)]
             values = [{"kind": "value", "expression": s, "value": v} for s, v in both if isinstance(s, str)]
@@ -1010,8 +1068,15 @@ def compared(left: Any, right: Any, larger: bool) -> dict[str, Any]:
     return {"kind": "comparison", "left": left, "right": right, "signs": [">"] if larger else ["<", "="], "holds": True}
 
 
-def law_of(mechanism: str, found: Found) -> dict[str, Any]:
-    evidence = {"kind": "law", "noise": found.noise, "differences": found.differences, "pair": found.pair, "why": found.why}
+def law_of(mechanism: str, relation: str, found: Found) -> dict[str, Any]:
+    evidence = {
+        "kind": "law",
+        "noise": found.noise,
+        "differences": found.differences,
+        "pair": found.pair,
+        "why": found.why,
+        "relation": relation,
+    }
     return holds(f"the noise of {mechanism} and what neighbours change", evidence)
 
 
@@ -1026,7 +1091,9 @@ STATED = {
 SIDES = {True: "what is attained is beyond the claim", False: "what is attained is within the claim"}
 
 
-def stated(mechanism: str, found: Found, kind: str, n: Mapping[str, F], refuted: bool, numbers: Any) -> list[Any]:
+def stated(
+    mechanism: str, relation: str, found: Found, kind: str, n: Mapping[str, F], refuted: bool, numbers: Any
+) -> list[Any]:
     """The conditions of numbers that are compared, and nothing more."""
     name = numbers.get("quantity") if isinstance(numbers, dict) else None
     if not isinstance(name, str) or kind not in STATED.get(name, []):
@@ -1064,7 +1131,10 @@ def stated(mechanism: str, found: Found, kind: str, n: Mapping[str, F], refuted:
         right, low, high = f"{limit}", limit, limit
     if not (F(attained[0]) > high if refuted else F(attained[1]) <= low):
         raise Wrong("numbers.attained: it does not decide the claim")
-    return [law_of(mechanism, found), holds(f"{SIDES[refuted]}: {name} at {at}", compared(attained, right, refuted))]
+    return [
+        law_of(mechanism, relation, found),
+        holds(f"{SIDES[refuted]}: {name} at {at}", compared(attained, right, refuted)),
+    ]
 
 
 FIELDS = {"mechanism", "parameters", "relation", "claim", "concluded", "assumptions"}
@@ -1096,7 +1166,11 @@ def derive(head: Any, enclose: Callable[[str, int], tuple[F, F]]) -> tuple[list[
         quantity, left, right, cited, event = decided
         larger, evidence = against(left, right, enclose)
         if (found.attained or not larger) and (larger or level is None):
-            conditions = [law_of(name, found), *found.conditions, holds(f"{SIDES[larger]}: {quantity}", *evidence)]
+            conditions = [
+                law_of(name, head["relation"], found),
+                *found.conditions,
+                holds(f"{SIDES[larger]}: {quantity}", *evidence),
+            ]
             if larger and event is not None:
                 values = [
                     {
@@ -1112,7 +1186,7 @@ def derive(head: Any, enclose: Callable[[str, int], tuple[F, F]]) -> tuple[list[
     if "numbers" in head:
         if made is not None and (found.attained or made[0] == refuted):
             raise Wrong("numbers: they follow")
-        return stated(name, found, kind, n, refuted, head["numbers"]), "compared only"
+        return stated(name, head["relation"], found, kind, n, refuted, head["numbers"]), "compared only"
     if made is None:
         raise Wrong("numbers: nothing follows, and none are stated")
     if made[0] != refuted:
@@ -1131,4 +1205,6 @@ def first_difference(found: Any, expected: Any, path: str) -> str | None:
             return f"{path} has {len(found)} entries in place of {len(expected)}"
         pairs = enumerate(zip(found, expected, strict=True))
         return next((x for i, (a, b) in pairs if (x := first_difference(a, b, f"{path}[{i}]"))), None)
-    return None if type(found) is type(expected) and found == expected else f"{path} is {found!r} in place of {expected!r}"
+    return (
+        None if type(found) is type(expected) and found == expected else f"{path} is {found!r} in place of {expected!r}"
+    )

@@ -1,11 +1,12 @@
 """What every test shares: one seed, printed, and one set of Hypothesis settings."""
 
+import hashlib
 import importlib
 import json
 import os
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,74 @@ settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
-def pytest_report_header() -> str:
-    return f"dpverdict seed: {SEED} (to repeat this session: DPVERDICT_SEED={SEED} pytest)"
+PARTS = 10
+ROTATION = os.environ.get("DPVERDICT_ROTATION", "")
+"""The commit whose part of the tests is run, by its hash; empty for all of them."""
+
+
+def part(name: str) -> int:
+    """The part that a test belongs to, by its name alone."""
+    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % PARTS
+
+
+def turn(commit: str) -> int:
+    """The part whose turn it is at a commit."""
+    return int(commit, 16) % PARTS
+
+
+def in_rotation(names: Sequence[str], commit: str) -> list[str]:
+    """The tests of those names whose turn it is at a commit, in an order of its own, so that each is early at some."""
+    chosen = [name for name in names if part(name) == turn(commit)]
+    return sorted(chosen, key=lambda name: hashlib.sha256(f"{commit} {name}".encode()).digest())
+
+
+def spread(total: int, kept: int) -> set[int]:
+    """Which of so many cases stay in the default run: the first, the last, and what lies evenly between."""
+    if kept >= total:
+        return set(range(total))
+    return {0} if kept == 1 else {round(place * (total - 1) / (kept - 1)) for place in range(kept)}
+
+
+def mark_all_but_a_few(items: Sequence[pytest.Item]) -> None:
+    """Of a function marked ``few(n)``, n cases stay in the default run; the others are slow, hence run in rotation."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("few") is not None and item.get_closest_marker("slow") is None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for group in cases.values():
+        marker = group[0].get_closest_marker("few")
+        assert marker is not None
+        kept = spread(len(group), marker.args[0])
+        for place, item in enumerate(group):
+            if place not in kept:
+                item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    mark_all_but_a_few(items)
+    yield  # the marks choose
+    if ROTATION:
+        by_name = {item.nodeid: item for item in items}
+        chosen = in_rotation(list(by_name), ROTATION)
+        config.hook.pytest_deselected(items=[by_name[name] for name in by_name.keys() - set(chosen)])
+        items[:] = [by_name[name] for name in chosen]
+
+
+def pytest_report_header() -> list[str]:
+    lines = [f"dpverdict seed: {SEED} (to repeat this session: DPVERDICT_SEED={SEED} pytest)"]
+    if ROTATION:
+        lines.append(f"dpverdict rotation: part {turn(ROTATION)} of 0..{PARTS - 1} (DPVERDICT_ROTATION={ROTATION})")
+    return lines
+
+
+def processor_seconds() -> float:
+    """Of this process and of those it has started and seen end."""
+    return sum(os.times()[:4])
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    terminalreporter.write_line(f"processor time: {processor_seconds():.0f} s, that of the workers included")
 
 
 @pytest.hookimpl(optionalhook=True)

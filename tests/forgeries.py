@@ -78,7 +78,9 @@ def other_numbers(text: str) -> Iterator[str]:
         return
     value = Fraction(text)
     last_place = Fraction(1, value.denominator)
-    yield from (str(other) for other in (value + last_place, value - last_place, 2 * value, value / 2, 10 * value, -value))
+    yield from (
+        str(other) for other in (value + last_place, value - last_place, 2 * value, value / 2, 10 * value, -value)
+    )
 
 
 def other_values(value: Any, others: list[Any]) -> Iterator[Any]:

@@ -29,10 +29,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from dpverdict.audit.comparisons.picture import picture
-from dpverdict.audit.comparisons.sheet import Panel, series
+from dpverdict.audit.comparisons.picture import draw_picture
+from dpverdict.audit.comparisons.sheet import Panel, finite_series
 from dpverdict.audit.distinguishing.fixed_size import checked_error
-from dpverdict.audit.distinguishing.recorded import checked_scores
+from dpverdict.audit.distinguishing.recorded_scores import checked_scores
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array, Integers
@@ -47,7 +47,7 @@ HOEFFDING: Final = "two-sided, valid at every number of scores (Hoeffding)"
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class ConfidenceInterval:
     """Where a number lies, except with the error probability; and which kind of interval it is."""
 
     low: float
@@ -74,7 +74,7 @@ class OperatingPoint:
     false_positives: float
     false_positives_upper: float
     true_positives: float
-    interval: Interval
+    interval: ConfidenceInterval
 
 
 @final
@@ -94,7 +94,7 @@ class AttackReadout:
     error_probability: float
     points: tuple[OperatingPoint, ...]
     auroc: float
-    auroc_intervals: tuple[Interval, ...]
+    auroc_intervals: tuple[ConfidenceInterval, ...]
 
     def to_dict(self) -> dict[str, object]:
         """As JSON-ready data."""
@@ -143,14 +143,14 @@ def attack_readout(
     True
     """
     error = checked_error(error_probability)
-    held_in, held_out = _both(scores_in, scores_out)
+    held_in, held_out = _checked_scores(scores_in, scores_out)
     points = []
     for rate in false_positive_rates:
         if not 0 < rate < 1:
             remedy = "give rates such as 0.001"
             raise InvalidValue("false_positive_rates", rate, "in (0, 1)", remedy)
-        points.append(_point(held_in, held_out, float(rate), error))
-    auroc, intervals = _auroc(held_in, held_out, error)
+        points.append(_operating_point(held_in, held_out, float(rate), error))
+    auroc, intervals = _auroc_with_intervals(held_in, held_out, error)
     return AttackReadout(
         canaries=(len(held_in), len(held_out)),
         error_probability=error,
@@ -177,7 +177,7 @@ def roc_picture(
         InvalidValue: as `attack_readout`.
     """
     error = checked_error(error_probability)
-    held_in, held_out = _both(scores_in, scores_out)
+    held_in, held_out = _checked_scores(scores_in, scores_out)
     n = len(held_out)
     most = np.unique(np.geomspace(1, n - 1, 200).astype(np.int64))
     above = np.sort(held_out)[::-1][most]
@@ -193,22 +193,22 @@ def roc_picture(
         x="false positive rate",
         y="true positive rate",
         curves=(
-            series("attack", rate, shown(right / len(held_in))),
-            series(f"{TWO_SIDED}, error {rounded_text(error)} each", rate, shown(low), "dashed"),
-            series("", rate, shown(high), "dashed"),
-            series("guessing", rate, rate, "dotted", 4),
+            finite_series("attack", rate, shown(right / len(held_in))),
+            finite_series(f"{TWO_SIDED}, error {rounded_text(error)} each", rate, shown(low), "dashed"),
+            finite_series("", rate, shown(high), "dashed"),
+            finite_series("guessing", rate, rate, "dotted", 4),
         ),
         log_x=True,
         log_y=True,
     )
-    return picture("ROC curve of the attack, log axes", [panel], kind=kind)
+    return draw_picture("ROC curve of the attack, log axes", [panel], kind=kind)
 
 
-def _both(scores_in: ArrayLike, scores_out: ArrayLike) -> tuple[Array, Array]:
+def _checked_scores(scores_in: ArrayLike, scores_out: ArrayLike) -> tuple[Array, Array]:
     return checked_scores(scores_in, "scores_in", fewest=10), checked_scores(scores_out, "scores_out", fewest=10)
 
 
-def _point(held_in: Array, held_out: Array, rate: float, error: float) -> OperatingPoint:
+def _operating_point(held_in: Array, held_out: Array, rate: float, error: float) -> OperatingPoint:
     n = len(held_out)
     k = min(math.floor(rate * n + 1e-9), n - 1)
     threshold = float(np.partition(held_out, n - 1 - k)[n - 1 - k])
@@ -220,7 +220,7 @@ def _point(held_in: Array, held_out: Array, rate: float, error: float) -> Operat
         false_positives=float(np.count_nonzero(held_out > threshold)) / n,
         false_positives_upper=float(proportion_upper(k, n, error)),
         true_positives=right / len(held_in),
-        interval=Interval(low=float(low[0]), high=float(high[0]), kind=TWO_SIDED),
+        interval=ConfidenceInterval(low=float(low[0]), high=float(high[0]), kind=TWO_SIDED),
     )
 
 
@@ -229,7 +229,9 @@ def _clopper_pearson(counts: Integers, n: int, error: float) -> tuple[Array, Arr
     return proportion_lower(counts, n, error / 2), proportion_upper(counts, n, error / 2)
 
 
-def _auroc(held_in: Array, held_out: Array, error: float) -> tuple[float, tuple[Interval, ...]]:
+def _auroc_with_intervals(
+    held_in: Array, held_out: Array, error: float
+) -> tuple[float, tuple[ConfidenceInterval, ...]]:
     n_in, n_out = len(held_in), len(held_out)
     ranks = scipy.stats.rankdata(np.concatenate([held_in, held_out]))
     # The share of the other side below each score, ties by half.
@@ -237,9 +239,9 @@ def _auroc(held_in: Array, held_out: Array, error: float) -> tuple[float, tuple[
     of_out = 1 - (ranks[n_in:] - scipy.stats.rankdata(held_out)) / n_in
     auroc = float(of_in.mean())
     far = math.sqrt(math.log(2 / error) / (2 * min(n_in, n_out)))
-    intervals = [Interval(low=max(0.0, auroc - far), high=min(1.0, auroc + far), kind=HOEFFDING)]
+    intervals = [ConfidenceInterval(low=max(0.0, auroc - far), high=min(1.0, auroc + far), kind=HOEFFDING)]
     variance = float(of_in.var(ddof=1)) / n_in + float(of_out.var(ddof=1)) / n_out
     if variance > 0:
         half = -float(scipy.special.ndtri(error / 2)) * math.sqrt(variance)
-        intervals.insert(0, Interval(low=max(0.0, auroc - half), high=min(1.0, auroc + half), kind=DELONG))
+        intervals.insert(0, ConfidenceInterval(low=max(0.0, auroc - half), high=min(1.0, auroc + half), kind=DELONG))
     return auroc, tuple(intervals)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal
 
 from dpverdict.audit.comparisons.counters import power_horizons, smooth_steps, time_steps
-from dpverdict.audit.comparisons.sheet import Cell, Panel, Sheet, series, table
+from dpverdict.audit.comparisons.sheet import Cell, ComparisonSheet, Panel, finite_series, number_table
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
@@ -17,7 +17,7 @@ from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 Counter = TreeCounter | FactorizationCounter
 
 
-def error_sheet(mechanism: StructuredMechanism, *, points: int) -> Sheet | None:
+def error_sheet(mechanism: StructuredMechanism, *, points: int) -> ComparisonSheet | None:
     """The errors of a counter for the noise that it draws; None for a mechanism that is no counter.
 
     Args:
@@ -30,9 +30,9 @@ def error_sheet(mechanism: StructuredMechanism, *, points: int) -> Sheet | None:
     if isinstance(mechanism, FactorizationCounter) and mechanism.kind == "sqrt-toeplitz":
         steps = smooth_steps(mechanism.horizon)
     drawn = power_horizons(mechanism.horizon, mechanism.horizon.bit_length())
-    others = _others(mechanism)
+    others = _at_other_horizons(mechanism)
     curves = [
-        series(name, drawn, [mean_error(counter(t)).nearest() for t in drawn], "dashed" if i else "solid", i)
+        finite_series(name, drawn, [mean_error(counter(t)).nearest() for t in drawn], "dashed" if i else "solid", i)
         for i, (name, counter) in enumerate(others)
     ]
     variances = [variance_at(mechanism, t).nearest() for t in steps]
@@ -50,19 +50,21 @@ def error_sheet(mechanism: StructuredMechanism, *, points: int) -> Sheet | None:
     columns = [f"variance at step t = T, horizon {mechanism.horizon}"]
     for name, _ in others:
         columns += [f"MSE at horizon T, {name}"] + (["arity"] if isinstance(mechanism, TreeCounter) else [])
-    return Sheet(
+    return ComparisonSheet(
         title=f"{mechanism.name}: error",
         notes=_notes(mechanism, mean),
         parameters=mechanism.describe(),
-        tables=(table("Error of the count", rows, "T", *columns),),
+        tables=(number_table("Error of the count", rows, "T", *columns),),
         panels=(
             Panel(
                 title="Variance of the count at step t" + some,
                 x="t",
                 y="variance",
                 curves=(
-                    series("at step t", steps, variances, "dots" if isinstance(mechanism, TreeCounter) else "solid", 2),
-                    series("mean over all steps", [1, mechanism.horizon], [mean, mean], "solid", 0),
+                    finite_series(
+                        "at step t", steps, variances, "dots" if isinstance(mechanism, TreeCounter) else "solid", 2
+                    ),
+                    finite_series("mean over all steps", [1, mechanism.horizon], [mean, mean], "solid", 0),
                 ),
                 log_x=True,
                 bottom=0.0,
@@ -95,15 +97,15 @@ def error_rows(mechanism: StructuredMechanism, *, points: int) -> list[tuple[str
 
 def mean_error(counter: Counter) -> Real:
     """The mean squared error for the noise that the counter draws, discrete or of a float64 scale."""
-    return _in_use(counter, counter.mean_squared_error())
+    return _for_drawn_noise(counter, counter.mean_squared_error())
 
 
 def variance_at(counter: Counter, time: int) -> Real:
     """The variance at a step for the noise that the counter draws."""
-    return _in_use(counter, counter.variance_at(time))
+    return _for_drawn_noise(counter, counter.variance_at(time))
 
 
-def _in_use(counter: Counter, value: object) -> Real:
+def _for_drawn_noise(counter: Counter, value: object) -> Real:
     number = Real.of(value)  # type: ignore[arg-type]  # a Fraction of a tree, a Real of a factorisation
     if not isinstance(counter, TreeCounter):
         return number
@@ -111,7 +113,7 @@ def _in_use(counter: Counter, value: object) -> Real:
     return Real(lambda: ratio.ball() * number.ball())
 
 
-def _others(counter: Counter) -> list[tuple[str, Callable[[int], Counter]]]:
+def _at_other_horizons(counter: Counter) -> list[tuple[str, Callable[[int], Counter]]]:
     """The same counter at other horizons, and for a tree with the best arity at each."""
     if isinstance(counter, FactorizationCounter):
         noise: Literal["laplace", "gaussian"] = "laplace" if isinstance(counter.noise, LaplaceNoise) else "gaussian"

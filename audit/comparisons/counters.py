@@ -12,7 +12,15 @@ from typing import Final, Literal
 
 import numpy as np
 
-from dpverdict.audit.comparisons.sheet import Cell, NumberTable, Panel, Series, Sheet, series, table
+from dpverdict.audit.comparisons.sheet import (
+    Cell,
+    ComparisonSheet,
+    NumberTable,
+    Panel,
+    Series,
+    finite_series,
+    number_table,
+)
 from dpverdict.balls import Exact, Real, exactly
 from dpverdict.checks import check_dim, check_positive
 from dpverdict.errors import InvalidValue
@@ -33,14 +41,14 @@ from dpverdict.mechanisms.streams.errors import (
 from dpverdict.numerics.text import exact_text
 
 NAMES: Final = tuple(f"{name}, Gaussian" for name in ("binary", "Honaker", "smooth binary", "square root"))
-"""The factorisations, in the order of `errors`."""
+"""The factorisations, in the order of `counter_errors`."""
 
 MOST_STEPS: Final = 300
 """How many time steps of a long stream are drawn, at most."""
 
 
 @lru_cache(maxsize=512)
-def errors(horizon: int, arity: int | Literal["best"]) -> tuple[CounterError, ...]:
+def counter_errors(horizon: int, arity: int | Literal["best"]) -> tuple[CounterError, ...]:
     """The Laplace tree, and the factorisations under Gaussian noise."""
     return (
         tree_error(horizon, arity),
@@ -83,10 +91,12 @@ def delta_powers(tree: CounterError, others: Sequence[CounterError], epsilon: Ex
 def horizon_panel(n: int, arity: int | Literal["best"], unit: dict[str, float]) -> Panel:
     """Error against T at the epsilon and the delta of the comparison; ``unit`` is the unit of each noise."""
     horizons = power_horizons(n, n.bit_length())
-    columns = [errors(t, arity) for t in horizons]
+    columns = [counter_errors(t, arity) for t in horizons]
     labels = ["Laplace tree", *NAMES]
     curves = [
-        series(label, horizons, [unit[row[i].noise] * row[i].mean.nearest() for row in columns], _style(i), colour=i)
+        finite_series(
+            label, horizons, [unit[row[i].noise] * row[i].mean.nearest() for row in columns], _style(i), colour=i
+        )
         for i, label in enumerate(labels)
     ]
     return Panel(title="Mean squared error against T", x="T", y="MSE", curves=tuple(curves), log_x=True, log_y=True)
@@ -102,9 +112,9 @@ def delta_panel(tree: CounterError, others: Sequence[CounterError], epsilon: Exa
     deltas = np.logspace(powers[-1], powers[0], 41)
     squares = np.array([analytic_scale(epsilon, float(value), 1) ** 2 for value in deltas])
     level = tree.mean.nearest() / float(exactly(epsilon)) ** 2
-    curves: list[Series] = [series("Laplace tree, delta = 0", deltas, np.full(deltas.size, level))]
+    curves: list[Series] = [finite_series("Laplace tree, delta = 0", deltas, np.full(deltas.size, level))]
     for i, (name, other) in enumerate(zip(NAMES, others, strict=True), 1):
-        curves.append(series(name, deltas, squares * other.mean.nearest(), _style(i), colour=i))
+        curves.append(finite_series(name, deltas, squares * other.mean.nearest(), _style(i), colour=i))
     return Panel(
         title="Mean squared error against delta",
         x="delta",
@@ -119,9 +129,9 @@ def delta_panel(tree: CounterError, others: Sequence[CounterError], epsilon: Exa
 def crossover_panel(n: int, arity: int | Literal["best"], epsilon: Exact) -> Panel:
     """The crossover delta against T, for the mean and, against the square root, for the largest variance."""
     horizons = power_horizons(n, n.bit_length())
-    trees, others = [errors(t, arity)[0] for t in horizons], [errors(t, arity)[1:] for t in horizons]
+    trees, others = [counter_errors(t, arity)[0] for t in horizons], [counter_errors(t, arity)[1:] for t in horizons]
     curves = [
-        series(
+        finite_series(
             name,
             horizons,
             [
@@ -137,8 +147,8 @@ def crossover_panel(n: int, arity: int | Literal["best"], epsilon: Exact) -> Pan
         crossover_delta(tree.largest, row[-1].largest, epsilon).nearest()
         for tree, row in zip(trees, others, strict=True)
     ]
-    curves.append(series("square root, worst step", horizons, worst, "dotted", colour=4))
-    curves.append(series("T^-2", horizons, [float(t) ** -2 for t in horizons], "dotted", colour=6))
+    curves.append(finite_series("square root, worst step", horizons, worst, "dotted", colour=4))
+    curves.append(finite_series("T^-2", horizons, [float(t) ** -2 for t in horizons], "dotted", colour=6))
     return Panel(
         title="The tree is better below this delta",
         x="T",
@@ -154,8 +164,8 @@ def step_panel(n: int, tree: CounterError, others: Sequence[CounterError], unit:
     steps = time_steps(n)
     root, fewer = others[-1], smooth_steps(n)
     curves = (
-        series("Laplace tree", steps, [unit["laplace"] * tree.variance(t).nearest() for t in steps], "dots"),
-        series(
+        finite_series("Laplace tree", steps, [unit["laplace"] * tree.variance(t).nearest() for t in steps], "dots"),
+        finite_series(
             "square root, Gaussian", fewer, [unit["gaussian"] * root.variance(t).nearest() for t in fewer], "solid", 4
         ),
     )
@@ -178,7 +188,7 @@ LONGEST: Final = 1 << 62
 
 def counter_comparison(
     *, horizon: int, epsilon: Exact, delta: Exact, arity: int | Literal["best"] = "best", points: int = 11
-) -> Sheet:
+) -> ComparisonSheet:
     """Who counts best over T items: the tree at pure epsilon-DP, or a factorisation at (epsilon, delta)-DP.
 
     Args:
@@ -197,9 +207,9 @@ def counter_comparison(
     e, d = check_positive(epsilon, "epsilon"), exactly(delta, name="delta")
     sigma = analytic_scale(e, delta, 1)
     unit = {"laplace": float(1 / e**2), "gaussian": sigma**2}
-    tree, *others = errors(n, arity)
+    tree, *others = counter_errors(n, arity)
     horizons = power_horizons(n, points)
-    return Sheet(
+    return ComparisonSheet(
         title=f"Counting {n} items at epsilon = {exact_text(e)}: Laplace tree (pure) against Gaussian noise, "
         f"delta = {exact_text(d)}",
         notes=(
@@ -218,11 +228,11 @@ def counter_comparison(
             "sigma": repr(sigma),
         },
         tables=(
-            _at_horizon(n, tree, others, unit, e),
-            _against_horizon(horizons, arity, unit),
-            _against_delta(n, tree, others, e, d),
-            _crossovers(horizons, arity, e),
-            _at_steps(n, tree, others, unit, e, points),
+            _table_at_horizon(n, tree, others, unit, e),
+            _table_against_horizon(horizons, arity, unit),
+            _table_against_delta(n, tree, others, e, d),
+            _table_of_crossovers(horizons, arity, e),
+            _table_at_steps(n, tree, others, unit, e, points),
         ),
         panels=(
             horizon_panel(n, arity, unit),
@@ -236,7 +246,7 @@ def counter_comparison(
 # tables ---------------------------------------------------------------------------------------------------------------
 
 
-def _at_horizon(
+def _table_at_horizon(
     n: int, tree: CounterError, others: Sequence[CounterError], unit: dict[str, float], epsilon: Exact
 ) -> NumberTable:
     def cells(error: CounterError) -> tuple[Cell, Cell, Cell]:
@@ -265,7 +275,7 @@ def _at_horizon(
             "",
         )
     )
-    return table(
+    return number_table(
         f"At T = {n}",
         rows,
         "mechanism",
@@ -277,15 +287,17 @@ def _at_horizon(
     )
 
 
-def _against_horizon(horizons: Sequence[int], arity: int | Literal["best"], unit: dict[str, float]) -> NumberTable:
+def _table_against_horizon(
+    horizons: Sequence[int], arity: int | Literal["best"], unit: dict[str, float]
+) -> NumberTable:
     rows: list[tuple[Cell, ...]] = []
     for n in horizons:
-        row = errors(n, arity)
+        row = counter_errors(n, arity)
         rows.append((n, row[0].name, *(unit[error.noise] * error.mean.nearest() for error in row)))
-    return table("Mean squared error against T", rows, "T", "tree", "Laplace tree", *NAMES)
+    return number_table("Mean squared error against T", rows, "T", "tree", "Laplace tree", *NAMES)
 
 
-def _against_delta(
+def _table_against_delta(
     n: int, tree: CounterError, others: Sequence[CounterError], epsilon: Exact, delta: Exact
 ) -> NumberTable:
     rows: list[tuple[Cell, ...]] = []
@@ -298,22 +310,22 @@ def _against_delta(
                 *(square * e.mean.nearest() for e in others),
             )
         )
-    return table(f"Mean squared error against delta, T = {n}", rows, "delta", "Laplace tree", *NAMES)
+    return number_table(f"Mean squared error against delta, T = {n}", rows, "delta", "Laplace tree", *NAMES)
 
 
-def _crossovers(horizons: Sequence[int], arity: int | Literal["best"], epsilon: Exact) -> NumberTable:
+def _table_of_crossovers(horizons: Sequence[int], arity: int | Literal["best"], epsilon: Exact) -> NumberTable:
     rows: list[tuple[Cell, ...]] = []
     for n in horizons:
-        tree, *others = errors(n, arity)
+        tree, *others = counter_errors(n, arity)
         means = (delta_text(crossover_delta(tree.mean, other.mean, epsilon)) for other in others)
         worst = (delta_text(crossover_delta(tree.largest, other.largest, epsilon)) for other in others[-1:])
         published = "" if n < 7 else delta_text(published_crossover_delta(tree.mean, n))
         rows.append((n, *means, *worst, published))
     columns = (*NAMES, "square root, worst step", "published bound")
-    return table("The tree is better below this delta", rows, "T", *columns)
+    return number_table("The tree is better below this delta", rows, "T", *columns)
 
 
-def _at_steps(
+def _table_at_steps(
     n: int, tree: CounterError, others: Sequence[CounterError], unit: dict[str, float], epsilon: Exact, points: int
 ) -> NumberTable:
     root = others[-1]
@@ -322,7 +334,7 @@ def _at_steps(
         ours, theirs = tree.variance(t), root.variance(t)
         crossing = delta_text(crossover_delta(ours, theirs, epsilon))
         rows.append((t, unit["laplace"] * ours.nearest(), unit["gaussian"] * theirs.nearest(), crossing))
-    return table(
+    return number_table(
         f"Variance at step t, T = {n}", rows, "t", "Laplace tree", "square root, Gaussian", "tree better below delta"
     )
 

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dpverdict.audit.comparisons.picture import picture
-from dpverdict.audit.comparisons.sheet import SCHEMA_VERSION, Panel, Series, series
+from dpverdict.audit.comparisons.picture import draw_picture
+from dpverdict.audit.comparisons.sheet import SCHEMA_VERSION, Panel, Series, finite_series
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss
@@ -65,8 +65,8 @@ class DrawnCurve:
     def series(self) -> tuple[Series, Series]:
         """What is exact, and what the claim allows."""
         return (
-            series("exact, worst neighbours", self.points, self.exact),
-            series("allowed by the claim", self.points, self.claimed, "dashed", 1),
+            finite_series("exact, worst neighbours", self.points, self.exact),
+            finite_series("allowed by the claim", self.points, self.claimed, "dashed", 1),
         )
 
 
@@ -131,7 +131,7 @@ def _last_epsilon(loss: PrivacyLoss) -> float:
     return math.ceil(end / unit) * unit
 
 
-def as_csv(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
+def curves_csv(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
     """The enclosures as CSV with the columns curve, argument, lower, upper; ``more`` are further rows."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -140,7 +140,7 @@ def as_csv(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) -> st
     return text.getvalue()
 
 
-def as_json(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
+def curves_json(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
     """The same numbers as JSON: the enclosures of every curve, and what the claim allows."""
     content = {
         "schema_version": SCHEMA_VERSION,
@@ -164,9 +164,9 @@ def as_json(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) -> s
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def as_picture(curves: Curves, kind: Literal["png", "svg"], more: Sequence[Panel] = ()) -> bytes:
+def curves_picture(curves: Curves, kind: Literal["png", "svg"], more: Sequence[Panel] = ()) -> bytes:
     """Both curves side by side, with what the claim allows; a picture rounds, so read numbers from the table."""
-    return picture(f"{curves.name} claims {curves.claim}", [*_panels(curves), *more], kind=kind)
+    return draw_picture(f"{curves.name} claims {curves.claim}", [*_panels(curves), *more], kind=kind)
 
 
 def _panels(curves: Curves) -> tuple[Panel, Panel]:

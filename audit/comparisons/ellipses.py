@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.comparisons.sheet import Panel, Series, Sheet, Style, series, table
+from dpverdict.audit.comparisons.sheet import ComparisonSheet, Panel, Series, Style, finite_series, number_table
 from dpverdict.checks import check_dim
 from dpverdict.mechanisms.queries.comparison import compare_constants, compare_ellipses
 from dpverdict.mechanisms.queries.count_ellipse import largest_optimal_k
@@ -23,7 +23,7 @@ _DRAWN: Final = 160
 _UNIT: Final = "variances are for mu = 1 under add-or-remove-one, divide by mu^2; rounded to nearest"
 
 
-def ellipse_sheet(*, dim: int, points: int = 11) -> Sheet:
+def ellipse_sheet(*, dim: int, points: int = 11) -> ComparisonSheet:
     """Per-query variance against the bound k on a record's non-zero entries (Figure 3), with the optimum.
 
     Args:
@@ -37,7 +37,9 @@ def ellipse_sheet(*, dim: int, points: int = 11) -> Sheet:
     """
     d = check_dim(dim)
     khat = largest_optimal_k(d)
-    told, drawn = (sorted({*_spaced(d, count), d // 2 or 1, khat, min(khat + 1, d)}) for count in (points, _DRAWN))
+    told, drawn = (
+        sorted({*_spaced_numbers(d, count), d // 2 or 1, khat, min(khat + 1, d)}) for count in (points, _DRAWN)
+    )
     rows, figure = compare_ellipses(d, told), compare_ellipses(d, drawn)
     relative = figure.relative()
     after = figure.k * 2 >= d  # the paper draws its own mechanism where the Count ellipse ends
@@ -47,13 +49,15 @@ def ellipse_sheet(*, dim: int, points: int = 11) -> Sheet:
 
     def curves(values: dict[str, Array], shown: NDArray[np.bool_]) -> tuple[Series, ...]:
         return tuple(
-            series(label, figure.k, np.where(shown | (name != "correlated"), values[name], math.nan), style, colour)
+            finite_series(
+                label, figure.k, np.where(shown | (name != "correlated"), values[name], math.nan), style, colour
+            )
             for label, name, (style, colour) in zip(labels, columns, styles, strict=True)
         )
 
     absolute = {name: getattr(figure, name) for name in columns}
     everywhere = np.ones(figure.k.size, dtype=bool)
-    return Sheet(
+    return ComparisonSheet(
         title=f"Counting queries of bounded density, d = {d}: variance of a query",
         notes=(
             _UNIT,
@@ -62,7 +66,7 @@ def ellipse_sheet(*, dim: int, points: int = 11) -> Sheet:
         ),
         parameters={"dim": str(d)},
         tables=(
-            table(
+            number_table(
                 f"Variance of a query, d = {d}",
                 [
                     (int(k), float(alone), "" if math.isnan(ellipse) else float(ellipse), *map(float, others))
@@ -94,7 +98,7 @@ def ellipse_sheet(*, dim: int, points: int = 11) -> Sheet:
     )
 
 
-def constant_sheet(*, dim: int, points: int = 11) -> Sheet:
+def constant_sheet(*, dim: int, points: int = 11) -> ComparisonSheet:
     """Query variance and count variance of Algorithm 1 against the embedding constant C (Figure 2).
 
     Args:
@@ -112,7 +116,7 @@ def constant_sheet(*, dim: int, points: int = 11) -> Sheet:
         sorted({*np.geomspace(best / 4, max(last, 2 * best), count).tolist(), best, last}) for count in (points, _DRAWN)
     )
     rows, figure = compare_constants(d, told), compare_constants(d, drawn)
-    return Sheet(
+    return ComparisonSheet(
         title=f"Algorithm 1 with embedding constant C, d = {d}",
         notes=(
             _UNIT,
@@ -120,7 +124,7 @@ def constant_sheet(*, dim: int, points: int = 11) -> Sheet:
         ),
         parameters={"dim": str(d)},
         tables=(
-            table(
+            number_table(
                 f"Variances against C, d = {d}",
                 list(zip(rows.constants.tolist(), rows.query.tolist(), rows.count.tolist(), strict=True)),
                 "C",
@@ -133,7 +137,7 @@ def constant_sheet(*, dim: int, points: int = 11) -> Sheet:
                 title="Variance of a query",
                 x="C",
                 y="(d + C^2 + d/C^2 + 1)/4",
-                curves=(series("", figure.constants, figure.query),),
+                curves=(finite_series("", figure.constants, figure.query),),
                 mark=(best, "C = d^(1/4)"),
                 bottom=0.0,
             ),
@@ -141,7 +145,7 @@ def constant_sheet(*, dim: int, points: int = 11) -> Sheet:
                 title="Variance of the number of records",
                 x="C",
                 y="d/C^2 + 1",
-                curves=(series("", figure.constants, figure.count, colour=1),),
+                curves=(finite_series("", figure.constants, figure.count, colour=1),),
                 mark=(best, "C = d^(1/4)"),
                 log_y=True,
             ),
@@ -149,6 +153,6 @@ def constant_sheet(*, dim: int, points: int = 11) -> Sheet:
     )
 
 
-def _spaced(last: int, count: int) -> list[int]:
+def _spaced_numbers(last: int, count: int) -> list[int]:
     """About ``count`` whole numbers from 1 to ``last``, evenly spaced, the ends among them."""
     return sorted({int(k) for k in np.linspace(1, last, count).round()})

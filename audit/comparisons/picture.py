@@ -30,7 +30,7 @@ _SETTINGS: Final[dict[Any, Any]] = {
 }
 
 
-def picture(title: str, panels: Sequence[Panel], *, kind: Literal["png", "svg"]) -> bytes:
+def draw_picture(title: str, panels: Sequence[Panel], *, kind: Literal["png", "svg"]) -> bytes:
     """The panels side by side, at most two in a row, under a common title."""
     from matplotlib import rc_context, rcdefaults, rcParams
     from matplotlib.figure import Figure
@@ -43,7 +43,7 @@ def picture(title: str, panels: Sequence[Panel], *, kind: Literal["png", "svg"])
         figure = Figure(figsize=(5.2 * across, 3.9 * down + 0.3), layout="constrained")
         places = figure.subplots(down, across, squeeze=False).ravel()
         for axes, panel in zip(places, panels, strict=False):
-            _draw(axes, panel)
+            _draw_panel(axes, panel)
         for axes in places[len(panels) :]:
             axes.axis("off")
         figure.suptitle(title)
@@ -53,7 +53,7 @@ def picture(title: str, panels: Sequence[Panel], *, kind: Literal["png", "svg"])
     return drawn.getvalue()
 
 
-def _draw(axes: Axes, panel: Panel) -> None:
+def _draw_panel(axes: Axes, panel: Panel) -> None:
     for curve in panel.curves:
         _draw_curve(axes, curve)
     if panel.log_x:

@@ -46,7 +46,7 @@ class Series:
     colour: int = 0
 
 
-def series(label: str, x: ArrayLike, y: ArrayLike, style: Style = "solid", colour: int = 0) -> Series:
+def finite_series(label: str, x: ArrayLike, y: ArrayLike, style: Style = "solid", colour: int = 0) -> Series:
     """A curve without the points at which it has no finite value."""
     at, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     kept = np.isfinite(at) & np.isfinite(value)
@@ -89,7 +89,7 @@ class NumberTable:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class ComparisonSheet:
     """Curves with the tables of their numbers.
 
     Attributes:
@@ -106,16 +106,16 @@ class Sheet:
     panels: tuple[Panel, ...]
 
 
-def shown(cell: Cell) -> str:
+def cell_text(cell: Cell) -> str:
     """A cell for a reader.
 
-    >>> shown(2 / 3), shown(1048576), shown("Honaker")
+    >>> cell_text(2 / 3), cell_text(1048576), cell_text("Honaker")
     ('0.666667', '1048576', 'Honaker')
     """
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
-def print_sheet(sheet: Sheet, console: Console | None = None, *, heading: bool = True) -> None:
+def print_sheet(sheet: ComparisonSheet, console: Console | None = None, *, heading: bool = True) -> None:
     """The tables of a sheet, with its title and notes; numbers rounded to nearest."""
     console = Console() if console is None else console
     if heading:
@@ -128,11 +128,11 @@ def print_sheet(sheet: Sheet, console: Console | None = None, *, heading: bool =
             plain = all(isinstance(row[i], int | float) or row[i] == "" for row in numbers.rows)
             drawn.add_column(column, overflow="fold", justify="right" if plain else "left")
         for row in numbers.rows:
-            drawn.add_row(*(Text(shown(cell)) for cell in row))
+            drawn.add_row(*(Text(cell_text(cell)) for cell in row))
         console.print(drawn)
 
 
-def sheet_csv(sheet: Sheet) -> str:
+def sheet_csv(sheet: ComparisonSheet) -> str:
     """Every number of the tables as CSV with the columns table, row, column, value."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -144,7 +144,7 @@ def sheet_csv(sheet: Sheet) -> str:
     return text.getvalue()
 
 
-def sheet_json(sheet: Sheet) -> str:
+def sheet_json(sheet: ComparisonSheet) -> str:
     """The sheet as JSON: title, notes, parameters, tables with their rows, panels with their points."""
     content = {
         "schema_version": SCHEMA_VERSION,
@@ -155,16 +155,16 @@ def sheet_json(sheet: Sheet) -> str:
             {"title": each.title, "columns": list(each.columns), "rows": [list(row) for row in each.rows]}
             for each in sheet.tables
         ],
-        "panels": [_panel(panel) for panel in sheet.panels],
+        "panels": [_panel_to_dict(panel) for panel in sheet.panels],
     }
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _panel(panel: Panel) -> dict[str, Any]:  # Any: a part of a JSON document
+def _panel_to_dict(panel: Panel) -> dict[str, Any]:  # Any: a part of a JSON document
     curves = [{"label": curve.label, "x": curve.x.tolist(), "y": curve.y.tolist()} for curve in panel.curves]
     return {"title": panel.title, "x": panel.x, "y": panel.y, "curves": curves}
 
 
-def table(title: str, rows: Sequence[tuple[Cell, ...]], *columns: str) -> NumberTable:
+def number_table(title: str, rows: Sequence[tuple[Cell, ...]], *columns: str) -> NumberTable:
     """A table from its rows."""
     return NumberTable(title=title, columns=columns, rows=tuple(rows))

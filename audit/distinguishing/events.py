@@ -1,7 +1,7 @@
 """Events: thresholds on a score that bound mu and epsilon, chosen on exploring trials and counted on confirming ones.
 
-`plan_mu` and `plan_epsilon` choose the event that promises most; `EventTest.decide` makes its row of the ledger from
-fresh trials. The trade-off region counts at thresholds of its own, and is never used to refute.
+`plan_mu_event` and `plan_epsilon_event` choose the event that promises most; `EventTest.decide` makes its row of the
+ledger from fresh trials. The trade-off region counts at thresholds of its own, and is never used to refute.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dpverdict.audit.distinguishing.result import (
     LedgerRow,
     Role,
 )
-from dpverdict.audit.statistics.columns import Numbers, parts
+from dpverdict.audit.statistics.columns import Numbers, read_in_parts
 from dpverdict.audit.statistics.joint_test import (
     EXACT_UP_TO,
     Counts,
@@ -33,7 +33,7 @@ from dpverdict.audit.statistics.joint_test import (
     Order,
     default_method,
     epsilon_lower,
-    joint_p,
+    joint_p_value,
     mu_lower,
     touching_epsilon,
 )
@@ -64,7 +64,7 @@ STRAIGHT: Final = 0.25
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity:
+class BoundedQuantity:
     """A privacy parameter for which an event is chosen. Nothing here needs to be valid: it decides the power alone.
 
     Attributes:
@@ -78,24 +78,24 @@ class Quantity:
     caution: float
 
 
-def mu_quantity() -> Quantity:
+def mu_quantity() -> BoundedQuantity:
     """The parameter of Gaussian DP."""
-    return Quantity(promise=mu_promised, caution=3.0)
+    return BoundedQuantity(promise=mu_from_frequencies, caution=3.0)
 
 
-def epsilon_quantity(delta: float) -> Quantity:
+def epsilon_quantity(delta: float) -> BoundedQuantity:
     """The epsilon of (epsilon, delta)-DP at one delta."""
-    return Quantity(promise=partial(epsilon_promised, delta=delta), caution=1.0)
+    return BoundedQuantity(promise=partial(epsilon_from_frequencies, delta=delta), caution=1.0)
 
 
-def mu_promised(probability: ArrayLike, other: ArrayLike) -> Array:
+def mu_from_frequencies(probability: ArrayLike, other: ArrayLike) -> Array:
     """mu-GDP forces p <= Phi(Phi^-1(q) + mu), so mu >= Phi^-1(p) - Phi^-1(q); a little less."""
     above, below = scipy.special.ndtri(probability), scipy.special.ndtri(other)
     promised: Array = above - below - 2.0**-48 * (np.abs(above) + np.abs(below))
     return promised
 
 
-def epsilon_promised(probability: ArrayLike, other: ArrayLike, delta: float) -> Array:
+def epsilon_from_frequencies(probability: ArrayLike, other: ArrayLike, delta: float) -> Array:
     """(epsilon, delta)-DP forces p <= e^epsilon q + delta, so epsilon >= log((p - delta)/q); a little less."""
     p, q = np.asarray(probability, dtype=np.float64), np.asarray(other, dtype=np.float64)
     with np.errstate(divide="ignore"):
@@ -105,7 +105,7 @@ def epsilon_promised(probability: ArrayLike, other: ArrayLike, delta: float) -> 
 
 
 def choose_event(
-    dataset_scores: Array, neighbour_scores: Array, *, trials: int, error_probability: float, quantity: Quantity
+    dataset_scores: Array, neighbour_scores: Array, *, trials: int, error_probability: float, quantity: BoundedQuantity
 ) -> Event:
     """The event that promises the best bound from ``trials`` fresh trials per dataset.
 
@@ -117,7 +117,7 @@ def choose_event(
     pooled = np.unique(np.concatenate([above, below]))
     if len(pooled) == 1:
         return Event(order=Order.DATASET_FIRST, threshold=float(pooled[0]))
-    cuts = _cuts(above, below, pooled)
+    cuts = _candidate_thresholds(above, below, pooled)
     lower, upper = pooled[cuts], pooled[cuts + 1]
     # Between two scores that were seen lies the best guess of a boundary; where there is no room, the score itself.
     with np.errstate(invalid="ignore"):
@@ -140,24 +140,24 @@ def choose_event(
     return best[1]
 
 
-def promised_by(
+def predicted_bound(
     event: Event,
     dataset_scores: Array,
     neighbour_scores: Array,
     *,
     trials: int,
     error_probability: float,
-    quantity: Quantity,
+    quantity: BoundedQuantity,
 ) -> float:
     """The bound that one event promises, as `choose_event` reckons it."""
     z = -float(scipy.special.ndtri(error_probability / 2))
-    first, first_trials, second, second_trials = count(event, dataset_scores, neighbour_scores).four
+    first, first_trials, second, second_trials = count_event(event, dataset_scores, neighbour_scores).four
     p = wilson_end(wilson_end(np.array(first / first_trials), first_trials, -quantity.caution), trials, -z)
     q = wilson_end(wilson_end(np.array(second / second_trials), second_trials, quantity.caution), trials, z)
     return float(quantity.promise(p, q))
 
 
-def _cuts(above: Array, below: Array, pooled: Array) -> NDArray[np.int64]:
+def _candidate_thresholds(above: Array, below: Array, pooled: Array) -> NDArray[np.int64]:
     """Indices i for thresholds between the scores i and i + 1: evenly spread, and where the samples part best."""
     spread = np.linspace(0, len(pooled) - 2, CANDIDATES).round().astype(np.int64)
     gap = np.searchsorted(below, pooled, "right") / len(below) - np.searchsorted(above, pooled, "right") / len(above)
@@ -168,14 +168,14 @@ def _cuts(above: Array, below: Array, pooled: Array) -> NDArray[np.int64]:
     return cuts
 
 
-def count(event: Event, dataset_scores: Numbers, neighbour_scores: Numbers) -> Counts:
+def count_event(event: Event, dataset_scores: Numbers, neighbour_scores: Numbers) -> Counts:
     """How often the event happened on each dataset, that of the law under which it is likely first."""
     first, second = dataset_scores, neighbour_scores
     happened: np.ufunc = np.greater_equal
     if event.order is Order.NEIGHBOUR_FIRST:
         first, second, happened = second, first, np.less_equal
     hits = [
-        sum(int(np.count_nonzero(happened(part, event.threshold))) for (part,) in parts(scores))
+        sum(int(np.count_nonzero(happened(part, event.threshold))) for (part,) in read_in_parts(scores))
         for scores in (first, second)
     ]
     return Counts(hits[0], len(first), hits[1], len(second), event.order)
@@ -194,7 +194,10 @@ def trade_off_region(
 ) -> CurveRegion:
     """Rectangles for (alpha, beta) at thresholds that were fixed beforehand, all at once except with the error."""
     share = error_probability / (4 * len(thresholds))
-    alarms, misses = len(neighbour_scores) - _below(neighbour_scores, thresholds), _below(dataset_scores, thresholds)
+    alarms, misses = (
+        len(neighbour_scores) - _counts_below(neighbour_scores, thresholds),
+        _counts_below(dataset_scores, thresholds),
+    )
     return CurveRegion(
         thresholds=thresholds,
         alpha_lower=proportion_lower(alarms, len(neighbour_scores), share),
@@ -205,10 +208,10 @@ def trade_off_region(
     )
 
 
-def _below(scores: Numbers, thresholds: Array) -> Integers:
+def _counts_below(scores: Numbers, thresholds: Array) -> Integers:
     """How many scores are below each threshold."""
     counts = np.zeros(len(thresholds), dtype=np.int64)
-    for (part,) in parts(scores):
+    for (part,) in read_in_parts(scores):
         counts += np.searchsorted(np.sort(part), thresholds, "left")
     return counts
 
@@ -251,7 +254,7 @@ class EventTest:
         self, mu: Fraction, dataset_scores: Array, neighbour_scores: Array, trials: int, share: float
     ) -> bool:
         """Whether, going by explored scores, a bound at that share reaches `MOST` of the way from mu to the truth."""
-        counts = count(self.event, dataset_scores, neighbour_scores)
+        counts = count_event(self.event, dataset_scores, neighbour_scores)
         above, below = counts.first / counts.first_trials, counts.second / counts.second_trials
         if not (0 < below < 1 and 0 < above < 1):
             return False
@@ -271,7 +274,7 @@ class EventTest:
             claim: what is tested, at the share of the row.
             beyond: the share of another row that has refuted the claim, to be used again for larger mu; 0 for none.
         """
-        counts = count(self.event, dataset_scores, neighbour_scores)
+        counts = count_event(self.event, dataset_scores, neighbour_scores)
         method = default_method(counts)
         if self.share < SMALLEST_ASYMPTOTIC and EXACT_UP_TO < counts.first_trials <= EXACT_IF_RARE_UP_TO:
             method = Method.EXACT
@@ -296,7 +299,7 @@ class EventTest:
         # nested.
         p = 1.0
         if at is not None and allowed < 1:
-            p = joint_p(counts, epsilon=at, delta=allowed, level=self.share, method=method)
+            p = joint_p_value(counts, epsilon=at, delta=allowed, level=self.share, method=method)
         return LedgerRow(
             what=what,
             role=Role.TEST,
@@ -326,7 +329,9 @@ def event_implied(event: Event, epsilon: float | None, delta: float) -> str:
     return f"{first}({said}) <= exp({epsilon!r}) {second}({said}) + {delta!r}"
 
 
-def plan_mu(dataset_scores: Array, neighbour_scores: Array, *, trials: int, share: float, score: str) -> EventTest:
+def plan_mu_event(
+    dataset_scores: Array, neighbour_scores: Array, *, trials: int, share: float, score: str
+) -> EventTest:
     """The event of the total variation, or one that promises clearly more for mu.
 
     Where the score is a log-likelihood ratio and the noise Gaussian, {score >= 0} is the best event and epsilon = 0 its
@@ -337,11 +342,11 @@ def plan_mu(dataset_scores: Array, neighbour_scores: Array, *, trials: int, shar
     middle = Event(order=Order.DATASET_FIRST, threshold=0.0)
     event = choose_event(*explored, trials=trials, error_probability=share, quantity=quantity)
     most, plain = (
-        promised_by(one, *explored, trials=trials, error_probability=share, quantity=quantity)
+        predicted_bound(one, *explored, trials=trials, error_probability=share, quantity=quantity)
         for one in (event, middle)
     )
     chosen = middle if plain > 0 and most <= CLEARLY * plain else event
-    counts = count(chosen, dataset_scores, neighbour_scores)
+    counts = count_event(chosen, dataset_scores, neighbour_scores)
     p, q = (counts.first + 0.5) / (counts.first_trials + 1), (counts.second + 0.5) / (counts.second_trials + 1)
     line = touching_epsilon(p, q)
     if chosen == middle and abs(line) < STRAIGHT:
@@ -349,7 +354,7 @@ def plan_mu(dataset_scores: Array, neighbour_scores: Array, *, trials: int, shar
     return EventTest(name="mu", event=chosen, score=score, share=share, epsilon=line)
 
 
-def plan_epsilon(
+def plan_epsilon_event(
     dataset_scores: Array, neighbour_scores: Array, *, trials: int, share: float, score: str, delta: float
 ) -> EventTest:
     """The event that promises most for epsilon at one delta."""
@@ -358,7 +363,7 @@ def plan_epsilon(
     return EventTest(name="epsilon", event=event, score=score, share=share, delta=delta)
 
 
-def below_claim(epsilon_lower: float, claim: Guarantee, delta: float) -> float:
+def capped_at_claim(epsilon_lower: float, claim: Guarantee, delta: float) -> float:
     """A bound on epsilon at delta, lowered to what is claimed: beside a claim that was not refuted it is no more."""
     allowed = claimed_epsilon(claim, delta)
     return epsilon_lower if allowed is None else min(epsilon_lower, allowed)
@@ -388,7 +393,7 @@ class BoundPlan:
         counts = self.events.count(dataset_scores, neighbour_scores)
         bound = counts.epsilon_lower(self.delta, self.share)
         if not refuted:
-            bound = below_claim(bound, claim, self.delta)
+            bound = capped_at_claim(bound, claim, self.delta)
         above, below = self.events.above, self.events.below
         if above is not None:
             event = Event(order=Order.DATASET_FIRST, threshold=above)
@@ -416,7 +421,9 @@ class BoundPlan:
         )
 
 
-def plan_bound(candidates: Mapping[str, tuple[Array, Array]], *, trials: int, share: float, delta: float) -> BoundPlan:
+def plan_bound_events(
+    candidates: Mapping[str, tuple[Array, Array]], *, trials: int, share: float, delta: float
+) -> BoundPlan:
     """The two events that promise most for epsilon at one delta, on one of a few scores.
 
     Args:

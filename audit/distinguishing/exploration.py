@@ -16,26 +16,26 @@ import numpy as np
 
 from dpverdict.audit.distinguishing.mechanism_identity import first_kinds
 from dpverdict.audit.scores.candidates import (
-    Candidate,
     ChosenEvent,
-    choose_event,
+    ScoreCandidate,
+    choose_second_event,
+    describe_blind_spots,
     kinds_of_outputs,
     known_candidate,
-    named,
-    not_looked_for,
     raw_score,
+    renamed_score,
 )
-from dpverdict.audit.scores.learned_scores import MOST_COORDINATES, scaled
+from dpverdict.audit.scores.learned_scores import MOST_COORDINATES, scaled_score
 from dpverdict.audit.scores.portfolio import (
-    Stacked,
-    better_summaries,
-    better_trees,
+    StackedScores,
     bounding_scale,
     learn_scores,
     lines_of_claim,
     payoff_of_claim,
-    ranked,
-    tuned,
+    rank_scores,
+    summaries_if_better,
+    trees_if_better,
+    tuned_score,
 )
 from dpverdict.audit.scores.score import LINEAR, LinearScore, Score, fit_linear_score
 from dpverdict.audit.statistics.columns import Numbers
@@ -76,11 +76,11 @@ MOST_BESIDE_KNOWN: Final = 25_000
 MOST_REFITTED: Final = 20_000
 """Exploring trials beyond which a fifth more of them does not improve a score."""
 GROWN: Final = 0.33
-"""Of the samples: explored where what leads is predicted to be in doubt, see `is_in_doubt`."""
+"""Of the samples: explored where what leads is predicted to be in doubt, see `needs_more_exploration`."""
 WORTH_GROWING: Final = 1.25
 """Times what was explored: less tells nothing new, and everything is learned again."""
 MOST_GROWN: Final = 40_000
-LEADS: Final = 0.5
+EVENT_LEADS: Final = 0.5
 """Of the error that event and payoff divide."""
 DOUBTFUL: Final = 0.5
 ENOUGH: Final = 3.0
@@ -98,7 +98,7 @@ def grown_trials(explored: int, total: int) -> int:
     return grown if grown >= WORTH_GROWING * explored else explored
 
 
-def is_in_doubt(event: ChosenEvent, claim: Guarantee, total: int) -> bool:
+def needs_more_exploration(event: ChosenEvent, claim: Guarantee, total: int) -> bool:
     """Whether more exploration is worth the trials that decide: an event leads by little, or nothing leads yet.
 
     Where the payoff of a single epsilon promises nothing, what there may be is rare: then it is better known from more
@@ -109,7 +109,7 @@ def is_in_doubt(event: ChosenEvent, claim: Guarantee, total: int) -> bool:
         return True
     if event.z >= ENOUGH:
         return False
-    if event.share >= LEADS and event.z > DOUBTFUL:
+    if event.share >= EVENT_LEADS and event.z > DOUBTFUL:
         return True
     single = isinstance(claim, PureDP | ApproximateDP)
     return single and event.of_payoff < DOUBTFUL and GROWN * total <= MOST_GROWN
@@ -133,32 +133,33 @@ class Exploration:
         order: the names, the best first; the user's own score is not among them, but its calibration is.
         fitting: the scores of the first part, of the score known beforehand only.
         held_out: the scores of the second part.
-        tried: the streams that were explored.
+        explored_ranges: the streams that were explored.
         event: that stands beside the leading payoff; None where no score tells anything apart.
         kind: what the explored outputs are, and what is not looked for in them, in words.
-        seen: what the outcomes were, in words; empty where all are numbers of one length.
-        first: the kinds of the first outcomes of both sides, see `mechanism_identity`.
-        wide: the scores of everything explored, of those that are hardly fitted to it, see `scored_widely`.
+        outcome_kinds: what the outcomes were, in words; empty where all are numbers of one length.
+        first_outcome_kinds: the kinds of the first outcomes of both sides, see `mechanism_identity`.
+        all_scored: the scores of everything explored, of those that are hardly fitted to it, see
+            `score_everything_explored`.
         numbers: the explored outputs of both sides, shape (n,) each, where each is one number, no score was given and
             the claim is one of a single epsilon; the two raw scores are then among the scores.
     """
 
-    scores: Stacked
+    scores: StackedScores
     order: list[str]
     fitting: Sides
     held_out: Sides
-    tried: tuple[TrialRange, ...]
+    explored_ranges: tuple[TrialRange, ...]
     event: ChosenEvent | None = None
     kind: str = ""
-    seen: str = ""
-    first: tuple[list[str], list[str]] = ([], [])
-    wide: Sides = ({}, {})
+    outcome_kinds: str = ""
+    first_outcome_kinds: tuple[list[str], list[str]] = ([], [])
+    all_scored: Sides = ({}, {})
     numbers: tuple[Array, Array] | None = None
 
     @property
     def explored(self) -> int:
         """Trials per side."""
-        return sum(one.stop - one.first for one in self.tried)
+        return sum(one.stop - one.first for one in self.explored_ranges)
 
 
 def explore(
@@ -197,8 +198,8 @@ def explore(
     streams = [("fit", first), ("explore", trials - first)]
     sides = ((p, "dataset"), (q, "neighbour"))
     if p.size > MOST_COORDINATES and given is None and p.size == q.size:
-        with contextlib.suppress(_OtherOutcomes):
-            return _in_passes(sides, streams, claim, total, error, known, progress)
+        with contextlib.suppress(_OutcomesOfAnotherForm):
+            return _explore_in_passes(sides, streams, claim, total, error, known, progress)
     if max(p.size, q.size) * trials > MOST_HELD:
         requirement = f"at most {MOST_HELD} numbers in all explored outcomes, not {max(p.size, q.size) * trials}"
         raise InvalidValue("samples", trials, requirement, "take fewer samples, or audit a summary of the outcome")
@@ -215,17 +216,19 @@ def explore(
 
     for stage, own in streams:
         draw(stage, own)
-    found = _of_batches(batches, p, claim, total - trials, error, known, given)
+    found = _explore_from_batches(batches, p, claim, total - trials, error, known, given)
     more = grown_trials(trials, total) - trials
-    if more > 0 and found.event is not None and known is None and is_in_doubt(found.event, claim, total):
+    if more > 0 and found.event is not None and known is None and needs_more_exploration(found.event, claim, total):
         streams.append(("more", more))
         draw(*streams[-1])
-        found = _of_batches(batches, p, claim, total - trials - more, error, known, given)
-    tried = tuple(TrialRange(stream=stage, first=0, stop=own) for stage, own in streams)
-    return replace(found, tried=tried, first=(first_kinds(batches[0]), first_kinds(batches[1])))
+        found = _explore_from_batches(batches, p, claim, total - trials - more, error, known, given)
+    explored_ranges = tuple(TrialRange(stream=stage, first=0, stop=own) for stage, own in streams)
+    return replace(
+        found, explored_ranges=explored_ranges, first_outcome_kinds=(first_kinds(batches[0]), first_kinds(batches[1]))
+    )
 
 
-def _of_batches(
+def _explore_from_batches(
     batches: Sequence[Batch],
     p: Sampler,
     claim: Guarantee,
@@ -235,7 +238,7 @@ def _of_batches(
     given: Score | None,
 ) -> Exploration:
     """What the batches give: both sides of the first part, of the second one, and of more if there are."""
-    layout, seen = laid_out(batches, p, given)
+    layout, seen = layout_of_outcomes(batches, p, given)
     assert layout is None or known is None  # where a score is known, other outcomes are failures
     outputs = [batch for batch in batches if not isinstance(batch, Outcomes)]
     if layout is not None:
@@ -244,36 +247,38 @@ def _of_batches(
     fit = np.concatenate([outputs[0], *outputs[4::2]]), np.concatenate([outputs[1], *outputs[5::2]])
     scores, order = choose_scores(fit, held, claim, known=known, given=given, fresh=fresh)
     everything = np.concatenate([fit[0], held[0]]), np.concatenate([fit[1], held[1]])
-    scores, event = with_event(scores, order, everything, claim, known=known, given=given, fresh=fresh, error=error)
+    scores, event = add_event_score(
+        scores, order, everything, claim, known=known, given=given, fresh=fresh, error=error
+    )
     fitting: Sides = ({}, {}) if known is None else ({known.name: known(fit[0])}, {known.name: known(fit[1])})
-    wide = scored_widely(scores, None if known is None else known.name, everything)
+    all_scored = score_everything_explored(scores, None if known is None else known.name, everything)
     numbers, single = None, everything[0].shape[1] == 1 and isinstance(claim, PureDP | ApproximateDP)
     if single and layout is None and known is None and given is None:
-        scores, numbers = with_raw(scores), (everything[0][:, 0], everything[1][:, 0])
-    held_out = _apply(scores, held[0]), _apply(scores, held[1])
+        scores, numbers = add_raw_scores(scores), (everything[0][:, 0], everything[1][:, 0])
+    held_out = _apply_scores(scores, held[0]), _apply_scores(scores, held[1])
     return Exploration(
         scores=replace(scores, layout=layout),
         order=order,
         fitting=fitting,
         held_out=held_out,
-        tried=(),
+        explored_ranges=(),
         event=event,
-        kind=_kind(*everything),
-        seen=seen,
-        wide=wide,
+        kind=_kind_of_outputs(*everything),
+        outcome_kinds=seen,
+        all_scored=all_scored,
         numbers=numbers,
     )
 
 
-def with_raw(scores: Stacked) -> Stacked:
+def add_raw_scores(scores: StackedScores) -> StackedScores:
     """The scores, and the number that is the output both ways round, on which half-lines are tested."""
     names = {one.name for one in scores.scores}
     raw = (raw_score(turned=turned) for turned in (False, True))
     return replace(scores, scores=(*scores.scores, *(one for one in raw if one.name not in names)))
 
 
-def with_event(
-    scores: Stacked,
+def add_event_score(
+    scores: StackedScores,
     order: list[str],
     outputs: tuple[Array, Array],
     claim: Guarantee,
@@ -282,7 +287,7 @@ def with_event(
     given: Score | None,
     fresh: int,
     error: float,
-) -> tuple[Stacked, ChosenEvent | None]:
+) -> tuple[StackedScores, ChosenEvent | None]:
     """The scores with the one of the event that will stand beside the leading payoff, and that event.
 
     Args:
@@ -299,28 +304,30 @@ def with_event(
 
     def leading(p: Array, q: Array) -> Score:
         (score,) = learn_scores(p, q, given, only=order[0])
-        return tuned(score, payoff, p, q)
+        return tuned_score(score, payoff, p, q)
 
-    own = Candidate(name=order[0], fit=leading, slow=True) if known is None else known_candidate(known)
+    own = ScoreCandidate(name=order[0], fit=leading, slow=True) if known is None else known_candidate(known)
     paid = fresh if known is None else fresh + len(outputs[0])
-    event = choose_event(outputs, lines_of_claim(claim), own, payoff, fresh=fresh, paid=paid, error=error)
+    event = choose_second_event(outputs, lines_of_claim(claim), own, payoff, fresh=fresh, paid=paid, error=error)
     if event is None or event.score is known:
         return scores, event
     if any(one.name == event.score.name for one in scores.scores):
-        event = replace(event, score=named(event.score, f"{event.score.name}, for an event"))
+        event = replace(event, score=renamed_score(event.score, f"{event.score.name}, for an event"))
     return replace(scores, scores=(*scores.scores, event.score)), event
 
 
-def _kind(p: Array, q: Array) -> str:
-    unseen = not_looked_for(p.shape[1])
+def _kind_of_outputs(p: Array, q: Array) -> str:
+    unseen = describe_blind_spots(p.shape[1])
     return kinds_of_outputs(p, q) + (f"; not looked for: {unseen}" if unseen else "")
 
 
-class _OtherOutcomes(Exception):
+class _OutcomesOfAnotherForm(Exception):
     """An outcome was met that is no array of numbers of the usual length."""
 
 
-def laid_out(batches: Sequence[Batch], p: Sampler, given: Score | None, *, few: int = 0) -> tuple[Layout | None, str]:
+def layout_of_outcomes(
+    batches: Sequence[Batch], p: Sampler, given: Score | None, *, few: int = 0
+) -> tuple[Layout | None, str]:
     """The layout of explored outcomes, those of the dataset at the even places, with what they were in words.
 
     None and no words where all are arrays of as many numbers as the first trial of the dataset. Fewer than ``few``
@@ -341,7 +348,7 @@ def laid_out(batches: Sequence[Batch], p: Sampler, given: Score | None, *, few: 
         raise MechanismFailure(p.name, f"raised {failed.note} in every trial on both datasets", remedy)
     seen = kinds_seen(sides[0], sides[1]) or ""
     if given is not None:
-        remedy = "leave score out: one of the outcomes as they are is learned"
+        remedy = "leave score out: a score of such outcomes is learned"
         raise InvalidValue("score", given.name, f"left out where outcomes are no arrays of one length ({seen})", remedy)
     return Layout.of(sides[0], sides[1]), seen
 
@@ -354,9 +361,9 @@ def choose_scores(
     known: Score | None = None,
     given: Score | None = None,
     fresh: int = 0,
-) -> tuple[Stacked, list[str]]:
+) -> tuple[StackedScores, list[str]]:
     """Learn, rank, learn the best again, and scale. Boosted trees and summaries join where nothing is known beforehand
-    and the held-out trials show that they are better: see `better_trees`.
+    and the held-out trials show that they are better: see `trees_if_better`.
 
     Args:
         fit: outputs on both sides that fit the scores, shape (n, m) each.
@@ -374,11 +381,15 @@ def choose_scores(
     user = () if given is None else (given,)
     begin_stage("learning scores")
     learned = learn_scores(*fit, given)
-    first = Stacked((*beforehand, *learned))
-    order = ranked([one.name for one in first.scores], (_apply(first, held_out[0]), _apply(first, held_out[1])), claim)
+    first = StackedScores((*beforehand, *learned))
+    order = rank_scores(
+        [one.name for one in first.scores],
+        (_apply_scores(first, held_out[0]), _apply_scores(first, held_out[1])),
+        claim,
+    )
     if known is None:
-        for better in (better_trees, better_summaries):
-            found = better(fit, held_out, Stacked((*beforehand, *learned)), order[0])
+        for better in (trees_if_better, summaries_if_better):
+            found = better(fit, held_out, StackedScores((*beforehand, *learned)), order[0])
             if found is not None:
                 learned, order = [*learned, found], [found.name, *order]
     everything = fit
@@ -388,15 +399,15 @@ def choose_scores(
         again = {one.name: one for one in learn_scores(*everything, given, only=best)}
         learned = [again.get(one.name, one) for one in learned]
     payoff = payoff_of_claim(claim)
-    learned = [tuned(score, payoff, *everything) for score in learned]
+    learned = [tuned_score(score, payoff, *everything) for score in learned]
     if fresh and isinstance(payoff, SymmetricPayoff) and payoff.allowed > 0:
         # Few parameters are hardly fitted to the very trials that they are judged by; many would be.
         sides = everything if fit[0].shape[1] == 1 else held_out
-        learned = [scaled(one, bounding_scale(payoff, one(sides[0]), one(sides[1]), fresh)) for one in learned]
-    return Stacked((*beforehand, *learned, *user)), order
+        learned = [scaled_score(one, bounding_scale(payoff, one(sides[0]), one(sides[1]), fresh)) for one in learned]
+    return StackedScores((*beforehand, *learned, *user)), order
 
 
-def scored_widely(scores: Stacked, known: str | None, outputs: tuple[Array, Array]) -> Sides:
+def score_everything_explored(scores: StackedScores, known: str | None, outputs: tuple[Array, Array]) -> Sides:
     """The scores of all explored outputs: of one known beforehand; of one number the linear one, and all others.
 
     The linear score of one number is that number but for its sign and scale, so that there is nothing to be fitted.
@@ -412,17 +423,17 @@ def scored_widely(scores: Stacked, known: str | None, outputs: tuple[Array, Arra
     return found[0], found[1]
 
 
-def _apply(scores: Stacked, outputs: Array) -> dict[str, Array]:
+def _apply_scores(scores: StackedScores, outputs: Array) -> dict[str, Array]:
     return scores.unstack(scores(outputs))
 
 
-def _an_array(batch: Batch) -> Array:
+def _is_array_of_numbers(batch: Batch) -> Array:
     if isinstance(batch, Outcomes):
-        raise _OtherOutcomes
+        raise _OutcomesOfAnotherForm
     return batch
 
 
-def _in_passes(
+def _explore_in_passes(
     sides: tuple[tuple[Sampler, str], tuple[Sampler, str]],
     streams: list[tuple[str, int]],
     claim: Guarantee,
@@ -437,10 +448,10 @@ def _in_passes(
     those, where a score is not known.
     """
     size, parts = sides[0][0].size, [own for _, own in streams]
-    tried = tuple(TrialRange(stream=stage, first=0, stop=own) for stage, own in streams)
+    explored_ranges = tuple(TrialRange(stream=stage, first=0, stop=own) for stage, own in streams)
     fresh, starts = total - sum(parts), iter((0, parts[0], 2 * parts[0], 2 * parts[0] + parts[1]))
     if known is not None:
-        stacked = Stacked((known,))
+        stacked = StackedScores((known,))
         passes: list[dict[str, Array]] = []
         for stage, own in streams:
             for side, name in sides:
@@ -449,7 +460,7 @@ def _in_passes(
         fitting, held_out = (passes[0], passes[1]), (passes[2], passes[3])
         values = tuple(np.concatenate([fitting[i][known.name], held_out[i][known.name]])[:, np.newaxis] for i in (0, 1))
         alone = LinearScore(name=known.name, weights=np.ones(1), offset=0.0)
-        event = choose_event(
+        event = choose_second_event(
             (values[0], values[1]),
             lines_of_claim(claim),
             known_candidate(alone),
@@ -464,7 +475,7 @@ def _in_passes(
             order=[known.name],
             fitting=fitting,
             held_out=held_out,
-            tried=tried,
+            explored_ranges=explored_ranges,
             event=None if event is None else replace(event, score=known),
             kind=f"{size} numbers; not looked for: anything but the score that is known",
         )
@@ -473,7 +484,7 @@ def _in_passes(
     def outputs(i: int) -> Iterator[Array]:
         (stage, own), (side, name) = streams[i // 2], sides[i % 2]
         for batch in side.batches(f"{stage} {name}", own, progress=progress(next(starts))):
-            array = _an_array(batch)
+            array = _is_array_of_numbers(batch)
             room = math.ceil(MOST_KEPT / size * own / sum(parts)) - sum(map(len, kept[i]))
             if room > 0:
                 kept[i].append(array[:room])
@@ -482,27 +493,35 @@ def _in_passes(
     linear = fit_linear_score(outputs(0), outputs(1))
     values_held = [np.concatenate([linear(array) for array in outputs(i)]) for i in (2, 3)]
     fit, held = ((np.concatenate(kept[i]), np.concatenate(kept[i + 1])) for i in (0, 2))
-    scores, order = Stacked((linear,)), [linear.name]
+    scores, order = StackedScores((linear,)), [linear.name]
     held_out = {linear.name: values_held[0]}, {linear.name: values_held[1]}
     few = len(fit[0]) < FEWEST_EXPLORED or len(held[0]) < 2
     if few:
         kind = f"{size} numbers; not looked for: anything but a shift, since fewer than {FEWEST_EXPLORED} were kept"
         return Exploration(
-            scores=scores, order=order, fitting=({}, {}), held_out=held_out, tried=tried, event=None, kind=kind
+            scores=scores,
+            order=order,
+            fitting=({}, {}),
+            held_out=held_out,
+            explored_ranges=explored_ranges,
+            event=None,
+            kind=kind,
         )
-    summaries = better_summaries(fit, held, scores, linear.name)
+    summaries = summaries_if_better(fit, held, scores, linear.name)
     everything = np.concatenate([fit[0], held[0]]), np.concatenate([fit[1], held[1]])
     if summaries is not None:
-        again = tuned(learn_scores(*everything, None, only=summaries.name)[0], payoff_of_claim(claim), *everything)
-        scores, order = Stacked((again, linear)), [again.name, linear.name]
-    scores, event = with_event(scores, order, everything, claim, known=None, given=None, fresh=fresh, error=error)
-    of_kept = _apply(scores, held[0]), _apply(scores, held[1])
+        again = tuned_score(
+            learn_scores(*everything, None, only=summaries.name)[0], payoff_of_claim(claim), *everything
+        )
+        scores, order = StackedScores((again, linear)), [again.name, linear.name]
+    scores, event = add_event_score(scores, order, everything, claim, known=None, given=None, fresh=fresh, error=error)
+    of_kept = _apply_scores(scores, held[0]), _apply_scores(scores, held[1])
     return Exploration(
         scores=scores,
         order=order,
         fitting=({}, {}),
         held_out=(of_kept[0] | held_out[0], of_kept[1] | held_out[1]),
-        tried=tried,
+        explored_ranges=explored_ranges,
         event=event,
-        kind=_kind(*everything),
+        kind=_kind_of_outputs(*everything),
     )

@@ -23,11 +23,17 @@ import numpy as np
 from dpverdict.audit.distinguishing.exploration import explore, explored_trials
 from dpverdict.audit.distinguishing.mechanism_identity import check_kept_state, check_time_outs
 from dpverdict.audit.distinguishing.result import DistinguishingTest, LedgerRow, StatisticalWitness
-from dpverdict.audit.distinguishing.row_plan import SMALLEST_ERROR, conclude, decide_rows, inequality, plan_rows
+from dpverdict.audit.distinguishing.row_plan import (
+    SMALLEST_ERROR,
+    broken_inequality,
+    conclude_audit,
+    decide_rows,
+    plan_rows,
+)
 from dpverdict.audit.distinguishing.witness_document import shape_of
-from dpverdict.audit.scores.portfolio import Stacked, claimed_score
+from dpverdict.audit.scores.portfolio import StackedScores, claimed_score
 from dpverdict.audit.scores.score import Score, as_score
-from dpverdict.audit.statistics.columns import Column, Numbers
+from dpverdict.audit.statistics.columns import NumberColumn, Numbers
 from dpverdict.audit.statistics.error_budget import TrialRange
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, mechanism_name
 from dpverdict.balls import Exact, exactly
@@ -83,7 +89,7 @@ def distinguish(
     claim = as_guarantee(claim)
     level = checked_delta(delta, claim)
     p, q = samplers(mechanism, neighbours, seed, grid)
-    progress = progress or _silent
+    progress = progress or _report_nothing
     given = None if score is None else as_score(score)
     claimed = claimed_score(mechanism, neighbours) if given is None else None
 
@@ -97,7 +103,7 @@ def distinguish(
         error=error,
         known=claimed,
         given=given,
-        progress=lambda before: _part(progress, before, total),
+        progress=lambda before: _progress_of_part(progress, before, total),
     )
     explored = found.explored
     fresh = total - explored
@@ -110,23 +116,23 @@ def distinguish(
         known=None if claimed is None else claimed.name,
         chosen=found.event,
         trials=fresh,
-        tried=found.tried,
+        explored_ranges=found.explored_ranges,
         confirmed=TrialRange(stream="confirm", first=0, stop=fresh),
-        wide=found.wide,
+        all_scored=found.all_scored,
         single=claimed is None and given is None and p.size == q.size == 1,
         numbers=found.numbers,
     )
 
     # Everything is fixed from here on, and what was explored is used again only by the score known beforehand.
-    after = (_part(progress, before, total) for before in (2 * explored, 2 * explored + fresh))
+    after = (_progress_of_part(progress, before, total) for before in (2 * explored, 2 * explored + fresh))
     shown = given.name if given is not None else plan.leading
     used = found.scores.only({shown, *plan.scores})
     of_p, of_q = (
-        _columns(used, side.score_chunks(f"confirm {name}", fresh, used, progress=one))
+        _score_columns(used, side.score_chunks(f"confirm {name}", fresh, used, progress=one))
         for side, name, one in zip((p, q), ("dataset", "neighbour"), after, strict=True)
     )
     confirming = of_p, of_q
-    for side, kinds in zip((p, q), found.first, strict=True):
+    for side, kinds in zip((p, q), found.first_outcome_kinds, strict=True):
         check_kept_state(side, kinds)
 
     def witness(row: LedgerRow) -> StatisticalWitness:
@@ -135,7 +141,7 @@ def distinguish(
             neighbour_shape=shape_of(q.dataset),
             score=found.scores.described(row.score),
             row=row,
-            inequality=inequality(row, claim),
+            inequality=broken_inequality(row, claim),
             dataset=p.dataset,
             neighbour=q.dataset,
         )
@@ -143,7 +149,7 @@ def distinguish(
     rows = decide_rows(plan, confirming, (found.fitting, found.held_out))
     if any(row.is_contradiction for row in rows):
         check_time_outs(p, q)
-    return conclude(
+    return conclude_audit(
         plan,
         rows,
         exploring=found.held_out,
@@ -156,7 +162,7 @@ def distinguish(
         seed=p.seed,
         grid=p.grid,
         one_stream=p.one_stream,
-        outcomes=found.seen,
+        outcomes=found.outcome_kinds,
         kind_of_outputs=found.kind,
     )
 
@@ -194,9 +200,9 @@ def samplers(
     return p, q
 
 
-def _columns(used: Stacked, chunks: Iterable[Array]) -> dict[str, Numbers]:
+def _score_columns(used: StackedScores, chunks: Iterable[Array]) -> dict[str, Numbers]:
     """The scores of a stream by name; long ones do not stay in memory."""
-    columns = {one.name: Column() for one in used.scores}
+    columns = {one.name: NumberColumn() for one in used.scores}
     for chunk in chunks:
         for name, values in used.unstack(chunk).items():
             columns[name].extend(values)
@@ -230,10 +236,10 @@ def checked_delta(delta: Exact | None, claim: Guarantee) -> float | None:
     return float_above(exact)
 
 
-def _part(progress: Progress, before: int, total: int) -> Progress:
+def _progress_of_part(progress: Progress, before: int, total: int) -> Progress:
     """Progress of one stream as a part of both sides of the audit."""
     return lambda done, _: progress(before + done, 2 * total)
 
 
-def _silent(_done: int, _total: int) -> None:
+def _report_nothing(_done: int, _total: int) -> None:
     pass

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.fixed_size import checked_error, checked_samples, samplers
 from dpverdict.audit.scores.serialization import number_of, whole_of
-from dpverdict.audit.statistics.joint_test import Counts, Order, epsilon_lower, joint_p
+from dpverdict.audit.statistics.joint_test import Counts, Order, epsilon_lower, joint_p_value
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import InvalidValue
@@ -36,10 +36,10 @@ from dpverdict.numerics.arrays import Array, Integers
 
 Truth = NDArray[np.bool_]
 
-NEVER: Final = 4096
+WITHOUT_BITS: Final = 4096
 """Above every exponent of a float64: the lowest set bit of 0; its negative, below all, is the exponent of 0."""
 
-CLOSE: Final = 2.0**-20
+NEAR_GRID: Final = 2.0**-20
 """Of the grid: how near to a point of it an output counts as on it."""
 
 MOST_VALUES: Final = 100_000
@@ -59,7 +59,7 @@ def exponents(x: Array) -> Integers:
     [1, 0, 2, -4096]
     """
     _, found = np.frexp(x)
-    return np.where(x == 0, -NEVER, found).astype(np.int64)
+    return np.where(x == 0, -WITHOUT_BITS, found).astype(np.int64)
 
 
 def lowest_bits(x: Array) -> Integers:
@@ -71,10 +71,10 @@ def lowest_bits(x: Array) -> Integers:
     mantissa, exponent = np.frexp(x)
     whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
     _, position = np.frexp((whole & -whole).astype(np.float64))
-    return np.where(x == 0, NEVER, exponent.astype(np.int64) - 53 + position - 1).astype(np.int64)
+    return np.where(x == 0, WITHOUT_BITS, exponent.astype(np.int64) - 53 + position - 1).astype(np.int64)
 
 
-class Finite(Protocol):
+class OutputSet(Protocol):
     """A set of outputs."""
 
     def contains(self, outputs: Array) -> Truth:
@@ -88,7 +88,7 @@ class Finite(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LowBits:
+class LowBitSet:
     """|x - centre| < 2^exponent and the lowest set bit of x is at most 2^bit, x the output's ``coordinate``."""
 
     coordinate: int
@@ -117,7 +117,7 @@ class LowBits:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Multiples:
+class MultiplesOfGrid:
     """x is within 2^-20 grid of offset + grid Z, x the output's ``coordinate``."""
 
     coordinate: int
@@ -127,7 +127,7 @@ class Multiples:
     def contains(self, outputs: Array) -> Truth:
         """Whether each row is in the set."""
         steps = (outputs[:, self.coordinate] - self.offset) / self.grid
-        found: Truth = np.abs(steps - np.rint(steps)) <= CLOSE
+        found: Truth = np.abs(steps - np.rint(steps)) <= NEAR_GRID
         return found
 
     def describe(self) -> dict[str, object]:
@@ -143,7 +143,7 @@ class Multiples:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
+class ValueSet:
     """x is one of ``values``, sorted; x the output's ``coordinate``."""
 
     coordinate: int
@@ -165,7 +165,7 @@ class Values:
         }
 
 
-def set_from_data(data: Mapping[str, Any]) -> Finite:
+def set_from_data(data: Mapping[str, Any]) -> OutputSet:
     """The set of outputs that ``data`` describe, as `Finite.describe` wrote it.
 
     Raises:
@@ -175,32 +175,32 @@ def set_from_data(data: Mapping[str, Any]) -> Finite:
     match data["kind"]:
         case "low bits":
             bit, exponent = whole_of(data, "bit", least=-2000), whole_of(data, "exponent", least=-2000)
-            return LowBits(coordinate=coordinate, centre=number_of(data, "centre"), exponent=exponent, bit=bit)
+            return LowBitSet(coordinate=coordinate, centre=number_of(data, "centre"), exponent=exponent, bit=bit)
         case "multiples":
             grid = number_of(data, "grid")
             if not grid > 0:
                 raise ValueError("a grid is > 0")
-            return Multiples(coordinate=coordinate, offset=number_of(data, "offset"), grid=grid)
+            return MultiplesOfGrid(coordinate=coordinate, offset=number_of(data, "offset"), grid=grid)
         case "values":
             known = dict(enumerate(data["values"]))
-            return Values(coordinate=coordinate, values=tuple(number_of(known, i) for i in known))
+            return ValueSet(coordinate=coordinate, values=tuple(number_of(known, i) for i in known))
         case kind:
             raise ValueError(f"no set is of kind {kind}")
 
 
-def low_bit_sets(outputs: Array, coordinate: int, centres: tuple[float, ...]) -> list[LowBits]:
+def low_bit_sets(outputs: Array, coordinate: int, centres: tuple[float, ...]) -> list[LowBitSet]:
     """The sets of low bits that these outputs suggest: at most 12 nearnesses and 12 bits around each centre."""
     x = outputs[:, coordinate]
-    bits = _thinned(lowest_bits(x))
+    bits = _most_frequent_values(lowest_bits(x))
     return [
-        LowBits(coordinate=coordinate, centre=centre, exponent=int(e), bit=int(b))
+        LowBitSet(coordinate=coordinate, centre=centre, exponent=int(e), bit=int(b))
         for centre in centres
-        for e in _thinned(exponents(x - centre))
+        for e in _most_frequent_values(exponents(x - centre))
         for b in bits
     ]
 
 
-def grid_sets(outputs: Array, coordinate: int) -> list[Multiples]:
+def grid_sets(outputs: Array, coordinate: int) -> list[MultiplesOfGrid]:
     """The grids on which these outputs may lie: that of the smallest gap between two of them, if most are on it."""
     x = np.unique(outputs[:, coordinate])
     if len(x) < 3:
@@ -209,18 +209,18 @@ def grid_sets(outputs: Array, coordinate: int) -> list[Multiples]:
     sizes = gaps[gaps > 64 * np.spacing(np.abs(x).max())]
     if not len(sizes):
         return []
-    found = Multiples(coordinate=coordinate, offset=float(x[len(x) // 2]), grid=float(sizes.min()))
+    found = MultiplesOfGrid(coordinate=coordinate, offset=float(x[len(x) // 2]), grid=float(sizes.min()))
     return [found] if found.contains(outputs).mean() > 0.5 else []
 
 
-def value_sets(outputs: Array, others: Array, coordinate: int) -> list[Values]:
+def value_sets(outputs: Array, others: Array, coordinate: int) -> list[ValueSet]:
     """The numbers that these outputs hold at least twice and the others never; those of both datasets say nothing."""
     x, counts = np.unique(outputs[:, coordinate], return_counts=True)
     own = x[(counts > 1) & ~np.isin(x, others[:, coordinate])][:MOST_VALUES]
-    return [Values(coordinate=coordinate, values=tuple(own.tolist()))] if len(own) else []
+    return [ValueSet(coordinate=coordinate, values=tuple(own.tolist()))] if len(own) else []
 
 
-def _thinned(values: Integers, most: int = 12) -> Integers:
+def _most_frequent_values(values: Integers, most: int = 12) -> Integers:
     """At most ``most`` of the distinct values, spread by how often they occur."""
     ordered = np.sort(values)
     return np.unique(ordered[np.linspace(0, len(ordered) - 1, most).astype(np.int64)])
@@ -253,7 +253,7 @@ class FloatLeak:
     error_probability: float
     epsilon_lower: float
     delta: float
-    event: Finite | None
+    event: OutputSet | None
     order: Order
     counts: Counts | None
     tested_at: float
@@ -321,10 +321,10 @@ def find_float_leak(
         return p, q
 
     learned, held_out = outputs("learn", part), outputs("choose", part)
-    candidates = list(_candidates(learned, tuple(float(centre) for centre in centres)))
+    candidates = list(_candidate_sets(learned, tuple(float(centre) for centre in centres)))
     event, order, tested, counts, p_value, bound = None, Order.DATASET_FIRST, 0.0, None, 1.0, 0.0
     if candidates:
-        event, order, tested = _chosen(candidates, held_out, claim)
+        event, order, tested = _clearest_set(candidates, held_out, claim)
         hits = [
             sum(int(event.contains(chunk).sum()) for chunk in side.chunks(f"bits confirm {side.where}", fresh))
             for side in (sides if order is Order.DATASET_FIRST else sides[::-1])
@@ -332,7 +332,7 @@ def find_float_leak(
         counts = Counts(hits[0], fresh, hits[1], fresh, order)
         allowed = float(claim.delta_upper(np.array(tested)))
         if allowed < 1:
-            p_value = joint_p(counts, epsilon=tested, delta=allowed, level=error)
+            p_value = joint_p_value(counts, epsilon=tested, delta=allowed, level=error)
         bound = epsilon_lower(counts, delta=delta, level=error)
     return FloatLeak(
         claim=claim,
@@ -351,13 +351,13 @@ def find_float_leak(
     )
 
 
-def _candidates(learned: tuple[Array, Array], centres: tuple[float, ...]) -> Iterator[tuple[Finite, Order]]:
+def _candidate_sets(learned: tuple[Array, Array], centres: tuple[float, ...]) -> Iterator[tuple[OutputSet, Order]]:
     """Sets that one side of the learning trials suggests, each with the order in which it would be likely."""
     for order, (own, other) in zip(Order, (learned, learned[::-1]), strict=True):
         for coordinate in range(min(own.shape[1], MOST_COORDINATES)):
             medians = (float(np.rint(np.median(side[:, coordinate]))) for side in learned)
             around = tuple(dict.fromkeys((0.0, *medians, *centres)))
-            found: list[Finite] = [
+            found: list[OutputSet] = [
                 *low_bit_sets(own, coordinate, around),
                 *grid_sets(own, coordinate),
                 *value_sets(own, other, coordinate),
@@ -365,20 +365,20 @@ def _candidates(learned: tuple[Array, Array], centres: tuple[float, ...]) -> Ite
             yield from ((event, order) for event in found)
 
 
-def _counts(event: Finite, order: Order, outputs: tuple[Array, Array]) -> Counts:
+def _counts_in_set(event: OutputSet, order: Order, outputs: tuple[Array, Array]) -> Counts:
     first, second = outputs if order is Order.DATASET_FIRST else outputs[::-1]
     found = [int(event.contains(side).sum()) for side in (first, second)]
     return Counts(found[0], len(first), found[1], len(second), order)
 
 
-def _chosen(
-    candidates: list[tuple[Finite, Order]], outputs: tuple[Array, Array], claim: Guarantee
-) -> tuple[Finite, Order, float]:
+def _clearest_set(
+    candidates: list[tuple[OutputSet, Order]], outputs: tuple[Array, Array], claim: Guarantee
+) -> tuple[OutputSet, Order, float]:
     """The set with which the held-out trials break the claim most clearly, and the epsilon where they do it best.
 
     "Clearly" is the lower bound of p - e^epsilon q - delta(epsilon) by two Clopper-Pearson bounds.
     """
-    found = [_counts(event, order, outputs) for event, order in candidates]
+    found = [_counts_in_set(event, order, outputs) for event, order in candidates]
     first, second = (np.array([getattr(counts, name) for counts in found]) for name in ("first", "second"))
     p = np.asarray(proportion_lower(first, len(outputs[0]), CHOICE_LEVEL))
     q = np.asarray(proportion_upper(second, len(outputs[0]), CHOICE_LEVEL))

@@ -44,7 +44,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from dpverdict.audit.statistics.proportions import unequal_halves_p
+from dpverdict.audit.statistics.proportions import unequal_halves_p_value
 from dpverdict.audit.trials.engines import GENERATORS, is_installed, names_used
 from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, rows_of
 from dpverdict.audit.trials.outcomes.observed import observed
@@ -52,11 +52,11 @@ from dpverdict.audit.trials.outcomes.stored import NotStored, stored
 from dpverdict.audit.trials.run import AnyMechanism, BatchedMechanism, Sampler, batched, generator, unseeded
 from dpverdict.errors import InvalidValue, MechanismFailure
 
-COMPARED: Final = 20
+COMPARED_TRIALS: Final = 20
 """Trials on each side that are run again at the end, and as many first ones they are compared with."""
 LEVEL: Final = 1e-6
 """Probability at most with which independent trials of one law are taken for others."""
-PROBED: Final = 16
+PROBED_TRIALS: Final = 16
 """Trials on each side whose outcomes a kept state remembers."""
 OPTIONS: Final = ("timeout", "warnings", "bits", "canonical")
 """Of `observed`."""
@@ -75,7 +75,7 @@ _LONGEST: Final = 16
 def first_kinds(batch: Batch) -> list[str]:
     """The kinds of the first outcomes of a side."""
     rows = rows_of(batch)
-    return [row.signature for row, _ in zip(rows, range(COMPARED), strict=False)]
+    return [row.signature for row, _ in zip(rows, range(COMPARED_TRIALS), strict=False)]
 
 
 def check_kept_state(sampler: Sampler, earlier: Sequence[str]) -> None:
@@ -92,10 +92,10 @@ def check_kept_state(sampler: Sampler, earlier: Sequence[str]) -> None:
     kinds = counts[0].keys() | counts[1].keys()
     for kind in sorted(kinds):
         before, after = counts[0][kind], counts[1][kind]
-        unequal = unequal_halves_p(before, len(earlier), before + after, len(earlier) + len(later))
+        unequal = unequal_halves_p_value(before, len(earlier), before + after, len(earlier) + len(later))
         if min(unequal, _only_at_first_p(kind, [*earlier, *later])) <= LEVEL / (2 * len(kinds)):
             problem = f"ended in '{kind}' {before} of {len(earlier)} times at first, and {after} of {len(later)} later"
-            remedy = "let nothing be kept between calls: make budgets, caches and counters anew in each"
+            remedy = "keep nothing between calls: make budgets, caches and counters anew in each call"
             raise MechanismFailure(sampler.name, f"{problem}, on {sampler.where}: its state changes", remedy)
 
 
@@ -108,7 +108,7 @@ def check_time_outs(p: Sampler, q: Sampler) -> None:
     one, other = p.mechanism, q.mechanism
     near = one.near_limit(other) if isinstance(one, observed) and isinstance(other, observed) else None
     if near is not None:
-        raise MechanismFailure(p.name, near, "give a limit of ten times the slowest call that ends by itself")
+        raise MechanismFailure(p.name, near, "give a limit of ten times the slowest call that finishes by itself")
 
 
 def _only_at_first_p(kind: str, kinds: Sequence[str]) -> float:
@@ -138,7 +138,7 @@ class Probe:
         return asdict(self) | {"parts": dict(self.parts), "moving": list(self.moving), "outcomes": list(self.outcomes)}
 
 
-def probed(mechanism: AnyMechanism, parts: Mapping[str, str], sides: Sequence[Sampler]) -> Probe:
+def make_probe(mechanism: AnyMechanism, parts: Mapping[str, str], sides: Sequence[Sampler]) -> Probe:
     """The probe of a mechanism at the beginning of a test.
 
     Args:
@@ -146,9 +146,9 @@ def probed(mechanism: AnyMechanism, parts: Mapping[str, str], sides: Sequence[Sa
         parts: its fingerprint before it ran at all.
         sides: the mechanism on the dataset and on the neighbour.
     """
-    outcomes = tuple(_outcomes(side, PROBED) for side in sides)
+    outcomes = tuple(_hash_of_outcomes(side, PROBED_TRIALS) for side in sides)
     # The first two are drawn again: a second full round would be dear where a trial is a training run.
-    governed = all(_outcomes(side, 2) == _outcomes(side, 2) for side in sides)
+    governed = all(_hash_of_outcomes(side, 2) == _hash_of_outcomes(side, 2) for side in sides)
     after = fingerprint(mechanism)
     moving = tuple(sorted(name for name in parts.keys() | after.keys() if parts.get(name) != after.get(name)))
     return Probe(parts=parts, moving=moving, outcomes=outcomes if governed else ())
@@ -173,13 +173,13 @@ def check_same_mechanism(kept: object, parts: Mapping[str, str], sides: Sequence
             raise InvalidValue("state", "without a probe", "what an earlier test returned", "start a new test")
     for name in sorted((before.keys() | parts.keys()) - set(moving)):
         if before.get(name) != parts.get(name):
-            raise InvalidValue("state", f"of a mechanism with another {name}", "of this mechanism", remedy)
-    if probe.outcomes and list(probe.outcomes) != [_outcomes(side, PROBED) for side in sides]:
-        raise InvalidValue("state", "of a mechanism with other releases", "of this mechanism", remedy)
+            raise InvalidValue("state", f"made with a mechanism that has another {name}", "of this mechanism", remedy)
+    if probe.outcomes and list(probe.outcomes) != [_hash_of_outcomes(side, PROBED_TRIALS) for side in sides]:
+        raise InvalidValue("state", "made with a mechanism that gives other releases", "of this mechanism", remedy)
     return probe
 
 
-def _outcomes(side: Sampler, trials: int) -> str:
+def _hash_of_outcomes(side: Sampler, trials: int) -> str:
     """The hash of a few outcomes, always those of the same generator."""
     found = side.few(trials, generator(side.seed, f"probe of a state, {side.where}", trials))
     data = found.packed() if isinstance(found, Outcomes) else found
@@ -195,22 +195,22 @@ def fingerprint(mechanism: AnyMechanism) -> dict[str, str]:
     >>> [name for name in one if one[name] != other[name]]
     ['closure scale of noisy.<locals>.<lambda>']
     """
-    return {name: _Hashes().of(part).hex()[:_LONGEST] for name, part in _parts(mechanism)}
+    return {name: _Hasher().of(part).hex()[:_LONGEST] for name, part in _parts_of_value(mechanism)}
 
 
-def _parts(value: object) -> Iterator[tuple[str, object]]:
+def _parts_of_value(value: object) -> Iterator[tuple[str, object]]:
     """What a value is made of, by name."""
     if isinstance(value, batched | unseeded | observed):
         yield "kind", type(value)
-        yield from (("option " + name, one) for name, one in _attributes(value).items() if name in OPTIONS)
-        yield from _parts(value.function)
+        yield from (("option " + name, one) for name, one in _own_attributes(value).items() if name in OPTIONS)
+        yield from _parts_of_value(value.function)
     elif isinstance(value, functools.partial):
-        yield from _parts(value.func)
+        yield from _parts_of_value(value.func)
         yield from ((f"argument {place}", one) for place, one in enumerate(value.args))
         yield from ((f"argument {name}", one) for name, one in value.keywords.items())
     elif isinstance(value, MethodType):
-        yield from _parts(value.__func__)
-        yield from _parts(value.__self__)
+        yield from _parts_of_value(value.__func__)
+        yield from _parts_of_value(value.__self__)
     elif isinstance(value, FunctionType):
         yield from ((f"{name} of {value.__qualname__}", part) for name, part in _parts_of_function(value))
     elif isinstance(value, type) or not hasattr(value, "__dict__"):
@@ -220,7 +220,7 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
         yield f"class {kind.__qualname__}", kind
         with contextlib.suppress(OSError, TypeError):  # of this package too, whose version is the same for weeks
             yield f"source of {kind.__qualname__}", inspect.getsource(kind)
-        yield from ((f"attribute {name} of {kind.__qualname__}", one) for name, one in _attributes(value).items())
+        yield from ((f"attribute {name} of {kind.__qualname__}", one) for name, one in _own_attributes(value).items())
 
 
 def _parts_of_function(function: FunctionType) -> Iterator[tuple[str, object]]:
@@ -241,13 +241,13 @@ def _parts_of_function(function: FunctionType) -> Iterator[tuple[str, object]]:
     yield from ((f"attribute {name}", one) for name, one in vars(function).items() if name != "__wrapped__")
 
 
-def _attributes(value: object) -> dict[str, object]:
+def _own_attributes(value: object) -> dict[str, object]:
     """The attributes of an object, without those that a cached property has filled in."""
     kind = type(value)
     found = {
         name: getattr(value, name)
         for base in kind.__mro__
-        for name in _slots(base)
+        for name in _slot_names(base)
         if name not in ("__dict__", "__weakref__") and hasattr(value, name)
     }
     found |= vars(value) if hasattr(value, "__dict__") else {}
@@ -257,7 +257,7 @@ def _attributes(value: object) -> dict[str, object]:
     return {str(name): one for name, one in found.items() if name not in lazy}
 
 
-def _slots(base: type) -> list[str]:
+def _slot_names(base: type) -> list[str]:
     """The names of the slots of a class, as they are kept."""
     named = base.__dict__.get("__slots__", ())
     names = [named] if isinstance(named, str) else list(named)
@@ -268,7 +268,7 @@ def _slots(base: type) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def _version(name: str) -> str:
+def _version_of_module(name: str) -> str:
     """The version of what a module belongs to: its distribution, or this interpreter."""
     top = name.partition(".")[0]
     said = getattr(sys.modules.get(top), "__version__", None)
@@ -280,7 +280,7 @@ def _version(name: str) -> str:
         return f"{top} with Python {sys.version_info.major}.{sys.version_info.minor}"
 
 
-class _Hashes:
+class _Hasher:
     """Hashes of values of any kind; what is met again is named by its place, so that circles end."""
 
     def __init__(self) -> None:
@@ -318,7 +318,9 @@ class _Hashes:
         if isinstance(value, GENERATORS):
             return self._joined("generator", name)
         if isinstance(value, ModuleType):
-            return self._joined("module", value.__name__, _version(value.__name__) if is_installed(value) else "")
+            return self._joined(
+                "module", value.__name__, _version_of_module(value.__name__) if is_installed(value) else ""
+            )
         if isinstance(value, type):
             return self._class(value)
         if isinstance(value, FunctionType):
@@ -349,7 +351,7 @@ class _Hashes:
         except (NotStored, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, ImportError):
             pass
         parts = [self.of(type(value))]
-        attributes = _attributes(value)
+        attributes = _own_attributes(value)
         for key in sorted(attributes):
             parts += [key.encode(), self.of(attributes[key])]
         if hasattr(value, "__array__"):
@@ -372,8 +374,8 @@ class _Hashes:
 
     def _function(self, function: FunctionType) -> bytes:
         if is_installed(sys.modules.get(function.__module__)):
-            inside: list[object] = [cell.cell_contents for cell in function.__closure__ or () if _bound(cell)]
-            said = function.__module__, function.__qualname__, _version(function.__module__)
+            inside: list[object] = [cell.cell_contents for cell in function.__closure__ or () if _cell_contents(cell)]
+            said = function.__module__, function.__qualname__, _version_of_module(function.__module__)
             return self._joined("function", *said, *map(self.of, inside))
         return self._joined(
             "function", *(one for name, part in _parts_of_function(function) for one in (name, self.of(part)))
@@ -382,7 +384,7 @@ class _Hashes:
     def _class(self, kind: type) -> bytes:
         said = f"{kind.__module__}.{kind.__qualname__}"
         if is_installed(sys.modules.get(kind.__module__)):
-            return self._joined("class", said, _version(kind.__module__))
+            return self._joined("class", said, _version_of_module(kind.__module__))
         own = {name: one for name, one in vars(kind).items() if name not in _OF_EVERY_CLASS}
         lines = [part for name in sorted(own) for part in (name, self.of(own[name]))]
         return self._joined("class", said, *lines, *map(self.of, kind.__bases__))
@@ -395,7 +397,7 @@ class _Hashes:
         return digest.digest()
 
 
-def _bound(cell: Any) -> bool:  # the type of cells has a name in type checkers only
+def _cell_contents(cell: Any) -> bool:  # the type of cells has a name in type checkers only
     try:
         cell.cell_contents  # noqa: B018
     except ValueError:

@@ -24,9 +24,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dpverdict.audit.distinguishing.events import below_claim
+from dpverdict.audit.distinguishing.events import capped_at_claim
 from dpverdict.audit.distinguishing.fixed_size import checked_delta, checked_error
-from dpverdict.audit.distinguishing.recorded import checked_scores
+from dpverdict.audit.distinguishing.recorded_scores import checked_scores
 from dpverdict.audit.distinguishing.result import (
     COMPATIBLE,
     CONTRADICTS,
@@ -37,12 +37,18 @@ from dpverdict.audit.distinguishing.result import (
     StatisticalWitness,
 )
 from dpverdict.audit.distinguishing.row_plan import (
-    combined_p,
-    inequality,
+    broken_inequality,
+    combined_p_value,
     largest_bound,
 )
 from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange
-from dpverdict.audit.statistics.one_run_bound import points_of, shared_guesses, tail, tail_of_points, walked
+from dpverdict.audit.statistics.one_run_bound import (
+    guessing_tail_of_points,
+    guessing_tail_upper,
+    lower_bound_through_bands,
+    profile_points,
+    shared_guesses,
+)
 from dpverdict.audit.trials.run import generator
 from dpverdict.balls import Exact
 from dpverdict.checks import check_seed
@@ -53,7 +59,7 @@ from dpverdict.numerics.roots import float_below
 from dpverdict.numerics.text import rounded_text
 
 FEWEST_CANARIES: Final = 10
-ENDS: Final = tuple(float(end) for end in 0.2 * 1.05 ** np.arange(127))
+BAND_ENDS: Final = tuple(float(end) for end in 0.2 * 1.05 ** np.arange(127))
 """Upper ends of the bands of mu and of epsilon, up to 93, in each of which the number of guesses is fixed."""
 UNFAIR: Final = 1e-9
 """Bits of which so few, or so many, are 1 are refused: fair coins do that with at most this probability."""
@@ -117,15 +123,15 @@ def distinguish_one_run(
         """Of r guesses: those of included canaries and of others that are right."""
         return int(halves["in"][r // 2 - 1]), int(halves["out"][r // 2 - 1])
 
-    shares = shared_guesses(*points_of(claim), m, error)
+    shares = shared_guesses(*profile_points(claim), m, error)
     budget = ErrorBudget(error)
     used = TrialRange(stream="canaries", first=0, stop=m)
     rows: list[LedgerRow] = []
     for r, share in shares:
         entry = BudgetRow(name=str(r), hypothesis=claim.describe(), share=share, explored=(), confirmed=(used,))
         budget.enter(entry)
-        p = tail(claim, correct=sum(right(r)), guesses=r, canaries=m)
-        rows.append(_row("the claimed curve", Role.TEST, right(r), r, m, share, p, None))
+        p = guessing_tail_upper(claim, correct=sum(right(r)), guesses=r, canaries=m)
+        rows.append(_ledger_row("the claimed curve", Role.TEST, right(r), r, m, share, p, None))
         budget.close(str(r), rows[-1].outcome)
     broken = [row for row in rows if row.is_contradiction]
     witness = None
@@ -135,18 +141,18 @@ def distinguish_one_run(
             neighbour_shape=(m,),
             score={"kind": "rank", "name": SCORE},
             row=broken[0],
-            inequality=inequality(broken[0], claim),
+            inequality=broken_inequality(broken[0], claim),
         )
     mu, guesses = _mu_lower(lambda r: sum(right(r)), m, error)
     if not broken and isinstance(claim, GaussianDP):
         mu = min(mu, float_below(claim.mu))
-    rows.append(_row("mu_lower", Role.BOUND, right(guesses), guesses, m, error, None, mu))
+    rows.append(_ledger_row("mu_lower", Role.BOUND, right(guesses), guesses, m, error, None, mu))
     if level is not None:
         epsilon, guesses = _epsilon_lower(lambda r: sum(right(r)), m, error, level)
         if not broken:
-            epsilon = below_claim(epsilon, claim, level)
+            epsilon = capped_at_claim(epsilon, claim, level)
         what = f"epsilon_lower at delta={rounded_text(level)}"
-        row = _row(what, Role.BOUND, right(guesses), guesses, m, error, None, epsilon)
+        row = _ledger_row(what, Role.BOUND, right(guesses), guesses, m, error, None, epsilon)
         rows.append(replace(row, delta=level))
     empty = np.empty(0)
     return DistinguishingTest(
@@ -161,7 +167,7 @@ def distinguish_one_run(
         mu_lower=largest_bound(rows, "mu_lower"),
         epsilon_lower=None if level is None else largest_bound(rows, "epsilon_lower", delta=level),
         delta=level,
-        p_value=combined_p(rows, error),
+        p_value=combined_p_value(rows, error),
         witness=witness,
         ledger=tuple(rows),
         region=CurveRegion(
@@ -197,7 +203,7 @@ def checked_bits(included: ArrayLike, canaries: int) -> NDArray[np.bool_]:
     return bits
 
 
-def _row(
+def _ledger_row(
     what: str,
     role: Role,
     right: tuple[int, int],
@@ -236,9 +242,11 @@ def _epsilon_lower(right: Callable[[int], int], m: int, error: float, delta: flo
     """A bound on epsilon at one delta, whatever the curve is elsewhere; and the number of guesses it ended with."""
 
     def rejected(epsilon: float, r: int, share: float) -> bool:
-        return tail_of_points(np.array([epsilon]), np.array([delta]), right(r), r, m) <= share
+        return guessing_tail_of_points(np.array([epsilon]), np.array([delta]), right(r), r, m) <= share
 
-    bound, used = walked(ENDS, lambda epsilon: _numbers_at(epsilon, delta, m, error), rejected, _close)
+    bound, used = lower_bound_through_bands(
+        BAND_ENDS, lambda epsilon: _guesses_for_epsilon(epsilon, delta, m, error), rejected, _are_close
+    )
     return bound, used[0][0]
 
 
@@ -248,26 +256,28 @@ def _mu_lower(right: Callable[[int], int], m: int, error: float) -> tuple[float,
     def rejected(mu: float, r: int, share: float) -> bool:
         # The other numbers of guesses are a guard that need not be sharp: one point of the curve, which takes no time.
         guard = share < error / 2
-        return tail_of_points(*_points(mu), right(r), r, m, lambda p: p <= share or guard) <= share
+        return (
+            guessing_tail_of_points(*_profile_points_of_mu(mu), right(r), r, m, lambda p: p <= share or guard) <= share
+        )
 
-    bound, used = walked(ENDS, lambda mu: _numbers(mu, m, error), rejected, _close)
+    bound, used = lower_bound_through_bands(BAND_ENDS, lambda mu: _guesses_for_mu(mu, m, error), rejected, _are_close)
     return bound, used[0][0]
 
 
 @lru_cache(maxsize=256)
-def _points(mu: float) -> tuple[Array, Array]:
-    return points_of(GaussianDP(Fraction(mu)))
+def _profile_points_of_mu(mu: float) -> tuple[Array, Array]:
+    return profile_points(GaussianDP(Fraction(mu)))
 
 
 @lru_cache(maxsize=256)
-def _numbers(mu: float, m: int, error: float) -> list[tuple[int, float]]:
-    return shared_guesses(*_points(mu), m, error)
+def _guesses_for_mu(mu: float, m: int, error: float) -> list[tuple[int, float]]:
+    return shared_guesses(*_profile_points_of_mu(mu), m, error)
 
 
 @lru_cache(maxsize=256)
-def _numbers_at(epsilon: float, delta: float, m: int, error: float) -> list[tuple[int, float]]:
+def _guesses_for_epsilon(epsilon: float, delta: float, m: int, error: float) -> list[tuple[int, float]]:
     return shared_guesses(np.array([epsilon]), np.array([delta]), m, error)
 
 
-def _close(low: float, high: float) -> bool:
+def _are_close(low: float, high: float) -> bool:
     return high - low <= max(1e-3 * high, 1e-4)

@@ -31,7 +31,7 @@ CONTRADICTS: Final = "contradicts the claim"
 COMPATIBLE: Final = "does not contradict the claim"
 
 
-def mode_of(grid: float | None) -> str:
+def describe_mode(grid: float | None) -> str:
     """What an output is, in words.
 
     Args:
@@ -66,7 +66,7 @@ class Role(enum.Enum):
     """What a row of the ledger is for."""
 
     TEST = "counts against the error probability of the test"
-    BOUND = "a bound of its own, which exceeds the truth with at most its own error probability"
+    BOUND = "a separate bound, which exceeds the truth with at most its own error probability"
     DESCRIPTIVE = "descriptive, never used to refute; its error probability is its own"
 
 
@@ -251,7 +251,7 @@ class DistinguishingTest:
     @property
     def mode(self) -> str:
         """What an output is, in words."""
-        return mode_of(self.grid)
+        return describe_mode(self.grid)
 
     @property
     def epsilon_if_gdp(self) -> float | None:
@@ -330,17 +330,17 @@ class DistinguishingTest:
             "delta": self.delta,
             "p_value": self.p_value,
             "mode": self.mode,
-            "ledger": [_row(row) for row in self.ledger],
+            "ledger": [_row_to_dict(row) for row in self.ledger],
             "witness": witness
             and {
                 "dataset_shape": list(witness.dataset_shape),
                 "neighbour_shape": list(witness.neighbour_shape),
                 "score": witness.score,
-                "row": _row(witness.row),
+                "row": _row_to_dict(witness.row),
                 "inequality": witness.inequality,
             },
             "region": {
-                "thresholds": [_number(t) for t in self.region.thresholds.tolist()],
+                "thresholds": [_json_number(t) for t in self.region.thresholds.tolist()],
                 "alpha_lower": self.region.alpha_lower.tolist(),
                 "alpha_upper": self.region.alpha_upper.tolist(),
                 "beta_lower": self.region.beta_lower.tolist(),
@@ -350,14 +350,14 @@ class DistinguishingTest:
         }
 
 
-def _row(row: LedgerRow) -> dict[str, object]:
+def _row_to_dict(row: LedgerRow) -> dict[str, object]:
     event, counts = row.event, row.counts
     return {
         "what": row.what,
         "role": row.role.name.lower(),
         "order": event and event.order.value,
         "event": event and event.describe(),
-        "threshold": event and _number(event.threshold),
+        "threshold": event and _json_number(event.threshold),
         "method": row.method,
         "error_share": row.error_share,
         "dataset_count": counts and counts.of_dataset[0],
@@ -377,5 +377,5 @@ def _row(row: LedgerRow) -> dict[str, object]:
     }
 
 
-def _number(value: float) -> float | str:
+def _json_number(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)

@@ -2,7 +2,7 @@
 
 A row decides by a payoff (`PayoffRow`), by the counts of an event (`events.EventTest`), or by those of all half-lines
 of a number (`HalfLinesRow`). `plan_rows` divides the error probability among them, `decide_rows` makes their rows of
-the ledger, `conclude` the result.
+the ledger, `conclude_audit` the result.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dpverdict.audit.distinguishing.events import (
     BoundPlan,
     EventTest,
     event_implied,
-    plan_bound,
-    plan_epsilon,
-    plan_mu,
+    plan_bound_events,
+    plan_epsilon_event,
+    plan_mu_event,
     region_row,
     region_thresholds,
     trade_off_region,
@@ -36,9 +36,9 @@ from dpverdict.audit.distinguishing.result import (
 )
 from dpverdict.audit.scores.candidates import ChosenEvent, raw_score
 from dpverdict.audit.scores.portfolio import payoff_of_claim
-from dpverdict.audit.statistics.columns import Numbers, joined, read, shortened
-from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
-from dpverdict.audit.statistics.half_lines import MOST, half_lines
+from dpverdict.audit.statistics.columns import Numbers, concatenated, first_or_last, read
+from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange, divide_error
+from dpverdict.audit.statistics.half_lines import MOST_OUTPUTS, check_half_lines
 from dpverdict.audit.statistics.means import curve_mu_lower, payoff_test, symmetric_epsilon_lower
 from dpverdict.audit.statistics.payoffs import (
     CurvePayoff,
@@ -115,7 +115,7 @@ class PayoffRow:
             if found.p_value > self.share:
                 bound = curve_mu_lower(self.payoff, *scores, self.share)
             elif self.beyond:
-                p, q = (shortened(side, last=len(side) if fresh is None else fresh) for side in scores)
+                p, q = (first_or_last(side, last=len(side) if fresh is None else fresh) for side in scores)
                 bound = max(bound, curve_mu_lower(self.payoff, p, q, self.share))
         return LedgerRow(
             what=what,
@@ -135,7 +135,7 @@ class PayoffRow:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HalfLinesRow:
-    """All half-lines of a number at once, on everything that was drawn: see `half_lines`.
+    """All half-lines of a number at once, on everything that was drawn: see `check_half_lines`.
 
     Attributes:
         explored: the outputs of both sides that were explored, shape (n,) each; they decide too.
@@ -158,11 +158,11 @@ class HalfLinesRow:
     def decide(self, dataset_outputs: Numbers, neighbour_outputs: Numbers) -> LedgerRow:
         """The row after its trials: the fresh outputs, shape (n,) each."""
         sides = [
-            np.concatenate([before, read(fresh, 0, min(len(fresh), max(MOST - len(before), 0)))])
+            np.concatenate([before, read(fresh, 0, min(len(fresh), max(MOST_OUTPUTS - len(before), 0)))])
             for before, fresh in zip(self.explored, (dataset_outputs, neighbour_outputs), strict=True)
         ]
         delta = float(self.claim.delta_upper(self.epsilon))
-        found = half_lines(sides[0], sides[1], epsilon=self.epsilon, delta=delta)
+        found = check_half_lines(sides[0], sides[1], epsilon=self.epsilon, delta=delta)
         event = Event(order=found.counts.order, threshold=found.threshold)
         return LedgerRow(
             what="half-lines of the output",
@@ -226,9 +226,9 @@ def plan_rows(
     known: str | None,
     chosen: ChosenEvent | None = None,
     trials: int,
-    tried: tuple[TrialRange, ...],
+    explored_ranges: tuple[TrialRange, ...],
     confirmed: TrialRange,
-    wide: Sides = ({}, {}),
+    all_scored: Sides = ({}, {}),
     single: bool = False,
     numbers: tuple[Array, Array] | None = None,
 ) -> RowPlan:
@@ -245,9 +245,9 @@ def plan_rows(
         known: the name of the score that was known beforehand, if there is one: it leads.
         chosen: an event that divides the share of the leading payoff with it; None for the payoff alone.
         trials: fresh ones per dataset.
-        tried: the trials that were explored.
+        explored_ranges: the trials that were explored.
         confirmed: the fresh ones.
-        wide: scores of all that was explored, of those that are hardly fitted to it.
+        all_scored: scores of all that was explored, of those that are hardly fitted to it.
         single: whether an output is one number and no score was given: known before anything is explored. Then
             half-lines have their share, used or not.
         numbers: those that were explored, shape (n,) each; None where other outcomes were met.
@@ -268,11 +268,11 @@ def plan_rows(
     if chosen is not None:
         both = weights["leading"]
         weights |= {"leading": both * (1 - chosen.share), CHOSEN: both * chosen.share}
-    shares = divide(error, weights)
+    shares = divide_error(error, weights)
     explored = exploring[0][best], exploring[1][best]
-    of_mu = plan_mu(*explored, trials=trials, share=shares["mu"], score=best)
+    of_mu = plan_mu_event(*explored, trials=trials, share=shares["mu"], score=best)
     far = isinstance(claim, GaussianDP) and of_mu.shows_most_of(claim.mu, *explored, trials, shares["leading"])
-    elsewhere = bool(level)  # epsilon is bounded by events of its own, see `_bound`; no row needs to search for it
+    elsewhere = bool(level)  # epsilon is bounded by events of its own, see `_plan_bound`; no row needs to search for it
     payoffs = [
         PayoffRow(
             name="leading",
@@ -297,7 +297,7 @@ def plan_rows(
         )
     events: list[EventTest] = [of_mu]
     if level is not None:
-        of_epsilon = plan_epsilon(*explored, trials=trials, share=shares["epsilon"], score=best, delta=level)
+        of_epsilon = plan_epsilon_event(*explored, trials=trials, share=shares["epsilon"], score=best, delta=level)
         events.append(replace(of_epsilon, bounds=not elsewhere))
     if isinstance(claim, PureDP | ApproximateDP):
         events.reverse()  # the quantity that the claim is about comes first
@@ -328,8 +328,8 @@ def plan_rows(
             name=row.name,
             hypothesis=claim.describe(),
             share=row.share,
-            explored=() if everything else tried,
-            confirmed=(*tried, confirmed) if everything else (confirmed,),
+            explored=() if everything else explored_ranges,
+            confirmed=(*explored_ranges, confirmed) if everything else (confirmed,),
         )
         budget.enter(entered)
     return RowPlan(
@@ -341,17 +341,19 @@ def plan_rows(
         budget=budget,
         all_decide=known is not None,
         level=level,
-        bound=None if not level else _bound(exploring, wide, best, trials=trials, error=error, delta=level),
+        bound=None if not level else _plan_bound(exploring, all_scored, best, trials=trials, error=error, delta=level),
         half_lines=lines,
     )
 
 
-def _bound(exploring: Sides, wide: Sides, best: str, *, trials: int, error: float, delta: float) -> BoundPlan:
+def _plan_bound(
+    exploring: Sides, all_scored: Sides, best: str, *, trials: int, error: float, delta: float
+) -> BoundPlan:
     """The events that bound epsilon: on a score of which all explored values are known, or on the best one."""
-    candidates = {name: (wide[0][name], wide[1][name]) for name in wide[0]}
+    candidates = {name: (all_scored[0][name], all_scored[1][name]) for name in all_scored[0]}
     if best not in candidates:
         candidates[best] = exploring[0][best], exploring[1][best]
-    return plan_bound(candidates, trials=trials, share=error, delta=delta)
+    return plan_bound_events(candidates, trials=trials, share=error, delta=delta)
 
 
 def decide_rows(plan: RowPlan, confirming: Columns, earlier: tuple[Sides, ...] = ()) -> list[LedgerRow]:
@@ -370,10 +372,10 @@ def decide_rows(plan: RowPlan, confirming: Columns, earlier: tuple[Sides, ...] =
     rows: list[LedgerRow] = []
     for row in plan.payoffs:
         parts: tuple[Columns, ...] = (*(earlier if plan.all_decide and row.name == "leading" else ()), confirming)
-        p, q = (joined(*(part[side][row.score] for part in parts)) for side in (0, 1))
+        p, q = (concatenated(*(part[side][row.score] for part in parts)) for side in (0, 1))
         both = min(len(p), len(q))
         fresh = min(len(side[row.score]) for side in confirming)
-        rows.append(row.decide(shortened(p, first=both), shortened(q, first=both), fresh))
+        rows.append(row.decide(first_or_last(p, first=both), first_or_last(q, first=both), fresh))
         plan.budget.close(row.name, rows[-1].outcome)
     for event in plan.events:
         again = event.name == "mu" and not plan.payoffs[0].beyond and rows[0].is_contradiction
@@ -384,7 +386,7 @@ def decide_rows(plan: RowPlan, confirming: Columns, earlier: tuple[Sides, ...] =
         rows.append(plan.half_lines.decide(*(side[plan.half_lines.score] for side in confirming)))
         plan.budget.close(plan.half_lines.name, rows[-1].outcome)
     assert plan.budget.is_closed
-    decided = [_with_ranges(row, entered) for row, entered in zip(rows, plan.budget.rows, strict=True)]
+    decided = [_with_trial_ranges(row, entered) for row, entered in zip(rows, plan.budget.rows, strict=True)]
     if plan.bound is not None:
         sides = confirming[0][plan.bound.score], confirming[1][plan.bound.score]
         refuted = any(row.is_contradiction for row in rows)
@@ -393,7 +395,7 @@ def decide_rows(plan: RowPlan, confirming: Columns, earlier: tuple[Sides, ...] =
     return decided
 
 
-def conclude(
+def conclude_audit(
     plan: RowPlan,
     rows: list[LedgerRow],
     *,
@@ -449,7 +451,7 @@ def conclude(
         mu_lower=largest_bound(rows, "mu_lower"),
         epsilon_lower=None if plan.level is None else largest_bound(rows, "epsilon_lower", delta=plan.level),
         delta=plan.level,
-        p_value=combined_p(rows, plan.error),
+        p_value=combined_p_value(rows, plan.error),
         witness=None if chosen is None else witness(chosen),
         ledger=(*rows, region_row(region)),
         region=region,
@@ -480,19 +482,19 @@ def largest_bound(rows: list[LedgerRow], what: str, *, delta: float | None = Non
     return max(own or (bound for _, bound in found), default=0.0)
 
 
-def combined_p(rows: list[LedgerRow], error: float) -> float:
+def combined_p_value(rows: list[LedgerRow], error: float) -> float:
     """The least of the p-values of the rows, each divided by its weight: valid for any dependence between them."""
     found = [row.p_value / (row.error_share / error) for row in rows if row.p_value is not None]
     return min(1.0, max(min(found) * (1 + 1e-12), SMALLEST_ERROR))
 
 
-def inequality(row: LedgerRow, claim: Guarantee) -> str:
+def broken_inequality(row: LedgerRow, claim: Guarantee) -> str:
     """The bound that the claim sets and the row breaks, with its numbers."""
     said = f"p <= {row.p_value!r}, at most the share {row.error_share!r} of the error probability"
     return f"{row.outcome}: {claim.describe()} implies {row.implied} ({said})"
 
 
-def _with_ranges(row: LedgerRow, entered: BudgetRow) -> LedgerRow:
+def _with_trial_ranges(row: LedgerRow, entered: BudgetRow) -> LedgerRow:
     explored, confirmed = (
         ", ".join(one.describe() for one in ranges) or "none" for ranges in (entered.explored, entered.confirmed)
     )

@@ -23,7 +23,7 @@ from typing import Any, Final, Literal, NoReturn, final
 
 import numpy as np
 
-from dpverdict.audit.distinguishing.exploration import laid_out
+from dpverdict.audit.distinguishing.exploration import layout_of_outcomes
 from dpverdict.audit.distinguishing.fixed_size import (
     checked_delta,
     checked_error,
@@ -31,18 +31,18 @@ from dpverdict.audit.distinguishing.fixed_size import (
     samplers,
 )
 from dpverdict.audit.distinguishing.mechanism_identity import (
-    COMPARED,
+    COMPARED_TRIALS,
     check_kept_state,
     check_same_mechanism,
     check_time_outs,
     fingerprint,
     first_kinds,
-    probed,
+    make_probe,
 )
-from dpverdict.audit.distinguishing.result import answer_of_test, mode_of, status_of_test
+from dpverdict.audit.distinguishing.result import answer_of_test, describe_mode, status_of_test
 from dpverdict.audit.distinguishing.witness_document import evidence_of, sequential_document
 from dpverdict.audit.scores.outcome_score import OutcomeScore
-from dpverdict.audit.scores.portfolio import claimed_score, learn_scores, payoff_of_claim, tuned
+from dpverdict.audit.scores.portfolio import claimed_score, learn_scores, payoff_of_claim, tuned_score
 from dpverdict.audit.scores.score import Score, as_score
 from dpverdict.audit.statistics.betting import BoundGrid, Mixture, bettor
 from dpverdict.audit.statistics.payoffs import Payoff
@@ -73,10 +73,10 @@ KNOWN_WEIGHT: Final = 0.75
 STATE_VERSION: Final = 4
 
 
-def next_end(done: int) -> int:
+def next_block_end(done: int) -> int:
     """Where the block after ``done`` pairs ends, if nothing else ends it.
 
-    >>> next_end(0), next_end(8), next_end(64), next_end(1000)
+    >>> next_block_end(0), next_block_end(8), next_block_end(64), next_block_end(1000)
     (8, 16, 96, 1024)
     """
     step = FIRST_BLOCK
@@ -101,7 +101,7 @@ def training_pairs(start: int, outputs: int) -> int:
     return pairs
 
 
-class Stream:
+class PairStream:
     """Both sides of the pairs, block by block, and those of earlier blocks as far as they may train.
 
     Args:
@@ -130,7 +130,7 @@ class Stream:
     def earliest(self) -> Block:
         """The first outcomes of both sides that are held; they were drawn before any bet."""
         size = self.p.size
-        of_p, of_q = (first_of([block[side] for block in self._held], size, COMPARED) for side in (0, 1))
+        of_p, of_q = (first_of([block[side] for block in self._held], size, COMPARED_TRIALS) for side in (0, 1))
         return of_p, of_q
 
     def first(self, pairs: int, done: int) -> Block:
@@ -210,7 +210,7 @@ class SequentialTest:
     @property
     def mode(self) -> str:
         """What an output is, in words."""
-        return mode_of(self.grid)
+        return describe_mode(self.grid)
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a SequentialTest can refute, never certify; read test.refuted")
@@ -305,38 +305,38 @@ def distinguish_sequentially(
     most = checked_samples(most_samples)
     claim = as_guarantee(claim)
     if state is not None:
-        _check_whole(state)
+        _check_state(state)
     parts = fingerprint(mechanism)
     p, q = samplers(mechanism, neighbours, seed, grid)
     given = None if score is None else as_score(score)
     known = claimed_score(mechanism, neighbours) if given is None else None
     payoff = payoff_of_claim(claim)
-    identity = _identity(p, q, claim, error, score)
+    identity = _hash_of_question(p, q, claim, error, score)
     target = -math.log(error) + 1e-9
 
-    starts, done, crossed, mixture, evidence = _restored(state, identity)
+    starts, done, crossed, mixture, evidence = _restored_state(state, identity)
     if state is None:
-        probe = probed(mechanism, parts, (p, q))
+        probe = make_probe(mechanism, parts, (p, q))
     else:
         probe = check_same_mechanism(state.get("probe"), parts, (p, q))
-    names = _names(known, given, p.size)
+    names = _score_names(known, given, p.size)
     if mixture is None:
-        weights = _weights(names, known)
+        weights = _score_weights(names, known)
         bettors = tuple(bettor(payoff.largest_loss) for _ in names)
         mixture = Mixture(weights=tuple(weights), bettors=bettors)
     grid_of_bounds = BoundGrid.of_claim(claim, payoff, mixture.weights)
     if state is not None:
         grid_of_bounds = grid_of_bounds.restored(state.get("bounds"))
     bet_on = mixture.bettors[0].pairs
-    stream = Stream(p, q, starts)
+    stream = PairStream(p, q, starts)
     by_name: dict[str, Score] = {}
     trained = -1
     while crossed is None and done < most:
-        start, size = done, min(next_end(done), most) - done
+        start, size = done, min(next_block_end(done), most) - done
         training = training_pairs(start, p.size)
         if training != trained:
             first = stream.first(training, start) if training else None
-            learned = [] if first is None else _learned(first, p, payoff, given)
+            learned = [] if first is None else _learn_from_earlier(first, p, payoff, given)
             by_name, trained = {one.name: one for one in [*([known] if known else []), *learned]}, training
         of_p, of_q = stream.draw(start, size)
         both = [
@@ -396,7 +396,7 @@ def distinguish_sequentially(
         mu_lower=bounds["mu"],
         epsilon_lower=bounds["epsilon"],
         recognised=bool(probe.outcomes),
-        state=_sealed(
+        state=_with_checksum(
             {
                 "version": STATE_VERSION,
                 "identity": identity,
@@ -412,31 +412,31 @@ def distinguish_sequentially(
     )
 
 
-def _learned(first: Block, p: Sampler, payoff: Payoff, given: Score | None) -> list[Score]:
+def _learn_from_earlier(first: Block, p: Sampler, payoff: Payoff, given: Score | None) -> list[Score]:
     """The scores that earlier pairs suggest, of the columns of a layout where these are no arrays of one length.
 
     Raises:
         MechanismFailure: every trial of the earlier pairs ended in one and the same exception.
         InvalidValue: a user's score, for outcomes that are no arrays of one length.
     """
-    layout, _ = laid_out(first, p, given, few=FEWEST_FAILED)
+    layout, _ = layout_of_outcomes(first, p, given, few=FEWEST_FAILED)
     if layout is None:
         assert not isinstance(first[0], Outcomes)
         assert not isinstance(first[1], Outcomes)
-        return [tuned(one, payoff, first[0], first[1]) for one in learn_scores(first[0], first[1], given)]
+        return [tuned_score(one, payoff, first[0], first[1]) for one in learn_scores(first[0], first[1], given)]
     tables = layout.table(first[0]), layout.table(first[1])
-    scores = [tuned(one, payoff, *tables) for one in learn_scores(*tables, None)]
+    scores = [tuned_score(one, payoff, *tables) for one in learn_scores(*tables, None)]
     return [OutcomeScore(layout=layout, inner=one) for one in scores]
 
 
-def _names(known: Score | None, given: Score | None, outputs: int) -> list[str]:
+def _score_names(known: Score | None, given: Score | None, outputs: int) -> list[str]:
     """The names of the scores that `learn_scores` will make, the known one first."""
     tiny = np.zeros((2, outputs))
     learned = [one.name for one in learn_scores(tiny, tiny + 1, given)]
     return [*([known.name] if known else []), *learned]
 
 
-def _weights(names: list[str], known: Score | None) -> list[float]:
+def _score_weights(names: list[str], known: Score | None) -> list[float]:
     """Positive, and with an exact sum of at most 1."""
     if known is None:
         return [(1 - 2.0**-40) / len(names)] * len(names)
@@ -446,7 +446,7 @@ def _weights(names: list[str], known: Score | None) -> list[float]:
     return [KNOWN_WEIGHT, *[(1 - KNOWN_WEIGHT - 2.0**-40) / others] * others]
 
 
-def _restored(
+def _restored_state(
     state: dict[str, object] | None, identity: str
 ) -> tuple[list[int], int, int | None, Mixture | None, dict[str, Any] | None]:
     if state is None:
@@ -464,12 +464,12 @@ def _restored(
     raise InvalidValue("state", "incomplete", "what an earlier test returned", "start a new test")
 
 
-def _sealed(state: dict[str, object]) -> dict[str, object]:
+def _with_checksum(state: dict[str, object]) -> dict[str, object]:
     """The state with its checksum."""
     return state | {"checksum": _checksum(state)}
 
 
-def _check_whole(state: dict[str, object]) -> None:
+def _check_state(state: dict[str, object]) -> None:
     """Refuse a state of another version, and one that is not as it was given.
 
     Raises:
@@ -479,7 +479,7 @@ def _check_whole(state: dict[str, object]) -> None:
         raise InvalidValue("state", state.get("version"), f"of version {STATE_VERSION}", "start a new test")
     if state.get("checksum") != _checksum({name: part for name, part in state.items() if name != "checksum"}):
         remedy = "give back the state of the earlier test, unchanged, or start a new test"
-        raise InvalidValue("state", "with another checksum than its own", "what an earlier test returned", remedy)
+        raise InvalidValue("state", "whose checksum does not match", "what an earlier test returned", remedy)
 
 
 def _checksum(state: dict[str, object]) -> str:
@@ -491,7 +491,7 @@ def _checksum(state: dict[str, object]) -> str:
     return hashlib.sha256(said.encode()).hexdigest()
 
 
-def _identity(
+def _hash_of_question(
     p: Sampler, q: Sampler, claim: Guarantee, error: float, score: Score | Callable[[Array], object] | None
 ) -> str:
     """A hash of what the test is about, but for the mechanism: its name, the data, the claim, the score."""

@@ -28,7 +28,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.distinguishing.result import mode_of
+from dpverdict.audit.distinguishing.result import describe_mode
 from dpverdict.audit.documents.schema import checked, fields_of, json_schema
 from dpverdict.audit.documents.witness import WitnessDocument
 from dpverdict.audit.scores.score import Score
@@ -97,11 +97,11 @@ def read_witness(path: str | os.PathLike[str]) -> dict[str, Any]:
     shown, whole = str(path), "a witness as dpverdict audit --witness wrote it"
     text = read_limited(shown, "witness", LARGEST_FILE)
     try:
-        document = json.loads(text.decode("utf-8"), parse_constant=_no_number)
+        document = json.loads(text.decode("utf-8"), parse_constant=_refuse_nan)
     except (ValueError, RecursionError):
         raise InvalidValue("witness", shown, whole, "it is not strict JSON: write it again") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InvalidValue("witness", shown, whole, "this is another kind of file")
+        raise InvalidValue("witness", shown, whole, "this is a file of another kind")
     if document.get("version") != VERSION:
         remedy = "replay it with the version of dpverdict that wrote it"
         raise InvalidValue("witness", shown, f"of version {VERSION}, not {document.get('version')!r}", remedy)
@@ -115,8 +115,8 @@ def read_witness(path: str | os.PathLike[str]) -> dict[str, Any]:
     return dict(checked(document, WitnessDocument, "witness"))
 
 
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+def _refuse_nan(name: str) -> float:
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def read_witness_schema() -> dict[str, Any]:
@@ -268,7 +268,7 @@ def sequential_document(
         samples: pairs in all.
         score: the user's function, if there is one.
     """
-    name, options, source = _name(mechanism, p.name)
+    name, options, source = _mechanism_fields(mechanism, p.name)
     kept = {key: value for key, value in evidence.items() if key not in ("score", "bettors")}
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -286,7 +286,7 @@ def sequential_document(
             **({"observe": mechanism.describe()} if isinstance(mechanism, observed) and mechanism.describe() else {}),
         },
         "datasets": {"dataset": dataset_fields(p.dataset), "neighbour": dataset_fields(q.dataset)},
-        "mode": mode_of(p.grid),
+        "mode": describe_mode(p.grid),
         "grid": p.grid,
         "kind": KIND,
         "evidence": kept,
@@ -304,7 +304,7 @@ def sequential_document(
     return {**document, "sha256": checksum(document)}
 
 
-def _name(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str | None]:
+def _mechanism_fields(mechanism: AnyMechanism, shown: str) -> tuple[str, dict[str, str], str | None]:
     """The name and the options from which `find` makes the same mechanism, or a name that it does not find; with the
     hash of the source."""
     if isinstance(mechanism, StructuredMechanism):

@@ -145,12 +145,12 @@ def check_embedding(
 
     Requires: ``embedding_applies(mechanism)``.
     """
-    findings = (*_symbolic(), *_exact(mechanism), _round_trip(mechanism.dim, seed))
+    findings = (*_check_symbolically(), *_check_exactly(mechanism), _check_round_trip(mechanism.dim, seed))
     drawn = min(samples, max(_FEWEST, MOST_NUMBERS // (mechanism.dim + 1)))
-    return EmbeddingCheck(findings=findings, sampled=_two_samplers(mechanism, drawn, error_probability, seed))
+    return EmbeddingCheck(findings=findings, sampled=_compare_samplers(mechanism, drawn, error_probability, seed))
 
 
-def _symbolic() -> tuple[EmbeddingFinding, ...]:
+def _check_symbolically() -> tuple[EmbeddingFinding, ...]:
     """For all d: any two queries i != j and the count span the whole pattern, so 3 x 3 matrices decide for every d."""
     import sympy  # slow to import, and needed here only
 
@@ -185,7 +185,7 @@ def _symbolic() -> tuple[EmbeddingFinding, ...]:
     )
 
 
-def _exact(mechanism: GaussianMechanism) -> tuple[EmbeddingFinding, ...]:
+def _check_exactly(mechanism: GaussianMechanism) -> tuple[EmbeddingFinding, ...]:
     """h S h^T from the distinct entries of S, in rationals; then sigma^2 against the claim."""
     entries = mechanism.noise.covariance()
     query, shared, cross, count = (
@@ -228,7 +228,7 @@ def _squared_sensitivity(mechanism: GaussianMechanism, c_squared: Fraction) -> F
     return Fraction(squared_sensitivity(mechanism.dim, c_squared, mechanism.adjacency))
 
 
-def _round_trip(dim: int, seed: int) -> EmbeddingFinding:
+def _check_round_trip(dim: int, seed: int) -> EmbeddingFinding:
     rng = np.random.default_rng([seed, 1])
     numbers = [Fraction(int(k), 1024) for k in rng.integers(-(2**40), 2**40, size=min(dim, 1000) + 1)]
     c = Fraction(int(rng.integers(1, 2**30)), 2**20)
@@ -242,7 +242,7 @@ def _round_trip(dim: int, seed: int) -> EmbeddingFinding:
     )
 
 
-def _two_samplers(mechanism: GaussianMechanism, samples: int, error_probability: float, seed: int) -> EmbeddingTest:
+def _compare_samplers(mechanism: GaussianMechanism, samples: int, error_probability: float, seed: int) -> EmbeddingTest:
     assert isinstance(mechanism.claim, GaussianDP)  # embedding_applies
     constant = mechanism.embedding_constant if isinstance(mechanism, CorrelatedGaussian) else None
     grouped = isinstance(mechanism.noise, GroupedNoise)
@@ -266,7 +266,7 @@ def _two_samplers(mechanism: GaussianMechanism, samples: int, error_probability:
     law = check_equal_normal_laws(
         direct,
         through_embedding,
-        _projections(mechanism.dim, groups),
+        _linear_statistics(mechanism.dim, groups),
         samples=samples,
         error_probability=error_probability,
         seed=seed,
@@ -274,7 +274,7 @@ def _two_samplers(mechanism: GaussianMechanism, samples: int, error_probability:
     return EmbeddingTest(law=law, error_probability=error_probability, samples=samples, seed=seed)
 
 
-def _projections(dim: int, groups: int) -> dict[str, Projection]:
+def _linear_statistics(dim: int, groups: int) -> dict[str, Projection]:
     """Linear statistics whose variances determine the covariance within a row (d queries, a count) and between rows."""
     n = dim
     chosen: dict[str, Projection] = {

@@ -82,14 +82,14 @@ def grey_box_checks(
         raise InvalidValue("neighbours", neighbours, "datasets with records along the first axis", "pass two arrays")
     checked, found = check_seed(seed), list[GreyBoxFinding]()
     try:
-        guarded(lambda: found.extend(_checks(mechanism, dataset, neighbour, checked)), _raised)
+        guarded(lambda: found.extend(_all_checks(mechanism, dataset, neighbour, checked)), _describe_error)
     except MechanismFailure as failure:
-        found.append(_unknown("every check could be made", f"the mechanism {failure.problem}"))
+        found.append(_not_checked("every check could be made", f"the mechanism {failure.problem}"))
     return tuple(found)
 
 
-def _checks(mechanism: AnyMechanism, dataset: Any, neighbour: Any, seed: int) -> Iterator[GreyBoxFinding]:
-    run = _runner(mechanism, seed)
+def _all_checks(mechanism: AnyMechanism, dataset: Any, neighbour: Any, seed: int) -> Iterator[GreyBoxFinding]:
+    run = _two_releases(mechanism, seed)
     first, again = run(dataset, np.random.default_rng(seed)), run(dataset, np.random.default_rng(seed))
     others = [run(dataset, np.random.default_rng([seed, i])) for i in (1, 2)]
     repeats = same_batches(first, again)
@@ -100,36 +100,38 @@ def _checks(mechanism: AnyMechanism, dataset: Any, neighbour: Any, seed: int) ->
         breaks_privacy=False,
     )
     fixed = all(same_batches(first, other) for other in others)
-    lattice = _on_a_lattice(mechanism, dataset, seed)
+    lattice = _has_noise_on_whole_numbers(mechanism, dataset, seed)
     another = GreyBoxFinding(
         name="another seed gives another output",
         holds=not fixed,
-        seen="three seeds give one output: no noise, or a seed fixed inside" if fixed else "the outputs differ",
+        seen="three seeds give the same output: there is no noise, or the seed is fixed inside"
+        if fixed
+        else "the outputs differ",
         breaks_privacy=True,
     )
-    yield _unless_by_chance(another, lattice)
-    yield _own_generator(run, dataset, seed)
-    yield _unless_by_chance(_fresh_noise(first), lattice)
-    yield _unless_by_chance(_separate_coordinates(run, dataset, seed), lattice)
-    yield _shape(first, run(neighbour, np.random.default_rng(seed)))
+    yield _excuse_chance(another, lattice)
+    yield _check_own_generator(run, dataset, seed)
+    yield _excuse_chance(_check_fresh_noise(first), lattice)
+    yield _excuse_chance(_check_separate_coordinates(run, dataset, seed), lattice)
+    yield _check_shape(first, run(neighbour, np.random.default_rng(seed)))
     order = "the order of the records does not show"
     if not repeats:
-        yield _unknown(order, "the mechanism draws randomness of its own")
+        yield _not_checked(order, "the mechanism draws randomness of its own")
     elif not isinstance(dataset, np.ndarray):
-        yield _unknown(order, "the dataset is no array")
+        yield _not_checked(order, "the dataset is no array")
     elif isinstance(mechanism, StructuredMechanism) and mechanism.is_stream:
-        yield _unknown(order, "the records are a stream, whose order is part of the answer")
+        yield _not_checked(order, "the records are a stream, whose order is part of the answer")
     else:
-        yield _record_order(run, dataset, seed)
-    yield _draws(run, dataset, neighbour, seed)
+        yield _check_record_order(run, dataset, seed)
+    yield _check_number_of_draws(run, dataset, neighbour, seed)
     if isinstance(mechanism, GaussianMechanism):
-        yield _embedding(mechanism, seed)
+        yield _check_embedding(mechanism, seed)
 
 
 Run = Callable[[Any, np.random.Generator], Batch]
 
 
-def _runner(mechanism: AnyMechanism, seed: int) -> Run:
+def _two_releases(mechanism: AnyMechanism, seed: int) -> Run:
     """Two releases from one generator."""
     name, runnable = mechanism_name(mechanism), with_generator(mechanism)
 
@@ -141,15 +143,15 @@ def _runner(mechanism: AnyMechanism, seed: int) -> Run:
     return run
 
 
-def _raised(said: str) -> MechanismFailure:
+def _describe_error(said: str) -> MechanismFailure:
     return MechanismFailure("", f"raised {said}", "call it yourself on that dataset")
 
 
-def _unknown(name: str, why: str) -> GreyBoxFinding:
+def _not_checked(name: str, why: str) -> GreyBoxFinding:
     return GreyBoxFinding(name=name, holds=None, seen=f"not checked: {why}", breaks_privacy=False)
 
 
-def _on_a_lattice(mechanism: AnyMechanism, dataset: Any, seed: int) -> bool:
+def _has_noise_on_whole_numbers(mechanism: AnyMechanism, dataset: Any, seed: int) -> bool:
     """Whether the declared noise, or what is released, is whole numbers only, equal now and then by chance."""
     if not isinstance(mechanism, StructuredMechanism):
         return False
@@ -160,14 +162,14 @@ def _on_a_lattice(mechanism: AnyMechanism, dataset: Any, seed: int) -> bool:
     return any(bool(np.all(side == np.round(side))) for side in (drawn, mechanism.decode(drawn.copy())))
 
 
-def _unless_by_chance(found: GreyBoxFinding, lattice: bool) -> GreyBoxFinding:
+def _excuse_chance(found: GreyBoxFinding, lattice: bool) -> GreyBoxFinding:
     """A finding that equal outputs failed, unless they are equal by chance."""
     if found.holds is False and lattice:
-        return _unknown(found.name, "the noise is of whole numbers, which are equal by chance")
+        return _not_checked(found.name, "the noise is of whole numbers, which are equal by chance")
     return found
 
 
-def _own_generator(run: Run, dataset: Any, seed: int) -> GreyBoxFinding:
+def _check_own_generator(run: Run, dataset: Any, seed: int) -> GreyBoxFinding:
     """The state of the generator that is passed in must move, those of the process must not."""
     rng = np.random.default_rng(seed)
     before = str(rng.bit_generator.state), _legacy_state(), random.getstate()
@@ -193,7 +195,7 @@ def _legacy_state() -> str:
     return f"{name}{hash(np.asarray(keys).tobytes())}{position}{has_gauss}{cached}"
 
 
-def _fresh_noise(outputs: Batch) -> GreyBoxFinding:
+def _check_fresh_noise(outputs: Batch) -> GreyBoxFinding:
     one, other = rows_of(outputs)
     shared = one.same_as(other)
     return GreyBoxFinding(
@@ -204,16 +206,16 @@ def _fresh_noise(outputs: Batch) -> GreyBoxFinding:
     )
 
 
-def _separate_coordinates(run: Run, dataset: Any, seed: int) -> GreyBoxFinding:
+def _check_separate_coordinates(run: Run, dataset: Any, seed: int) -> GreyBoxFinding:
     """On zeros the true answers of most mechanisms are equal, so equal outputs mean one noise for all coordinates."""
     name = "coordinates have noise of their own"
     if not isinstance(dataset, np.ndarray) or dataset.dtype.kind not in "biuf":
-        return _unknown(name, "the dataset is no array of numbers")
+        return _not_checked(name, "the dataset is no array of numbers")
     outputs: Batch = Outcomes(())
     with contextlib.suppress(MechanismFailure):
         outputs = run(held_safe(np.zeros_like(dataset)), np.random.default_rng(seed))
     if isinstance(outputs, Outcomes):
-        return _unknown(name, "records of zeros are outside the domain, or the outcome is no array of numbers")
+        return _not_checked(name, "records of zeros are outside the domain, or the outcome is no array of numbers")
     equal = len(outputs[0]) > 1 and bool((outputs[0] == outputs[0, 0]).all())
     seen = "on records of zeros all coordinates are equal: they share one noise" if equal else "coordinates differ"
     return GreyBoxFinding(
@@ -224,8 +226,8 @@ def _separate_coordinates(run: Run, dataset: Any, seed: int) -> GreyBoxFinding:
     )
 
 
-def _shape(first: Batch, other: Batch) -> GreyBoxFinding:
-    of_dataset, of_neighbour = _kinds(first), _kinds(other)
+def _check_shape(first: Batch, other: Batch) -> GreyBoxFinding:
+    of_dataset, of_neighbour = _check_kinds(first), _check_kinds(other)
     same = of_dataset == of_neighbour
     return GreyBoxFinding(
         name="the shape of the output does not tell the number of records",
@@ -235,13 +237,13 @@ def _shape(first: Batch, other: Batch) -> GreyBoxFinding:
     )
 
 
-def _kinds(outputs: Batch) -> str:
+def _check_kinds(outputs: Batch) -> str:
     if not isinstance(outputs, Outcomes):
         return f"{outputs.shape[1]} numbers"
     return " and ".join(sorted({row.describe() for row in outputs.rows}))
 
 
-def _record_order(run: Run, dataset: NDArray[np.generic], seed: int) -> GreyBoxFinding:
+def _check_record_order(run: Run, dataset: NDArray[np.generic], seed: int) -> GreyBoxFinding:
     data = dataset, held_safe(np.roll(dataset, 1, axis=0))
     plain, turned = (run(side, np.random.default_rng(seed)) for side in data)
     same = same_batches(plain, turned)
@@ -254,7 +256,7 @@ def _record_order(run: Run, dataset: NDArray[np.generic], seed: int) -> GreyBoxF
     return GreyBoxFinding(name="the order of the records does not show", holds=same, seen=seen, breaks_privacy=False)
 
 
-def _draws(run: Run, dataset: Any, neighbour: Any, seed: int) -> GreyBoxFinding:
+def _check_number_of_draws(run: Run, dataset: Any, neighbour: Any, seed: int) -> GreyBoxFinding:
     """How much randomness is used must not depend on the data: it shows in the time, and in what is drawn next."""
     states = []
     for data in (dataset, neighbour):
@@ -270,13 +272,13 @@ def _draws(run: Run, dataset: Any, neighbour: Any, seed: int) -> GreyBoxFinding:
     )
 
 
-def _embedding(mechanism: GaussianMechanism, seed: int) -> GreyBoxFinding:
+def _check_embedding(mechanism: GaussianMechanism, seed: int) -> GreyBoxFinding:
     """The squared GDP parameter of the neighbours of `tried`, from the embedding as it runs, against the supremum."""
     name = "the embedding moves no further than declared"
     worst = worst_case(mechanism)
     found = tried(mechanism, worst.bounds, seed)
     if found.undecided is not None and not found.further:
-        return _unknown(name, found.undecided)
+        return _not_checked(name, found.undecided)
     mu = getattr(worst.loss, "mu", None)
     declared = np.inf if mu is None else float(mu) ** 2
     return GreyBoxFinding(

@@ -43,12 +43,12 @@ class MembershipGame:
         facts = {
             "records in the table": str(len(self.pair.dataset)),
             "record": f"index {self.index} (the first is 0), {self.how}",
-            "its values": _values(self.pair.dataset[self.index]),
+            "its values": _record_values(self.pair.dataset[self.index]),
             "game": "with and without this record",
             "largest advantage of a guess": shown(self.loss.certified_advantage()),
         }
         if self.replacement is not None:
-            facts["game"] = f"this record, or in its place {_values(self.replacement)}"
+            facts["game"] = f"this record, or in its place {_record_values(self.replacement)}"
         mu = gdp_parameter(self.loss)
         if mu is not None:
             facts["exact mu of this record"] = shown(mu, 17)
@@ -89,7 +89,7 @@ def membership_game(
         rows = sorted(int(i) for i in first)
     best: tuple[int, Array | None, PrivacyLoss] | None = None
     for done, row in enumerate(rows):
-        for replacement in [None] if add_remove else _replacements(mechanism, table[row], worst):
+        for replacement in [None] if add_remove else _possible_replacements(mechanism, table[row], worst):
             loss = neighbour_loss(mechanism, table[row], replacement, position=row)
             if best is None or _exposes_more(loss, best[2]):
                 best = row, replacement, loss
@@ -109,7 +109,7 @@ def membership_game(
     return MembershipGame(pair=pair, index=index, loss=loss, how=how, replacement=replacement)
 
 
-def _replacements(mechanism: StructuredMechanism, record: Array, worst: NeighbourPair) -> list[Array]:
+def _possible_replacements(mechanism: StructuredMechanism, record: Array, worst: NeighbourPair) -> list[Array]:
     """What may take the place of a record: the records of the worst pair, and coordinate by coordinate the farther one.
 
     The last is the farthest corner of a box or cube; between disjoint groups it is no record.
@@ -121,7 +121,7 @@ def _replacements(mechanism: StructuredMechanism, record: Array, worst: Neighbou
     return [replacement for replacement in found if not np.array_equal(replacement, record)]
 
 
-def _values(record: Array) -> str:
+def _record_values(record: Array) -> str:
     head = np.array2string(record.ravel()[:16], separator=", ", max_line_width=1000)
     return head if record.size <= 16 else f"{head[:-1]}, ...] ({record.size} values)"
 

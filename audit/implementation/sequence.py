@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
-from dpverdict.audit.statistics.proportions import unequal_halves_p
+from dpverdict.audit.statistics.proportions import unequal_halves_p_value
 from dpverdict.audit.trials.outcomes.batches import Batch, rows_of, same_batches
 from dpverdict.audit.trials.outcomes.canonical import Outcome
 from dpverdict.audit.trials.outcomes.inputs import held_safe
@@ -70,7 +70,7 @@ def sequence_checks(
     def call(index: int) -> Batch:
         return sampler.few(1, generator(seed, "sequence", index))
 
-    before = _state(mechanism)
+    before = _state_that_may_change(mechanism)
     try:
         first, again = call(0), call(0)
         rows = [row for index in range(1, CALLS + 1) for row in rows_of(call(index))]
@@ -81,11 +81,11 @@ def sequence_checks(
             ends = [other.few(1, generator(seed, "sequence", index)) for index in range(CALLS)]
             equal = all(same_batches(one, ends[0]) for one in ends)
     except MechanismFailure as failure:
-        return (_finding(ALIKE, None, f"not checked: the mechanism {failure.problem}"),)
-    changed = sorted(name for name, text in _state(mechanism).items() if before.get(name) != text)
+        return (_sequence_finding(ALIKE, None, f"not checked: the mechanism {failure.problem}"),)
+    changed = sorted(name for name, text in _state_that_may_change(mechanism).items() if before.get(name) != text)
     seeds = _seeds_the_process(call)
     return tuple(
-        _found(
+        _findings_of_calls(
             rows,
             repeats=same_batches(first, again),
             still=same_batches(first, last),
@@ -95,25 +95,27 @@ def sequence_checks(
     )
 
 
-def _found(
+def _findings_of_calls(
     rows: list[Outcome], *, repeats: bool, still: bool, changed: list[str], equal: bool
 ) -> Iterator[GreyBoxFinding]:
     said = f"{len(rows)} calls with {len(rows)} seeds gave one outcome: there is no noise, or its seed is fixed inside"
-    yield _finding(FIXED, not equal, said if equal else "the outcomes differ")
-    drift = None if equal else dependence(rows)
+    yield _sequence_finding(FIXED, not equal, said if equal else "the outcomes differ")
+    drift = None if equal else describe_dependence(rows)
     if repeats and not still:
         drift = f"the same seed gave another outcome after {len(rows)} more calls: something is kept between calls"
-    yield _finding(ALIKE, drift is None, drift or "no trend, no dependence and no kept state was seen")
-    yield _finding(GLOBAL, not changed, f"it changed {', '.join(changed)}" if changed else "nothing else was changed")
+    yield _sequence_finding(ALIKE, drift is None, drift or "no trend, no dependence and no kept state was seen")
+    yield _sequence_finding(
+        GLOBAL, not changed, f"it changed {', '.join(changed)}" if changed else "nothing else was changed"
+    )
 
 
-def dependence(rows: list[Outcome]) -> str | None:
+def describe_dependence(rows: list[Outcome]) -> str | None:
     """What shows that outcomes in this order are no independent draws of one law, in words; None if nothing does."""
     n = len(rows)
     kinds = [row.signature for row in rows]
     for kind, count in Counter(kinds).items():
         early = sum(one == kind for one in kinds[: n // 2])
-        if unequal_halves_p(early, n // 2, count, n) <= LEVEL / 4 / len(set(kinds)):
+        if unequal_halves_p_value(early, n // 2, count, n) <= LEVEL / 4 / len(set(kinds)):
             return f"'{kind}' came {early} times in the first half of {n} calls and {count - early} times in the second"
     values = np.array([row.numbers[""][0] for row in rows if len(row.numbers.get("", ())) > 0])
     if len(values) < n or len(np.unique(values)) < SHORTEST:
@@ -136,11 +138,11 @@ def _correlation_p(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> float:
     return min(1.0, 4 * float(scipy.special.stdtr(freedom, -statistic)))
 
 
-def _finding(name: str, holds: bool | None, seen: str) -> GreyBoxFinding:
+def _sequence_finding(name: str, holds: bool | None, seen: str) -> GreyBoxFinding:
     return GreyBoxFinding(name=name, holds=holds, seen=seen, breaks_privacy=False)
 
 
-def _state(mechanism: AnyMechanism) -> Mapping[str, str]:
+def _state_that_may_change(mechanism: AnyMechanism) -> Mapping[str, str]:
     """What a call could leave changed: settings of the process, and plain data that the function holds."""
     function: Any = unmarked(mechanism)
     found = {
@@ -174,7 +176,7 @@ def _seeds_the_process(call: Any) -> list[str]:
             np.random.seed(turn)  # noqa: NPY002
             random.seed(turn)
             call(turn)
-            ends.append(_generators())
+            ends.append(_states_of_generators())
     finally:
         np.random.set_state(legacy)  # noqa: NPY002
         random.setstate(plain)
@@ -182,6 +184,6 @@ def _seeds_the_process(call: Any) -> list[str]:
     return [name for name, one, other in zip(names, ends[0], ends[1], strict=True) if one == other]
 
 
-def _generators() -> tuple[str, str]:
+def _states_of_generators() -> tuple[str, str]:
     kind, keys, position, has_gauss, cached = np.random.get_state()  # noqa: NPY002
     return f"{kind}{np.asarray(keys).tobytes().hex()}{position}{has_gauss}{cached}", repr(random.getstate())

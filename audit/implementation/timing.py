@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpverdict.audit.distinguishing.recorded import distinguish_scores
+from dpverdict.audit.distinguishing.recorded_scores import distinguish_scores
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.trials.outcomes.inputs import held_safe
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, generator, mechanism_name, with_generator

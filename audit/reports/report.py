@@ -20,7 +20,7 @@ from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.exact.verdict import Status, Verdict
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
 from dpverdict.audit.implementation.tap.confirmation import Confirmation
-from dpverdict.audit.implementation.tap.verdict import TapVerdict
+from dpverdict.audit.implementation.tap.tap_verdict import TapVerdict
 from dpverdict.audit.losses.base import curves_of
 from dpverdict.audit.reports.evidence.evidence import Evidence, Known
 from dpverdict.audit.reports.evidence.exact import ExactEvidence

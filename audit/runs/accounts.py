@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Final, final
 
 from dpverdict.audit.distinguishing.witness_document import software_versions, strict_json
+from dpverdict.audit.documents.request import names_a_callable
 from dpverdict.audit.exact.calibrate import Calibration
 from dpverdict.audit.exact.calibrate import calibrate as least_scale
 from dpverdict.audit.exact.events import loss_from_event
@@ -19,7 +20,7 @@ from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.reports.report import EXIT_CODES
 from dpverdict.audit.trials.catalogue import find_mechanism, mechanism_classes, option
-from dpverdict.audit.trials.words import load_callable, names_a_callable
+from dpverdict.audit.trials.user_functions import load_callable
 from dpverdict.cards import MARKS
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import as_guarantee

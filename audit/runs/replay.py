@@ -21,13 +21,13 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.distinguishing.events import count
-from dpverdict.audit.distinguishing.exploration import laid_out
+from dpverdict.audit.distinguishing.events import count_event
+from dpverdict.audit.distinguishing.exploration import layout_of_outcomes
 from dpverdict.audit.distinguishing.fixed_size import checked_error, samplers
 from dpverdict.audit.distinguishing.low_bits import set_from_data
 from dpverdict.audit.distinguishing.mechanism_identity import check_time_outs
 from dpverdict.audit.distinguishing.result import Event
-from dpverdict.audit.distinguishing.sequential import next_end
+from dpverdict.audit.distinguishing.sequential import next_block_end
 from dpverdict.audit.distinguishing.witness_document import KIND as SEQUENTIAL
 from dpverdict.audit.distinguishing.witness_document import OBJECT, UNSTATED, array_hash, hash_of, source_hash
 from dpverdict.audit.exact.decide import decide
@@ -38,7 +38,7 @@ from dpverdict.audit.runs.request import MOST_SAMPLES, with_observed
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.scores.serialization import number_of, score_from_data, text_of, whole_of
 from dpverdict.audit.statistics.betting import bettor
-from dpverdict.audit.statistics.joint_test import Counts, Order, joint_p
+from dpverdict.audit.statistics.joint_test import Counts, Order, joint_p_value
 from dpverdict.audit.statistics.means import payoff_test
 from dpverdict.audit.statistics.payoffs import CurvePayoff, DivergencePayoff, Payoff, SymmetricPayoff, divergence_upper
 from dpverdict.audit.trials.catalogue import find, names_foreign_code
@@ -50,7 +50,7 @@ from dpverdict.audit.trials.user_functions import load_callable, probability
 from dpverdict.checks import check_seed
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, parse_guarantee
-from dpverdict.mechanisms.core.mechanism import HasLikelihoodScore, StructuredMechanism
+from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, HasLikelihoodScore, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, Neighbours, ObjectPair, parse_adjacency
 from dpverdict.mechanisms.core.sensitivity import Cube
 from dpverdict.numerics.arrays import Array
@@ -117,7 +117,7 @@ def replay_bets(
     wealth = bettor(payoff.largest_loss, first=min(stake * payoff.largest_loss, 0.5))
     target, best, done = -math.log(level) + 1e-9, 0.0, 0
     while done < most:
-        size = min(next_end(done), most) - done
+        size = min(next_block_end(done), most) - done
         of_p, of_q = (
             side.scores(f"replay {done} {name}", size, score)
             for side, name in zip(sides, ("dataset", "neighbour"), strict=True)
@@ -301,7 +301,9 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
     level, trials = _level(document, given), _trials(kind, evidence, given)
     p, q = samplers(run, pair, seed, number_of(document, "grid"))
     probed = (side.batches("replay probe", _PROBED) for side in (p, q))
-    laid_out([batch for both in zip(*probed, strict=True) for batch in both], p, None)  # refuses what always fails
+    layout_of_outcomes(
+        [batch for both in zip(*probed, strict=True) for batch in both], p, None
+    )  # refuses what always fails
     streams = ("replay dataset", "replay neighbour")
 
     def scored() -> tuple[Array, Array]:
@@ -330,7 +332,7 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
     elif kind == "event":
         chosen = Event(order=Order(evidence["order"]), threshold=number_of(evidence, "threshold", finite=False))
         epsilon = number_of(evidence, "epsilon")
-        counts = count(chosen, *scored())
+        counts = count_event(chosen, *scored())
         hits = [counts.of_dataset[0], counts.of_neighbour[0]]
         p_value = _event_p(claim, chosen.order, hits, trials, epsilon, level)
         found = f"{chosen.describe()} in {hits[0]} and {hits[1]} releases"
@@ -413,7 +415,7 @@ def _event_p(claim: Guarantee, order: Order, hits: list[int], trials: int, epsil
     allowed = float(claim.delta_upper(np.array(epsilon)))
     if allowed >= 1:
         return 1.0
-    return joint_p(Counts(first, trials, second, trials), epsilon=epsilon, delta=allowed, level=level)
+    return joint_p_value(Counts(first, trials, second, trials), epsilon=epsilon, delta=allowed, level=level)
 
 
 def _payoff(claim: Guarantee, data: Mapping[str, Any]) -> Payoff:
@@ -475,7 +477,8 @@ def _pair(document: Mapping[str, Any], given: _Given, run: object) -> Pair:
     if not (isinstance(dataset, np.ndarray) and isinstance(neighbour, np.ndarray)):
         return ObjectPair(dataset=dataset, neighbour=neighbour, adjacency=relation, records_per_user=records)
     if isinstance(run, StructuredMechanism):
-        records = run.sensitivity.copies if isinstance(run.sensitivity, Cube) else 1
+        space = run.sensitivity if isinstance(run, AdditiveMechanism) else None
+        records = space.copies if isinstance(space, Cube) else 1
     return NeighbourPair(dataset=dataset, neighbour=neighbour, adjacency=relation, records_per_user=records)
 
 

@@ -7,7 +7,7 @@ import shlex
 from datetime import UTC, datetime
 
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run
-from dpverdict.audit.distinguishing.recorded import distinguish_scores
+from dpverdict.audit.distinguishing.recorded_scores import distinguish_scores
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY, ScoresRequest, option_of
 from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence

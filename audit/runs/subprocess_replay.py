@@ -51,10 +51,10 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
         if (failure := snapshot.failure(what)) is not None:
             return {"error": str(failure)}
         return {"error": str(error) or type(error).__name__}
-    except BaseException as error:  # the user's code may raise anything: SystemExit is no verdict
+    except BaseException as error:  # the user's code may raise anything: SystemExit is not a verdict
         if (failure := snapshot.failure(what)) is not None:
             return {"error": str(failure)}
-        return {"error": f"the code that was run ended the replay with {in_one_line(error)}, which is no verdict"}
+        return {"error": f"the code that was run ended the replay with {in_one_line(error)}, which is not a verdict"}
 
 
 def _replay_of(answer: object, what: str) -> Replay:

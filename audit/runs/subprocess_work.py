@@ -71,7 +71,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
         return {"error": _one_line(f"{error}, in the audit of {_name_of_request(asked)}")}
     except MemoryError as error:
         return {"error": _one_line(f"the audit does not fit in the memory it may take: {error}")}
-    except BaseException as error:  # the user's code may raise anything: SystemExit is no verdict
+    except BaseException as error:  # the user's code may raise anything: SystemExit is not a verdict
         if (changed := _replaced_code(asked, snapshot)) is not None:
             return changed
         problem = f"mechanism {request['audit'].get('mechanism')} ended the audit with {_describe_error(error)}"

@@ -12,7 +12,7 @@ out there. Candidates by what the explored outputs are:
 
 Of more than `MOST_COLUMNS` columns those are tried by themselves in which the sides differ most. Every explored output
 needs a score from a model that has not seen it, or a rare event that a model was fitted to would look common: folds
-(`out_of_sample`). They choose; they never decide. The chosen score is learned again from everything explored.
+(`out_of_sample_scores`). They choose; they never decide. The chosen score is learned again from everything explored.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from dpverdict.audit.scores.labels import (
     ALL_LABELS,
     fit_bin_score,
     fit_label_score,
-    keys_of,
     label_scores_of_others,
-    repeated_share,
+    row_keys,
+    share_of_repeated_rows,
 )
 from dpverdict.audit.scores.learned_scores import MOST_COORDINATES, SPLINE, fit_spline_score
 from dpverdict.audit.scores.score import LinearScore, Score
 from dpverdict.audit.scores.summaries import SUMMARY, fit_summary_score, summaries_apply
-from dpverdict.audit.scores.trees import thinned
+from dpverdict.audit.scores.trees import thinned_rows
 from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.audit.statistics.payoffs import Payoff
 from dpverdict.audit.statistics.predicted_power import (
     HANDICAP,
-    LUCK,
+    LARGEST_BY_LUCK,
+    ExploredScores,
     Line,
-    Promised,
-    Searched,
+    PredictedEvent,
     best_event,
-    carried_over,
-    honest_promise,
-    promised_by_payoff,
+    cross_fitted_prediction,
+    predicted_z_of_payoff,
     share_of_event,
+    threshold_on_new_score,
 )
 from dpverdict.numerics.arrays import Array
 
@@ -85,7 +85,7 @@ the explored outputs is far below what it will do, learned from all."""
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class ScoreCandidate:
     """A score that is known, or one that can be learned.
 
     Attributes:
@@ -102,10 +102,10 @@ class Candidate:
     slow: bool = False
     of_others: Callable[[Array, Array], Outputs] | None = None
 
-    def searched(self, scores: Outputs) -> Searched:
+    def searched(self, scores: Outputs) -> ExploredScores:
         """Its explored scores: labels are no thresholds that were searched for."""
         labels = self.of_others is not None
-        return Searched(scores=scores, luck=0.0 if labels else LUCK, gaps=labels or self.known)
+        return ExploredScores(scores=scores, luck=0.0 if labels else LARGEST_BY_LUCK, gaps=labels or self.known)
 
 
 @final
@@ -134,10 +134,10 @@ class ChosenEvent:
     atoms: bool = False
 
 
-def choose_event(
+def choose_second_event(
     outputs: Outputs,
     lines: Sequence[Line],
-    leading: Candidate,
+    leading: ScoreCandidate,
     payoff: Payoff,
     *,
     fresh: int,
@@ -158,13 +158,13 @@ def choose_event(
         others: whether events on other scores are tried too.
     """
     most = MOST_CHOOSING if outputs[0].shape[1] == 1 else MOST_TOGETHER
-    p, q = (thinned(side, most) for side in outputs)
-    own = out_of_sample(leading, p, q, together=FOLDS_OF_LEADING)
-    of_payoff = promised_by_payoff(payoff, *own, paid)
+    p, q = (thinned_rows(side, most) for side in outputs)
+    own = out_of_sample_scores(leading, p, q, together=FOLDS_OF_LEADING)
+    of_payoff = predicted_z_of_payoff(payoff, *own, paid)
     tried = [leading]
-    tried += [one for one in candidates(p, q) if one.name != leading.name] if others else []
-    searched = [leading.searched(own), *(one.searched(out_of_sample(one, p, q)) for one in tried[1:])]
-    best: tuple[Candidate, Promised] | None = None
+    tried += [one for one in score_candidates(p, q) if one.name != leading.name] if others else []
+    searched = [leading.searched(own), *(one.searched(out_of_sample_scores(one, p, q)) for one in tried[1:])]
+    best: tuple[ScoreCandidate, PredictedEvent] | None = None
     for candidate, scores in zip(tried, searched, strict=True):
         event = best_event(scores, lines, fresh)
         if event is not None and (best is None or event.beyond_luck > best[1].beyond_luck):
@@ -173,14 +173,14 @@ def choose_event(
         return None
     candidate, found = best
     # Beside a score that was known beforehand its share is fixed, whatever it promises.
-    z = found.z if leading.known else honest_promise(searched, lines, fresh)
+    z = found.z if leading.known else cross_fitted_prediction(searched, lines, fresh)
     score, threshold = candidate.fit(*outputs), found.threshold
     if not candidate.known:
-        threshold = carried_over(found, score(p), score(q))
+        threshold = threshold_on_new_score(found, score(p), score(q))
     # A payoff whose score was known beforehand is decided on the explored outputs too, so nothing that was explored may
     # choose the level of its test.
     share = BESIDE_KNOWN
-    atoms = others and 0 < repeated_share(np.concatenate([p, q]), tuple(range(p.shape[1]))) <= ALL_LABELS
+    atoms = others and 0 < share_of_repeated_rows(np.concatenate([p, q]), tuple(range(p.shape[1]))) <= ALL_LABELS
     if not leading.known:
         # Where the payoff promises nothing there is little to lose by an event whose folds were too small to show it.
         promised = z if of_payoff >= HOPELESS else max(z, (z + found.z) / 2)
@@ -199,41 +199,41 @@ def choose_event(
     )
 
 
-def candidates(p: Array, q: Array) -> list[Candidate]:
+def score_candidates(p: Array, q: Array) -> list[ScoreCandidate]:
     """Those beside the leading score, by the kind of the explored outputs, shape (n, m) each."""
     m, both = p.shape[1], np.concatenate([p, q])
-    found: list[Candidate] = []
+    found: list[ScoreCandidate] = []
 
     def labels(columns: tuple[int, ...], of: str, repeated: float) -> None:
         if repeated == 0:
             return
         name = f"learned labels of {of}"
         if repeated <= ALL_LABELS:
-            found.append(Candidate(name=name, fit=partial(fit_label_score, columns=columns, name=name)))
+            found.append(ScoreCandidate(name=name, fit=partial(fit_label_score, columns=columns, name=name)))
             name += " alone"
         fit = partial(fit_label_score, columns=columns, name=name, alone=True)
-        found.append(Candidate(name=name, fit=fit, of_others=partial(label_scores_of_others, columns=columns)))
+        found.append(ScoreCandidate(name=name, fit=fit, of_others=partial(label_scores_of_others, columns=columns)))
 
     if m > 1:
         rows = tuple(range(m))
-        labels(rows, "whole outputs", repeated_share(both, rows))
+        labels(rows, "whole outputs", share_of_repeated_rows(both, rows))
         if summaries_apply(p):
-            found.append(Candidate(name=SUMMARY, fit=fit_summary_score, slow=True))
+            found.append(ScoreCandidate(name=SUMMARY, fit=fit_summary_score, slow=True))
     if m <= MOST_COORDINATES:
-        found.append(Candidate(name=SPLINE, fit=fit_spline_score, slow=True))
-    for column in _columns(p, q):
-        said = _said(m, column)
+        found.append(ScoreCandidate(name=SPLINE, fit=fit_spline_score, slow=True))
+    for column in _most_different_columns(p, q):
+        said = _column_text(m, column)
         values = both[:, column]
         if values.min() == values.max():
             continue
         found += [known_candidate(raw_score(m, column, turned=turned)) for turned in (False, True)]
-        repeated = repeated_share(both, (column,))
+        repeated = share_of_repeated_rows(both, (column,))
         labels((column,), said, repeated)
         if repeated <= ALL_LABELS:
             for bins in (FEW,) if len(p) < FEW_OUTPUTS else (COARSE, FINE) if m == 1 else (COARSE,):
                 name = f"learned bins of {said}, {bins}"
                 fit = partial(fit_bin_score, bins=bins, name=name, column=column)
-                found.append(Candidate(name=name, fit=fit))
+                found.append(ScoreCandidate(name=name, fit=fit))
     return found
 
 
@@ -242,15 +242,15 @@ def raw_score(m: int = 1, column: int = 0, *, turned: bool = False) -> LinearSco
     weights = np.zeros(m)
     weights[column] = -1.0 if turned else 1.0
     how = "turned round" if turned else "as it is"
-    return LinearScore(name=f"{_said(m, column)} {how}", weights=weights, offset=0.0)
+    return LinearScore(name=f"{_column_text(m, column)} {how}", weights=weights, offset=0.0)
 
 
-def known_candidate(score: Score) -> Candidate:
+def known_candidate(score: Score) -> ScoreCandidate:
     """Of a score that is not learned."""
-    return Candidate(name=score.name, fit=lambda p, q: score, known=True)
+    return ScoreCandidate(name=score.name, fit=lambda p, q: score, known=True)
 
 
-def out_of_sample(candidate: Candidate, p: Array, q: Array, *, together: int = FOLDS_TOGETHER) -> Outputs:
+def out_of_sample_scores(candidate: ScoreCandidate, p: Array, q: Array, *, together: int = FOLDS_TOGETHER) -> Outputs:
     """The score of every output by a model that was learned from the other folds, ``together`` of several numbers."""
     if candidate.known:
         score = candidate.fit(p[:0], q[:0])
@@ -258,7 +258,7 @@ def out_of_sample(candidate: Candidate, p: Array, q: Array, *, together: int = F
     if candidate.of_others is not None:
         return candidate.of_others(p, q)
     if candidate.slow:
-        p, q = thinned(p, MOST_FITTED), thinned(q, MOST_FITTED)
+        p, q = thinned_rows(p, MOST_FITTED), thinned_rows(q, MOST_FITTED)
     few = min(len(p), len(q))
     folds = FOLDS_OF_FEW if few < FEW_OUTPUTS_FOR_FOLDS else FOLDS
     if p.shape[1] > 1 and (candidate.slow or few > MANY_TOGETHER):
@@ -276,10 +276,10 @@ def kinds_of_outputs(p: Array, q: Array) -> str:
     """What the explored outputs are, in words: labels, atoms, integers, continuous."""
     both = np.concatenate([p, q])
     m = both.shape[1]
-    rows = repeated_share(both, tuple(range(m)))
+    rows = share_of_repeated_rows(both, tuple(range(m)))
     whole = bool((both == np.rint(both)).all())
     if rows > ALL_LABELS:
-        distinct = len(np.unique(keys_of(both, tuple(range(m)))))
+        distinct = len(np.unique(row_keys(both, tuple(range(m)))))
         said = f"labels: {distinct} different ones"
     elif rows > 0:
         said = f"values that repeat ({rows:.1%} of the outputs) beside others"
@@ -289,7 +289,7 @@ def kinds_of_outputs(p: Array, q: Array) -> str:
     return f"{numbers}{', integers' if whole else ''}; {said}"
 
 
-def not_looked_for(m: int) -> str:
+def describe_blind_spots(m: int) -> str:
     """What no score of ``m`` numbers can see, in words; empty where every kind is looked for."""
     said = []
     if m > MOST_COLUMNS:
@@ -299,16 +299,16 @@ def not_looked_for(m: int) -> str:
     return "; ".join(said)
 
 
-def named(score: Score, name: str) -> Score:
+def renamed_score(score: Score, name: str) -> Score:
     """The same score under another name."""
     return replace(score, name=name)  # type: ignore[type-var]  # every learned score is a dataclass with a name
 
 
-def _said(m: int, column: int) -> str:
+def _column_text(m: int, column: int) -> str:
     return f"output {column}" if m > 1 else "the output"
 
 
-def _columns(p: Array, q: Array) -> list[int]:
+def _most_different_columns(p: Array, q: Array) -> list[int]:
     """The columns that are tried by themselves: all, or those whose means or variances differ most."""
     m = p.shape[1]
     if m <= MOST_COLUMNS:

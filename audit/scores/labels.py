@@ -1,9 +1,9 @@
 """Scores that look an output up in a table: labels, atoms beside a continuous part, and bins of one number.
 
-What kind of outputs a mechanism has is decided on explored ones (`repeated_share`): a value that occurs twice is a
-label, for a continuous law on float64 numbers repeats one with probability of about n^2 2^-53. A label has no order, so
-its log-likelihood ratio is learned as such, from how often it was met on each side; rows that are no label are scored
-by a spline, or 0. Two outputs are the same label if their bits are: 0.0 and -0.0 are two.
+What kind of outputs a mechanism has is decided on explored ones (`share_of_repeated_rows`): a value that occurs twice
+is a label, for a continuous law on float64 numbers repeats one with probability of about n^2 2^-53. A label has no
+order, so its log-likelihood ratio is learned as such, from how often it was met on each side; rows that are no label
+are scored by a spline, or 0. Two outputs are the same label if their bits are: 0.0 and -0.0 are two.
 
 Each score is a fixed function of the output once it is learned. What was taken for a label decides the power alone.
 """
@@ -33,7 +33,7 @@ FEWEST_CONTINUOUS: Final = 30
 _MULTIPLIERS: Final = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
-def keys_of(outputs: Array, columns: tuple[int, ...]) -> Keys:
+def row_keys(outputs: Array, columns: tuple[int, ...]) -> Keys:
     """One 64-bit number per row, equal where these columns are equal bit for bit.
 
     Of one column its bits; of more a mixture of theirs by the finaliser of SplitMix64. Two rows that differ have the
@@ -53,9 +53,9 @@ def keys_of(outputs: Array, columns: tuple[int, ...]) -> Keys:
     return keys
 
 
-def repeated_share(outputs: Array, columns: tuple[int, ...]) -> float:
+def share_of_repeated_rows(outputs: Array, columns: tuple[int, ...]) -> float:
     """The share of rows whose value in these columns occurs at least twice."""
-    counts = np.unique(keys_of(outputs, columns), return_counts=True)[1]
+    counts = np.unique(row_keys(outputs, columns), return_counts=True)[1]
     return float(counts[counts > 1].sum() / max(len(outputs), 1))
 
 
@@ -67,7 +67,7 @@ class LabelScore:
     Attributes:
         name: what a report calls it.
         columns: which numbers of an output are the label, together.
-        keys: of the labels, see `keys_of`, increasing.
+        keys: of the labels, see `row_keys`, increasing.
         values: one per label.
         rest: the score of rows with another value in these columns; of all columns.
     """
@@ -85,7 +85,7 @@ class LabelScore:
             raise InvalidValue("outputs", f"shape {outputs.shape}", f"with a column {max(self.columns)}", remedy)
         scores = np.zeros(len(outputs)) if self.rest is None else self.rest(outputs[:, list(self.columns)])
         if len(self.keys):
-            keys = keys_of(outputs, self.columns)
+            keys = row_keys(outputs, self.columns)
             at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
             scores = np.where(self.keys[at] == keys, self.values[at], scores)
         return scores
@@ -136,7 +136,7 @@ def fit_label_score(
     Where fewer than `ALL_LABELS` of the outputs are such values, a spline is learned of the other ones; with ``alone``
     they are 0.
     """
-    p, q = keys_of(dataset_outputs, columns), keys_of(neighbour_outputs, columns)
+    p, q = row_keys(dataset_outputs, columns), row_keys(neighbour_outputs, columns)
     keys, where, counts = np.unique(np.concatenate([p, q]), return_inverse=True, return_counts=True)
     of_p = np.bincount(where[: len(p)], minlength=len(keys))
     label = counts > 1
@@ -157,7 +157,7 @@ def label_scores_of_others(
     Counts without one output are exact and cost nothing, where folds would learn from fewer outputs and give one label
     several scores.
     """
-    sides = keys_of(dataset_outputs, columns), keys_of(neighbour_outputs, columns)
+    sides = row_keys(dataset_outputs, columns), row_keys(neighbour_outputs, columns)
     keys, where = np.unique(np.concatenate(sides), return_inverse=True)
     parts = where[: len(sides[0])], where[len(sides[0]) :]
     of_p, of_q = (np.bincount(part, minlength=len(keys)) for part in parts)

@@ -25,7 +25,7 @@ import scipy
 from threadpoolctl import threadpool_limits
 
 from dpverdict.audit.scores.score import Score
-from dpverdict.audit.scores.trees import thinned
+from dpverdict.audit.scores.trees import thinned_rows
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 
@@ -118,16 +118,16 @@ def fit_spline_score(dataset_outputs: Array, neighbour_outputs: Array, *, name: 
     Raises:
         InvalidValue: more than 200 coordinates.
     """
-    p, q = (_table(outputs) for outputs in (dataset_outputs, neighbour_outputs))
+    p, q = (_as_table(outputs) for outputs in (dataset_outputs, neighbour_outputs))
     m = p.shape[1]
     if m > MOST_COORDINATES:
         remedy = "use a linear score, or project the outputs"
         raise InvalidValue("outputs", f"{m} coordinates", f"at most {MOST_COORDINATES}", remedy)
     rows = max(2, LARGEST_DESIGN // (2 * KNOTS * m))
-    both = np.concatenate([thinned(p, rows), thinned(q, rows)])
+    both = np.concatenate([thinned_rows(p, rows), thinned_rows(q, rows)])
     labels = np.repeat([1.0, 0.0], [min(len(p), rows), min(len(q), rows)])
-    knots = tuple(_knots(both[:, i]) for i in range(m))
-    offset, weights = fit_logistic(_hats(both, knots), labels)
+    knots = tuple(_spline_knots(both[:, i]) for i in range(m))
+    offset, weights = fit_logistic(_hat_functions(both, knots), labels)
     ends = np.cumsum([len(own) for own in knots])[:-1]
     return SplineScore(name=name, offset=offset, knots=knots, values=tuple(np.split(weights, ends)))
 
@@ -143,7 +143,7 @@ def fit_chained_score(score: Score, dataset_outputs: Array, neighbour_outputs: A
     return ChainedScore(name=outer.name, inner=score, outer=outer)
 
 
-def scaled(score: Score, factor: float) -> Score:
+def scaled_score(score: Score, factor: float) -> Score:
     """A multiple of a score that was learned; any other score as it is."""
     times: Callable[[float], Score] | None = getattr(score, "times", None)
     return score if times is None else times(factor)
@@ -213,12 +213,12 @@ def fit_logistic(design: Design, labels: Array, *, penalty: float = PENALTY) -> 
     return float(beta[0]), beta[1:]
 
 
-def _table(outputs: Array) -> Array:
+def _as_table(outputs: Array) -> Array:
     table = outputs[:, np.newaxis] if outputs.ndim == 1 else outputs
     return table
 
 
-def _knots(values: Array) -> Array:
+def _spline_knots(values: Array) -> Array:
     """Eight quantiles of the finite values with the extremes, without repetition, and one knot for each infinity."""
     finite = values[np.isfinite(values)]
     if not len(finite):
@@ -230,7 +230,7 @@ def _knots(values: Array) -> Array:
     return knots
 
 
-def _hats(values: Array, knots: tuple[Array, ...]) -> Design:
+def _hat_functions(values: Array, knots: tuple[Array, ...]) -> Design:
     """The hat functions of the knots of every coordinate at the values: two numbers per row and coordinate, sum 1."""
     n, entries, before = len(values), 2 * len(knots), 0
     columns, data = np.empty((n, entries), dtype=np.int32), np.empty((n, entries))

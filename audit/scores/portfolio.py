@@ -5,7 +5,7 @@ only cost: they would take the place of a score that needs fewer trials to be le
 exploring trials that fit, compared on those that are held out, and left out unless they win clearly. Nothing of this
 costs error probability: the trials that decide are drawn afterwards.
 
-A learned score is scaled to the claim (`tuned`), and, once a refutation is certain, to the bound on epsilon
+A learned score is scaled to the claim (`tuned_score`), and, once a refutation is certain, to the bound on epsilon
 (`bounding_scale`). With L the true log-likelihood ratio, the event {L >= t} shows the epsilon of (epsilon, delta)-DP
 where t is that epsilon; below it, at the claimed one, it shows more of a claim's falsehood and less of its extent. So
 where exploring trials leave no doubt that the claim will be refuted, the threshold moves to the epsilon that they
@@ -27,7 +27,7 @@ from dpverdict.audit.scores.learned_scores import (
     calibrated_name,
     fit_chained_score,
     fit_spline_score,
-    scaled,
+    scaled_score,
 )
 from dpverdict.audit.scores.outcome_score import OutcomeScore
 from dpverdict.audit.scores.score import LINEAR, Score, fit_linear_score, likelihood_ratio
@@ -69,7 +69,7 @@ STEPS: Final = 200
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Stacked:
+class StackedScores:
     """Several scores in one pass over the outputs: shape (trials, m) to shape (trials * scores,), row after row.
 
     Attributes:
@@ -89,7 +89,7 @@ class Stacked:
         """The scores of each output, one output after another."""
         return np.stack([score(outputs) for score in self.scores], axis=1).ravel()
 
-    def only(self, names: Collection[str]) -> Stacked:
+    def only(self, names: Collection[str]) -> StackedScores:
         """Those with these names."""
         return replace(self, scores=tuple(score for score in self.scores if score.name in names))
 
@@ -162,7 +162,7 @@ def lines_of_claim(claim: Guarantee) -> tuple[Line, ...]:
     return tuple((float(e), float(d)) for e, d in zip(epsilons, deltas, strict=True) if e <= 600 and d < 1)
 
 
-def tuned(score: Score, payoff: Payoff, dataset_outputs: Array, neighbour_outputs: Array) -> Score:
+def tuned_score(score: Score, payoff: Payoff, dataset_outputs: Array, neighbour_outputs: Array) -> Score:
     """The multiple of a learned score that suits a payoff; scores that cannot be multiplied are left as they are.
 
     A curve payoff has the smallest variance for its mean near the claim if the score spreads as the claimed one does:
@@ -177,11 +177,11 @@ def tuned(score: Score, payoff: Payoff, dataset_outputs: Array, neighbour_output
         neighbour_outputs: shape (n, m).
     """
     if isinstance(payoff, SymmetricPayoff):
-        return scaled(score, 1 / SURE) if payoff.threshold > WIDER * payoff.epsilon else score
+        return scaled_score(score, 1 / SURE) if payoff.threshold > WIDER * payoff.epsilon else score
     assert isinstance(payoff, CurvePayoff)
     values = [np.clip(score(side), -3 * payoff.tau, 3 * payoff.tau) for side in (dataset_outputs, neighbour_outputs)]
     spread = math.sqrt(sum(float(side.var()) for side in values) / 2)
-    return scaled(score, payoff.tau / TAU_PER_MU / spread) if spread * TAU_PER_MU > payoff.tau else score
+    return scaled_score(score, payoff.tau / TAU_PER_MU / spread) if spread * TAU_PER_MU > payoff.tau else score
 
 
 def best_losses(dataset_scores: Array, neighbour_scores: Array) -> Array:
@@ -191,7 +191,7 @@ def best_losses(dataset_scores: Array, neighbour_scores: Array) -> Array:
     return min(both, key=lambda each: float(each.mean()))
 
 
-def ranked(
+def rank_scores(
     names: Sequence[str], held_out: tuple[dict[str, Array], dict[str, Array]], claim: Guarantee | None = None
 ) -> list[str]:
     """Scores by how well a multiple of them predicts, as a logit, which side a held-out exploring trial is from.
@@ -211,8 +211,8 @@ def ranked(
     return order
 
 
-def better_trees(
-    fit: tuple[Array, Array], held_out: tuple[Array, Array], others: Stacked, best: str
+def trees_if_better(
+    fit: tuple[Array, Array], held_out: tuple[Array, Array], others: StackedScores, best: str
 ) -> TreeScore | None:
     """Trees grown on ``fit``, if they predict the side of ``held_out`` clearly better than the best of the others.
 
@@ -229,25 +229,25 @@ def better_trees(
         return None
     few = fit[0][:MOST_SCREENED], fit[1][:MOST_SCREENED]
     trees = fit_tree_score(*few)
-    if not clearly_better(trees, others, best, held_out):
+    if not is_clearly_better(trees, others, best, held_out):
         return None
     return trees if len(few[0]) == len(fit[0]) else fit_tree_score(*fit)
 
 
-def better_summaries(
-    fit: tuple[Array, Array], held_out: tuple[Array, Array], others: Stacked, best: str
+def summaries_if_better(
+    fit: tuple[Array, Array], held_out: tuple[Array, Array], others: StackedScores, best: str
 ) -> SummaryScore | None:
     """The same of a spline of summaries, see `summaries`."""
     if not summaries_apply(fit[0]):
         return None
     few = fit[0][:MOST_SCREENED], fit[1][:MOST_SCREENED]
     found = fit_summary_score(*few)
-    if not clearly_better(found, others, best, held_out):
+    if not is_clearly_better(found, others, best, held_out):
         return None
     return found if len(few[0]) == len(fit[0]) else fit_summary_score(*fit)
 
 
-def clearly_better(score: Score, others: Stacked, best: str, held_out: tuple[Array, Array]) -> bool:
+def is_clearly_better(score: Score, others: StackedScores, best: str, held_out: tuple[Array, Array]) -> bool:
     """Whether a score predicts the side of held-out outputs better than the best of the others, by `best_losses`."""
     against: Callable[[Array], Array] = next(one for one in others.scores if one.name == best)
     gain = best_losses(*(against(side) for side in held_out)) - best_losses(*(score(side) for side in held_out))

@@ -22,11 +22,11 @@ from dpverdict.audit.trials.outcomes.batches import Layout
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 
-Named = Callable[[str], Callable[[Array], object]]
+FindFunction = Callable[[str], Callable[[Array], object]]
 """Finds a function that a score only names."""
 
 
-def score_from_data(data: Mapping[str, Any], named: Named) -> Score:
+def score_from_data(data: Mapping[str, Any], named: FindFunction) -> Score:
     """The score that ``data`` describes.
 
     Args:
@@ -57,16 +57,16 @@ def score_from_data(data: Mapping[str, Any], named: Named) -> Score:
                 raise ValueError("knots and values are not finite")
             return SplineScore(name=str(data["name"]), offset=number_of(data, "offset"), knots=knots, values=values)
         case "chained":
-            inner, outer = score_from_data(data["inner"], named), _spline(data["outer"], named)
+            inner, outer = score_from_data(data["inner"], named), _spline_from_data(data["outer"], named)
             return ChainedScore(name=str(data["name"]), inner=inner, outer=outer)
         case "boosted trees":
             return TreeScore.from_data(data)
         case "bins":
             return BinScore.from_data(data)
         case "labels":
-            return LabelScore.from_data(data, None if data["rest"] is None else _spline(data["rest"], named))
+            return LabelScore.from_data(data, None if data["rest"] is None else _spline_from_data(data["rest"], named))
         case "summaries":
-            summary, outer = Summary.from_data(data["summary"]), _spline(data["outer"], named)
+            summary, outer = Summary.from_data(data["summary"]), _spline_from_data(data["outer"], named)
             return SummaryScore(name=str(data["name"]), summary=summary, outer=outer)
         case kind if kind == OF_OUTCOMES:
             return OutcomeScore(layout=Layout.from_data(data["layout"]), inner=score_from_data(data["score"], named))
@@ -77,7 +77,7 @@ def score_from_data(data: Mapping[str, Any], named: Named) -> Score:
             raise InvalidValue("score", kind, "a kind of score that is kept as data", remedy)
 
 
-def _spline(data: Mapping[str, Any], named: Named) -> SplineScore:
+def _spline_from_data(data: Mapping[str, Any], named: FindFunction) -> SplineScore:
     score = score_from_data(data, named)
     if not isinstance(score, SplineScore):
         raise ValueError("the outer score is not a spline")

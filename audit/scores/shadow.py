@@ -83,7 +83,7 @@ def lira_scores(
             poorest = int(counts.argmin())
             found = f"{counts[poorest]} runs {word} canary {poorest}"
             raise InvalidValue("included", found, f"at least {least} such runs", "make more shadow runs")
-        laws.append(_fitted(others, kind, spread))
+        laws.append(_fitted_normals(others, kind, spread))
     if offline:
         mean, deviation = laws[0]
         z = (run - mean) / deviation
@@ -104,7 +104,7 @@ def logit_of_confidence(confidence: ArrayLike) -> Array:
     return logits
 
 
-def _fitted(statistics: Array, kind: NDArray[np.bool_], spread: str) -> tuple[Array, Array]:
+def _fitted_normals(statistics: Array, kind: NDArray[np.bool_], spread: str) -> tuple[Array, Array]:
     """The mean and the standard deviation of each canary's statistics in the runs of one kind."""
     counts = kind.sum(axis=0)
     mean = np.where(kind, statistics, 0.0).sum(axis=0) / counts

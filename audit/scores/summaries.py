@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.scores.learned_scores import SplineScore, fit_spline_score
-from dpverdict.audit.scores.trees import thinned
+from dpverdict.audit.scores.trees import thinned_rows
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 
@@ -138,7 +138,7 @@ class Summary:
     @staticmethod
     def of(dataset_outputs: Array, neighbour_outputs: Array) -> Summary:
         """The features in which these outputs differ most, shape (n, m) each."""
-        p, q = (thinned(side, MOST_CHOOSING) for side in (dataset_outputs, neighbour_outputs))
+        p, q = (thinned_rows(side, MOST_CHOOSING) for side in (dataset_outputs, neighbour_outputs))
         both = np.concatenate([p, q])
         centre = np.median(both, axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -156,7 +156,7 @@ class Summary:
             (side - side.mean(axis=0)) / np.where(var > 0, np.sqrt(np.where(var > 0, var, 1.0)), 1.0)
             for side, var in ((x, of_x), (y, of_y))
         )
-        directions, signs = _directions(u, v)
+        directions, signs = _most_different_directions(u, v)
         return Summary(
             centre=centre,
             scale=scale,
@@ -164,7 +164,7 @@ class Summary:
             variances=wider,
             directions=directions,
             signs=signs,
-            pairs=_pairs(u, v),
+            pairs=_most_different_pairs(u, v),
             squares=np.sort(np.argsort(-np.abs(wider), kind="stable")[: min(SQUARES, m)]),
             singles=np.sort(np.argsort(-np.abs(gap) / np.maximum(spread, 1e-12), kind="stable")[: min(MEANS, m)]),
         )
@@ -205,11 +205,11 @@ def summaries_apply(dataset_outputs: Array) -> bool:
 def fit_summary_score(dataset_outputs: Array, neighbour_outputs: Array) -> SummaryScore:
     """Features from the even outputs, the spline from the odd ones; shape (n, m) each."""
     summary = Summary.of(dataset_outputs[::2], neighbour_outputs[::2])
-    weighed = [summary(thinned(side[1::2], 5 * MOST_CHOOSING)) for side in (dataset_outputs, neighbour_outputs)]
+    weighed = [summary(thinned_rows(side[1::2], 5 * MOST_CHOOSING)) for side in (dataset_outputs, neighbour_outputs)]
     return SummaryScore(name=SUMMARY, summary=summary, outer=fit_spline_score(*weighed, name=SUMMARY))
 
 
-def _directions(u: Array, v: Array) -> tuple[Array, Array]:
+def _most_different_directions(u: Array, v: Array) -> tuple[Array, Array]:
     """The unit vectors in which the correlations differ most, without the diagonal, and the signs of the differences.
 
     By subspace iteration, which needs products with the outputs only; it starts with fixed vectors.
@@ -234,14 +234,14 @@ def _directions(u: Array, v: Array) -> tuple[Array, Array]:
     return np.ascontiguousarray((basis @ vectors[:, largest]).T), np.sign(values[largest])
 
 
-def _pairs(u: Array, v: Array) -> NDArray[np.int64]:
+def _most_different_pairs(u: Array, v: Array) -> NDArray[np.int64]:
     """The pairs of coordinates whose correlations differ most; none among more than `MOST_PAIRED`."""
     m = u.shape[1]
     if m > MOST_PAIRED:
         return np.empty((0, 2), dtype=np.int64)
     if m > 300:
         single: Any = np.float32  # half the memory of the two Gram matrices, which only choose
-        u, v = thinned(u, PAIRED_ROWS).astype(single), thinned(v, PAIRED_ROWS).astype(single)
+        u, v = thinned_rows(u, PAIRED_ROWS).astype(single), thinned_rows(v, PAIRED_ROWS).astype(single)
     gaps = np.abs(u.T @ u / len(u) - v.T @ v / len(v))
     gaps[np.tri(m, dtype=bool)] = -1.0
     largest = np.argpartition(-gaps, min(PAIRS, m * m - 1), axis=None)[: min(PAIRS, m * (m - 1) // 2)]

@@ -165,17 +165,19 @@ def fit_tree_score(dataset_outputs: Array, neighbour_outputs: Array) -> TreeScor
     except ImportError:
         remedy = "pip install scikit-learn"
         raise InvalidValue("score", "boosted trees", "used with scikit-learn installed", remedy) from None
-    p, q = (thinned(outputs.reshape(len(outputs), -1), MOST_ROWS) for outputs in (dataset_outputs, neighbour_outputs))
+    p, q = (
+        thinned_rows(outputs.reshape(len(outputs), -1), MOST_ROWS) for outputs in (dataset_outputs, neighbour_outputs)
+    )
     model = HistGradientBoostingClassifier(
         max_iter=ROUNDS, learning_rate=RATE, max_leaf_nodes=LEAVES, early_stopping=len(p) >= 100, random_state=0
     )
     # One thread: the same trees on every machine, and workers of OpenMP do not wait for each other where all are busy.
     with threadpool_limits(limits=1):
         model.fit(np.concatenate([p, q]), np.repeat([1, 0], [len(p), len(q)]))
-    return _of_model(model, p.shape[1])
+    return _score_of_model(model, p.shape[1])
 
 
-def _of_model(model: HistGradientBoostingClassifier, coordinates: int) -> TreeScore:
+def _score_of_model(model: HistGradientBoostingClassifier, coordinates: int) -> TreeScore:
     trees = [predictor.nodes for (predictor,) in model._predictors]
     roots = np.cumsum([0, *(len(nodes) for nodes in trees)])[:-1].astype(np.int64)
     table = np.concatenate(trees) if trees else np.empty(0, dtype=[("value", "f8")])
@@ -204,7 +206,7 @@ def _of_model(model: HistGradientBoostingClassifier, coordinates: int) -> TreeSc
     )
 
 
-def thinned(outputs: Array, rows: int) -> Array:
+def thinned_rows(outputs: Array, rows: int) -> Array:
     """At most ``rows`` of the outputs, evenly."""
     kept: Array = outputs[np.linspace(0, len(outputs) - 1, min(len(outputs), rows)).astype(np.int64)]
     return kept

@@ -48,7 +48,7 @@ FIRST_PAIRS: Final = 20.0
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wealth:
+class Bettor:
     """One bettor after some pairs; immutable, and plain numbers throughout.
 
     Attributes:
@@ -67,9 +67,11 @@ class Wealth:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.largest_loss) and self.largest_loss > 0):
-            raise InvalidValue("largest_loss", self.largest_loss, "finite and > 0", "take that of the payoff")
+            raise InvalidValue(
+                "largest_loss", self.largest_loss, "finite and > 0", "take the largest loss of the payoff"
+            )
 
-    def bet(self, payoffs: Array) -> tuple[Wealth, Array]:
+    def bet(self, payoffs: Array) -> tuple[Bettor, Array]:
         """Bet on the next pairs, one after another.
 
         Args:
@@ -88,7 +90,7 @@ class Wealth:
 
     def walk(
         self, payoffs: Array, sums: tuple[float, float, float]
-    ) -> tuple[Wealth, Array, tuple[float, float, float]]:
+    ) -> tuple[Bettor, Array, tuple[float, float, float]]:
         """`bet`, where this bettor has bet on earlier pairs already that are not counted in its attributes.
 
         Args:
@@ -101,12 +103,12 @@ class Wealth:
         if not np.all(payoffs >= -self.largest_loss):
             lowest = float(np.min(payoffs))
             raise InvalidValue("payoffs", lowest, f">= {-self.largest_loss}", "check the payoff's largest loss")
-        of_payoffs, of_squares = _running(sums[0], payoffs), _running(sums[1], payoffs**2)
+        of_payoffs, of_squares = _running_totals(sums[0], payoffs), _running_totals(sums[1], payoffs**2)
         totals, squares = self.total + of_payoffs, self.squares + of_squares
         bets = np.clip(totals[:-1] / squares[:-1], 0.0, 1 / (2 * self.largest_loss))
-        of_logs = _running(sums[2], np.log1p(bets * payoffs))
+        of_logs = _running_totals(sums[2], np.log1p(bets * payoffs))
         path: Array = self.log_wealth + of_logs[1:]
-        after = Wealth(
+        after = Bettor(
             largest_loss=self.largest_loss,
             pairs=self.pairs + len(payoffs),
             log_wealth=float(path[-1]),
@@ -116,7 +118,7 @@ class Wealth:
         return after, path, (float(of_payoffs[-1]), float(of_squares[-1]), float(of_logs[-1]))
 
 
-def _running(start: float, values: Array) -> Array:
+def _running_totals(start: float, values: Array) -> Array:
     """Start, and what it has grown to after each value: one addition after another, so that parts can be joined."""
     grown: Array = np.cumsum(np.concatenate([[start], values]))
     return grown
@@ -135,7 +137,7 @@ class Mixture:
     """
 
     weights: tuple[float, ...]
-    bettors: tuple[Wealth, ...]
+    bettors: tuple[Bettor, ...]
     log_most: float = 0.0
     log_now: float = 0.0
 
@@ -208,7 +210,7 @@ class Mixture:
             assert isinstance(weights, list)
             return Mixture(
                 weights=tuple(float(weight) for weight in weights),
-                bettors=tuple(Wealth(**bettor) for bettor in bettors),
+                bettors=tuple(Bettor(**bettor) for bettor in bettors),
                 log_most=float(str(state["log_most"])),
                 log_now=float(str(state["log_now"])),
             )
@@ -218,14 +220,14 @@ class Mixture:
             raise InvalidValue("state", state, "what to_dict wrote", "start a new test") from error
 
 
-def betting_p(payoffs: Iterable[Array], largest_loss: float) -> float:
+def betting_p_value(payoffs: Iterable[Array], largest_loss: float) -> float:
     """1 over the largest wealth of one bettor on these pairs: a p-value at every number of pairs, however small.
 
     Args:
         payoffs: S of each pair, part by part; how they are divided changes no bit.
         largest_loss: of one pair.
     """
-    wealth, sums, most = Wealth(largest_loss=largest_loss), (0.0, 0.0, 0.0), -math.inf
+    wealth, sums, most = Bettor(largest_loss=largest_loss), (0.0, 0.0, 0.0), -math.inf
     for part in payoffs:
         if len(part):
             _, path, sums = wealth.walk(part, sums)
@@ -233,15 +235,15 @@ def betting_p(payoffs: Iterable[Array], largest_loss: float) -> float:
     return 1.0 if most == -math.inf else min(1.0, math.exp(-most + 1e-12))
 
 
-def bettor(largest_loss: float, *, first: float = FIRST_STAKE) -> Wealth:
+def bettor(largest_loss: float, *, first: float = FIRST_STAKE) -> Bettor:
     """One that has not bet yet, and whose first bet is ``first / largest_loss``, for ``first`` in [0, 1/2]."""
     squares = FIRST_PAIRS * largest_loss**2
-    return Wealth(largest_loss=largest_loss, total=first / largest_loss * squares, squares=squares)
+    return Bettor(largest_loss=largest_loss, total=first / largest_loss * squares, squares=squares)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Rung:
+class GridPoint:
     """One value of the grid.
 
     Attributes:
@@ -265,7 +267,7 @@ class BoundGrid:
     """
 
     quantity: str
-    rungs: tuple[Rung, ...]
+    points: tuple[GridPoint, ...]
     mixtures: tuple[Mixture, ...]
 
     @staticmethod
@@ -277,12 +279,12 @@ class BoundGrid:
             payoff: of the claim; that of a value differs in what it allows.
             weights: of the scores.
         """
-        quantity, rungs = _rungs(claim, payoff)
+        quantity, rungs = _grid_points(claim, payoff)
         mixtures = []
         for rung in rungs:
             loss = rung.payoff.largest_loss * (1 + 1e-12)
             mixtures.append(Mixture(weights=weights, bettors=tuple(bettor(loss) for _ in weights)))
-        return BoundGrid(quantity=quantity, rungs=rungs, mixtures=tuple(mixtures))
+        return BoundGrid(quantity=quantity, points=rungs, mixtures=tuple(mixtures))
 
     def bet(self, scores: list[tuple[Array, Array] | None], size: int) -> BoundGrid:
         """Bet on the next pairs.
@@ -292,7 +294,7 @@ class BoundGrid:
             size: how many pairs there are.
         """
         moved = []
-        for rung, mixture in zip(self.rungs, self.mixtures, strict=True):
+        for rung, mixture in zip(self.points, self.mixtures, strict=True):
             own = rung.payoff
             payoffs = [
                 np.zeros(size) if both is None else own.of_dataset(both[0]) - own.of_neighbour(both[1]) - own.allowed
@@ -306,7 +308,7 @@ class BoundGrid:
         if quantity != self.quantity:
             return None
         found = 0.0
-        for rung, mixture in zip(self.rungs, self.mixtures, strict=True):
+        for rung, mixture in zip(self.points, self.mixtures, strict=True):
             if mixture.log_most < -math.log(error) + 1e-9:
                 break
             found = rung.value
@@ -322,12 +324,12 @@ class BoundGrid:
         Raises:
             InvalidValue: a state of another form.
         """
-        if not isinstance(state, list) or len(state) != len(self.rungs):
+        if not isinstance(state, list) or len(state) != len(self.points):
             raise InvalidValue("state", "incomplete", "what an earlier test returned", "start a new test")
         return replace(self, mixtures=tuple(Mixture.from_dict(one) for one in state))
 
 
-def _rungs(claim: Guarantee, payoff: Payoff) -> tuple[str, tuple[Rung, ...]]:
+def _grid_points(claim: Guarantee, payoff: Payoff) -> tuple[str, tuple[GridPoint, ...]]:
     rungs = []
     if isinstance(payoff, CurvePayoff) and isinstance(claim, GaussianDP):
         for part in TWENTIETHS:
@@ -335,11 +337,11 @@ def _rungs(claim: Guarantee, payoff: Payoff) -> tuple[str, tuple[Rung, ...]]:
             allowed = payoff.allowed
             if part != 20:
                 allowed = weighted_profile_upper(GaussianDP(mu), payoff.tau)
-            rungs.append(Rung(float_below(mu), CurvePayoff(payoff.tau, allowed)))
+            rungs.append(GridPoint(float_below(mu), CurvePayoff(payoff.tau, allowed)))
         return "mu", tuple(rungs)
     if isinstance(payoff, SymmetricPayoff):
         for part in TWENTIETHS:
             epsilon = payoff.epsilon if part == 20 else payoff.epsilon * part / 20
-            rungs.append(Rung(epsilon, SymmetricPayoff(epsilon, payoff.allowed, payoff.threshold)))
+            rungs.append(GridPoint(epsilon, SymmetricPayoff(epsilon, payoff.allowed, payoff.threshold)))
         return "epsilon", tuple(rungs)
     return "", ()

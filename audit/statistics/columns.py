@@ -15,14 +15,14 @@ import numpy as np
 
 from dpverdict.numerics.arrays import Array
 
-PART: Final = 2**16
+ROWS_PER_PART: Final = 2**16
 """Numbers read at once."""
-HELD: Final = 2**18
+MOST_IN_MEMORY: Final = 2**18
 """Numbers up to which a column stays in memory."""
 
 
 @final
-class Column:
+class NumberColumn:
     """Numbers in their order: an array, or one that grows by `extend` and is kept in a temporary file once it is long.
 
     Args:
@@ -42,7 +42,7 @@ class Column:
         """Append numbers, shape (n,)."""
         self._held.append(np.array(values, dtype=np.float64))
         self._length += len(values)
-        if self._length - self._written > HELD:
+        if self._length - self._written > MOST_IN_MEMORY:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(prefix="dpverdict-")  # noqa: SIM115  # it lives as long as the column
                 weakref.finalize(self, self._file.close)
@@ -68,47 +68,47 @@ class Column:
         return found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
 
 
-Numbers: TypeAlias = "Column | Array"
+Numbers: TypeAlias = "NumberColumn | Array"
 
 
 def read(column: Numbers, start: int, stop: int) -> Array:
     """The numbers start..stop - 1 of a column."""
-    return column.read(start, stop) if isinstance(column, Column) else column[start:stop]
+    return column.read(start, stop) if isinstance(column, NumberColumn) else column[start:stop]
 
 
-def parts(*columns: Numbers) -> Iterator[tuple[Array, ...]]:
+def read_in_parts(*columns: Numbers) -> Iterator[tuple[Array, ...]]:
     """The same rows of several columns, part by part, as far as the shortest one goes."""
     end = min(len(column) for column in columns)
-    for first in range(0, end, PART):
-        yield tuple(read(column, first, min(first + PART, end)) for column in columns)
+    for first in range(0, end, ROWS_PER_PART):
+        yield tuple(read(column, first, min(first + ROWS_PER_PART, end)) for column in columns)
 
 
-def joined(*columns: Numbers) -> Numbers:
+def concatenated(*columns: Numbers) -> Numbers:
     """One column after the other."""
     if len(columns) == 1:
         return columns[0]
-    whole = Column()
+    whole = NumberColumn()
     for column in columns:
-        for (part,) in parts(column):
+        for (part,) in read_in_parts(column):
             whole.extend(part)
     return whole
 
 
-def shortened(column: Numbers, *, first: int | None = None, last: int | None = None) -> Numbers:
+def first_or_last(column: Numbers, *, first: int | None = None, last: int | None = None) -> Numbers:
     """The first or the last numbers of a column."""
     start = 0 if last is None else len(column) - last
     stop = len(column) if first is None else first
     if (start, stop) == (0, len(column)):
         return column
-    if not isinstance(column, Column):
+    if not isinstance(column, NumberColumn):
         return column[start:stop]
-    found = Column()
-    for at in range(start, stop, PART):
-        found.extend(column.read(at, min(at + PART, stop)))
+    found = NumberColumn()
+    for at in range(start, stop, ROWS_PER_PART):
+        found.extend(column.read(at, min(at + ROWS_PER_PART, stop)))
     return found
 
 
-def total(length: int, read: Callable[[int, int], Array]) -> float:
+def pairwise_sum(length: int, read: Callable[[int, int], Array]) -> float:
     """The sum of ``length`` numbers, with the rounding of ``np.sum`` of the whole array.
 
     Args:
@@ -118,7 +118,7 @@ def total(length: int, read: Callable[[int, int], Array]) -> float:
 
     def of(start: int, stop: int) -> float:
         n = stop - start
-        if n <= PART:
+        if n <= ROWS_PER_PART:
             return float(np.add.reduce(read(start, stop)))
         half = n // 2
         half -= half % 8

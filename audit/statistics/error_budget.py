@@ -91,7 +91,7 @@ class ErrorBudget:
         if row.outcome is not None:
             raise InvalidValue("outcome", row.outcome, "unknown", "enter a test before its trials are drawn")
         if not row.share > 0 or Fraction(row.share) > self.left:
-            raise InvalidValue("share", row.share, f"> 0 and at most {float(self.left)!r}", "divide the error anew")
+            raise InvalidValue("share", row.share, f"> 0 and at most {float(self.left)!r}", "give smaller shares")
         for one in row.explored:
             for other in row.confirmed:
                 if one.overlaps(other):
@@ -126,17 +126,17 @@ class ErrorBudget:
         return all(row.outcome is not None for row in self._rows.values())
 
 
-def divide(total: float, weights: dict[str, float]) -> dict[str, float]:
+def divide_error(total: float, weights: dict[str, float]) -> dict[str, float]:
     """Shares proportional to weights, rounded so that their exact sum is at most ``total``.
 
     Raises:
         InvalidValue: no weight, or one that is not positive.
 
-    >>> sum(divide(0.05, {"a": 4.0, "b": 1.0}).values()) <= 0.05
+    >>> sum(divide_error(0.05, {"a": 4.0, "b": 1.0}).values()) <= 0.05
     True
     """
     if not weights or not all(weight > 0 for weight in weights.values()):
-        raise InvalidValue("weights", weights, "positive", "leave out a test that gets nothing")
+        raise InvalidValue("weights", weights, "positive", "leave out a test without a share")
     whole, exact = sum(Fraction(weight) for weight in weights.values()), Fraction(total)
     shares: dict[str, float] = {}
     for name, weight in weights.items():

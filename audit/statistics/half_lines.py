@@ -37,14 +37,14 @@ import scipy
 from dpverdict.audit.statistics.joint_test import Counts, Order
 from dpverdict.numerics.arrays import Array
 
-MOST: Final = 2**22
+MOST_OUTPUTS: Final = 2**22
 """Outputs per side that are looked at: the first ones."""
 LARGEST_RANK: Final = 2**14
 """What is wrong with half-lines of more outputs, thousands on the other side, every other test sees."""
-FIRST: Final = 0.25
+SMALLEST_RANK: Final = 0.25
 """Of the weight of one order and way round: for the rank 1, beyond all of the other side. The others share the rest."""
 _CELLS: Final = 256
-_OUTSIDE: Final = 1e-13
+_OUTSIDE_OF_CELLS: Final = 1e-13
 """Probability of the law of U outside of the cells, on either side."""
 _PAD: Final = 1e-9
 """Relative; the incomplete beta function of SciPy is far better than that wherever it was compared."""
@@ -68,7 +68,7 @@ class HalfLine:
     p_value: float
 
 
-def half_lines(dataset: Array, neighbour: Array, *, epsilon: float, delta: float) -> HalfLine:
+def check_half_lines(dataset: Array, neighbour: Array, *, epsilon: float, delta: float) -> HalfLine:
     """Test that no half-line {x > t} or {x < t} has p > e^epsilon q + delta, in either order of the pair.
 
     Args:
@@ -77,13 +77,13 @@ def half_lines(dataset: Array, neighbour: Array, *, epsilon: float, delta: float
         epsilon: >= 0.
         delta: in [0, 1).
     """
-    outputs = {Order.DATASET_FIRST: dataset[:MOST], Order.NEIGHBOUR_FIRST: neighbour[:MOST]}
+    outputs = {Order.DATASET_FIRST: dataset[:MOST_OUTPUTS], Order.NEIGHBOUR_FIRST: neighbour[:MOST_OUTPUTS]}
     best: HalfLine | None = None
     for order, sign in itertools.product(Order, (1.0, -1.0)):
         of_p = sign * outputs[order]
         of_q = sign * outputs[Order.NEIGHBOUR_FIRST if order is Order.DATASET_FIRST else Order.DATASET_FIRST]
         n, m = len(of_p), len(of_q)
-        planned = ranks(m, epsilon, delta)
+        planned = ranks_to_test(m, epsilon, delta)
         largest = planned[-1][0]
         tail = np.sort(np.partition(of_q, m - largest)[m - largest :])  # the outputs of these ranks, rising
         beyond = np.sort(of_p[of_p > tail[0]])
@@ -105,11 +105,11 @@ def half_lines(dataset: Array, neighbour: Array, *, epsilon: float, delta: float
     return best
 
 
-def ranks(trials: int, epsilon: float, delta: float) -> list[tuple[int, float]]:
+def ranks_to_test(trials: int, epsilon: float, delta: float) -> list[tuple[int, float]]:
     """Powers of two as far as the line allows less than everything, with weights whose sum over four is at most 1."""
     most = trials * (1 - delta) * math.exp(-epsilon)
     doubled = [1 << i for i in range(1, trials.bit_length()) if 1 << i < min(most, LARGEST_RANK + 1)]
-    first = FIRST if doubled else 1.0
+    first = SMALLEST_RANK if doubled else 1.0
     return [(1, first / 4), *((j, (1 - first) / (4 * len(doubled)) * (1 - _PAD)) for j in doubled)]
 
 
@@ -122,7 +122,10 @@ def tail_upper(count: int, trials: int, rank: int, others: int, epsilon: float, 
     if count <= trials * min(1.0, e * rank / (others + 1) + delta):
         return 1.0
     a, b = rank, others + 1 - rank
-    low, high = float(scipy.special.betaincinv(a, b, _OUTSIDE)), float(scipy.special.betainccinv(a, b, _OUTSIDE))
+    low, high = (
+        float(scipy.special.betaincinv(a, b, _OUTSIDE_OF_CELLS)),
+        float(scipy.special.betainccinv(a, b, _OUTSIDE_OF_CELLS)),
+    )
     ends = np.concatenate([[0.0], np.linspace(low, high, _CELLS)])
     below, above = scipy.special.betainc(a, b, ends), scipy.special.betaincc(a, b, ends)
     mass = np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))

@@ -55,9 +55,9 @@ _NEGLIGIBLE: Final = 1e-3
 """Of gamma: tails below it are not evaluated but replaced by larger ones."""
 _PAD: Final = 1e-9
 """Relative; the incomplete beta function of SciPy is far better than that wherever it was compared."""
-_WIDTH: Final = 1 / 1000
+_FEWEST_COLUMNS: Final = 1 / 1000
 """The search ends when this share of the whole range is left."""
-_TRIES: Final = 5
+_MOST_TRIES: Final = 5
 _ON_THE_WAY: Final = 1e-7
 """Of the bracket: how exactly it is found where the next p-value is asked."""
 _NEAR: Final = 0.02
@@ -120,7 +120,7 @@ class Counts:
         return self.four[2:] if self.order is Order.DATASET_FIRST else self.four[:2]
 
 
-def signed_root(
+def signed_likelihood_root(
     first: ArrayLike, first_trials: ArrayLike, second: ArrayLike, second_trials: ArrayLike, epsilon: float, delta: float
 ) -> Array:
     """z = sign sqrt(2 [l(K_P/N_P, K_Q/N_Q) - max over p = delta + e^epsilon q of l(p, q)]), l the log-likelihood.
@@ -156,16 +156,16 @@ def signed_root(
                 break
         p_c = np.minimum(delta + e * q_c, 1.0)
         gain = (
-            _times_log(kp, p / p_c)
-            + _times_log(np_ - kp, (1 - p) / (1 - p_c))
-            + _times_log(kq, q / q_c)
-            + _times_log(nq - kq, (1 - q) / (1 - q_c))
+            _count_times_log(kp, p / p_c)
+            + _count_times_log(np_ - kp, (1 - p) / (1 - p_c))
+            + _count_times_log(kq, q / q_c)
+            + _count_times_log(nq - kq, (1 - q) / (1 - q_c))
         )
     root: Array = np.sign(excess) * np.sqrt(2 * np.maximum(gain, 0.0))
     return root
 
 
-def _times_log(count: Array, ratio: Array) -> Array:
+def _count_times_log(count: Array, ratio: Array) -> Array:
     return np.where(count > 0, count * np.log(np.where(count > 0, ratio, 1.0)), 0.0)
 
 
@@ -176,7 +176,7 @@ def default_method(counts: Counts) -> Method:
     return Method.EXACT if small else Method.ASYMPTOTIC
 
 
-def joint_p(counts: Counts, *, epsilon: float, delta: float, level: float, method: Method | None = None) -> float:
+def joint_p_value(counts: Counts, *, epsilon: float, delta: float, level: float, method: Method | None = None) -> float:
     """A p-value for H0: p - e^epsilon q <= delta.
 
     Args:
@@ -197,14 +197,14 @@ def joint_p(counts: Counts, *, epsilon: float, delta: float, level: float, metho
         raise InvalidValue("level", level, "in (0, 1)", "state how often a true hypothesis may be rejected")
     match default_method(counts) if method is None else method:
         case Method.EXACT:
-            return exact_p(counts, epsilon, delta, NUISANCE_SHARE * level, level)
+            return exact_p_value(counts, epsilon, delta, NUISANCE_SHARE * level, level)
         case Method.ASYMPTOTIC:
-            return float(scipy.special.ndtr(-signed_root(*counts.four, epsilon, delta)))
+            return float(scipy.special.ndtr(-signed_likelihood_root(*counts.four, epsilon, delta)))
         case _:
-            return _clopper_pearson_p(counts, epsilon, delta)
+            return _clopper_pearson_p_value(counts, epsilon, delta)
 
 
-def exact_p(counts: Counts, epsilon: float, delta: float, gamma: float, level: float) -> float:
+def exact_p_value(counts: Counts, epsilon: float, delta: float, gamma: float, level: float) -> float:
     """sup of P(z >= observed z) over q in a Clopper-Pearson interval of confidence 1 - gamma and p <= delta + e^eps q.
 
     Plus gamma. Because z increases in K_P and decreases in K_Q, the extreme tables are {K_P >= m(K_Q)} with m not
@@ -216,7 +216,7 @@ def exact_p(counts: Counts, epsilon: float, delta: float, gamma: float, level: f
     which is where it will be compared. Every approximation is on the side of a larger p.
     """
     kp, n_p, kq, n_q = counts.four
-    observed = float(signed_root(kp, n_p, kq, n_q, epsilon, delta))
+    observed = float(signed_likelihood_root(kp, n_p, kq, n_q, epsilon, delta))
     if observed <= 0:
         return 1.0
     e = math.exp(epsilon)
@@ -235,7 +235,7 @@ def exact_p(counts: Counts, epsilon: float, delta: float, gamma: float, level: f
     far = math.sqrt(-2 * math.log(_NEGLIGIBLE * gamma))
     edges = np.linspace(math.sqrt(low), math.sqrt(high), _FIRST_CELLS + 1) ** 2
     edges[0], edges[-1] = low, high
-    tails = _Tails(j=j, m=m, n_p=n_p, n_q=n_q, epsilon=epsilon, delta=delta, far=far)
+    tails = _ExtremeTables(j=j, m=m, n_p=n_p, n_q=n_q, epsilon=epsilon, delta=delta, far=far)
     width = float(np.diff(edges).max())
     ends = tails.rows(edges, width)
     left, right = ends.kept(np.arange(_FIRST_CELLS)), ends.kept(np.arange(1, _FIRST_CELLS + 1))
@@ -260,23 +260,23 @@ def exact_p(counts: Counts, epsilon: float, delta: float, gamma: float, level: f
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _TailRows:
     """P(K_P >= m(j)) and P(K_Q < j), one row per value of q."""
 
     q: Array
     above: Array
     below: Array
 
-    def kept(self, rows: Integers) -> _Rows:
-        return _Rows(self.q[rows], self.above[rows], self.below[rows])
+    def kept(self, rows: Integers) -> _TailRows:
+        return _TailRows(self.q[rows], self.above[rows], self.below[rows])
 
-    def with_more(self, other: _Rows) -> _Rows:
+    def with_more(self, other: _TailRows) -> _TailRows:
         pairs = ((self.q, other.q), (self.above, other.above), (self.below, other.below))
-        return _Rows(*(np.concatenate(pair) for pair in pairs))
+        return _TailRows(*(np.concatenate(pair) for pair in pairs))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Tails:
+class _ExtremeTables:
     """The extreme tables {K_P >= m(j)}, m not decreasing, and their probability along the line of the hypothesis.
 
     Tails are evaluated only where they matter: where P(K_Q < j) is negligible it is replaced by its larger value at the
@@ -297,7 +297,7 @@ class _Tails:
         p = np.minimum(self.delta + math.exp(self.epsilon) * q, 1.0)
         return np.minimum(np.nextafter(p, 2), 1.0)
 
-    def rows(self, q: Array, width: float) -> _Rows:
+    def rows(self, q: Array, width: float) -> _TailRows:
         """The tails at every q, to be combined with those at most ``width`` away."""
         p = self.on_line(q)
         # By the inequalities of Chernoff and Bernstein; they decide only how tight the result is.
@@ -320,9 +320,9 @@ class _Tails:
         below = np.ones(near.shape)
         below[near] = np.where(j == 0, 0.0, scipy.special.bdtr(np.maximum(j - 1.0, 0.0), self.n_q, q[row]))
         below = np.minimum.accumulate(below[:, ::-1], axis=1)[:, ::-1]
-        return _Rows(q, above, below)
+        return _TailRows(q, above, below)
 
-    def probability(self, left: _Rows, right: _Rows) -> Array:
+    def probability(self, left: _TailRows, right: _TailRows) -> Array:
         """At least the probability of the extreme tables at every q in [left.q, right.q]: shape (rows,).
 
         The mean of f(K_Q), f = P(K_P >= m), summed by parts, so that all terms are positive. Below the first j f is
@@ -345,7 +345,7 @@ def smallest_extreme(j: Integers, n_p: int, n_q: int, epsilon: float, delta: flo
             middle = (low + high) // 2
             probe = np.clip(next(probes, middle), low + 1, high - 1)
             inside = high - low > 1
-            extreme = signed_root(np.clip(probe, 0, n_p), n_p, at, n_q, epsilon, delta) >= enough
+            extreme = signed_likelihood_root(np.clip(probe, 0, n_p), n_p, at, n_q, epsilon, delta) >= enough
             high, low = np.where(inside & extreme, probe, high), np.where(inside & ~extreme, probe, low)
         return high
 
@@ -359,7 +359,7 @@ def smallest_extreme(j: Integers, n_p: int, n_q: int, epsilon: float, delta: flo
     return search(j, found[before] - 1, found[after], guess)
 
 
-def _clopper_pearson_p(counts: Counts, epsilon: float, delta: float) -> float:
+def _clopper_pearson_p_value(counts: Counts, epsilon: float, delta: float) -> float:
     """The smallest level at which p_lower - e^epsilon q_upper > delta, rounded up by at most 1e-6 of itself."""
 
     def rejected(level: float) -> bool:
@@ -450,10 +450,10 @@ def _largest_rejected(
 
     def p_value(parameter: float) -> float:
         epsilon, delta = line(parameter)
-        return joint_p(counts, epsilon=epsilon, delta=delta, level=level, method=used)
+        return joint_p_value(counts, epsilon=epsilon, delta=delta, level=level, method=used)
 
     def root(parameter: float) -> float:
-        return float(signed_root(*counts.four, *line(parameter)))
+        return float(signed_likelihood_root(*counts.four, *line(parameter)))
 
     return largest_rejected(p_value, root, most, level)
 
@@ -478,8 +478,8 @@ def largest_rejected(
     """
     wanted = -float(scipy.special.ndtri(level))
     best, beyond, target = 0.0, most, wanted
-    for _ in range(_TRIES):
-        at = _crossing(root, target, best, beyond)
+    for _ in range(_MOST_TRIES):
+        at = _where_it_falls_through(root, target, best, beyond)
         if at <= best or at >= beyond:
             at = (best + beyond) / 2
         p = p_value(at)
@@ -488,7 +488,7 @@ def largest_rejected(
         else:
             beyond = at
         found = -float(scipy.special.ndtri(min(max(p, 1e-300), 1 - 1e-16)))
-        if beyond - best <= _WIDTH * most or (p <= level and found <= wanted + near):
+        if beyond - best <= _FEWEST_COLUMNS * most or (p <= level and found <= wanted + near):
             break
         # How much the two roots differ here; then a step beyond the solution on the side that is still open.
         margin = _MARGIN if p > level else -_MARGIN
@@ -498,7 +498,7 @@ def largest_rejected(
     return best
 
 
-def _crossing(falling: Callable[[float], float], value: float, low: float, high: float) -> float:
+def _where_it_falls_through(falling: Callable[[float], float], value: float, low: float, high: float) -> float:
     """Where a function falls through a value between two ends, or the end that is nearer."""
     if falling(low) <= value:
         return low

@@ -28,8 +28,8 @@ from typing import Final, final
 import numpy as np
 import scipy
 
-from dpverdict.audit.statistics.betting import betting_p
-from dpverdict.audit.statistics.columns import Numbers, parts, read, total
+from dpverdict.audit.statistics.betting import betting_p_value
+from dpverdict.audit.statistics.columns import Numbers, pairwise_sum, read, read_in_parts
 from dpverdict.audit.statistics.joint_test import largest_rejected
 from dpverdict.audit.statistics.payoffs import (
     CurvePayoff,
@@ -58,7 +58,7 @@ BETTING: Final = "mean payoff, betting"
 
 @final
 @dataclass(frozen=True, slots=True)
-class Moments:
+class PayoffMoments:
     """Number, mean, variance and third central moment of one side's payoffs."""
 
     trials: int
@@ -67,7 +67,7 @@ class Moments:
     third: float
 
     @staticmethod
-    def of(values: Numbers, payoff: Callable[[Array], Array] = lambda scores: scores) -> Moments:
+    def of(values: Numbers, payoff: Callable[[Array], Array] = lambda scores: scores) -> PayoffMoments:
         """The moments of the payoffs of at least two scores, the variance with N - 1."""
         n = len(values)
 
@@ -78,9 +78,9 @@ class Moments:
             centred = paid(start, stop) - mean
             return centred * centred * centred
 
-        mean = total(n, paid) / n
-        variance = total(n, lambda start, stop: (paid(start, stop) - mean) ** 2) / (n - 1)
-        return Moments(n, mean, variance, total(n, cubed) / n)
+        mean = pairwise_sum(n, paid) / n
+        variance = pairwise_sum(n, lambda start, stop: (paid(start, stop) - mean) ** 2) / (n - 1)
+        return PayoffMoments(n, mean, variance, pairwise_sum(n, cubed) / n)
 
 
 @final
@@ -93,7 +93,7 @@ class MeanTest:
     p_value: float
 
 
-def mean_test(x: Moments, y: Moments, allowed: float) -> MeanTest:
+def mean_test(x: PayoffMoments, y: PayoffMoments, allowed: float) -> MeanTest:
     """Test E x - E y <= ``allowed``.
 
     A sample without variance gives p = 1: it is for an exact test to say what a constant sample shows.
@@ -155,23 +155,29 @@ def payoff_test(payoff: Payoff, dataset_scores: Numbers, neighbour_scores: Numbe
     """
     often = not isinstance(payoff, DivergencePayoff)  # whose largest values may be too rare to be seen
     if isinstance(payoff, SymmetricPayoff):
-        often = _seen_often(payoff, dataset_scores, neighbour_scores)
-    of_x, of_y = Moments.of(dataset_scores, payoff.of_dataset), Moments.of(neighbour_scores, payoff.of_neighbour)
-    return _decided(payoff, of_x, of_y, (dataset_scores, neighbour_scores), share, often)
+        often = _is_seen_often(payoff, dataset_scores, neighbour_scores)
+    of_x, of_y = (
+        PayoffMoments.of(dataset_scores, payoff.of_dataset),
+        PayoffMoments.of(neighbour_scores, payoff.of_neighbour),
+    )
+    return _test_from_moments(payoff, of_x, of_y, (dataset_scores, neighbour_scores), share, often)
 
 
-def _seen_often(payoff: SymmetricPayoff, dataset_scores: Numbers, neighbour_scores: Numbers) -> bool:
-    rare = _count(dataset_scores, -np.inf, -payoff.threshold), _count(neighbour_scores, payoff.threshold, np.inf)
+def _is_seen_often(payoff: SymmetricPayoff, dataset_scores: Numbers, neighbour_scores: Numbers) -> bool:
+    rare = (
+        _count_between(dataset_scores, -np.inf, -payoff.threshold),
+        _count_between(neighbour_scores, payoff.threshold, np.inf),
+    )
     return min(rare) >= FEWEST_EVENTS
 
 
-def _count(column: Numbers, low: float, high: float) -> int:
+def _count_between(column: Numbers, low: float, high: float) -> int:
     """How many numbers are in [low, high]."""
-    return sum(int(np.count_nonzero((low <= part) & (part <= high))) for (part,) in parts(column))
+    return sum(int(np.count_nonzero((low <= part) & (part <= high))) for (part,) in read_in_parts(column))
 
 
-def _decided(
-    payoff: Payoff, of_x: Moments, of_y: Moments, scores: tuple[Numbers, Numbers], share: float, often: bool
+def _test_from_moments(
+    payoff: Payoff, of_x: PayoffMoments, of_y: PayoffMoments, scores: tuple[Numbers, Numbers], share: float, often: bool
 ) -> PayoffResult:
     """The test from the moments of both sides; the scores are looked at only where it must be by betting."""
     found = mean_test(of_x, of_y, payoff.allowed)
@@ -179,8 +185,8 @@ def _decided(
     if enough and often and abs(found.skewness) <= LARGEST_SKEWNESS:
         method, p = ASYMPTOTIC, found.p_value
     else:
-        paid = (payoff.of_dataset(x) - payoff.of_neighbour(y) - payoff.allowed for x, y in parts(*scores))
-        method, p = BETTING, betting_p(paid, payoff.largest_loss)
+        paid = (payoff.of_dataset(x) - payoff.of_neighbour(y) - payoff.allowed for x, y in read_in_parts(*scores))
+        method, p = BETTING, betting_p_value(paid, payoff.largest_loss)
     return PayoffResult(
         method=method,
         p_value=p,
@@ -199,20 +205,20 @@ def symmetric_epsilon_lower(
     The payoff falls in epsilon everywhere, so the hypotheses are nested and one share pays for all of them.
     """
 
-    n, often = len(dataset_scores), _seen_often(payoff, dataset_scores, neighbour_scores)
+    n, often = len(dataset_scores), _is_seen_often(payoff, dataset_scores, neighbour_scores)
     above, below = (payoff.threshold, np.inf), (-np.inf, -payoff.threshold)
     counts = [
-        (_count(dataset_scores, *above), _count(dataset_scores, *below)),
-        (_count(neighbour_scores, *below), _count(neighbour_scores, *above)),
+        (_count_between(dataset_scores, *above), _count_between(dataset_scores, *below)),
+        (_count_between(neighbour_scores, *below), _count_between(neighbour_scores, *above)),
     ]
 
-    def moments(epsilon: float) -> tuple[Moments, Moments]:
-        of_x, minus_y = (_of_three_values(math.exp(epsilon), *both, n) for both in counts)
-        return of_x, Moments(n, -minus_y.mean, minus_y.variance, -minus_y.third)
+    def moments(epsilon: float) -> tuple[PayoffMoments, PayoffMoments]:
+        of_x, minus_y = (_moments_of_three_values(math.exp(epsilon), *both, n) for both in counts)
+        return of_x, PayoffMoments(n, -minus_y.mean, minus_y.variance, -minus_y.third)
 
     def p_value(epsilon: float) -> float:
         at = SymmetricPayoff(epsilon, payoff.allowed, payoff.threshold)
-        return _decided(at, *moments(epsilon), (dataset_scores, neighbour_scores), share, often).p_value
+        return _test_from_moments(at, *moments(epsilon), (dataset_scores, neighbour_scores), share, often).p_value
 
     def root(epsilon: float) -> float:
         return mean_test(*moments(epsilon), payoff.allowed).z
@@ -223,7 +229,10 @@ def symmetric_epsilon_lower(
 def curve_mu_lower(payoff: CurvePayoff, dataset_scores: Numbers, neighbour_scores: Numbers, share: float) -> float:
     """The largest mu whose allowed mean, at the same tau, is rejected; 0 says nothing. Weak far beyond the claim."""
 
-    of_x, of_y = Moments.of(dataset_scores, payoff.of_dataset), Moments.of(neighbour_scores, payoff.of_neighbour)
+    of_x, of_y = (
+        PayoffMoments.of(dataset_scores, payoff.of_dataset),
+        PayoffMoments.of(neighbour_scores, payoff.of_neighbour),
+    )
 
     @cache
     def allowed(mu: float) -> float:
@@ -231,7 +240,7 @@ def curve_mu_lower(payoff: CurvePayoff, dataset_scores: Numbers, neighbour_score
 
     def p_value(mu: float) -> float:
         at = CurvePayoff(payoff.tau, allowed(mu))
-        return _decided(at, of_x, of_y, (dataset_scores, neighbour_scores), share, True).p_value
+        return _test_from_moments(at, of_x, of_y, (dataset_scores, neighbour_scores), share, True).p_value
 
     def root(mu: float) -> float:
         return mean_test(of_x, of_y, allowed(mu)).z
@@ -239,12 +248,12 @@ def curve_mu_lower(payoff: CurvePayoff, dataset_scores: Numbers, neighbour_score
     return _largest_rejected(p_value, root, 2 * payoff.tau / 1.5 + 1, share)
 
 
-def _of_three_values(weight: float, above: int, below: int, n: int) -> Moments:
+def _moments_of_three_values(weight: float, above: int, below: int, n: int) -> PayoffMoments:
     """The moments of ``above`` times 1/2, ``below`` times -weight/2 and 0 otherwise, n values in all."""
     values = ((above, 0.5), (below, -weight / 2), (n - above - below, 0.0))
     mean = sum(count * value for count, value in values) / n
     squares = sum(count * (value - mean) ** 2 for count, value in values)
-    return Moments(n, mean, squares / (n - 1), sum(count * (value - mean) ** 3 for count, value in values) / n)
+    return PayoffMoments(n, mean, squares / (n - 1), sum(count * (value - mean) ** 3 for count, value in values) / n)
 
 
 def _largest_rejected(

@@ -20,23 +20,25 @@ Tails. Let nu >= 0 weigh finitely many pairs (A, epsilon), and let y be such tha
 Multiplied by G(j) and summed this says P(W >= v) <= y + m [sum of nu delta(epsilon)] (duality of linear programs). Two
 choices are solved from j = 0 upwards, each tight for every j that matters:
 
-* `tail_one_epsilon`: one epsilon, and intervals around v. For delta = 0 it is the binomial tail of randomised response.
-* `tail_curve`: the sets {w, .., r}, w = 1..v, each at an epsilon of its own: all points of the curve at once.
+* `tail_from_one_epsilon`: one epsilon, and intervals around v. For delta = 0 it is the binomial tail of randomised
+  response.
+* `tail_from_curve`: the sets {w, .., r}, w = 1..v, each at an epsilon of its own: all points of the curve at once.
 
 Every choice is valid, so the least of them is, without any correction: all bound the same number P(W >= v).
 
 How many guesses. The lemma is about r guesses whatever the output is: r must not depend on the output, so neither on
 revealed bits together with scores, because the scores of the revealed canaries come from the same run. (With r free to
 depend on it, P(W_r >= v_r) = sum over r of P(r, W >= v_r) <= max y_r + sum over r of m nu_r delta: the costs of all r
-add up, which takes more than sharing the error among them.) But r may depend on the hypothesis: `guesses_for` takes the
-r for which canaries of Gaussian scores need to be told apart least to break that hypothesis, and nothing else.
+add up, which takes more than sharing the error among them.) But r may depend on the hypothesis:
+`best_number_of_guesses` takes the r for which canaries of Gaussian scores need to be told apart least to break that
+hypothesis, and nothing else.
 
-A lower bound is then a walk through fixed bands of the parameter, from below (`walked`). In a band r is fixed; a band
-whose upper end is rejected is left for the next one; the walk ends in the first band that is not left, at the largest
-rejected parameter in it. The error is not divided: let the true parameter lie in the band b. A bound above it means
-that a larger parameter of b was rejected, with the r of b: a tail bound of a larger hypothesis, at most the level. It
-bounds the same tail under the true one, which implies the larger; and of the counts v with such a bound the least has
-at most the level of probability at and above it.
+A lower bound is then a walk through fixed bands of the parameter, from below (`lower_bound_through_bands`). In a band r
+is fixed; a band whose upper end is rejected is left for the next one; the walk ends in the first band that is not left,
+at the largest rejected parameter in it. The error is not divided: let the true parameter lie in the band b. A bound
+above it means that a larger parameter of b was rejected, with the r of b: a tail bound of a larger hypothesis, at most
+the level. It bounds the same tail under the true one, which implies the larger; and of the counts v with such a bound
+the least has at most the level of probability at and above it.
 
 The bound of one epsilon is the largest win of any (epsilon, delta) mechanism: a linear program in the tests attains it.
 So the bound P[Bin >= v] + 2 m delta max_i P[v > Bin >= v - i]/i of the first paper cannot be below it, and yet is where
@@ -45,8 +47,8 @@ v is below the mean of Bin (m = r = 3, v = 1, epsilon = 1, delta = 0.05: 0.9864,
 References: the game, and its tail for (epsilon, delta): T. Steinke, M. Nasr, M. Jagielski, Privacy auditing with one
 (1) training run (NeurIPS 2023), arXiv:2305.08846, Section 5 and the code of Appendix D. The recursion over {w, .., r}
 for a trade-off function: S. Mahloujifar, L. Melis, K. Chaudhuri, Auditing f-differential privacy in one run (ICML
-2025), arXiv:2410.22235; `tail_curve` takes from it which epsilon to use where, and proves its own bound. The lemma with
-sets A, and its use here, are ours.
+2025), arXiv:2410.22235; `tail_from_curve` takes from it which epsilon to use where, and proves its own bound. The lemma
+with sets A, and its use here, are ours.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ from typing import Final
 
 import numpy as np
 
-from dpverdict.audit.statistics.error_budget import divide
+from dpverdict.audit.statistics.error_budget import divide_error
 from dpverdict.audit.statistics.payoffs import Profile
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, PureDP
 from dpverdict.numerics.arrays import Array, Integers
@@ -82,7 +84,7 @@ _PAD: Final = 1e-9
 _STEPS: Final = 40
 
 
-def tail(profile: Profile, *, correct: int, guesses: int, canaries: int) -> float:
+def guessing_tail_upper(profile: Profile, *, correct: int, guesses: int, canaries: int) -> float:
     """At least P(W >= correct) under the claim, in [0, 1].
 
     Args:
@@ -92,49 +94,49 @@ def tail(profile: Profile, *, correct: int, guesses: int, canaries: int) -> floa
         canaries: m.
 
     >>> from dpverdict.mechanisms.core.guarantees import PureDP
-    >>> round(tail(PureDP(0), correct=9, guesses=10, canaries=10), 6), 11 / 1024
+    >>> round(guessing_tail_upper(PureDP(0), correct=9, guesses=10, canaries=10), 6), 11 / 1024
     (0.010742, 0.0107421875)
     """
-    return tail_of_points(*points_of(profile), correct, guesses, canaries)
+    return guessing_tail_of_points(*profile_points(profile), correct, guesses, canaries)
 
 
-def tail_of_points(
+def guessing_tail_of_points(
     epsilons: Array, deltas: Array, v: int, r: int, m: int, enough: Callable[[float], bool] = lambda _: False
 ) -> float:
-    """`tail` from points of a curve; once a bound is ``enough`` no better one is looked for."""
+    """`guessing_tail_upper` from points of a curve; once a bound is ``enough`` no better one is looked for."""
     if v == 0:
         return 1.0
     positive = epsilons >= 0
-    best = min(1.0, float(tail_one_epsilon(epsilons[positive], deltas[positive], v, r, m).min()) * (1 + _PAD))
+    best = min(1.0, float(tail_from_one_epsilon(epsilons[positive], deltas[positive], v, r, m).min()) * (1 + _PAD))
     if enough(best) or len(epsilons) == 1 or v > MOST_FOR_CURVE:
         return best
-    return min(best, tail_curve(epsilons, deltas, v, r, m) * (1 + _PAD))
+    return min(best, tail_from_curve(epsilons, deltas, v, r, m) * (1 + _PAD))
 
 
 def shared_guesses(epsilons: Array, deltas: Array, m: int, level: float) -> list[tuple[int, float]]:
     """Numbers of guesses that test one hypothesis, each with its share of the level; the shares sum to at most it."""
-    best = guesses_for(epsilons, deltas, m, level)
-    others = sorted({r for r in (_even(fraction, m) for fraction in OTHERS) if r >= FEWEST_GUESSES} - {best})
+    best = best_number_of_guesses(epsilons, deltas, m, level)
+    others = sorted({r for r in (_even_number(fraction, m) for fraction in OTHERS) if r >= FEWEST_GUESSES} - {best})
     weights = {str(best): DESIGNED} | {str(r): (1 - DESIGNED) / len(others) for r in others}
-    shares = divide(level, weights)
+    shares = divide_error(level, weights)
     return [(r, shares[str(r)]) for r in (best, *others)]
 
 
-def guesses_for(epsilons: Array, deltas: Array, m: int, level: float) -> int:
+def best_number_of_guesses(epsilons: Array, deltas: Array, m: int, level: float) -> int:
     """The number of guesses at which Gaussian scores need the smallest shift to reject the curve of these points.
 
     It decides the power alone. All canaries, if no number of right guesses is enough.
     """
-    sizes = [r for r in dict.fromkeys(_even(fraction, m) for fraction in FRACTIONS) if r >= FEWEST_GUESSES]
+    sizes = [r for r in dict.fromkeys(_even_number(fraction, m) for fraction in FRACTIONS) if r >= FEWEST_GUESSES]
     if not sizes:
-        return _even(1.0, m)
+        return _even_number(1.0, m)
     r = np.array(sizes)
     positive = epsilons >= 0
     at = epsilons[positive], deltas[positive]
     low, high = r // 2, r + 1  # the least v that rejects is above low, and at most high; r + 1 stands for none
     while np.any(high - low > 1):
         middle = np.maximum((low + high) // 2, 1)
-        tails = tail_one_epsilon(*at, np.minimum(middle, r)[:, np.newaxis], r[:, np.newaxis], m).min(axis=1)
+        tails = tail_from_one_epsilon(*at, np.minimum(middle, r)[:, np.newaxis], r[:, np.newaxis], m).min(axis=1)
         enough = (tails <= DESIGNED * level) & (middle <= r)
         open_ = high - low > 1
         high, low = np.where(open_ & enough, middle, high), np.where(open_ & ~enough, middle, low)
@@ -161,11 +163,11 @@ def _accuracies(fractions: tuple[float, ...]) -> tuple[Array, Array]:
     return shifts, right / (right + wrong)
 
 
-def _even(fraction: float, m: int) -> int:
+def _even_number(fraction: float, m: int) -> int:
     return 2 * max(math.floor(fraction * m / 2), 1)
 
 
-def walked(
+def lower_bound_through_bands(
     ends: Iterable[float],
     numbers: Callable[[float], Sequence[tuple[int, float]]],
     rejected: Callable[[float, int, float], bool],
@@ -196,7 +198,7 @@ def walked(
     return low, used
 
 
-def points_of(profile: Profile) -> tuple[Array, Array]:
+def profile_points(profile: Profile) -> tuple[Array, Array]:
     """Points of a curve: epsilons up to where delta hardly falls any more, with their deltas, rounded up."""
     if isinstance(profile, PureDP | ApproximateDP):
         most = min(float_above(profile.epsilon), 600.0)  # a corner of the curve, beyond which it is flat
@@ -208,7 +210,7 @@ def points_of(profile: Profile) -> tuple[Array, Array]:
     return epsilons, np.asarray(profile.delta_upper(epsilons), dtype=np.float64)
 
 
-def tail_one_epsilon(epsilons: Array, deltas: Array, v: int | Integers, r: int | Integers, m: int) -> Array:
+def tail_from_one_epsilon(epsilons: Array, deltas: Array, v: int | Integers, r: int | Integers, m: int) -> Array:
     """The bound from one point of the curve, for each point: shape (n,) to shape (n,). The arguments broadcast.
 
     With p = e^epsilon/(1 + e^epsilon) and B ~ Bin(r, p), of mass b: y = P(B >= v), and the weights mu_w of the counts,
@@ -235,7 +237,7 @@ def tail_one_epsilon(epsilons: Array, deltas: Array, v: int | Integers, r: int |
     return bounds
 
 
-def tail_curve(epsilons: Array, deltas: Array, v: int, r: int, m: int) -> float:
+def tail_from_curve(epsilons: Array, deltas: Array, v: int, r: int, m: int) -> float:
     """The bound from all points of the curve: any choice of them is valid, the best one is searched for.
 
     For a guess t of the tail the cheapest law puts t on v, and below v as little as the curve allows; the points of the
@@ -250,8 +252,8 @@ def tail_curve(epsilons: Array, deltas: Array, v: int, r: int, m: int) -> float:
     delta_at = dict(zip(epsilons.tolist(), deltas.tolist(), strict=True))
 
     def too_little(log_tail: float) -> bool:
-        total, used = _touched(math.exp(log_tail), v, r, m, slopes, intercepts, breaks)
-        found.append(_dual([at[i] for i in used], [delta_at[at[i]] for i in used], v, r, m))
+        total, used = _cheapest_law(math.exp(log_tail), v, r, m, slopes, intercepts, breaks)
+        found.append(_dual_bounds([at[i] for i in used], [delta_at[at[i]] for i in used], v, r, m))
         return not total > r / m
 
     bisected(too_little, math.log(1e-100), 0.0, steps=_STEPS, close=lambda low, high: high - low < 1e-6)
@@ -276,7 +278,7 @@ def _envelope(slopes: Array, intercepts: Array, names: Array) -> tuple[list[floa
     return [a for a, _, _ in kept], [b for _, b, _ in kept], [name for _, _, name in kept]
 
 
-def _touched(
+def _cheapest_law(
     guess: float, v: int, r: int, m: int, slopes: list[float], intercepts: list[float], breaks: list[float]
 ) -> tuple[float, list[int]]:
     """R(0) + L(0) of the cheapest law with P(W >= v) = guess, and the line of each step w = 1..v."""
@@ -292,7 +294,7 @@ def _touched(
     return right + wrong, used[::-1]
 
 
-def _dual(epsilons: list[float], deltas: list[float], v: int, r: int, m: int) -> float:
+def _dual_bounds(epsilons: list[float], deltas: list[float], v: int, r: int, m: int) -> float:
     """y + m sum nu delta for the sets {w, .., r} at the w-th epsilon, scaled so that the constraint at v is met.
 
     With y = 1 before scaling, Lambda and E the sums of nu and of nu e^epsilon over the sets up to j: equality at j < v

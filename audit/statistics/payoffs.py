@@ -303,21 +303,23 @@ def plan_divergence(divergence: float, dataset_scores: Array, neighbour_scores: 
         neighbour_scores: shape (m,).
     """
     payoffs = [
-        DivergencePayoff(divergence, scale, clip, _means(scale, clip, dataset_scores, neighbour_scores))
+        DivergencePayoff(divergence, scale, clip, _mean_exponentials(scale, clip, dataset_scores, neighbour_scores))
         for clip in CLIPS
         for scale in SCALES
     ]
-    return max(payoffs, key=lambda payoff: _growth(payoff, dataset_scores, neighbour_scores))
+    return max(payoffs, key=lambda payoff: _growth_rate(payoff, dataset_scores, neighbour_scores))
 
 
-def _means(scale: float, clip: float, dataset_scores: Array, neighbour_scores: Array) -> tuple[float, float]:
+def _mean_exponentials(
+    scale: float, clip: float, dataset_scores: Array, neighbour_scores: Array
+) -> tuple[float, float]:
     g, h = (np.clip(scale * scores, -clip, clip) for scores in (neighbour_scores, -dataset_scores))
     largest = math.exp(clip)
     first, second = (min(max(float(np.exp(values).mean()), 1 / largest), largest) for values in (g, h))
     return first, second
 
 
-def _growth(payoff: DivergencePayoff, dataset_scores: Array, neighbour_scores: Array) -> float:
+def _growth_rate(payoff: DivergencePayoff, dataset_scores: Array, neighbour_scores: Array) -> float:
     """Of the logarithm of the wealth per pair, by log(1 + t) >= t - t^2 from t = -1/2 on; the mean if nothing grows."""
     x, y = payoff.of_dataset(dataset_scores), payoff.of_neighbour(neighbour_scores)
     mean, variance = float(x.mean() - y.mean()) - payoff.allowed, float(x.var() + y.var())

@@ -4,9 +4,9 @@ Symbols: n_e explored scores per side, f fresh ones; (epsilon, delta) a point of
 
 An event is chosen by the z that it promises at the confirming size. The frequencies of an event that was searched for
 among thousands are too good, in the explored scores and nowhere else: they are moved to the bad side before they are
-compared. How much is promised is told by folds (`honest_promise`): the whole search, over scores and thresholds, on all
-folds but one, and the excess of what it found on the one that was left out. Without that the best of a thousand events
-promises more than a payoff on noise alone.
+compared. How much is promised is told by folds (`cross_fitted_prediction`): the whole search, over scores and
+thresholds, on all folds but one, and the excess of what it found on the one that was left out. Without that the best of
+a thousand events promises more than a payoff on noise alone.
 
 All of this is a function of explored scores, so no choice in it can refute a claim that holds.
 """
@@ -33,7 +33,7 @@ IN_THE_TAIL: Final = 40
 """Thresholds that are tried: spread over all scores, spaced geometrically towards the tail, and the outermost ones."""
 CAUTION: Final = 0.75
 """Standard errors by which the frequencies of an event are moved before it is compared with others."""
-LUCK: Final = 0.8
+LARGEST_BY_LUCK: Final = 0.8
 """What the best of hundreds of thresholds promises by chance beyond `CAUTION`, in standard errors."""
 OUTERMOST: Final = 10
 BRIDGED: Final = 5.0
@@ -70,7 +70,7 @@ Scores = tuple[Array, Array]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promised:
+class PredictedEvent:
     """An event on one score, and the line on which it would be tested.
 
     Attributes:
@@ -96,22 +96,22 @@ class Promised:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
+class ExploredScores:
     """Explored scores among which an event is searched for.
 
     Attributes:
         scores: of both sides.
-        luck: what chance promises, in standard errors: less than `LUCK` where thresholds are few.
+        luck: what chance promises, in standard errors: less than `LARGEST_BY_LUCK` where thresholds are few.
         gaps: whether the other side counts as 0 past a gap, see `BRIDGED`: where scores are no learned function that is
             flat beyond what it was learned from.
     """
 
     scores: Scores
-    luck: float = LUCK
+    luck: float = LARGEST_BY_LUCK
     gaps: bool = False
 
 
-def best_event(searched: Searched, lines: Sequence[Line], fresh: int) -> Promised | None:
+def best_event(searched: ExploredScores, lines: Sequence[Line], fresh: int) -> PredictedEvent | None:
     """The event and the line with the largest z from ``fresh`` trials per side; None if the scores are all one.
 
     None as well of a claim without lines, which allows everything that float64 can tell, such as mu=1e400.
@@ -121,20 +121,20 @@ def best_event(searched: Searched, lines: Sequence[Line], fresh: int) -> Promise
     )
 
 
-def _best_of_sorted(searched: Searched, lines: Sequence[Line], fresh: int) -> Promised | None:
+def _best_of_sorted(searched: ExploredScores, lines: Sequence[Line], fresh: int) -> PredictedEvent | None:
     a, b = searched.scores
-    pooled = _distinct(a, b)
+    pooled = _distinct_values(a, b)
     if len(pooled) < 2 or not lines:
         return None
     turned = replace(searched, scores=(-b[::-1], -a[::-1]))
     found = [
-        _best(searched, pooled, lines, fresh, Order.DATASET_FIRST),
-        _best(turned, -pooled[::-1], lines, fresh, Order.NEIGHBOUR_FIRST),
+        _best_in_order(searched, pooled, lines, fresh, Order.DATASET_FIRST),
+        _best_in_order(turned, -pooled[::-1], lines, fresh, Order.NEIGHBOUR_FIRST),
     ]
     return max(found, key=lambda event: event.beyond_luck)
 
 
-def honest_promise(candidates: Sequence[Searched], lines: Sequence[Line], fresh: int) -> float:
+def cross_fitted_prediction(candidates: Sequence[ExploredScores], lines: Sequence[Line], fresh: int) -> float:
     """The z of the event that a search over these scores finds, counted on scores that it did not see.
 
     Args:
@@ -145,14 +145,14 @@ def honest_promise(candidates: Sequence[Searched], lines: Sequence[Line], fresh:
     most = max(min(map(len, one.scores)) for one in candidates)
     folds = FOLDS if most < MANY else FOLDS_OF_MANY
     found = []
-    in_order = [[(side[order], order % folds) for side, order in _sorted(one.scores)] for one in candidates]
+    in_order = [[(side[order], order % folds) for side, order in _sort_sides(one.scores)] for one in candidates]
     for fold in range(folds):
         best: tuple[float, float] | None = None
         for one, sides in zip(candidates, in_order, strict=True):
             kept, left = ([side[(folded == fold) == own] for side, folded in sides] for own in (False, True))
             event = _best_of_sorted(replace(one, scores=(kept[0], kept[1])), lines, fresh)
             if event is not None and min(map(len, left)) > 0 and (best is None or event.beyond_luck > best[0]):
-                first, second = _turned((left[0], left[1]), event.order)
+                first, second = _oriented((left[0], left[1]), event.order)
                 at = event.threshold if event.order is Order.DATASET_FIRST else -event.threshold
                 epsilon, delta = event.line
                 excess = float(np.mean(first >= at)) - math.exp(epsilon) * float(np.mean(second >= at)) - delta
@@ -161,21 +161,21 @@ def honest_promise(candidates: Sequence[Searched], lines: Sequence[Line], fresh:
     return math.sqrt(fresh) * sum(found) / folds
 
 
-def carried_over(event: Promised, dataset_scores: Array, neighbour_scores: Array) -> float:
+def threshold_on_new_score(event: PredictedEvent, dataset_scores: Array, neighbour_scores: Array) -> float:
     """The threshold of the event for a score that was learned again, whose numbers may be on another scale.
 
     Between two scores that occur, so that the share of the explored scores in the event is nearest to what it was.
     """
-    first, second = _turned((dataset_scores, neighbour_scores), event.order)
+    first, second = _oriented((dataset_scores, neighbour_scores), event.order)
     a, b = np.sort(first), np.sort(second)
-    pooled = _distinct(a, b)
+    pooled = _distinct_values(a, b)
     shares = (2 - np.searchsorted(a, pooled, "left") / len(a) - np.searchsorted(b, pooled, "left") / len(b)) / 2
     i = int(np.argmin(np.abs(shares - event.share)))
-    threshold = float(pooled[i] if i == 0 else _between(pooled[i - 1 : i], pooled[i : i + 1])[0])
+    threshold = float(pooled[i] if i == 0 else _midpoint(pooled[i - 1 : i], pooled[i : i + 1])[0])
     return threshold if event.order is Order.DATASET_FIRST else -threshold
 
 
-def promised_by_payoff(payoff: Payoff, dataset_scores: Array, neighbour_scores: Array, fresh: int) -> float:
+def predicted_z_of_payoff(payoff: Payoff, dataset_scores: Array, neighbour_scores: Array, fresh: int) -> float:
     """The z that a payoff promises from ``fresh`` pairs.
 
     Of a single epsilon each side has one output more, the worst one: a few explored outputs may show no wrong side, and
@@ -208,7 +208,7 @@ def share_of_event(
 
     Args:
         payoff: its z.
-        event: its z, see `honest_promise`.
+        event: its z, see `cross_fitted_prediction`.
         explored: scores per side that predicted.
         fresh: trials per side that will decide.
         error: that both have together.
@@ -228,38 +228,40 @@ def share_of_event(
     return chosen
 
 
-def _turned(sides: tuple[Array, Array], order: Order) -> tuple[Array, Array]:
+def _oriented(sides: tuple[Array, Array], order: Order) -> tuple[Array, Array]:
     """Scores of the law under which the event is likely, and of the other one, such that the event is {score >= t}."""
     return sides if order is Order.DATASET_FIRST else (-sides[1], -sides[0])
 
 
-def _sorted(scores: Scores) -> list[tuple[Array, Integers]]:
+def _sort_sides(scores: Scores) -> list[tuple[Array, Integers]]:
     """Each side with the places of its scores in increasing order."""
     return [(side, np.argsort(side, kind="stable")) for side in scores]
 
 
-def _distinct(a: Array, b: Array) -> Array:
+def _distinct_values(a: Array, b: Array) -> Array:
     """The values of two sorted arrays, increasing; a stable sort merges two runs in one pass."""
     both = np.sort(np.concatenate([a, b]), kind="stable")
     distinct: Array = both[np.append(True, both[1:] != both[:-1])]
     return distinct
 
 
-def _best(searched: Searched, pooled: Array, lines: Sequence[Line], fresh: int, order: Order) -> Promised:
+def _best_in_order(
+    searched: ExploredScores, pooled: Array, lines: Sequence[Line], fresh: int, order: Order
+) -> PredictedEvent:
     """The best {score >= t} of sorted scores, turned so that the first law is that under which it is likely."""
     a, b = searched.scores
-    cuts = _cuts(a, b, pooled)
-    thresholds = _between(pooled[cuts], pooled[cuts + 1])
+    cuts = _candidate_cuts(a, b, pooled)
+    thresholds = _midpoint(pooled[cuts], pooled[cuts + 1])
     p, q = (1 - np.searchsorted(side, thresholds, "left") / len(side) for side in (a, b))
     moved = wilson_end(p, len(a), -CAUTION), wilson_end(q, len(b), CAUTION)
     past = _past_a_gap(b, thresholds) if searched.gaps else np.zeros(len(thresholds), dtype=np.bool_)
     moved = moved[0], np.where(past, 0.0, moved[1])
     # what is past a gap was found by the gap, and by no search over thresholds
     luck = np.where(past, 0.0, searched.luck * math.sqrt(fresh / min(len(a), len(b))))
-    z, spread = _promise(*moved, lines, fresh)
+    z, spread = _predicted_z(*moved, lines, fresh)
     line, i = np.unravel_index(int(np.argmax(z - luck)), z.shape)
     threshold = float(thresholds[i])
-    return Promised(
+    return PredictedEvent(
         order=order,
         threshold=threshold if order is Order.DATASET_FIRST else -threshold,
         share=float(p[i] + q[i]) / 2,
@@ -279,7 +281,7 @@ def _past_a_gap(b: Array, thresholds: Array) -> NDArray[np.bool_]:
     return past
 
 
-def _between(lower: Array, upper: Array) -> Array:
+def _midpoint(lower: Array, upper: Array) -> Array:
     """The middle of two neighbouring scores; where there is no room, the upper one."""
     with np.errstate(invalid="ignore"):
         middle = lower / 2 + upper / 2
@@ -287,7 +289,7 @@ def _between(lower: Array, upper: Array) -> Array:
     return thresholds
 
 
-def _cuts(a: Array, b: Array, pooled: Array) -> NDArray[np.int64]:
+def _candidate_cuts(a: Array, b: Array, pooled: Array) -> NDArray[np.int64]:
     """Indices i for thresholds between the scores i and i + 1."""
     last = len(pooled) - 2
     spread = np.linspace(0, last, SPREAD)
@@ -300,7 +302,7 @@ def _cuts(a: Array, b: Array, pooled: Array) -> NDArray[np.int64]:
     return cuts
 
 
-def _promise(p: Array, q: Array, lines: Sequence[Line], fresh: int) -> tuple[Array, Array]:
+def _predicted_z(p: Array, q: Array, lines: Sequence[Line], fresh: int) -> tuple[Array, Array]:
     """The z of the excess p - e^epsilon q - delta in ``fresh`` trials and its spread in one: shape (lines, thresholds).
 
     With the mean of its variance at p and q and of that on the line, which is near the likelihood root also for rare

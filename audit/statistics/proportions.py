@@ -22,7 +22,7 @@ from dpverdict.numerics.arrays import Array
 SMALLEST_ERROR: Final = 1e-100
 """The smallest error probability that is accepted: below it the quantiles of SciPy are no longer dependable."""
 
-OUTWARD: Final = 2.0**-32
+ROUNDED_OUTWARD: Final = 2.0**-32
 """Relative step outward. The quantiles of SciPy were found up to 4e-12 from the truth in relative terms, far more than
 a few units in the last place; the step covers that many times over, and is nothing beside the width of any interval."""
 
@@ -49,12 +49,12 @@ def proportion_lower(successes: ArrayLike, trials: ArrayLike, error_probability:
     >>> float(proportion_lower(0, 10, 0.05)), round(float(proportion_lower(10, 10, 0.05)), 6)
     (0.0, 0.741134)
     """
-    k, n, error = _checked(successes, trials, error_probability)
+    k, n, error = _checked_counts(successes, trials, error_probability)
     lower = np.zeros(k.shape)
     inner = k > 0
     a, b, e = k[inner], n[inner] - k[inner] + 1, error[inner]
     guess = np.nan_to_num(scipy.special.betaincinv(a, b, e), nan=0.5)
-    bound = np.nextafter(guess - OUTWARD * np.minimum(guess, 1 - guess), 0)
+    bound = np.nextafter(guess - ROUNDED_OUTWARD * np.minimum(guess, 1 - guess), 0)
     # The guess is believed only once the tail itself says so; otherwise the bound is loosened until it does.
     for _ in range(_LOOSENINGS):
         wrong = ~(scipy.special.betainc(a, b, bound) <= e)
@@ -84,12 +84,12 @@ def proportion_upper(successes: ArrayLike, trials: ArrayLike, error_probability:
     >>> float(proportion_upper(10, 10, 0.05)), round(float(proportion_upper(0, 10, 0.05)), 6)
     (1.0, 0.258866)
     """
-    k, n, error = _checked(successes, trials, error_probability)
+    k, n, error = _checked_counts(successes, trials, error_probability)
     upper = np.ones(k.shape)
     inner = k < n
     a, b, e = k[inner] + 1, n[inner] - k[inner], error[inner]
     guess = np.nan_to_num(scipy.special.betainccinv(a, b, e), nan=0.5)
-    bound = np.minimum(np.nextafter(guess + OUTWARD * np.minimum(guess, 1 - guess), 2), 1)
+    bound = np.minimum(np.nextafter(guess + ROUNDED_OUTWARD * np.minimum(guess, 1 - guess), 2), 1)
     for _ in range(_LOOSENINGS):
         wrong = ~(scipy.special.betaincc(a, b, bound) <= e)
         if not wrong.any():
@@ -99,7 +99,7 @@ def proportion_upper(successes: ArrayLike, trials: ArrayLike, error_probability:
     return upper
 
 
-def _checked(
+def _checked_counts(
     successes: ArrayLike, trials: ArrayLike, error_probability: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """The arguments as float64 arrays of one shape, each in its range."""
@@ -120,10 +120,10 @@ def _checked(
     return k, n, error
 
 
-def unequal_halves_p(early: int, half: int, count: int, n: int) -> float:
+def unequal_halves_p_value(early: int, half: int, count: int, n: int) -> float:
     """Fisher's exact test, two-sided: whether ``half`` of n draws of one law hold ``early`` of its ``count`` hits.
 
-    >>> unequal_halves_p(5, 10, 10, 20), round(unequal_halves_p(10, 10, 10, 20) * 92378)
+    >>> unequal_halves_p_value(5, 10, 10, 20), round(unequal_halves_p_value(10, 10, 10, 20) * 92378)
     (1.0, 1)
     """
 

@@ -51,8 +51,8 @@ from typing import Final, final
 import numpy as np
 import scipy
 
-from dpverdict.audit.statistics.columns import Numbers, parts
-from dpverdict.audit.statistics.joint_test import signed_root, smallest_extreme
+from dpverdict.audit.statistics.columns import Numbers, read_in_parts
+from dpverdict.audit.statistics.joint_test import signed_likelihood_root, smallest_extreme
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper, wilson_end
 from dpverdict.numerics.arrays import Array, Integers
 from dpverdict.numerics.roots import bisected
@@ -97,7 +97,7 @@ class TwoEvents:
         """How often each happened on each side."""
         a, b = (
             [
-                0 if t is None else sum(int(np.count_nonzero(happened(part, t))) for (part,) in parts(side))
+                0 if t is None else sum(int(np.count_nonzero(happened(part, t))) for (part,) in read_in_parts(side))
                 for side in (dataset_scores, neighbour_scores)
             ]
             for t, happened in ((self.above, np.greater_equal), (self.below, np.less_equal))
@@ -154,7 +154,7 @@ class TwoCounts:
         if not self.is_exact:
             return max(asymptotic, 0.0)
         root = wanted + ORDER[self.has_a and self.has_b]
-        region = _Region.of(self, self._where(root, delta), delta, root, level)
+        region = _ExtremeRegion.of(self, self._where(root, delta), delta, root, level)
         if not region.rejects(0.0):
             return 0.0
         low, high = 0.0, min(asymptotic + 0.5, 600.0)
@@ -168,7 +168,7 @@ class TwoCounts:
         return bisected(region.rejects, low, high, close=lambda low, high: high - low < _CLOSE)[0]
 
     def _root(self, epsilon: float, delta: float) -> float:
-        return float(signed_root(*self.pooled, epsilon, delta))
+        return float(signed_likelihood_root(*self.pooled, epsilon, delta))
 
     def _where(self, root: float, delta: float) -> float:
         """The epsilon at which the likelihood root, which falls in it, is that number."""
@@ -179,7 +179,7 @@ class TwoCounts:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Region:
+class _ExtremeRegion:
     """The tables {K_1 >= m(j)} that promise at least as much as the observed one, and where x and y may lie."""
 
     counts: TwoCounts
@@ -190,7 +190,7 @@ class _Region:
     allowed: float
 
     @staticmethod
-    def of(counts: TwoCounts, observed: float, delta: float, wanted: float, level: float) -> _Region:
+    def of(counts: TwoCounts, observed: float, delta: float, wanted: float, level: float) -> _ExtremeRegion:
         _, of_1, k_2, of_2 = counts.pooled
         gamma = _NUISANCE * level
         ends = gamma / (2 * (counts.has_a + counts.has_b))
@@ -207,7 +207,7 @@ class _Region:
         last = min(of_2, max(k_2, math.ceil(mean + 6 * math.sqrt(mean) + 10)))
         m = smallest_extreme(np.arange(last + 1), of_1, of_2, observed, delta, wanted)
         m = np.minimum.accumulate(m[::-1])[::-1]  # rounding may not make the region smaller, nor less monotone
-        return _Region(counts=counts, delta=delta, m=m, x=x, y=y, allowed=(level - gamma) * (1 - _PAD))
+        return _ExtremeRegion(counts=counts, delta=delta, m=m, x=x, y=y, allowed=(level - gamma) * (1 - _PAD))
 
     def rejects(self, epsilon: float) -> bool:
         """Whether H(epsilon) is rejected: every cell is below the level, split where it is not."""
@@ -290,7 +290,7 @@ def choose_two_events(
     explored; elsewhere from the explored frequencies, moved one standard error to the bad side.
     """
     p, q = (np.sort(np.clip(side, -1e150, 1e150)) for side in (dataset_scores, neighbour_scores))
-    of_p, of_q = _fitted(p), _fitted(q)
+    of_p, of_q = _fitted_normal(p), _fitted_normal(q)
     pooled = np.unique(np.concatenate([p, q]))
     if len(pooled) == 1:
         return TwoEvents(above=float(pooled[0]), below=None), 0.0
@@ -301,7 +301,7 @@ def choose_two_events(
         below = scipy.special.ndtr((cuts - m_q) / s_q), scipy.special.ndtr((cuts - m_p) / s_p)
     else:
         step = max(1, (len(pooled) - 1) // 400)
-        at = np.unique(np.concatenate([np.arange(0, len(pooled) - 1, step), _ends(p, q, pooled)]))
+        at = np.unique(np.concatenate([np.arange(0, len(pooled) - 1, step), _outer_cuts(p, q, pooled)]))
         cuts = pooled[at] / 2 + pooled[at + 1] / 2
         counts = [len(side) - np.searchsorted(side, cuts, "left") for side in (p, q)]
         above = wilson_end(counts[0] / len(p), len(p), -1), wilson_end(counts[1] / len(q), len(q), 1)
@@ -309,7 +309,7 @@ def choose_two_events(
             wilson_end((len(q) - counts[1]) / len(q), len(q), -1),
             wilson_end((len(p) - counts[0]) / len(p), len(p), 1),
         )
-    promised = [_promised(*sides, trials, delta, level) for sides in (above, below)]
+    promised = [_predicted_log_ratio(*sides, trials, delta, level) for sides in (above, below)]
     tops = [int(one.argmax()) for one in promised]
     singles = [
         (TwoEvents(above=float(cuts[tops[0]]), below=None), float(promised[0][tops[0]])),
@@ -322,7 +322,9 @@ def choose_two_events(
     pairs = [promised[0] > promised[0].max() - 0.7, promised[1] > promised[1].max() - 0.7]
     i, j = (np.flatnonzero(one)[:: max(1, int(one.sum()) // 40)] for one in pairs)
     high, low = ((above[k][i][:, np.newaxis] + below[k][j][np.newaxis, :]) / 2 for k in (0, 1))
-    both = np.where(cuts[j] < cuts[i][:, np.newaxis], _promised(high, low, 2 * trials, delta, level), -np.inf)
+    both = np.where(
+        cuts[j] < cuts[i][:, np.newaxis], _predicted_log_ratio(high, low, 2 * trials, delta, level), -np.inf
+    )
     at_i, at_j = np.unravel_index(int(both.argmax()), both.shape)
     if both[at_i, at_j] - _LOST_BY_BOTH <= best[1]:
         return best
@@ -330,7 +332,7 @@ def choose_two_events(
     return events, float(both[at_i, at_j]) - _LOST_BY_BOTH
 
 
-def _promised(p: Array, q: Array, trials: int, delta: float, level: float) -> Array:
+def _predicted_log_ratio(p: Array, q: Array, trials: int, delta: float, level: float) -> Array:
     """log of a low p less delta, over a high q: what counts of that many trials will show."""
     high = p - delta - 0.6 * np.sqrt(p * (1 - p) / trials)
     rare = scipy.special.gammaincinv(trials * q + 1, 1 - level) / trials
@@ -338,7 +340,7 @@ def _promised(p: Array, q: Array, trials: int, delta: float, level: float) -> Ar
     return promised
 
 
-def _fitted(ordered: Array) -> tuple[float, float] | None:
+def _fitted_normal(ordered: Array) -> tuple[float, float] | None:
     """Mean and standard deviation of scores that look normal; None of others."""
     mean, spread, n = float(ordered.mean()), float(ordered.std(ddof=1)), len(ordered)
     if not spread > 0:
@@ -348,7 +350,7 @@ def _fitted(ordered: Array) -> tuple[float, float] | None:
     return (mean, spread) if math.sqrt(n) * far < _NORMAL else None
 
 
-def _ends(p: Array, q: Array, pooled: Array) -> Integers:
+def _outer_cuts(p: Array, q: Array, pooled: Array) -> Integers:
     """Cuts below the lowest and above the highest score of each sample, where a count of 0 begins."""
     found: Integers = np.searchsorted(pooled, [p[0], q[0], p[-1], q[-1]]) - np.array([1, 1, 0, 0])
     return np.clip(found, 0, len(pooled) - 2)

@@ -36,7 +36,7 @@ def library(name: str, purpose: str) -> Any:  # a module that may be missing
     try:
         return importlib.import_module(name)
     except ImportError:
-        remedy = f"pip install {name}, or every extra of tables: pip install '.[tables]' in a checkout of dpverdict"
+        remedy = f"pip install {name}, or, in a checkout, all that tables need: pip install '.[tables]'"
         raise InvalidValue("library", name, f"installed: {purpose}", remedy) from None
 
 

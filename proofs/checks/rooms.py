@@ -1,4 +1,4 @@
-"""The rooms of the papers: the folders beside ``checks`` and ``ledger``, found by walking them."""
+"""The rooms of the papers: the folders beside ``checks``, ``verdicts`` and ``ledger``, found by walking them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ RESULTS = "new_results"
 PROOFS = __name__.rpartition(".checks.")[0]
 """The package of the rooms."""
 
-_TOOLS = frozenset({"checks", "ledger"})
+TOOLS = frozenset({"checks", "verdicts", "ledger"})
+"""The rooms that hold means of proof, and no paper."""
 
 
 @cache
 def rooms() -> tuple[str, ...]:
     """The keys of the papers of the ledger, in its order."""
-    found = {module.name for module in pkgutil.iter_modules([str(Path(__file__).parents[1])]) if module.ispkg} - _TOOLS
+    found = {module.name for module in pkgutil.iter_modules([str(Path(__file__).parents[1])]) if module.ispkg} - TOOLS
     return tuple(sorted(found, key=lambda name: (name == RESULTS, name)))
 
 

@@ -77,12 +77,14 @@ class Checked:
         files: how many files were read.
         refused: the file and the reason, for each that is wrong.
         proved: what each verdict proves, in one line.
+        documents: those that are not refused, by their files.
     """
 
     grades: Mapping[str, int]
     files: int
     refused: tuple[tuple[str, str], ...]
     proved: tuple[str, ...] = ()
+    documents: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -116,7 +118,7 @@ def check_files(path: Path) -> Checked:
     except CertificateRefused as problem:
         return Checked(grades={}, files=1, refused=((str(path), str(problem)),))
     proved = (proved_line(document),) if "verdict" in document else ()
-    return Checked(grades=grades, files=1, refused=(), proved=proved)
+    return Checked(grades=grades, files=1, refused=(), proved=proved, documents=((str(path), document),))
 
 
 def _check_folder(folder: Path) -> Checked:
@@ -126,6 +128,8 @@ def _check_folder(folder: Path) -> Checked:
     manifest = _read(folder / MANIFEST)
     refused: list[tuple[str, str]] = []
     grades: Counter[str] = Counter()
+    documents: list[tuple[str, Mapping[str, Any]]] = []
+    proved: list[str] = []
     if manifest.get("sha256") != seal(manifest):
         refused.append((MANIFEST, "the text is not what was sealed"))
     listed = _listed(manifest)
@@ -139,10 +143,20 @@ def _check_folder(folder: Path) -> Checked:
             if hashlib.sha256(read_limited(path, "certificate", MOST_BYTES)).hexdigest() != digest:
                 raise CertificateRefused("it is not the file that the manifest names")
             if path.suffix == ".json":
-                grades += recheck(_read(path))
+                document = _read(path)
+                grades += recheck(document)
+                documents.append((name, document))
+                if "verdict" in document:
+                    proved.append(f"{name}: {proved_line(document)}")
         except (CertificateRefused, InvalidValue) as problem:
             refused.append((name, str(problem)))
-    return Checked(grades=grades, files=len(listed) + 1, refused=tuple(refused))
+    return Checked(
+        grades=grades,
+        files=len(listed) + 1,
+        refused=tuple(refused),
+        proved=tuple(proved),
+        documents=tuple(documents),
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from dpverdict.errors import DpverdictError
 from dpverdict.numerics.sources import reached
 from dpverdict.proofs.checks.evidence import Evidence, Kept, recorded
 from dpverdict.proofs.checks.registry import registered
-from dpverdict.proofs.checks.rooms import rooms
+from dpverdict.proofs.checks.rooms import TOOLS, rooms
 from dpverdict.proofs.checks.statement import Claim, Statement
 from dpverdict.proofs.ledger.comparisons import kept_comparisons
 from dpverdict.proofs.ledger.smt import smt_of
@@ -102,7 +102,7 @@ def _is_of_paper(function: FunctionType, own: str) -> bool:
     rooms_of = function.__module__.split(".")
     if rooms_of[0] != "dpverdict":
         return rooms_of[0] == own.split(".")[0]
-    return rooms_of[1:2] == ["proofs"] and rooms_of[2:3] not in (["checks"], ["ledger"])
+    return rooms_of[1:2] == ["proofs"] and not TOOLS & set(rooms_of[2:3])
 
 
 def _conditions(statement: Statement, claim: Claim) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ from typing import Any, Final, final
 from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
 from dpverdict.audit.isolation.provenance import Recorder
-from dpverdict.audit.runs.finished_audit import printed
+from dpverdict.audit.runs.finished_audit import console_facts, printed
 from dpverdict.audit.runs.subprocess_audit import AuditFailed, engine_fields, telling
 from dpverdict.audit.trials.engines import chosen_engine
 from dpverdict.errors import DpverdictError, MechanismFailure, in_one_line
@@ -25,7 +25,8 @@ from dpverdict.proofs.ledger.certificates import certificates
 from dpverdict.proofs.ledger.html import render_html
 from dpverdict.proofs.ledger.ledger import Ledger, Progress, as_json
 from dpverdict.proofs.ledger.prove import Proof, prove_statements
-from dpverdict.proofs.ledger.terminal import print_explanations, print_ledger
+from dpverdict.proofs.ledger.terminal import WIDTH, print_explanations, print_ledger
+from dpverdict.proofs.verdicts.derivation import difference
 
 ENTRY: Final = "dpverdict.proofs.ledger.proof_process:work"
 
@@ -82,9 +83,13 @@ def proved(
     Raises:
         DpverdictError: no such paper or statement, or the process did not finish, or sent no ledger.
     """
-    what = request.paper or "the ledger"
     if not limits and (request.paper is None or request.paper in rooms()):
-        return _proved_of(_sent(prove_statements(request, progress), faces, ()), what)
+        return _proved_of(_sent(prove_statements(request, progress), faces, ()), request.paper or "the ledger")
+    return _proved_apart(request, faces, limits, progress)
+
+
+def _proved_apart(request: Proof, faces: WantedRenderings, limits: Limits, progress: Progress | None) -> Proved:
+    what = request.paper or "the ledger"
     sent = {"proof": asdict(request), "faces": {**asdict(faces), "console": dict(faces.console)}}
     sent["engine"] = engine_fields()
     told = None if progress is None else telling(progress)
@@ -92,6 +97,31 @@ def proved(
     if isinstance(answer, dict) and isinstance(answer.get("error"), str):
         raise AuditFailed(answer["error"])
     return _proved_of(answer, what)
+
+
+def unlike_source(document: Mapping[str, Any]) -> str | None:
+    """Where a certificate of a statement of the ledger is not the one that the installed source gives, in words.
+
+    The certificate is made again in a process of its own; what made it, and when, is not compared.
+
+    Raises:
+        DpverdictError: the process did not finish, found no such statement, or sent no ledger.
+    """
+    stated = document["statement"]
+    paper, number = stated["paper"], stated["number"]
+    if paper not in rooms():
+        return f"statement.paper: {paper!r} is no paper of the ledger, so that its source is not at hand"
+    faces = WantedRenderings(page=False, explained=False, console=console_facts() | {"width": WIDTH}, certified=True)
+    made = _proved_apart(Proof(paper=paper, number=number), faces, NO_LIMITS, None).certificates
+    again = [json.loads(text) for name, text in made.items() if name.endswith(".json") and name != "MANIFEST.json"]
+    own = next((one for one in again if one["statement"]["number"] == number), None)
+    if own is None:
+        return f"statement.number: {paper} has no statement {number!r}"
+    return difference(_compared(document), _compared(own), "certificate")
+
+
+def _compared(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name not in ("versions", "sha256")}
 
 
 def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:

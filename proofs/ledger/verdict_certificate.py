@@ -29,8 +29,9 @@ from dpverdict.mechanisms.core.guarantees import (
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import adjacency_name
 from dpverdict.proofs.ledger.certificates import FORMAT, versions
+from dpverdict.proofs.verdicts.catalogue import worst_pair
 from dpverdict.proofs.verdicts.derivation import conclusion, derived
-from dpverdict.proofs.verdicts.laws import Gaussian, Json, worst_pair
+from dpverdict.proofs.verdicts.laws import Gaussian, Json
 from dpverdict.proofs.verdicts.parameters import claim_of, parameters_of
 
 

@@ -1,1 +1,1 @@
-"""What a verdict's certificate must say, derived from its head: mechanism, parameters, relation, claim and conclusion."""
+"""What the certificate of a verdict must say, derived from its head: mechanism, parameters, relation, claim."""

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, TypeAlias, final
 
-
-
 from dpverdict.balls import doublings, precision
 from dpverdict.numerics.text import exact_text
 from dpverdict.proofs.checks.evidence import number
 from dpverdict.proofs.verdicts.expressions import enclosed_text, exact_ends
+from dpverdict.proofs.verdicts.given import exact
 from dpverdict.proofs.verdicts.laws import (
     BoundedRange,
     DiscreteGaussian,
@@ -30,13 +29,16 @@ from dpverdict.proofs.verdicts.laws import (
     Unknown,
     Values,
     condition,
-    exact,
 )
 
 Side: TypeAlias = Fraction | str
 """A number, or an expression without variables."""
 DIGITS: Final = 30
 MOST_DIGITS: Final = 1920
+LEAST_EXPONENT: Final = -1000
+LEAST: Final = Fraction(10) ** LEAST_EXPONENT
+MOST_COORDINATES: Final = 1000
+"""Coordinates of a corner whose probability is written out."""
 MOST_TERMS: Final = 64
 """Terms of a sum that is written as an expression."""
 
@@ -246,15 +248,15 @@ def _event(law: Law, epsilon: Fraction) -> tuple[str, Side, Side] | None:
             return words, f"1 - exp(({e} - ({number(a)}))/2)/2", f"exp(-({e} + ({number(a)}))/2)/2"
         case Laplace(groups):  # the corner where it is largest
             count = sum(many for _, many in groups)
+            if count > MOST_COORDINATES:
+                return None
             corner = "every coordinate that moves is on the far side of its mean under P: the privacy loss is largest"
             return corner, Fraction(1, 2**count), f"exp(-({number(largest)}))/2**{count}"
         case Response(rate, count) if count <= MOST_TERMS:
             r = f"({number(rate)})"
             above = [k for k in range(count + 1) if (count - 2 * k) * rate > epsilon]
-            p, q = (
-                " + ".join(f"{math.comb(count, k)}*exp({power(k)}*{r})" for k in above)
-                for power in (lambda k: count - k, lambda k: k)
-            )
+            p = " + ".join(f"{math.comb(count, k)}*exp({count - k}*{r})" for k in above)
+            q = " + ".join(f"{math.comb(count, k)}*exp({k}*{r})" for k in above)
             return words, f"({p})/(1 + exp({r}))**{count}", f"({q})/(1 + exp({r}))**{count}"
         case Values(options, rate):
             r = f"({number(rate)})"
@@ -267,10 +269,9 @@ def _renyi(law: Law, order: Fraction) -> Side | None:
     a = f"({number(order)})"
     match law:
         case Laplace(groups) if len(groups) <= MOST_TERMS:
-            terms = [
-                f"{count}*log({a}/(2*{a} - 1)*exp(({a} - 1)*({number(s)})) + ({a} - 1)/(2*{a} - 1)*exp(-{a}*({number(s)})))"
-                for s, count in groups
-            ]
+            right = f"{a}/(2*{a} - 1)*exp(({a} - 1)*"
+            left = f"({a} - 1)/(2*{a} - 1)*exp(-{a}*"
+            terms = [f"{count}*log({right}({number(s)})) + {left}({number(s)})))" for s, count in groups]
             return f"({' + '.join(terms)})/({a} - 1)"
         case Response(rate, count):
             r = f"({number(rate)})"
@@ -321,18 +322,18 @@ def compared(found: Quantity) -> tuple[int, list[Json]]:
     for digits in doublings(DIGITS, MOST_DIGITS):
         sides = [decimal_ends(side, digits) for side in (found.attained, found.allowed)]
         (low, high), (least, most) = ([Fraction(end) for end in pair] for pair in sides)
-        if high <= least or most <= low:
+        if high <= least or most <= low != 0:  # nothing is below a number that may be 0
             sign = -1 if high <= least else 1
             values = [
                 {"kind": "value", "expression": side, "value": pair}
                 for side, pair in zip((found.attained, found.allowed), sides, strict=True)
                 if isinstance(side, str)
             ]
-            written = [
+            left, right = (
                 pair if isinstance(side, str) else number(side)
                 for side, pair in zip((found.attained, found.allowed), sides, strict=True)
-            ]
-            return sign, [*values, _comparison(*written, sign)]
+            )
+            return sign, [*values, _comparison(left, right, sign)]
     raise NotDerived("claim: what is attained is not told apart from what is allowed")
 
 
@@ -347,7 +348,11 @@ def witness(found: Quantity) -> list[Json]:
         return []
     words, *sides = found.event
     evidence = [
-        {"kind": "value", "expression": number(side) if isinstance(side, Fraction) else side, "value": decimal_ends(side, DIGITS)}
+        {
+            "kind": "value",
+            "expression": number(side) if isinstance(side, Fraction) else side,
+            "value": decimal_ends(side, DIGITS),
+        }
         for side in sides
     ]
     return [condition(f"P and Q of the event: {words}", *evidence)]
@@ -367,12 +372,17 @@ def decimal_ends(side: Side, digits: int) -> list[str]:
 
 
 def decimals(low: Fraction, high: Fraction, digits: int) -> list[str]:
-    """The same of a number between ``low`` and ``high``; none where those do not determine it."""
+    """The same of a number between ``low`` and ``high``; none where those do not determine it.
+
+    A number below `LEAST` is written as 0 and `LEAST`: its digits are of no use, and long.
+    """
     if low == high == 0:
         return ["0", "0"]
+    if low >= 0 and high < LEAST:
+        return ["0", f"1e{LEAST_EXPONENT}"]
     if low <= 0:
         return []
-    exponent = len(str(low.numerator)) - len(str(low.denominator)) - digits
+    exponent = math.floor((low.numerator.bit_length() - low.denominator.bit_length()) * math.log10(2)) - digits
     while low >= Fraction(10) ** (exponent + digits):
         exponent += 1
     while low < Fraction(10) ** (exponent + digits - 1):
@@ -381,4 +391,6 @@ def decimals(low: Fraction, high: Fraction, digits: int) -> list[str]:
     first = math.floor(low / unit)
     if low == high:
         return [f"{first}e{exponent}", f"{math.ceil(low / unit)}e{exponent}"]
-    return [f"{first}e{exponent}", f"{first + 1}e{exponent}"] if low > first * unit and high < (first + 1) * unit else []
+    return (
+        [f"{first}e{exponent}", f"{first + 1}e{exponent}"] if low > first * unit and high < (first + 1) * unit else []
+    )

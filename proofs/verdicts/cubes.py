@@ -1,4 +1,4 @@
-"""The worst vertex of a cube under Gaussian noise with a shared part: the equations S y = v, and a parabola in integers.
+"""The worst vertex of a cube under Gaussian noise with a shared part: S y = v, and a parabola in integers.
 
 Of a vertex with j entries at the upper end and d - j at the lower, y = S^-1 v has three values, each linear in j, so
 that v^T y is a parabola in j. They are written out with exact numbers, and a reader expands them.
@@ -111,8 +111,10 @@ def _corner(
     rows.append((form, f"({number(bend)})*j**2 + ({number(slope)})*j + ({number(constant)})"))
     worst = max(range(last + 1), key=value) if last <= MOST_LAYERS else _vertex(bend, slope, last, value)
     square = value(worst)
-    near = range(last + 1) if last <= MOST_LAYERS else sorted(
-        {j for j in (0, worst - 1, worst, worst + 1, last) if 0 <= j <= last}
+    near = (
+        range(last + 1)
+        if last <= MOST_LAYERS
+        else sorted({j for j in (0, worst - 1, worst, worst + 1, last) if 0 <= j <= last})
     )
     others: list[tuple[str, list[list[Any]]]] = [
         (f"j = {j}", [[number(value(j)), "<=", number(square), True]]) for j in near

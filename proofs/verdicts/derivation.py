@@ -1,4 +1,4 @@
-"""From the head of a verdict's certificate to the conditions that must stand below it, and to the line of what it proves.
+"""From the head of a verdict's certificate to the conditions that must stand below it, and to what it proves.
 
 The head names a mechanism with its parameters, a relation, a claim, and what is concluded, in exact numbers. All the
 rest follows: the noise and what neighbours can change, the worst pair and why none is worse, the comparison with this
@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, final
 
+from dpverdict.proofs.verdicts.catalogue import worst_pair
 from dpverdict.proofs.verdicts.claims import Claim, compared, quantity, read_claim, witness
-from dpverdict.proofs.verdicts.laws import Json, NotDerived, WorstPair, condition, exact, worst_pair
+from dpverdict.proofs.verdicts.given import exact
+from dpverdict.proofs.verdicts.laws import Json, NotDerived, WorstPair, condition
 
 CERTIFIED: Final = "CERTIFIED"
 REFUTED: Final = "REFUTED"
@@ -64,11 +66,11 @@ def derived(head: Any) -> Derived:
     if concluded not in (CERTIFIED, REFUTED):
         raise NotDerived(f"concluded: {concluded!r} is not {CERTIFIED} or {REFUTED}")
     level = _level(head, worst, claim)
-    made = _decided(head["mechanism"], worst, claim, level)
+    made = _decided(head["mechanism"], head["relation"], worst, claim, level)
     if "numbers" in head:
         if made is not None and (worst.attained or made.concluded == concluded):
             raise NotDerived("numbers: they follow from the other fields, and are not stated beside them")
-        made = _stated(head["mechanism"], worst, claim, concluded, head["numbers"])
+        made = _stated(head["mechanism"], head["relation"], worst, claim, concluded, head["numbers"])
     elif made is None:
         raise NotDerived("numbers: what is attained does not follow from the other fields, and is not stated")
     if made.concluded != concluded:
@@ -84,7 +86,7 @@ def conclusion(mechanism: str, parameters: Json, relation: str, claim: Json, lev
     """What follows of a claim, for the writer of a head: CERTIFIED, REFUTED, or None where nothing does."""
     worst = worst_pair(mechanism, parameters, relation)
     at = None if level is None else exact(level)
-    made = _decided(mechanism, worst, read_claim(claim), at)
+    made = _decided(mechanism, relation, worst, read_claim(claim), at)
     return None if made is None else made.concluded
 
 
@@ -100,12 +102,13 @@ def _level(head: Mapping[str, Any], worst: WorstPair, claim: Claim) -> Fraction 
     return level
 
 
-def _law(mechanism: str, worst: WorstPair) -> Json:
+def _law(mechanism: str, relation: str, worst: WorstPair) -> Json:
     evidence = {"kind": "law", "noise": worst.noise, "differences": worst.differences, "pair": worst.pair}
+    evidence["relation"] = relation
     return condition(f"the noise of {mechanism} and what neighbours change", {**evidence, "why": worst.why})
 
 
-def _decided(mechanism: str, worst: WorstPair, claim: Claim, level: Fraction | None) -> Derived | None:
+def _decided(mechanism: str, relation: str, worst: WorstPair, claim: Claim, level: Fraction | None) -> Derived | None:
     found = quantity(worst.law, claim, level)
     if found is None:
         return None
@@ -116,7 +119,7 @@ def _decided(mechanism: str, worst: WorstPair, claim: Claim, level: Fraction | N
     if concluded == CERTIFIED and level is not None:
         return None  # one epsilon proves no mu
     words = _WITHIN if concluded == CERTIFIED else _BEYOND
-    conditions = [_law(mechanism, worst), *worst.conditions, condition(f"{words}: {found.name}", *evidence)]
+    conditions = [_law(mechanism, relation, worst), *worst.conditions, condition(f"{words}: {found.name}", *evidence)]
     if concluded == REFUTED:
         conditions += witness(found)
     cited = [one for one in (worst.cited, found.cited if concluded == CERTIFIED else "") if one]
@@ -137,7 +140,7 @@ NUMBERS: Final = {
 """What may be stated, and for which kinds of claims."""
 
 
-def _stated(mechanism: str, worst: WorstPair, claim: Claim, concluded: str, numbers: Any) -> Derived:
+def _stated(mechanism: str, relation: str, worst: WorstPair, claim: Claim, concluded: str, numbers: Any) -> Derived:
     """The comparison of numbers that the head states."""
     if not isinstance(numbers, dict) or claim.kind not in NUMBERS.get(str(numbers.get("quantity")), ()):
         raise NotDerived("numbers.quantity: it does not decide such a claim")
@@ -158,7 +161,7 @@ def _stated(mechanism: str, worst: WorstPair, claim: Claim, concluded: str, numb
         raise NotDerived("numbers.attained: it does not decide the claim")
     evidence = {"kind": "comparison", "left": ends, "right": allowed, "signs": signs, "holds": True}
     words = _WITHIN if concluded == CERTIFIED else _BEYOND
-    conditions = [_law(mechanism, worst), condition(f"{words}: {name} at {at}", evidence)]
+    conditions = [_law(mechanism, relation, worst), condition(f"{words}: {name} at {at}", evidence)]
     line = f" ({_ONLY_COMPARED})"
     if concluded == REFUTED:
         line = " (the numbers were compared; that neighbours attain them is not in the file)"
@@ -197,7 +200,9 @@ def _allowed(name: str, claim: Claim, at: Fraction) -> Fraction:
 def _parameters(parameters: Mapping[str, Any]) -> str:
     """Whole numbers and lists, each with its name, followed by a comma."""
     parts = [f"{name.replace('_', ' ')} {value}" for name, value in parameters.items() if _is_size(value)]
-    parts += [f"{sum(Fraction(row[-1]) for row in value)} {name}" for name, value in parameters.items() if _is_table(value)]
+    parts += [
+        f"{sum(Fraction(row[-1]) for row in value)} {name}" for name, value in parameters.items() if _is_table(value)
+    ]
     return "".join(f"{part}, " for part in parts)
 
 
@@ -239,11 +244,11 @@ def checked(document: Mapping[str, Any]) -> Derived:
 def difference(found: Any, expected: Any, path: str) -> str | None:
     """The first place where two JSON values differ, in words; None if they are the same."""
     if type(found) is not type(expected):
-        return f"{path} is {_short(found)}, and the head asks for {_short(expected)}"
+        return f"{path} is {_short(found)}, and must be {_short(expected)}"
     if isinstance(found, dict):
         for name in sorted({*found, *expected}):
             if name not in found or name not in expected:
-                return f"{path}.{name} is {'missing' if name in expected else 'not asked for by the head'}"
+                return f"{path}.{name} is missing" if name in expected else f"{path}.{name} must not be there"
             place = difference(found[name], expected[name], f"{path}.{name}")
             if place is not None:
                 return place
@@ -254,11 +259,25 @@ def difference(found: Any, expected: Any, path: str) -> str | None:
             if place is not None:
                 return place
         if len(found) != len(expected):
-            return f"{path} has {len(found)} entries, and the head asks for {len(expected)}"
+            return f"{path} has {len(found)} entries, and must have {len(expected)}"
         return None
-    return None if found == expected else f"{path} is {_short(found)}, and the head asks for {_short(expected)}"
+    if found == expected:
+        return None
+    return f"{path} is {_short(found, _same(found, expected))}, and must be {_short(expected, _same(found, expected))}"
 
 
-def _short(value: Any) -> str:
+def _same(found: Any, expected: Any) -> int:
+    """How many letters two texts begin with alike."""
+    if not isinstance(found, str):
+        return 0
+    pairs = enumerate(zip(found, expected, strict=False))
+    return next((i for i, (one, other) in pairs if one != other), min(len(found), len(expected)))
+
+
+def _short(value: Any, start: int = 0) -> str:
+    """A value in one line; of a long text, the part from a little before ``start``."""
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    if len(text) <= 60:
+        return text
+    first = max(0, start - 20)
+    return ("..." if first else "") + text[first : first + 50] + ("..." if first + 50 < len(text) else "")

@@ -39,7 +39,9 @@ def _enclosed(node: ast.expr) -> arb:
             return _enclosed(left) / _enclosed(right)
         case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int(power))):
             return _enclosed(left) ** power
-        case ast.BinOp(left=left, op=ast.Pow(), right=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(power)))):
+        case ast.BinOp(
+            left=left, op=ast.Pow(), right=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(power)))
+        ):
             return arb(1) / _enclosed(left) ** power
         case ast.Call(func=ast.Name(id="sqrt" | "exp" | "log" | "erfc" as name), args=[inner], keywords=[]):
             found: arb = getattr(_enclosed(inner), name)()

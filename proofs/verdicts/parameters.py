@@ -28,9 +28,9 @@ _Mechanism = Any
 """A mechanism of the catalogue: its class is known by its name, its attributes are read below."""
 
 
-def exact_text_of(value: object) -> str:
+def exact_text_of(value: Any) -> str:
     """A number as a fraction in lowest terms."""
-    return str(Fraction(value))  # type: ignore[arg-type]  # whatever number a mechanism holds
+    return str(Fraction(value))
 
 
 def parameters_of(mechanism: _Mechanism) -> Json:

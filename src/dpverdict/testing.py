@@ -97,7 +97,7 @@ def assert_private(
     from dpverdict.audit.exact.verdict import Status
     from dpverdict.audit.exact.worst_case import worst_case
     from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, tap_and_confirm
-    from dpverdict.audit.implementation.tap.verdict import TapStatus
+    from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
     from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism, audit_sequentially
     from dpverdict.audit.trials.libraries.registry import adapter_for
     from dpverdict.audit.trials.run import mechanism_name
@@ -210,12 +210,12 @@ def assert_private_at(
     """
     __tracebackhide__ = True
 
-    from dpverdict.audit.statistics.error_budget import divide
+    from dpverdict.audit.statistics.error_budget import divide_error
 
     if len(settings) < 2 or any(one == other for i, one in enumerate(settings) for other in settings[:i]):
         remedy = "add one where the noise has another scale"
         raise InvalidValue("settings", list(settings), "at least two, all different", remedy)
-    shares = divide(error_probability, {str(i): 1.0 for i in range(len(settings))})
+    shares = divide_error(error_probability, {str(i): 1.0 for i in range(len(settings))})
     reports: list[Report] = []
     for setting, share in zip(settings, shares.values(), strict=True):
         mechanism, claim = make(setting)

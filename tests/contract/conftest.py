@@ -21,6 +21,7 @@ from dpverdict.mechanisms.core.mechanism import GaussianMechanism
 
 Array = NDArray[np.float64]
 DIMS = (1, 2, 3, 5, 100)
+BY_DEFAULT = (1, 3, 100)
 
 KINDS: dict[str, Callable[[int], GaussianMechanism]] = {
     "standard": lambda d: StandardGaussian(dim=d, mu="0.3", adjacency=ADD_OR_REMOVE_ONE),
@@ -40,7 +41,11 @@ KINDS: dict[str, Callable[[int], GaussianMechanism]] = {
 
 
 def _every() -> list[Any]:  # pytest types its parameter sets privately
-    return [pytest.param((make, d), id=f"{kind}, d={d}") for kind, make in KINDS.items() for d in DIMS]
+    return [
+        pytest.param((make, d), id=f"{kind}, d={d}", marks=() if d in BY_DEFAULT else pytest.mark.slow)
+        for kind, make in KINDS.items()
+        for d in DIMS
+    ]
 
 
 @pytest.fixture(params=_every())

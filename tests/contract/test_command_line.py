@@ -114,6 +114,7 @@ def slow_if(slow: bool, *values: object) -> Any:
     return pytest.param(*values, marks=pytest.mark.slow if slow else (), id=" ".join(str(value) for value in values))
 
 
+@pytest.mark.few(17)
 @pytest.mark.parametrize(("command", "code"), [slow_if(case[0] == HEAVIEST, *case) for case in VERDICTS])
 def test_every_option_reaches_its_mechanism(command: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
     """The commands that are not here by default have all their reports read by the next test."""

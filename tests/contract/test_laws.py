@@ -19,8 +19,8 @@ import scipy
 from _pytest.mark import ParameterSet
 from numpy.polynomial.legendre import leggauss
 
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
 from dpverdict.audit.implementation.tap.tapped_runs import tap_runs
-from dpverdict.audit.implementation.tap.verdict import TapStatus
 from dpverdict.audit.laws import registry
 from dpverdict.audit.laws.base import Law, Moves
 from dpverdict.audit.laws.discrete_gaussian import DiscreteGaussian

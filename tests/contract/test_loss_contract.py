@@ -291,30 +291,42 @@ def test_negative_epsilons_reflect(name: str) -> None:
 # arguments -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, "one", True, None, np.array([0.0, math.nan])])
-def test_an_epsilon_that_is_no_number_is_refused(loss: PrivacyLoss, wrong: Exact) -> None:
-    for method in (loss.delta, loss.log_delta, loss.certified_delta, loss.certified_log_delta):
-        with pytest.raises(InvalidValue, match="epsilon"):
-            method(wrong)
+REFUSED: list[tuple[str, str, list[Any]]] = [
+    *(
+        (method, "epsilon", [math.nan, math.inf, -math.inf, "one", True, None, np.array([0.0, math.nan])])
+        for method in ("delta", "log_delta", "certified_delta", "certified_log_delta")
+    ),
+    *(
+        (method, name, [-1e-300, "-0.1", 1.0000001, math.nan, math.inf, "half", True, np.array([0.5, 2.0])])
+        for method, name in (
+            *(("epsilon", "delta"), ("certified_epsilon", "delta")),
+            *(("beta", "alpha"), ("certified_beta", "alpha")),
+        )
+    ),
+    *((method, "order", [0, -1, math.nan, math.inf]) for method in ("renyi", "certified_renyi")),
+]
+"""The curves, what they are of, and what that cannot be. Their methods are final: what one loss refuses, all refuse."""
 
 
-@pytest.mark.parametrize("wrong", [-1e-300, "-0.1", 1.0000001, math.nan, math.inf, "half", True, np.array([0.5, 2.0])])
-def test_a_probability_outside_of_its_domain_is_refused(loss: PrivacyLoss, wrong: Exact) -> None:
-    for method, name in (
-        (loss.epsilon, "delta"),
-        (loss.certified_epsilon, "delta"),
-        (loss.beta, "alpha"),
-        (loss.certified_beta, "alpha"),
-    ):
+@pytest.mark.parametrize(("method", "name", "values"), REFUSED, ids=[method for method, _, _ in REFUSED])
+def test_an_argument_outside_of_its_domain_is_refused(method: str, name: str, values: list[Any]) -> None:
+    for wrong in values:
         with pytest.raises(InvalidValue, match=name):
-            method(wrong)
+            getattr(GaussianLoss(1), method)(wrong)
 
 
-@pytest.mark.parametrize("wrong", [0, -1, math.nan, math.inf])
-def test_an_order_that_is_not_positive_is_refused(loss: PrivacyLoss, wrong: Exact) -> None:
-    for method in (loss.renyi, loss.certified_renyi):
-        with pytest.raises(InvalidValue, match="order"):
-            method(wrong)
+def overridden(kind: type) -> list[str]:
+    """The methods of a class that one of its bases calls final."""
+    bases = kind.__mro__[1:]
+    return [name for name in vars(kind) if any(getattr(vars(base).get(name), "__final__", False) for base in bases)]
+
+
+def test_no_loss_has_a_curve_with_checks_of_its_own() -> None:
+    kinds = {kind for loss in LOSSES.values() for kind in type(loss).__mro__}
+    assert {kind.__name__: overridden(kind) for kind in kinds if overridden(kind)} == {}
+    assert all(vars(PrivacyLoss)[method].__final__ for method, _, _ in REFUSED)
+    planted = type("Planted", (GaussianLoss,), {"certified_beta": lambda self, alpha: alpha})
+    assert overridden(planted) == ["certified_beta"]
 
 
 def test_the_ends_of_the_domains_have_values(loss: PrivacyLoss) -> None:

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run
-from dpverdict.audit.distinguishing.recorded import distinguish_scores
+from dpverdict.audit.distinguishing.recorded_scores import distinguish_scores
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.mechanisms import GaussianDP, PureDP
 from dpverdict.numerics.arrays import Array

@@ -33,6 +33,7 @@ def audited(folder: Path, setting: dict[str, str], *words: str) -> tuple[int, di
     return done.returncode, json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("scale", "expected"), [(1.0, 1), (0.1, 3)])
 def test_a_sampled_status_is_the_same(tmp_path: Path, scale: float, expected: int) -> None:
     (tmp_path / "release.py").write_text(RELEASE.format(scale=scale))

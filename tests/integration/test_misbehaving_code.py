@@ -180,6 +180,7 @@ def test_every_way_alone(tmp_path: Path, way: str) -> None:
     assert left_over(tmp_path) == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_outlives_the_command(tmp_path: Path, number: int) -> None:
     plan_of(tmp_path, [])

@@ -55,7 +55,7 @@ def command(folder: Path, name: str) -> list[str]:
     return [*run, "--journal", str(folder / name), *outputs]
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.slow)])
 def test_killed_at_random_moments(tmp_path: Path, seed: int, kills: int) -> None:
     for name, scale in (("right", 1.6), ("wrong", 0.6)):  # each with a helper of its own, of the same name
         (tmp_path / name).mkdir()

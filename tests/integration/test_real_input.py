@@ -120,6 +120,7 @@ def test_with_the_count_withheld_the_exposure_depends_on_the_man(tmp_path: Path,
     assert facts(report)["exact mu of this record"].startswith(f"[{lower:.15f}"[:13])
 
 
+@pytest.mark.few(2)
 @needs_rossi
 @pytest.mark.parametrize(
     ("function", "claim", "samples"),

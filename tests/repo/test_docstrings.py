@@ -16,10 +16,18 @@ def modules() -> list[str]:
     return [module.name for module in found if not module.name.endswith("__main__")]
 
 
-@pytest.mark.parametrize("name", modules())
-def test_the_examples_of_a_module_are_real(name: str) -> None:
-    outcome = doctest.testmod(importlib.import_module(name))
-    assert outcome.failed == 0
+def rooms() -> dict[str, list[str]]:
+    """The modules by the room they are in, two names deep."""
+    found: dict[str, list[str]] = {}
+    for name in modules():
+        found.setdefault(".".join(name.split(".")[1:3]), []).append(name)
+    return found
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_the_examples_of_a_room_are_real(room: str) -> None:
+    failed = [name for name in rooms()[room] if doctest.testmod(importlib.import_module(name)).failed]
+    assert failed == []
 
 
 def test_examples_are_found_at_all() -> None:

@@ -76,6 +76,7 @@ def sums(step, count):
 LAPLACE = [("1.1339", 60), ("0.3", 1), ("0.3", 2), ("4", 3), ("1/3", 10), ("7.5", 12)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cells", [2, pytest.param(37.3, marks=SLOW)])
 @pytest.mark.parametrize(("shift", "count"), LAPLACE)
 def test_equal_laplace_mechanisms(shift, count, cells):
@@ -110,6 +111,7 @@ def test_equal_responses(rate, count, cells):
     check(BoundedLoss([(loss, count)], float(loss.total) / cells), ResponseLoss(count, rate), sums(loss.total, count))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("interval", [0.37, 2.0**-5])
 @pytest.mark.parametrize("groups", [[("0.5", 3), ("1/3", 2)], [("2", 1), ("0.01", 20)], [("5", 4), ("4.9", 4)]])
 def test_unequal_laplace_mechanisms(groups, interval):
@@ -118,6 +120,7 @@ def test_unequal_laplace_mechanisms(groups, interval):
     check(BoundedLoss(losses, interval), truth, [truth.total, -truth.total])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("loss", "count", "truth", "interval"),
     [
@@ -237,6 +240,7 @@ def test_distributions(name):
 # other routes with two sides ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("points", [1 << 9, pytest.param(laplace_profile.POINTS, marks=SLOW)])
 @pytest.mark.parametrize("groups", [(("1/2", 3),), (("3", 2), ("1/3", 2)), (("0.01", 40),), (("8", 5), ("7.9", 1))])
 def test_bounds_in_balls_from_a_lattice_of_losses(groups, points, monkeypatch):

@@ -171,7 +171,7 @@ def test_frequencies_in_place_of_a_test_are_caught(monkeypatch: pytest.MonkeyPat
         p, q = counts.first / counts.first_trials, counts.second / counts.second_trials
         return float(p - np.exp(epsilon) * q <= delta)
 
-    monkeypatch.setattr(event_rows, "joint_p", frequency)
+    monkeypatch.setattr(event_rows, "joint_p_value", frequency)
     audit = auditor(gaussian, GaussianDP(1), 200, 0.05, raw)
     assert is_above(false_alarms(audit, QUICK_RUNS, seed), QUICK_RUNS, 0.05)
 

@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit.statistics.joint_test import Counts, Method, delta_lower, epsilon_lower, joint_p, signed_root
+from dpverdict.audit.statistics.joint_test import (
+    Counts,
+    Method,
+    delta_lower,
+    epsilon_lower,
+    joint_p_value,
+    signed_likelihood_root,
+)
 
 LEVEL = 0.05
 GRID = [(1.0, 0.127), (1.0, 0.0), (3.0, 1e-5), (0.1, 1e-5), (0.0, 0.383), (-0.5, 0.2)]
@@ -57,7 +64,7 @@ def size(n: int, epsilon: float, delta: float, critical: np.ndarray) -> float:
 @pytest.mark.parametrize("n", [12, 20])
 def test_the_exact_test_keeps_its_level(n: int, epsilon: float, delta: float) -> None:
     def rejected(counts: Counts) -> bool:
-        return joint_p(counts, epsilon=epsilon, delta=delta, level=LEVEL) <= LEVEL
+        return joint_p_value(counts, epsilon=epsilon, delta=delta, level=LEVEL) <= LEVEL
 
     assert size(n, epsilon, delta, critical_counts(n, n, rejected)) <= LEVEL
 
@@ -65,7 +72,7 @@ def test_the_exact_test_keeps_its_level(n: int, epsilon: float, delta: float) ->
 @pytest.mark.parametrize(("epsilon", "delta"), [(3.0, 1e-5), pytest.param(1.0, 0.0, marks=pytest.mark.slow)])
 def test_the_exact_test_keeps_its_level_where_the_expected_count_is_near_two(epsilon: float, delta: float) -> None:
     def rejected(counts: Counts) -> bool:
-        return joint_p(counts, epsilon=epsilon, delta=delta, level=LEVEL) <= LEVEL
+        return joint_p_value(counts, epsilon=epsilon, delta=delta, level=LEVEL) <= LEVEL
 
     assert size(1000, epsilon, delta, critical_counts(1000, 9, rejected)) <= LEVEL
 
@@ -76,7 +83,7 @@ def test_the_exact_test_keeps_its_level_where_the_expected_count_is_near_two(eps
 @pytest.mark.parametrize("level", [0.05, 1e-3, 1e-6])
 def test_the_exact_test_keeps_every_level_on_larger_tables(n: int, epsilon: float, delta: float, level: float) -> None:
     def rejected(counts: Counts) -> bool:
-        return joint_p(counts, epsilon=epsilon, delta=delta, level=level) <= level
+        return joint_p_value(counts, epsilon=epsilon, delta=delta, level=level) <= level
 
     assert size(n, epsilon, delta, critical_counts(n, n, rejected)) <= level
 
@@ -84,7 +91,7 @@ def test_the_exact_test_keeps_every_level_on_larger_tables(n: int, epsilon: floa
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.127), (3.0, 1e-5)])
 def test_two_clopper_pearson_bounds_keep_the_level_and_waste_it(epsilon: float, delta: float) -> None:
     def rejected(counts: Counts) -> bool:
-        return joint_p(counts, epsilon=epsilon, delta=delta, level=LEVEL, method=Method.CLOPPER_PEARSON) <= LEVEL
+        return joint_p_value(counts, epsilon=epsilon, delta=delta, level=LEVEL, method=Method.CLOPPER_PEARSON) <= LEVEL
 
     assert size(20, epsilon, delta, critical_counts(20, 20, rejected)) <= LEVEL / 2
 
@@ -92,12 +99,12 @@ def test_two_clopper_pearson_bounds_keep_the_level_and_waste_it(epsilon: float, 
 def test_the_asymptotic_test_is_caught_where_counts_are_small() -> None:
     """The planted fault: 16.1 % at N = 1000, epsilon = 3, delta = 1e-5, where N q = 1.6."""
     z = float(stats.norm.isf(LEVEL))
-    table = signed_root(np.arange(1001)[:, None], 1000, np.arange(31)[None, :], 1000, 3.0, 1e-5)
+    table = signed_likelihood_root(np.arange(1001)[:, None], 1000, np.arange(31)[None, :], 1000, 3.0, 1e-5)
     critical = np.where((table > z).any(axis=0), (table > z).argmax(axis=0), 1001)
     assert size(1000, 3.0, 1e-5, critical) == pytest.approx(0.161, abs=2e-3)
     for count in (0, 3, 49):
         p = [
-            joint_p(Counts(300, 1000, count, 1000), epsilon=3.0, delta=1e-5, level=LEVEL, method=method)
+            joint_p_value(Counts(300, 1000, count, 1000), epsilon=3.0, delta=1e-5, level=LEVEL, method=method)
             for method in (None, Method.EXACT)
         ]
         assert p[0] == p[1]

@@ -154,6 +154,7 @@ LARGE = [
 ]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("groups", "epsilon"), LARGE)
 @pytest.mark.parametrize("bits", [30, 56, 200])
 def test_the_ball_of_the_exact_sum_holds_the_truth(groups, epsilon, bits):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit.statistics.betting import Wealth, betting_p
-from dpverdict.audit.statistics.means import Moments, mean_test, payoff_test
+from dpverdict.audit.statistics.betting import Bettor, betting_p_value
+from dpverdict.audit.statistics.means import PayoffMoments, mean_test, payoff_test
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff, SymmetricPayoff
 from dpverdict.mechanisms.core.guarantees import GaussianDP, PureDP
 
@@ -46,7 +46,7 @@ def rejections(payoff: Payoff, draw: Draw, n: int, runs: int, seed: int) -> int:
     rejected = 0
     for _ in range(runs):
         p, q = draw(rng, n)
-        x, y = Moments.of(payoff.of_dataset(p)), Moments.of(payoff.of_neighbour(q))
+        x, y = PayoffMoments.of(payoff.of_dataset(p)), PayoffMoments.of(payoff.of_neighbour(q))
         rejected += mean_test(x, y, payoff.allowed).p_value <= LEVEL
     return rejected
 
@@ -120,7 +120,7 @@ def payoffs(payoff: Payoff, draw: Draw, rng: np.random.Generator, n: int) -> np.
 @pytest.mark.parametrize(("payoff", "draw"), CASES)
 def test_bets_are_seldom_won_at_any_time(payoff: Payoff, draw: Draw, seed: int) -> None:
     rng, runs = np.random.default_rng(seed), 600
-    won = sum(betting_p([payoffs(payoff, draw, rng, 4000)], payoff.largest_loss) <= LEVEL for _ in range(runs))
+    won = sum(betting_p_value([payoffs(payoff, draw, rng, 4000)], payoff.largest_loss) <= LEVEL for _ in range(runs))
     assert not is_above(won, runs)
 
 
@@ -128,7 +128,7 @@ def test_bets_are_seldom_won_at_any_time(payoff: Payoff, draw: Draw, seed: int) 
 @pytest.mark.parametrize(("payoff", "draw"), CASES)
 def test_bets_are_seldom_won_by_20000_pairs(payoff: Payoff, draw: Draw, seed: int) -> None:
     rng, runs = np.random.default_rng(seed), 4000
-    won = sum(betting_p([payoffs(payoff, draw, rng, 20_000)], payoff.largest_loss) <= LEVEL for _ in range(runs))
+    won = sum(betting_p_value([payoffs(payoff, draw, rng, 20_000)], payoff.largest_loss) <= LEVEL for _ in range(runs))
     print(f"{payoff.describe()}: {won / runs:.4f}")
     assert not is_above(won, runs)
 
@@ -139,7 +139,7 @@ def test_bets_are_won_at_every_number_of_pairs_where_the_claim_is_false(seed: in
         return x - 0.5, y - 0.5
 
     rng = np.random.default_rng(seed)
-    won = [betting_p([payoffs(CURVE, quieter, rng, 2000)], CURVE.largest_loss) <= LEVEL for _ in range(50)]
+    won = [betting_p_value([payoffs(CURVE, quieter, rng, 2000)], CURVE.largest_loss) <= LEVEL for _ in range(50)]
     assert sum(won) >= 45  # each fails with a probability below 1e-3
 
 
@@ -148,7 +148,7 @@ def planted_score_trained_on_the_pair(rng: np.random.Generator) -> bool:
     p, q = gaussian(rng, 2000)
     flip = np.where(CURVE.of_dataset(p) - CURVE.of_neighbour(q) > CURVE.of_dataset(-p) - CURVE.of_neighbour(-q), 1, -1)
     own = CURVE.of_dataset(flip * p) - CURVE.of_neighbour(flip * q) - CURVE.allowed
-    return betting_p([own], CURVE.largest_loss) <= LEVEL
+    return betting_p_value([own], CURVE.largest_loss) <= LEVEL
 
 
 def planted_negative_bets(rng: np.random.Generator) -> bool:
@@ -166,7 +166,7 @@ def planted_negative_bets(rng: np.random.Generator) -> bool:
 def planted_restart_after_a_loss(rng: np.random.Generator) -> bool:
     """Starts again at wealth 1 after every 300 pairs, until one start is lucky."""
     own = payoffs(CURVE, gaussian, rng, 12_000).reshape(40, 300)
-    return any(betting_p([block], CURVE.largest_loss) <= LEVEL for block in own)
+    return any(betting_p_value([block], CURVE.largest_loss) <= LEVEL for block in own)
 
 
 def planted_present_payoff_in_the_bet(rng: np.random.Generator) -> bool:
@@ -192,4 +192,4 @@ def test_planted_faults_of_a_bettor_are_caught(planted: Callable[[np.random.Gene
 
 def test_a_payoff_below_the_largest_loss_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^payoffs="):
-        Wealth(largest_loss=1.0).bet(np.array([0.5, -1.01]))
+        Bettor(largest_loss=1.0).bet(np.array([0.5, -1.01]))

@@ -1,7 +1,8 @@
 """A check that cannot fail is a defect: every condition of every statement has a planted fault that it refutes.
 
-The slow form covers the whole registry; the default leaves out the few statements that take most of the time. The
-statements of a new paper are covered by both from the day they are registered.
+The slow form covers the whole registry. The default takes 60 statements from all over it, without the few that take
+most of the time; for the others tests/repo/test_ledger.py shows that nothing they rest on has changed since the ledger
+was written, when all of them were decided and all planted faults found.
 """
 
 import dataclasses
@@ -49,6 +50,7 @@ def decided_alone(paper: str, number: str) -> Outcome:
     return registered(paper, number).decided_alone()
 
 
+@pytest.mark.few(60)
 @pytest.mark.parametrize("number", NUMBERS)
 def test_the_outcome_is_the_recorded_one_and_every_condition_has_a_fault_that_is_refuted(number: int) -> None:
     found = FOUND[number]

@@ -26,7 +26,7 @@ name = "counts"
 mechanism = "correlated-gaussian"
 dim = 3
 mu = 0.5
-samples = 2000
+samples = 300
 
 [[audit]]
 name = "exact alone"
@@ -40,7 +40,7 @@ name = "must be caught"
 mechanism = "release.py:noisy"
 neighbours = "pair.npz"
 claim = "eps=1"
-samples = 2e4
+samples = 2e3
 expect = "refuted"
 """
 

@@ -99,6 +99,7 @@ def test_the_published_calibration_and_the_actual_privacy_of_r1smg(case: Case) -
         assert Fraction(enclosure.upper) >= Fraction(case["lower"]) * (1 - Fraction(1, 10**13))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", cases("spherical_honest"))
 def test_the_honest_scale_of_r1smg(case: Case) -> None:
     given = case["params"]

@@ -38,6 +38,7 @@ def test_the_files_are_complete():
     assert (len(cases("laplace_equal")), len(cases("laplace_unequal"))) == (46, 30)
 
 
+@pytest.mark.few(25)
 @pytest.mark.parametrize(("params", "case"), ALL)
 def test_the_profile_is_enclosed_to_float64(params, case):
     loss = loss_of(params)
@@ -49,6 +50,7 @@ def test_the_profile_is_enclosed_to_float64(params, case):
         assert Fraction(enclosure.upper) - Fraction(enclosure.lower) <= Fraction(case["lower"]) / 2**51
 
 
+@pytest.mark.few(25)
 @pytest.mark.parametrize(("params", "case"), ALL)
 def test_the_profile_in_float64_is_accurate(params, case):
     loss, truth = loss_of(params), Fraction(case["lower"])
@@ -60,6 +62,7 @@ def test_the_profile_in_float64_is_accurate(params, case):
             assert abs(loss.log_delta(params["epsilon"]) - logarithm) <= abs(logarithm) * mpmath.mpf(10) ** -13
 
 
+@pytest.mark.few(25)
 @pytest.mark.parametrize(("params", "case"), ALL)
 def test_epsilon_inverts_the_profile(params, case):
     delta = Fraction(case["lower"])

@@ -71,6 +71,7 @@ def many_steps(kept, params):
     return getattr(kept[key], params["order"])
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("case", [*cases("poisson_gaussian_composed"), *cases("poisson_laplace_composed")])
 def test_the_profile_of_many_sampled_steps_is_enclosed(case, kept):
     loss = many_steps(kept, case["params"])

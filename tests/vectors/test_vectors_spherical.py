@@ -40,6 +40,7 @@ def assert_encloses(enclosure, case):
     assert enclosure.contains(case["upper"])
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(("params", "case"), named([(p, c) for p, c in cases("r1smg") if (p, c) not in CURVES]))
 def test_the_published_calibration_is_reproduced(params, case):
     psi = published_psi(params["M"], Fraction(params["delta_claimed"]))
@@ -47,6 +48,7 @@ def test_the_published_calibration_is_reproduced(params, case):
     assert_encloses(Enclosure.of(number), case)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(("params", "case"), named(CURVES))
 def test_the_true_privacy_of_the_published_mechanism_is_enclosed(params, case):
     loss = SphericalLoss(params["M"], RandomDirectionGaussian(published_variance(params).sqrt()))
@@ -54,6 +56,7 @@ def test_the_true_privacy_of_the_published_mechanism_is_enclosed(params, case):
     assert_encloses(loss.certified_delta(epsilon), case)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(("params", "case"), named(cases("disc_gauss_profile")))
 def test_the_discrete_profile_is_enclosed(params, case):
     assert_encloses(

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from dpverdict.audit.scores.portfolio import learn_scores, payoff_of_claim
 from dpverdict.audit.scores.score import fit_linear_score
-from dpverdict.audit.statistics.means import Moments
+from dpverdict.audit.statistics.means import PayoffMoments
 from dpverdict.audit.statistics.payoffs import Payoff
 from dpverdict.audit.trials.outcomes.batches import Batch, Layout, Outcomes, rows_of, together
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, generator
@@ -115,17 +115,17 @@ def search_neighbours(
         raise InvalidValue("others", shared.shape, f"of shape (n, {dim})", "give one record per row")
     rng = generator(seed, "neighbour search", 0)
     alive = [
-        Candidate(pair, origin)
-        for origin, record in {**_builtin(dim, domain, rng), **_given(own, dim)}.items()
-        for pair in _pairs(record, shared, adjacency)
+        CandidatePair(pair, origin)
+        for origin, record in {**_builtin_records(dim, domain, rng), **_given_records(own, dim)}.items()
+        for pair in _pairs_of_record(record, shared, adjacency)
     ]
-    alive = distinct(alive)
+    alive = distinct_candidates(alive)
     rounds = max(1, math.ceil(math.log2(len(alive))))
     least = rounds * len(alive) * FEWEST_PER_CANDIDATE
     if samples < least:
         requirement = f">= {least} for {len(alive)} candidates"
         raise InvalidValue("samples", samples, requirement, "give more, or name the pair yourself")
-    payoff, spent, dropped = payoff_of_claim(claim), 0, list[Candidate]()
+    payoff, spent, dropped = payoff_of_claim(claim), 0, list[CandidatePair]()
     for number in range(rounds):
         each = samples // (rounds * len(alive))
         for candidate in alive:
@@ -137,9 +137,9 @@ def search_neighbours(
             kept = max(1, len(alive) // 2)
             dropped = alive[kept:] + dropped
             alive = alive[:kept]
-            children = _children(alive, round(CHILDREN * kept), shared, adjacency, domain, rng)
+            children = _offspring(alive, round(CHILDREN * kept), shared, adjacency, domain, rng)
             known = {candidate.key for candidate in (*alive, *dropped)}
-            alive += [child for child in distinct(children) if child.key not in known]
+            alive += [child for child in distinct_candidates(children) if child.key not in known]
     ranking = tuple(
         RankedPair(pair=one.pair, origin=one.origin, statistic=one.statistic, trials=one.trials)
         for one in (*alive, *dropped)
@@ -147,7 +147,7 @@ def search_neighbours(
     return NeighbourSearch(ranking=ranking, samples=spent)
 
 
-class Candidate:
+class CandidatePair:
     """A pair with the outputs seen so far."""
 
     pair: NeighbourPair
@@ -189,7 +189,7 @@ class Candidate:
             linear = [fit_linear_score([p[fit]], [q[fit]])]
             for score in learn_scores(p[fit], q[fit], None) if thorough else linear:
                 x, y = payoff.of_dataset(score(p[judge])), payoff.of_neighbour(score(q[judge]))
-                of_x, of_y = Moments.of(x), Moments.of(y)
+                of_x, of_y = PayoffMoments.of(x), PayoffMoments.of(y)
                 # What tells all has no variance; a deviation is never taken for less than one trial can make.
                 spread = max(math.sqrt(of_x.variance + of_y.variance), payoff.largest_loss / len(x))
                 by_score.setdefault(score.name, []).append((of_x.mean - of_y.mean - payoff.allowed) / spread)
@@ -204,7 +204,7 @@ class Candidate:
         return p, q
 
 
-def _builtin(dim: int, domain: Domain, rng: np.random.Generator) -> dict[str, Array]:
+def _builtin_records(dim: int, domain: Domain, rng: np.random.Generator) -> dict[str, Array]:
     """Records by what they are."""
     found: dict[str, Array] = {
         "zeros": np.zeros(dim),
@@ -227,7 +227,7 @@ def _builtin(dim: int, domain: Domain, rng: np.random.Generator) -> dict[str, Ar
     return found
 
 
-def _given(own: Sequence[ArrayLike], dim: int) -> dict[str, Array]:
+def _given_records(own: Sequence[ArrayLike], dim: int) -> dict[str, Array]:
     found = {}
     for i, record in enumerate(own):
         array = np.asarray(record, dtype=np.float64)
@@ -237,7 +237,7 @@ def _given(own: Sequence[ArrayLike], dim: int) -> dict[str, Array]:
     return found
 
 
-def _pairs(record: Array, shared: Array, adjacency: NeighboringRelation) -> Iterator[NeighbourPair]:
+def _pairs_of_record(record: Array, shared: Array, adjacency: NeighboringRelation) -> Iterator[NeighbourPair]:
     dataset = np.vstack([shared, record])
     if adjacency is not REPLACE_ONE:
         yield NeighbourPair(dataset=dataset, neighbour=shared, adjacency=adjacency)
@@ -247,14 +247,14 @@ def _pairs(record: Array, shared: Array, adjacency: NeighboringRelation) -> Iter
             yield NeighbourPair(dataset=dataset, neighbour=np.vstack([shared, other]), adjacency=adjacency)
 
 
-def _children(
-    parents: list[Candidate],
+def _offspring(
+    parents: list[CandidatePair],
     number: int,
     shared: Array,
     adjacency: NeighboringRelation,
     domain: Domain,
     rng: np.random.Generator,
-) -> list[Candidate]:
+) -> list[CandidatePair]:
     """Offspring: records of the best with one entry or a few changed, or the mean of two for entries in between."""
     found = []
     for i in range(number):
@@ -266,9 +266,11 @@ def _children(
         if domain == "unit" and rng.random() < 0.5:
             other = parents[int(rng.integers(len(parents)))].pair.dataset[len(shared)]
             record = (record + other) / 2
-        found += [Candidate(pair, f"child of {parent.origin}") for pair in _pairs(record, shared, adjacency)]
+        found += [
+            CandidatePair(pair, f"child of {parent.origin}") for pair in _pairs_of_record(record, shared, adjacency)
+        ]
     return found
 
 
-def distinct(candidates: list[Candidate]) -> list[Candidate]:
+def distinct_candidates(candidates: list[CandidatePair]) -> list[CandidatePair]:
     return list({candidate.key: candidate for candidate in candidates}.values())

@@ -22,7 +22,12 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import NDArray
 
-from dpverdict.audit.distinguishing.search.neighbour_search import Candidate, NeighbourSearch, RankedPair, distinct
+from dpverdict.audit.distinguishing.search.neighbour_search import (
+    CandidatePair,
+    NeighbourSearch,
+    RankedPair,
+    distinct_candidates,
+)
 from dpverdict.audit.scores.portfolio import payoff_of_claim
 from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import InvalidValue, MechanismFailure
@@ -88,10 +93,10 @@ def parse_table(text: str) -> tuple[tuple[Column, ...], str] | None:
     if not colon or not kind.startswith("table"):
         return None
     dtype = kind.removeprefix("table").strip("[]") or "float64"
-    return tuple(_column(column.strip()) for column in columns.split(",")), dtype
+    return tuple(_parse_column(column.strip()) for column in columns.split(",")), dtype
 
 
-def _column(text: str) -> Column:
+def _parse_column(text: str) -> Column:
     plain, missing = text.removesuffix("?"), text.endswith("?")
     try:
         if "|" in plain:
@@ -138,12 +143,12 @@ def search_records(
     kind = np.dtype(dtype)
     if kind.kind not in "iuf" or not columns:
         raise InvalidValue("dtype", dtype, "a type of numbers, of one column or more", "give for example float64")
-    alive = distinct(list(_candidates(columns, adjacency, kind, sizes)))
+    alive = distinct_candidates(list(_candidate_pairs(columns, adjacency, kind, sizes)))
     least = len(alive) * SCREENED + ROUNDS * min(KEPT, len(alive)) * FEWEST
     if samples < least:
         requirement = f">= {least} for {len(alive)} candidates"
         raise InvalidValue("samples", samples, requirement, "give more, or fewer sizes")
-    payoff, spent, dropped = payoff_of_claim(as_guarantee(claim)), 0, list[Candidate]()
+    payoff, spent, dropped = payoff_of_claim(as_guarantee(claim)), 0, list[CandidatePair]()
     failure: MechanismFailure | None = None
     each = SCREENED
     for number in range(ROUNDS + 1):
@@ -168,36 +173,41 @@ def search_records(
     return NeighbourSearch(ranking=ranking, samples=spent)
 
 
-def _candidates(
+def _candidate_pairs(
     columns: Sequence[Column], adjacency: NeighboringRelation, kind: np.dtype[Any], sizes: Sequence[int]
-) -> Iterator[Candidate]:
-    records = _records(columns, kind)
+) -> Iterator[CandidatePair]:
+    records = _extreme_records(columns, kind)
     for size in sizes:
-        pools = _pools(columns, size)
+        pools = _shared_rows(columns, size)
         for (pool, rows), (name, record) in itertools.product(pools.items(), records.items()):
             origin = f"{name} added to {size} rows, {pool}"
             if adjacency is REPLACE_ONE:
                 others = [one for one in records.values() if not np.array_equal(one, record, equal_nan=True)]
                 if others:
-                    pair = _table([*rows, record], columns, kind), _table([*rows, others[0]], columns, kind)
-                    yield Candidate(_pair(pair, adjacency), origin.replace("added to", "instead of another beside"))
+                    pair = (
+                        _table_of_rows([*rows, record], columns, kind),
+                        _table_of_rows([*rows, others[0]], columns, kind),
+                    )
+                    yield CandidatePair(
+                        _as_neighbour_pair(pair, adjacency), origin.replace("added to", "instead of another beside")
+                    )
             else:
-                both = _table([*rows, record], columns, kind), _table(rows, columns, kind)
-                yield Candidate(_pair(both, adjacency), origin)
+                both = _table_of_rows([*rows, record], columns, kind), _table_of_rows(rows, columns, kind)
+                yield CandidatePair(_as_neighbour_pair(both, adjacency), origin)
 
 
-def _pair(pair: tuple[NDArray[Any], NDArray[Any]], adjacency: NeighboringRelation) -> NeighbourPair:
+def _as_neighbour_pair(pair: tuple[NDArray[Any], NDArray[Any]], adjacency: NeighboringRelation) -> NeighbourPair:
     return NeighbourPair(dataset=pair[0], neighbour=pair[1], adjacency=adjacency)
 
 
-def _table(rows: Sequence[Sequence[float]], columns: Sequence[Column], kind: np.dtype[Any]) -> NDArray[Any]:
+def _table_of_rows(rows: Sequence[Sequence[float]], columns: Sequence[Column], kind: np.dtype[Any]) -> NDArray[Any]:
     table = np.array(rows, dtype=np.float64).reshape(len(rows), len(columns)).astype(kind)
     return table[:, 0].copy() if len(columns) == 1 else table
 
 
-def _records(columns: Sequence[Column], kind: np.dtype[Any]) -> dict[str, list[float]]:
+def _extreme_records(columns: Sequence[Column], kind: np.dtype[Any]) -> dict[str, list[float]]:
     """Records at the ends of the domain: one column at a time, and all of them together."""
-    exact = [[value for value in column.ends() if _holds(kind, value)] for column in columns]
+    exact = [[value for value in column.ends() if _type_can_hold(kind, value)] for column in columns]
     if not all(exact):
         requirement = f"of columns with a value that {kind} holds"
         raise InvalidValue("dtype", str(kind), requirement, "give another type, or other bounds")
@@ -213,14 +223,14 @@ def _records(columns: Sequence[Column], kind: np.dtype[Any]) -> dict[str, list[f
     return dict(list(together.items())[:MOST_RECORDS])
 
 
-def _holds(kind: np.dtype[Any], value: float) -> bool:
+def _type_can_hold(kind: np.dtype[Any], value: float) -> bool:
     if kind.kind == "f":
         return True
     bounds = np.iinfo(kind)
     return value == round(value) and bounds.min <= value <= bounds.max if math.isfinite(value) else False
 
 
-def _pools(columns: Sequence[Column], size: int) -> dict[str, list[list[float]]]:
+def _shared_rows(columns: Sequence[Column], size: int) -> dict[str, list[list[float]]]:
     """Shared rows, none with a missing value, and none of the last category of a column."""
     plain = [list(column.values[: max(1, len(column.values) - 1)]) or [column.low, column.high] for column in columns]
     if size == 0:

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, final
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus, TapVerdict
 from dpverdict.audit.implementation.tap.tapped_runs import tap
-from dpverdict.audit.implementation.tap.verdict import TapStatus, TapVerdict
 from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import MechanismFailure
 from dpverdict.mechanisms.core.guarantees import Guarantee

@@ -24,7 +24,7 @@ MOST_TERMS: Final = 1 << 23
 
 @final
 @dataclass(slots=True, eq=False)
-class Linear:
+class LinearForm:
     """Entries of one shape.
 
     Attributes:
@@ -57,7 +57,7 @@ class Linear:
         """Whether data are in it as well."""
         return bool((self.source >= 0).any())
 
-    def gather(self, places: NDArray[np.int64]) -> Linear:
+    def gather(self, places: NDArray[np.int64]) -> LinearForm:
         """The entries at these places, counted in the flat order."""
         flat = places.ravel()
         width = self.ids.shape[-1]
@@ -65,7 +65,7 @@ class Linear:
         def take(array: Any) -> Any:
             return array.reshape(-1)[flat].reshape(places.shape)
 
-        return Linear(
+        return LinearForm(
             take(np.asarray(self.value)),
             take(self.query),
             self.ids.reshape(self.query.size, width)[flat].reshape(*places.shape, width),
@@ -74,7 +74,7 @@ class Linear:
             take(self.entry),
         )
 
-    def spread(self, shape: tuple[int, ...]) -> Linear:
+    def spread(self, shape: tuple[int, ...]) -> LinearForm:
         """The same, broadcast."""
         if self.shape == shape:
             return self
@@ -82,34 +82,34 @@ class Linear:
         return self.gather(places)
 
 
-def plain(value: Any) -> Linear:
+def form_of_data(value: Any) -> LinearForm:
     """Data."""
     array = np.asarray(value)
     shape = array.shape
     none = np.full(shape, -1, dtype=np.int64)
     query = array if array.dtype == np.float64 else array.astype(np.float64)
-    return Linear(array, query, np.zeros((*shape, 0), dtype=np.int64), np.zeros((*shape, 0)), none, none)
+    return LinearForm(array, query, np.zeros((*shape, 0), dtype=np.int64), np.zeros((*shape, 0)), none, none)
 
 
-def drawn(values: Any, first: int) -> Linear:
+def drawn(values: Any, first: int) -> LinearForm:
     """Draws of unit scale, numbered from ``first`` on."""
     array = np.asarray(values)
     none = np.full(array.shape, -1, dtype=np.int64)
     ids = np.arange(first, first + array.size, dtype=np.int64).reshape(*array.shape, 1)
-    return Linear(array, np.zeros(array.shape), ids, np.ones((*array.shape, 1)), none, none)
+    return LinearForm(array, np.zeros(array.shape), ids, np.ones((*array.shape, 1)), none, none)
 
 
-class TooMany(Exception):
+class TooManyTerms(Exception):
     """More terms than are followed."""
 
 
-def merged(ids: NDArray[np.int64], gains: Array) -> tuple[NDArray[np.int64], Array]:
+def merge_draws(ids: NDArray[np.int64], gains: Array) -> tuple[NDArray[np.int64], Array]:
     """The same sums, with every draw once in an entry."""
     width = ids.shape[-1]
     if width <= 1:
         return ids, gains
     if ids.size > MOST_TERMS:
-        raise TooMany
+        raise TooManyTerms
     order = np.argsort(ids, axis=-1, kind="stable")
     ids, gains = np.take_along_axis(ids, order, -1).copy(), np.take_along_axis(gains, order, -1).copy()
     for column in range(1, width):  # what equals its left neighbour takes it in
@@ -122,7 +122,9 @@ def merged(ids: NDArray[np.int64], gains: Array) -> tuple[NDArray[np.int64], Arr
     return np.take_along_axis(ids, order, -1), np.take_along_axis(gains, order, -1)
 
 
-def added(one: Linear, other: Linear, sign: int, ufunc: Callable[[Any, Any], Any], tape: Tape) -> Linear:
+def add_forms(
+    one: LinearForm, other: LinearForm, sign: int, ufunc: Callable[[Any, Any], Any], tape: Tape
+) -> LinearForm:
     """one + sign * other."""
     shape = np.broadcast_shapes(one.shape, other.shape)
     one, other = one.spread(shape), other.spread(shape)
@@ -131,7 +133,7 @@ def added(one: Linear, other: Linear, sign: int, ufunc: Callable[[Any, Any], Any
     with np.errstate(all="ignore"):
         query, value = one.query + sign * other.query, ufunc(one.value, other.value)
     fresh = one.drawn is not other.drawn
-    found = noted(value, query, ids, gains, (one, other), tape, data=fresh)
+    found = note_linear_step(value, query, ids, gains, (one, other), tape, data=fresh)
     if fresh and not (one.mixed or other.mixed):
         event = tape.events[-1]
         assert isinstance(event, NoisyValue)
@@ -139,7 +141,7 @@ def added(one: Linear, other: Linear, sign: int, ufunc: Callable[[Any, Any], Any
     return found
 
 
-def scaled(one: Linear, factor: Any, ufunc: Callable[[Any, Any], Any], tape: Tape) -> Linear:
+def scale_form(one: LinearForm, factor: Any, ufunc: Callable[[Any, Any], Any], tape: Tape) -> LinearForm:
     """A multiple, or a quotient: entry by entry."""
     factors = np.asarray(factor)
     shape = np.broadcast_shapes(one.shape, factors.shape)
@@ -147,15 +149,15 @@ def scaled(one: Linear, factor: Any, ufunc: Callable[[Any, Any], Any], tape: Tap
     with np.errstate(all="ignore"):
         value, query = ufunc(spread.value, factors), ufunc(spread.query, factors)
         gains = ufunc(spread.gains, np.broadcast_to(factors, shape)[..., None])
-    return noted(value, np.asarray(query, dtype=np.float64), spread.ids, gains, (spread,), tape, data=False)
+    return note_linear_step(value, np.asarray(query, dtype=np.float64), spread.ids, gains, (spread,), tape, data=False)
 
 
-def summed(one: Linear, axis: int | tuple[int, ...] | None, tape: Tape, *, keepdims: bool = False) -> Linear:
+def sum_form(one: LinearForm, axis: int | tuple[int, ...] | None, tape: Tape, *, keepdims: bool = False) -> LinearForm:
     """Sums along axes."""
     axes = tuple(range(len(one.shape))) if axis is None else ((axis,) if isinstance(axis, int) else tuple(axis))
     axes = tuple(sorted(a % len(one.shape) for a in axes)) if one.shape else ()
     if one.ids.size > MOST_TERMS:
-        raise TooMany
+        raise TooManyTerms
     width = one.ids.shape[-1]
     kept = tuple(n for a, n in enumerate(one.shape) if a not in axes)
     ends = tuple(range(len(kept), len(one.shape)))
@@ -169,38 +171,40 @@ def summed(one: Linear, axis: int | tuple[int, ...] | None, tape: Tape, *, keepd
     ids, gains = (moved(array) for array in (one.ids, one.gains))
     if width == 0:
         ids, gains = np.zeros((*kept, 0), dtype=np.int64), np.zeros((*kept, 0))
-    found = noted(value, np.asarray(query), ids, gains, (one,), tape, data=False)
+    found = note_linear_step(value, np.asarray(query), ids, gains, (one,), tape, data=False)
     if keepdims:
         shape = tuple(1 if a in axes else n for a, n in enumerate(one.shape))
         found = found.gather(np.arange(found.query.size).reshape(shape))
     return found
 
 
-def accumulated(one: Linear, axis: int, tape: Tape) -> Linear:
+def running_sums(one: LinearForm, axis: int, tape: Tape) -> LinearForm:
     """Running sums along an axis."""
     axis %= len(one.shape)
     n, width = one.shape[axis], one.ids.shape[-1]
     if one.ids.size * n > MOST_TERMS:
-        raise TooMany
+        raise TooManyTerms
     value, query = (np.add.accumulate(np.asarray(array), axis=axis) for array in (one.value, one.query))
     ids, gains = np.moveaxis(one.ids, axis, -2), np.moveaxis(one.gains, axis, -2)
     mask = np.tri(n, dtype=bool)[:, :, None]
     shape = (*ids.shape[:-2], n, n * width)
     ids = np.where(mask, ids[..., None, :, :], -1).reshape(shape)
     gains = np.where(mask, gains[..., None, :, :], 0.0).reshape(shape)
-    return noted(value, query, np.moveaxis(ids, -2, axis), np.moveaxis(gains, -2, axis), (one,), tape, data=False)
+    return note_linear_step(
+        value, query, np.moveaxis(ids, -2, axis), np.moveaxis(gains, -2, axis), (one,), tape, data=False
+    )
 
 
-def multiplied(matrix: Array, one: Linear, tape: Tape) -> Linear:
+def multiply_by_matrix(matrix: Array, one: LinearForm, tape: Tape) -> LinearForm:
     """matrix @ one for a matrix, or a vector, and a vector of entries."""
     rows = np.atleast_2d(matrix)
     if len(one.shape) != 1 or rows.ndim != 2 or rows.shape[0] * one.ids.size > MOST_TERMS:
-        raise TooMany
+        raise TooManyTerms
     value, query = matrix @ np.asarray(one.value), matrix @ one.query
     ids = np.broadcast_to(one.ids.reshape(1, one.ids.size), (len(rows), one.ids.size))
     gains = (rows[:, :, None] * one.gains[None]).reshape(len(rows), one.ids.size)
     shape = np.shape(query)
-    return noted(
+    return note_linear_step(
         value,
         np.asarray(query),
         ids.reshape(*shape, one.ids.size),
@@ -211,28 +215,28 @@ def multiplied(matrix: Array, one: Linear, tape: Tape) -> Linear:
     )
 
 
-def noted(
+def note_linear_step(
     value: Any,
     query: Array,
     ids: NDArray[np.int64],
     gains: Array,
-    parts: Sequence[Linear],
+    parts: Sequence[LinearForm],
     tape: Tape,
     *,
     data: bool,
-) -> Linear:
+) -> LinearForm:
     """The result of a linear step; if data are in it, the tape notes it, and may give another value."""
     if ids.shape[-1]:
         tape.followed.update(np.unique(ids[(gains == 0.0) & (ids >= 0)]).tolist())  # multiplied by 0, they are nowhere
-    ids, gains = merged(ids, gains)
+    ids, gains = merge_draws(ids, gains)
     shape = np.shape(query)
     none = np.full(shape, -1, dtype=np.int64)
     if not data and not any(part.mixed for part in parts):
-        return Linear(value, query, ids, gains, none, none)
-    return settled(Linear(value, query, ids, gains, none, none), parts, tape)
+        return LinearForm(value, query, ids, gains, none, none)
+    return note_noisy_value(LinearForm(value, query, ids, gains, none, none), parts, tape)
 
 
-def settled(one: Linear, parts: Sequence[Linear], tape: Tape) -> Linear:
+def note_noisy_value(one: LinearForm, parts: Sequence[LinearForm], tape: Tape) -> LinearForm:
     """A noisy value of the tape, with the value that it gives."""
     width = one.ids.shape[-1]
     made = tape.noisy(
@@ -243,8 +247,8 @@ def settled(one: Linear, parts: Sequence[Linear], tape: Tape) -> Linear:
     )
     at = len(tape.events) - 1
     for part in parts:
-        carry(part, tape)
-    return Linear(
+        mark_carried(part, tape)
+    return LinearForm(
         made.value.reshape(one.shape),
         one.query,
         one.ids,
@@ -254,7 +258,7 @@ def settled(one: Linear, parts: Sequence[Linear], tape: Tape) -> Linear:
     )
 
 
-def carry(one: Linear, tape: Tape) -> None:
+def mark_carried(one: LinearForm, tape: Tape) -> None:
     """Note that the entries went into another noisy value."""
     for source in np.unique(one.source):
         if source >= 0:
@@ -263,11 +267,11 @@ def carry(one: Linear, tape: Tape) -> None:
             event.carried[one.entry[one.source == source]] = True
 
 
-def escaped(one: Linear, how: str, tape: Tape) -> None:
+def mark_escaped(one: LinearForm, how: str, tape: Tape) -> None:
     """Note that the entries were used in a step that is not linear."""
     alone = one.source < 0
     if one.ids.shape[-1]:
-        tape.lose(one.ids[alone], how)
+        tape.note_lost(one.ids[alone], how)
     for source in np.unique(one.source):
         if source >= 0:
             event = tape.events[int(source)]

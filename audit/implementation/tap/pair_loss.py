@@ -95,7 +95,7 @@ class PairLoss:
         for move in counts:
             reason = law.why_disjoint(move)
             if reason is not None:
-                self.never(reason)
+                self.add_certain_difference(reason)
                 return
         computed = {move: count for move, count in counts.items() if law.refusal(move) is None}
         rest = {move: count for move, count in counts.items() if move not in computed}
@@ -115,7 +115,7 @@ class PairLoss:
         self.losses.append(loss)
         self.epsilon += epsilon
 
-    def never(self, why: str) -> None:
+    def add_certain_difference(self, why: str) -> None:
         """Something tells the datasets apart for certain."""
         self.infinite = self.infinite or why
         self.losses.append(DisjointLoss())
@@ -137,15 +137,15 @@ class PairLoss:
         if loss is not None:
             self._add(loss, math.inf)
 
-    def add_rows(self, rows: Rows, law_of: Callable[[int], Law | None]) -> None:
+    def add_rows(self, rows: NoisyValues, law_of: Callable[[int], Law | None]) -> None:
         """Noisy values, which may share draws."""
         for block in rows.blocks():
-            _Block(block, law_of, self).solve()
+            _JointBlock(block, law_of, self).add_to_loss()
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class NoisyValues:
     """Noisy values of two runs: y = here + gains . z and y' = there + gains . z.
 
     Attributes:
@@ -159,27 +159,27 @@ class Rows:
     gains: Array
 
     @staticmethod
-    def of(here: Array, there: Array, ids: NDArray[np.int64], gains: Array) -> Rows:
+    def of(here: Array, there: Array, ids: NDArray[np.int64], gains: Array) -> NoisyValues:
         """Values with their draws; one that is multiplied by 0 is none of them."""
-        return Rows(here, there, np.where(gains == 0.0, -1, ids), gains)
+        return NoisyValues(here, there, np.where(gains == 0.0, -1, ids), gains)
 
     @staticmethod
-    def joined(parts: Sequence[Rows]) -> Rows:
+    def joined(parts: Sequence[NoisyValues]) -> NoisyValues:
         """All of them."""
         width = max((part.ids.shape[1] for part in parts), default=0)
         pads = [((0, 0), (0, width - part.ids.shape[1])) for part in parts]
         if not parts:
-            return Rows(np.zeros(0), np.zeros(0), np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)))
-        return Rows(
+            return NoisyValues(np.zeros(0), np.zeros(0), np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)))
+        return NoisyValues(
             np.concatenate([part.here for part in parts]),
             np.concatenate([part.there for part in parts]),
             np.concatenate([np.pad(p.ids, pad, constant_values=-1) for p, pad in zip(parts, pads, strict=True)]),
             np.concatenate([np.pad(p.gains, pad) for p, pad in zip(parts, pads, strict=True)]),
         )
 
-    def some(self, kept: Any) -> Rows:
+    def some(self, kept: Any) -> NoisyValues:
         """Some of them."""
-        return Rows(self.here[kept], self.there[kept], self.ids[kept], self.gains[kept])
+        return NoisyValues(self.here[kept], self.there[kept], self.ids[kept], self.gains[kept])
 
     @property
     def moved(self) -> NDArray[np.bool_]:
@@ -191,7 +191,7 @@ class Rows:
         moved: NDArray[np.bool_] = ~(near | (self.here == self.there))
         return moved
 
-    def blocks(self) -> list[Rows]:
+    def blocks(self) -> list[NoisyValues]:
         """Those that share draws, together; only blocks in which something moved."""
         n, width = self.ids.shape
         moved = self.moved
@@ -225,33 +225,33 @@ class Rows:
 
 
 @final
-class _Block:
+class _JointBlock:
     """Noisy values that share draws, or that have one of their own each."""
 
-    def __init__(self, rows: Rows, law_of: Callable[[int], Law | None], into: PairLoss) -> None:
+    def __init__(self, rows: NoisyValues, law_of: Callable[[int], Law | None], into: PairLoss) -> None:
         self._rows, self._law_of, self._into = rows, law_of, into
 
-    def solve(self) -> None:
+    def add_to_loss(self) -> None:
         rows = self._rows
         used = rows.ids >= 0
         if not (np.isfinite(rows.here).all() and np.isfinite(rows.there).all()):
-            self._into.never("a value that noise is added to is not finite")
+            self._into.add_certain_difference("noise is added to a value that is not finite")
             return
         if int(used.sum(axis=1).max(initial=0)) <= 1 and len(np.unique(rows.ids[used])) == int(used.sum()):
-            self._each_its_own(used)
+            self._add_separate_draws(used)
         elif max(len(rows.here), len(np.unique(rows.ids[used]))) > LARGEST_BLOCK:
             self._into.unknown.append(f"the joint law of {len(rows.here)} values that share draws")
         else:
-            self._together(used)
+            self._add_shared_draws(used)
 
-    def _each_its_own(self, used: NDArray[np.bool_]) -> None:
+    def _add_separate_draws(self, used: NDArray[np.bool_]) -> None:
         moves: dict[Law | None, list[Fraction]] = defaultdict(list)
         rows = self._rows
         for i in range(len(rows.here)):
             columns = np.flatnonzero(used[i])
             gain = float(rows.gains[i, columns[0]]) if len(columns) else 0.0
             if gain == 0.0 or not math.isfinite(gain):
-                self._into.never("a value that moved was given no noise")
+                self._into.add_certain_difference("a value that moved was given no noise")
                 return
             gap = Fraction(float(rows.here[i])) - Fraction(float(rows.there[i]))
             moves[self._law_of(int(rows.ids[i, columns[0]]))].append(gap / Fraction(gain))
@@ -264,7 +264,7 @@ class _Block:
         else:
             self._into.add_moves(law, moves)
 
-    def _together(self, used: NDArray[np.bool_]) -> None:
+    def _add_shared_draws(self, used: NDArray[np.bool_]) -> None:
         rows = self._rows
         numbers, places = np.unique(rows.ids[used], return_inverse=True)
         matrix = np.zeros((len(rows.here), len(numbers)))
@@ -275,7 +275,7 @@ class _Block:
         rank = int((singular > ROUNDING * singular.max(initial=0.0)).sum())
         shown = left[:, :rank].T @ move
         if float(np.linalg.norm(move - left[:, :rank] @ shown)) > 1e-7 * float(np.linalg.norm(move)):
-            self._into.never("values share their noise: a combination of them has none, and it moved")
+            self._into.add_certain_difference("values share their noise: a combination of them has none, and it moved")
             return
         least = right[:rank].T @ (shown / singular[:rank])
         first = laws[0]
@@ -289,9 +289,9 @@ class _Block:
                     found = [Fraction(round(s)) if abs(s - round(s)) < 1e-6 else s for s in found]
                 self._add(law, found)
         else:
-            self._cannot_be_told(matrix, move, laws)
+            self._add_sum_of_draws(matrix, move, laws)
 
-    def _cannot_be_told(self, matrix: Array, move: Array, laws: Sequence[Law | None]) -> None:
+    def _add_sum_of_draws(self, matrix: Array, move: Array, laws: Sequence[Law | None]) -> None:
         """Sums of draws: pairs of geometric draws make a two-sided one; of Laplace draws the loss is approached."""
         first = laws[0]
         if len(move) == 1 and len(laws) == 2 and first is not None and first == laws[1]:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, final
 
 from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, Confirmation, tap_and_confirm
-from dpverdict.audit.implementation.tap.verdict import TapStatus, TapVerdict
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus, TapVerdict
 from dpverdict.audit.isolation.process import Limits, run_isolated
 from dpverdict.audit.trials.catalogue import find
 from dpverdict.audit.trials.data_files import read_pair
@@ -32,7 +32,7 @@ ENTRY: Final = "dpverdict.audit.implementation.tap.tap_request:work"
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tapped:
+class TapReport:
     """What the tap found, and what fresh releases say of it.
 
     Attributes:
@@ -67,11 +67,11 @@ class Tapped:
         return {"tap": self.verdict.to_dict(), "fresh_releases": fresh, "exit_code": self.exit_code}
 
     @staticmethod
-    def from_dict(fields: Mapping[str, Any]) -> Tapped:
+    def from_dict(fields: Mapping[str, Any]) -> TapReport:
         """The same, from JSON values."""
         given = fields["fresh_releases"]
         fresh = None if given is None else Confirmation.from_dict(given)
-        return Tapped(verdict=TapVerdict.from_dict(fields["tap"]), confirmation=fresh)
+        return TapReport(verdict=TapVerdict.from_dict(fields["tap"]), confirmation=fresh)
 
 
 @final
@@ -98,7 +98,7 @@ class TapRequest:
     error_probability: str | None = None
 
 
-def tap_in_subprocess(request: TapRequest, limits: Limits) -> Tapped:
+def tap_in_subprocess(request: TapRequest, limits: Limits) -> TapReport:
     """Carry out a request in a process of its own.
 
     Raises:
@@ -109,13 +109,13 @@ def tap_in_subprocess(request: TapRequest, limits: Limits) -> Tapped:
         raise TapFailed(answer["error"])
     try:
         if not isinstance(answer, dict):
-            raise ValueError("it is no verdict")
-        found = Tapped.from_dict(answer)
+            raise ValueError("it is not a verdict")
+        found = TapReport.from_dict(answer)
         if answer["exit_code"] != found.exit_code:
             raise ValueError("its exit code is not that of its evidence")
         return found
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        problem = f"sent something that is no verdict ({in_one_line(error)})"
+        problem = f"sent something that is not a verdict ({in_one_line(error)})"
         raise MechanismFailure(request.mechanism, problem, "look at what it replaces or writes to") from None
 
 
@@ -126,14 +126,14 @@ class TapFailed(DpverdictError):
 def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
     """The other side: load the function, tap it, confirm what was found."""
     try:
-        return _carried_out(TapRequest(**request)).to_dict()
+        return _carry_out(TapRequest(**request)).to_dict()
     except (DpverdictError, OSError) as error:
         return {"error": str(error) or type(error).__name__}
-    except BaseException as error:  # the user's code may raise anything: SystemExit is no verdict
-        return {"error": f"the code that was run ended the tap with {in_one_line(error)}, which is no verdict"}
+    except BaseException as error:  # the user's code may raise anything: SystemExit is not a verdict
+        return {"error": f"the code that was run ended the tap with {in_one_line(error)}, which is not a verdict"}
 
 
-def _carried_out(request: TapRequest) -> Tapped:
+def _carry_out(request: TapRequest) -> TapReport:
     seed = secrets.randbits(63) if request.seed is None else whole_number(request.seed, "seed", at_least=0)
     samples = CONFIRMING if request.samples is None else whole_number(request.samples, "samples", at_least=0)
     error = probability(request.error_probability or "1e-6", "error_probability")
@@ -156,4 +156,4 @@ def _carried_out(request: TapRequest) -> Tapped:
     verdict, confirmation = tap_and_confirm(
         mechanism, as_pair(pair), as_guarantee(claim), seed=seed, error_probability=error, samples=samples
     )
-    return Tapped(verdict=verdict, confirmation=confirmation)
+    return TapReport(verdict=verdict, confirmation=confirmation)

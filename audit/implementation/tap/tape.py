@@ -3,7 +3,7 @@
 A run is recorded on one dataset. In a replay, on the same dataset or on its neighbour, every draw gives the recorded
 one, and every noisy value the recorded one too: so later steps see what they saw then, and what still differs between
 the runs did not pass through noise. The events of two runs are compared one by one, in order; where their kinds differ
-the control flow has parted, and a replay ends there.
+the control flow has diverged, and a replay ends there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,17 @@ THIS_ROOM: Final = __name__.rpartition(".")[0]
 MOST_EVENTS: Final = 200_000
 """Of one run: beyond that a function is not followed."""
 
-LIBRARIES: Final = ("numpy", "scipy", "random", "secrets", "dpverdict", "torch", "pandas", "sklearn", "functools")
+LIBRARIES_NOT_SHOWN: Final = (
+    "numpy",
+    "scipy",
+    "random",
+    "secrets",
+    "dpverdict",
+    "torch",
+    "pandas",
+    "sklearn",
+    "functools",
+)
 """Whose lines are not shown as the place of a draw, if another one called them."""
 
 
@@ -59,7 +69,7 @@ class Draw:
         where: file and line of the caller.
         first: the number of its first value among all of the run.
         structural: whether it only orders or picks (a permutation, a whole number), and adds nothing by itself.
-        told: arguments that have to be equal in both runs.
+        fixed_arguments: arguments that have to be equal in both runs.
         seeds: whether it has started a generator.
     """
 
@@ -70,7 +80,7 @@ class Draw:
     where: str
     first: int
     structural: bool = False
-    told: tuple[object, ...] = ()
+    fixed_arguments: tuple[object, ...] = ()
     seeds: bool = False
 
     @property
@@ -81,7 +91,7 @@ class Draw:
     @property
     def signature(self) -> tuple[object, ...]:
         """What has to be equal for the replay to go on."""
-        return ("draw", self.what, self.shape, self.told if self.structural else ())
+        return ("draw", self.what, self.shape, self.fixed_arguments if self.structural else ())
 
     def size(self) -> int:
         """How many values it has."""
@@ -104,7 +114,7 @@ class NoisyValue:
         carried: entries that went into another noisy value, a mask of shape (n,).
         selection: of an argmax over all entries: what was selected.
         fresh: whether data met draws alone in it.
-        of: of a comparison with a number: the noisy values that were compared, by their numbers among the events.
+        compared_values: of a comparison with a number: the numbers, among the events, of the noisy values compared.
     """
 
     query: Array
@@ -117,7 +127,7 @@ class NoisyValue:
     carried: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     selection: int | None = None
     fresh: bool = False
-    of: tuple[int, ...] = ()
+    compared_values: tuple[int, ...] = ()
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -143,7 +153,7 @@ class Choice:
     outcome: Any
     where: str
     open: str | None = None
-    told: tuple[object, ...] = ()
+    fixed_arguments: tuple[object, ...] = ()
 
     @property
     def two_sided(self) -> bool:
@@ -164,7 +174,7 @@ class Call:
     Attributes:
         what: its name, such as "diffprivlib Laplace".
         value: the query, numbers of shape (n,); None if they are none.
-        told: parameters that must not depend on the data, by name.
+        fixed_arguments: parameters that must not depend on the data, by name.
         law: of its noise, of unit scale; None if it is not known.
         scale: the factor of the law; None if it is not known.
         sensitivity: as declared, with the norm; None if none is.
@@ -178,7 +188,7 @@ class Call:
 
     what: str
     value: Array | None
-    told: Mapping[str, object]
+    fixed_arguments: Mapping[str, object]
     law: Law | None
     scale: float | None
     sensitivity: float | None
@@ -199,11 +209,11 @@ class Call:
 Event = Draw | NoisyValue | Choice | Call
 
 
-class Parted(BaseException):
+class ReplayDiverged(BaseException):
     """A replay met another event than the recorded one. It passes ``except Exception`` of the function."""
 
 
-class Watching(Protocol):
+class GeneratorWatch(Protocol):
     """Looks whether something has drawn past the tap."""
 
     def look(self) -> None:
@@ -226,7 +236,7 @@ class Tape:
     """
 
     drawn: int
-    watched: Watching | None
+    watched: GeneratorWatch | None
 
     def __init__(self, former: Tape | None = None, turned: int | None = None, *, frozen: bool = True) -> None:
         self.former: Final = former
@@ -234,7 +244,7 @@ class Tape:
         self.watched = None
         self.events: list[Event] = []
         self.drawn = 0
-        self.parted: str | None = None
+        self.diverged: str | None = None
         self.notes: list[str] = []
         self.followed: set[int] = set()
         self.lost: dict[int, str] = {}
@@ -265,20 +275,20 @@ class Tape:
         if threading.get_ident() != self._thread:
             self.note("draws in another thread, whose order is not fixed")
         if len(self.events) >= MOST_EVENTS:
-            self.parted = f"more than {MOST_EVENTS} events"
-            raise Parted
+            self.diverged = f"more than {MOST_EVENTS} events"
+            raise ReplayDiverged
         if self.former is None:
             return None
         at = len(self.events)
-        if self.parted is None and at < len(self.former.events) and self.former.events[at].signature == signature:
+        if self.diverged is None and at < len(self.former.events) and self.former.events[at].signature == signature:
             return self.former.events[at]
-        if self.parted is None:
+        if self.diverged is None:
             if at >= len(self.former.events):
                 met = "nothing more"
             else:
-                met = _words(self.former.events[at].signature) + f" at {self.former.events[at].where}"
-            self.parted = f"{_words(signature)} at {where}, where the first run had {met}"
-        raise Parted
+                met = _describe_signature(self.former.events[at].signature) + f" at {self.former.events[at].where}"
+            self.diverged = f"{_describe_signature(signature)} at {where}, where the first run had {met}"
+        raise ReplayDiverged
 
     def draw(
         self,
@@ -288,11 +298,11 @@ class Tape:
         make: Callable[[], Any],
         *,
         structural: bool = False,
-        told: tuple[object, ...] = (),
+        fixed_arguments: tuple[object, ...] = (),
     ) -> Draw:
         """A draw: made by ``make`` while recording, the recorded one in a replay."""
-        where = place()
-        made = Draw(what, law, shape, None, where, self.drawn, structural, told)
+        where = calling_line()
+        made = Draw(what, law, shape, None, where, self.drawn, structural, fixed_arguments)
         former = self.expected(made.signature, where)
         if former is None:
             with self.silence():
@@ -300,7 +310,7 @@ class Tape:
         else:
             assert isinstance(former, Draw)
             made.values = former.values
-        same = self._same_draw(made)
+        same = self._earlier_equal_draw(made)
         if same is not None:  # a generator that was copied, or started again, gives the same noise: it is one draw
             made.first = same.first
         else:
@@ -310,7 +320,7 @@ class Tape:
         self.events.append(made)
         return made
 
-    def _same_draw(self, made: Draw) -> Draw | None:
+    def _earlier_equal_draw(self, made: Draw) -> Draw | None:
         """An earlier draw with the same values, of a real law: it gives a value twice once in 2^53 times or less."""
         values = np.asarray(made.values)
         law = made.known_law
@@ -321,7 +331,7 @@ class Tape:
 
     def noisy(self, query: Array, ids: NDArray[np.int64], gains: Array, value: Array) -> NoisyValue:
         """Note numbers made of data and noise; in a replay their value is the recorded one."""
-        where = place()
+        where = calling_line()
         made = NoisyValue(query, ids, gains, value, where, carried=np.zeros(value.shape, dtype=np.bool_))
         former = self.expected(made.signature, where)
         if former is not None:
@@ -349,15 +359,15 @@ class Tape:
                 made.result = make()
         else:
             assert isinstance(former, Call)
-            made.result = former.result if self._frozen else _shifted(former, made)
+            made.result = former.result if self._frozen else _shifted_result(former, made)
         self.events.append(made)
         return made.result
 
-    def silence(self) -> _Silence:
+    def silence(self) -> _WithinDraw:
         """Draws within an outer one are its own business."""
-        return _Silence(self)
+        return _WithinDraw(self)
 
-    def lose(self, ids: NDArray[np.int64], how: str) -> None:
+    def note_lost(self, ids: NDArray[np.int64], how: str) -> None:
         """Note draws that went where they are not followed."""
         for one in np.unique(ids):
             if one >= 0:
@@ -378,7 +388,7 @@ class Tape:
         return self._draws[bisect_right(self._starts, number) - 1]
 
 
-def _shifted(former: Call, made: Call) -> Any:
+def _shifted_result(former: Call, made: Call) -> Any:
     """The result of a call that adds noise, had it been given another value."""
     adds_noise = former.law is not None or former.joint_loss is not None
     if not adds_noise or former.value is None or made.value is None or former.value.shape != made.value.shape:
@@ -389,7 +399,7 @@ def _shifted(former: Call, made: Call) -> Any:
 
 
 @final
-class _Silence:
+class _WithinDraw:
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
 
@@ -409,13 +419,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_CURRENT.clear)  # what a process of the function's own draws is not followed
 
 
-def current() -> Tape | None:
+def current_tape() -> Tape | None:
     """The run that is being looked at; None outside of one, and within an outer draw."""
     return _CURRENT[-1] if _CURRENT and not _CURRENT[-1].silent else None
 
 
 @final
-class running:
+class following:
     """Look at a run."""
 
     def __init__(self, tape: Tape) -> None:
@@ -429,7 +439,7 @@ class running:
         _CURRENT.pop()
 
 
-def place() -> str:
+def calling_line() -> str:
     """File and line of the nearest caller that is not of a library, or else the nearest that is not of the tap."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
     nearest = None
@@ -441,13 +451,13 @@ def place() -> str:
                 nearest = line
             if name == "__main__" and line.startswith("guard.py:"):
                 break  # the runner of an audit
-            if name.partition(".")[0] not in LIBRARIES:
+            if name.partition(".")[0] not in LIBRARIES_NOT_SHOWN:
                 return line
         frame = frame.f_back
     return nearest or "unknown"
 
 
-def caller() -> str:
+def calling_module() -> str:
     """The module of the nearest caller that is neither of the tap nor a library that samplers pass through."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
     while frame is not None:
@@ -458,7 +468,7 @@ def caller() -> str:
     return ""
 
 
-def _words(signature: tuple[object, ...]) -> str:
+def _describe_signature(signature: tuple[object, ...]) -> str:
     match signature:
         case ("draw", what, shape, _):
             return f"a draw of {what} with shape {shape}"

@@ -14,15 +14,26 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpverdict.audit.implementation.tap.comparison import Compared, Released, Run, TapFinding, compare, differences
-from dpverdict.audit.implementation.tap.linear_forms import Linear
-from dpverdict.audit.implementation.tap.score import way_moved
-from dpverdict.audit.implementation.tap.sources.existing_generators import Watched, compiled_calls, names_of_module
-from dpverdict.audit.implementation.tap.sources.libraries import libraries, loaded_libraries
+from dpverdict.audit.implementation.tap.likelihood_score import direction_of_move
+from dpverdict.audit.implementation.tap.linear_forms import LinearForm
+from dpverdict.audit.implementation.tap.run_comparison import (
+    OutcomeReader,
+    PairComparison,
+    TapFinding,
+    TappedRun,
+    compare_runs,
+    describe_difference_of_runs,
+)
+from dpverdict.audit.implementation.tap.sources.existing_generators import (
+    WatchedGenerators,
+    compiled_calls,
+    names_of_module,
+)
+from dpverdict.audit.implementation.tap.sources.libraries import library_primitives, loaded_libraries
 from dpverdict.audit.implementation.tap.sources.samplers import generator, replacing, samplers
 from dpverdict.audit.implementation.tap.sources.torch_noise import reseed
-from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, Event, Parted, Tape, running
-from dpverdict.audit.implementation.tap.verdict import TapVerdict, decided, without_noise
+from dpverdict.audit.implementation.tap.tap_verdict import TapVerdict, decide, repeats_needed
+from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, Event, ReplayDiverged, Tape, following
 from dpverdict.audit.isolation.child import ChildFailed, in_a_child
 from dpverdict.audit.trials.outcomes.canonical import Outcome, outcome_of, outcome_of_error
 from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
@@ -58,7 +69,7 @@ def tap_runs(
     pair = neighbours if isinstance(neighbours, tuple) else (neighbours.dataset, neighbours.neighbour)
     runs = _Runs(with_generator(mechanism), pair, seed)
     unlike = runs.recorded(guarantee, seeds)
-    return decided(
+    return decide(
         mechanism_name(mechanism),
         guarantee,
         runs.compared,
@@ -74,7 +85,7 @@ class _Runs:
 
     def __init__(self, mechanism: AnyMechanism, pair: tuple[Any, Any], seed: int) -> None:
         self._mechanism, self._pair, self._seed = mechanism, pair, seed
-        self.compared: list[Compared] = []
+        self.compared: list[PairComparison] = []
         self.count = 0
         self.agreed = 0
 
@@ -85,41 +96,41 @@ class _Runs:
         if loaded_libraries() != known:  # it has loaded what is tapped while it ran
             one = self._run(0, None, 0)
         for i in range(REPLAYS):
-            unlike = differences(one, self._run(0, one.tape, MOST_SEEDS + i))
+            unlike = describe_difference_of_runs(one, self._run(0, one.tape, MOST_SEEDS + i))
             if unlike is not None:
                 return unlike
         other = self._run(1, one.tape, 0)
-        self.compared.append(compare(one, other))
+        self.compared.append(compare_runs(one, other))
         if not one.tape.events and not other.tape.events:
             return self._repeated(claim, one, other)
         if self.compared[0].score is None:
             moved = self._run(1, one.tape, 0, frozen=False)
-            self.compared[0].score = way_moved(one.outcome, moved.outcome)
+            self.compared[0].score = direction_of_move(one.outcome, moved.outcome)
         self._turned(one)
         second = self._run(0, None, 1)
         self._fixed(one.tape.events, second.tape.events)
-        if len(one.tape.noisy_values()) <= 1 and not _several(one.tape) and not self.compared[0].answered:
+        if len(one.tape.noisy_values()) <= 1 and not _has_several_calls(one.tape) and not self.compared[0].answered:
             return None  # nothing can depend on an earlier noisy value
         for index in range(1, MOST_SEEDS):
             if index >= seeds and not any(found.answered for found in self.compared):
                 break
             first = second if index == 1 else self._run(0, None, index)
-            self.compared.append(compare(first, self._run(1, first.tape, index)))
+            self.compared.append(compare_runs(first, self._run(1, first.tape, index)))
         return None
 
     def _run(
         self, side: int, former: Tape | None, index: int, turned: int | None = None, *, frozen: bool = True
-    ) -> Run:
+    ) -> TappedRun:
         self.count += 1
         tape, watch = Tape(former, turned, frozen=frozen), former is None and self.count <= 2
         return _run(self._mechanism, self._pair[side], tape, [self._seed, index], watch=watch)
 
-    def _repeated(self, claim: Guarantee, one: Run, other: Run) -> str | None:
+    def _repeated(self, claim: Guarantee, one: TappedRun, other: TappedRun) -> str | None:
         """Of a function without draws: run it until no law within the claim would have agreed so often."""
         if one.outcome.same_as(other.outcome) or one.outcome.raised:
             needed = REPLAYS
         else:
-            needed = min(MOST_REPEATS, without_noise(claim))
+            needed = min(MOST_REPEATS, repeats_needed(claim))
         for i in range(needed):
             for side, first in enumerate((one, other)):
                 if not self._run(side, None, 2 * MOST_SEEDS + i).outcome.same_as(first.outcome):
@@ -127,51 +138,55 @@ class _Runs:
         self.agreed = needed
         return None
 
-    def _turned(self, one: Run) -> None:
+    def _turned(self, one: TappedRun) -> None:
         """Follow what happens where a coin falls the other way: it may be thrown until it falls so."""
         coins = [i for i, event in enumerate(one.tape.events) if isinstance(event, Choice) and event.two_sided]
         for at in coins[:MOST_TURNED]:
             turned = self._run(0, None, 0, at)
-            where = [sum(getattr(event, "where", "") == one.tape.events[at].where for event in run.tape.events)
-                     for run in (one, turned)]  # fmt: skip
+            where = [
+                sum(getattr(event, "where", "") == one.tape.events[at].where for event in run.tape.events)
+                for run in (one, turned)
+            ]
             if where[0] != where[1]:
                 why = f"how often a coin is thrown at {one.tape.events[at].where} depends on how it falls"
-                self.compared[0].open.append(f"{why}: the law of that is not seen")
+                self.compared[0].open.append(f"{why}: the law of the outcome is not known")
             else:
-                self.compared.append(compare(turned, self._run(1, turned.tape, 0)))
+                self.compared.append(compare_runs(turned, self._run(1, turned.tape, 0)))
 
     def _fixed(self, first: list[Event], second: list[Event]) -> None:
         """Noise that is the same in two runs with other seeds: the function starts its generator itself."""
         for one, other in zip(first, second, strict=False):
             if one.signature != other.signature:
                 return
-            if _continuous(one) and _continuous(other) and _same_values(one, other):
+            if _has_real_law(one) and _has_real_law(other) and _same_values(one, other):
                 found = TapFinding(
                     what="the noise is the same in each run",
                     where=one.where,
                     promised="fresh noise in each run",
-                    measured=f"{getattr(one, 'what', 'a draw')} gives the same values: its seed is fixed, or of data",
+                    measured=f"{getattr(one, 'what', 'a draw')} gives the same values: its seed is fixed, or is data",
                 )
                 if found not in self.compared[0].findings:
                     self.compared[0].findings.append(found)
 
 
-def _continuous(event: Event) -> bool:
+def _has_real_law(event: Event) -> bool:
     law = event.known_law if isinstance(event, Draw) else event.law if isinstance(event, Call) else None
     return law is not None and not law.on_whole_numbers
 
 
 def _same_values(one: Event, other: Event) -> bool:
-    values = [np.asarray(getattr(event, "values", None) if isinstance(event, Draw) else getattr(event, "result", None))
-              for event in (one, other)]  # fmt: skip
+    values = [
+        np.asarray(getattr(event, "values", None) if isinstance(event, Draw) else getattr(event, "result", None))
+        for event in (one, other)
+    ]
     return values[0].dtype == np.float64 and values[0].size > 0 and bool(np.array_equal(values[0], values[1]))
 
 
-def _several(tape: Tape) -> bool:
+def _has_several_calls(tape: Tape) -> bool:
     return sum(event.signature[0] in ("call", "choice") for event in tape.events) > 1
 
 
-def _run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, watch: bool) -> Run:
+def _run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, watch: bool) -> TappedRun:
     """One run on a copy of the data; if ``watch``, with an eye on generators that are not tapped."""
     made: Any = mechanism
     function: Callable[..., Any] = (
@@ -184,24 +199,24 @@ def _run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, wat
     np.random.seed(number % 2**32)  # noqa: NPY002  # of what a library draws from it untapped
     random.seed(number)
     reseed(number)
-    shown: list[Linear] = []
+    shown: list[LinearForm] = []
     rng = generator(number % 2**63)
-    replaced = [*samplers(rng, number % 2**63), *libraries()]
+    replaced = [*samplers(rng, number % 2**63), *library_primitives()]
     replaced += names_of_module(mechanism, replaced, number)
-    watched = Watched([rng, *(new for _, _, new in replaced)]) if watch else None
+    watched = WatchedGenerators([rng, *(new for _, _, new in replaced)]) if watch else None
     tape.watched = watched
     compiled = compiled_calls(mechanism)
     if compiled is not None:
-        tape.note(f"{compiled} is compiled code that the function calls by itself: what it draws is not seen")
+        tape.note(f"{compiled} is compiled code that the function calls directly: the tap does not see what it draws")
     with replacing(replaced), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with running(tape):
-                released = Released(tape)
+            with following(tape):
+                released = OutcomeReader(tape)
                 value = released.plain(function(given, rng))
             shown, outcome = released.shown, outcome_of(value)
-        except Parted:
-            outcome = Outcome("parted")
+        except ReplayDiverged:
+            outcome = Outcome("diverged")
         except InvalidValue as error:
             tape.note(str(error))
             outcome = Outcome("no outcome")
@@ -212,8 +227,10 @@ def _run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, wat
     if watched is not None:
         watched.look()
         if watched.drew is not None:
-            tape.note(f"a generator that was made before has drawn ({watched.drew}): its draws are not followed")
-    return Run(tape, shown, outcome)
+            tape.note(
+                f"a generator that was made before the run has drawn ({watched.drew}): the tap cannot follow its draws"
+            )
+    return TappedRun(tape, shown, outcome)
 
 
 def tap(
@@ -247,4 +264,4 @@ def tap(
         return in_a_child(work, kind=TapVerdict, seconds=seconds)
     except ChildFailed as failure:
         name = mechanism_name(mechanism)
-        return decided(name, guarantee, [], unlike=str(failure), agreed=0, runs=0, seed=seed)
+        return decide(name, guarantee, [], unlike=str(failure), agreed=0, runs=0, seed=seed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from dpverdict.audit.implementation.tap.confirmation import Confirmation
-from dpverdict.audit.implementation.tap.verdict import TapStatus, TapVerdict
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus, TapVerdict
 from dpverdict.audit.reports.evidence.evidence import Evidence, Known
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.numerics.text import rounded_text

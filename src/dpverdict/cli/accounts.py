@@ -93,7 +93,7 @@ def curve(
 
     For example: dpverdict curve correlated-gaussian --dim 100 --mu 1 --points 5
     """
-    from dpverdict.audit.comparisons.request import curve_renderings
+    from dpverdict.audit.comparisons.named_curves import renderings_of_curves
     from dpverdict.audit.runs.costs import announced_curve
     from dpverdict.numerics.text import whole_number
 
@@ -103,8 +103,8 @@ def curve(
         cost = announced_curve(mechanism, options, count)
         if cost is not None:
             say(f"note: {cost}")
-        faces = curve_renderings(mechanism, options, points=count)
-        outputs.write(**faces.written)
+        faces = renderings_of_curves(mechanism, options, points=count)
+        outputs.write(**faces.files)
     with printing():
         faces.show()
     return CommandResult(code=0)

@@ -92,9 +92,19 @@ def check(
             show_default=False,
         ),
     ],
+    against_source: Annotated[
+        bool,
+        typer.Option(
+            "--against-source",
+            help="Make the certificates of statements again from the installed source, and compare.",
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> CommandResult:
     """Read certificates again: every identity, inequality, box, matrix and comparison in them is decided anew.
+
+    What must stand in the certificate of a verdict follows from its head, and one line says what it proves. A statement
+    is tied to its text and to its conditions by its source alone: --against-source makes its certificate again.
 
     Of the certificate of a function (dpverdict audit --schema --certificate) every operation is derived again; the
     function is not run.
@@ -103,8 +113,11 @@ def check(
 
     Exit codes: 0 nothing in them is wrong, 1 something is, or was changed after it was made, 2 usage error.
     """
+    from dataclasses import replace
+
     from dpverdict.errors import printable
     from dpverdict.proofs.ledger.certificate_files import check_files
+    from dpverdict.proofs.ledger.proof_process import unlike_source
 
     traced = _of_function(path)
     if traced is not None:
@@ -114,6 +127,13 @@ def check(
                 print(printable(text, sys.stdout.encoding))
         return CommandResult(code=code)
     found = check_files(path)
+    if against_source:
+        unlike = [
+            (name, problem)
+            for name, document in found.documents
+            if "statement" in document and (problem := unlike_source(document)) is not None
+        ]
+        found = replace(found, refused=(*found.refused, *unlike))
     if not quiet:
         with printing():
             print(found.text)

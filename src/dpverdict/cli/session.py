@@ -66,7 +66,7 @@ def user_code_exited(error: BaseException) -> UserCodeExited:
     """The error for an exception of the user's code that no command raises."""
     shown = f"{type(error).__name__}({', '.join(map(repr, error.args))})"
     remedy = "let it return, or raise an error"
-    found = UserCodeExited(f"the code that was run ended with {shown}, which is no verdict: {remedy}")
+    found = UserCodeExited(f"the code that was run ended with {shown}, which is not a verdict: {remedy}")
     for note in getattr(error, "__notes__", ()):
         found.add_note(note)
     return found

@@ -50,5 +50,5 @@ def read_limited(path: str | os.PathLike[str], name: str, most: int) -> bytes:
         remedy = f"reading it fails with {in_one_line(error)[:120]}"
         raise InvalidValue(name, shown, "a file that can be read", remedy) from None
     if len(content) > most:
-        raise InvalidValue(name, shown, f"a file of at most {most} bytes", "this is another kind of file")
+        raise InvalidValue(name, shown, f"a file of at most {most} bytes", "this is a file of another kind")
     return content

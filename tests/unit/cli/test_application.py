@@ -57,6 +57,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("mechanism", PUBLISHED)
 def test_a_published_mechanism_is_certified_and_a_stronger_claim_refuted(
     here: Path, capsys: pytest.CaptureFixture[str], mechanism: str

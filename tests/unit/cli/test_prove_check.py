@@ -1,10 +1,12 @@
 """``dpverdict prove --certificates``, ``dpverdict check``: what is written is accepted, and refused once changed."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from dpverdict.cli.application import main
+from dpverdict.proofs.ledger.certificates import sealed
 
 
 def test_certificates_are_written_and_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,3 +27,23 @@ def test_usage_errors(tmp_path: Path) -> None:
     assert main(["check", str(tmp_path)]) == 2
     assert main(["check", str(tmp_path / "missing.json")]) == 2
     assert main(["prove", "lebeda2024", "--statement", "lem3.1", "--certificates", str(tmp_path)]) == 2
+
+
+def test_against_source_refuses_another_text_and_fewer_conditions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both pass without it: nothing in the file ties the text of a statement to its conditions."""
+    folder = tmp_path / "certificates"
+    assert main(["prove", "lebeda2024", "--statement", "lem3.1", "--certificates", str(folder)]) == 0
+    assert main(["check", str(folder), "--against-source", "--quiet"]) == 0
+    genuine = json.loads((folder / "lebeda2024" / "lem3.1.json").read_text())
+    other_text, fewer = (json.loads(json.dumps(genuine)) for _ in range(2))
+    other_text["statement"]["text"] += " It is optimal."
+    fewer["readings"][0]["conditions"].pop()
+    for changed, place in ((other_text, "statement.text"), (fewer, "readings[0].conditions")):
+        file = tmp_path / "changed.json"
+        file.write_text(sealed(changed))
+        assert main(["check", str(file), "--quiet"]) == 0
+        capsys.readouterr()
+        assert main(["check", str(file), "--against-source"]) == 1
+        assert f"REFUSED {file}: certificate.{place}" in capsys.readouterr().out

@@ -37,7 +37,7 @@ def names_of_module(mechanism: Any, replaced: Sequence[Replaced], seed: int) -> 
         replaced: what is replaced, before it is.
         seed: of the generators of `random` among them; those of NumPy go on from where they are.
     """
-    inner = _inner(mechanism)
+    inner = _innermost_function(mechanism)
     module: Any = sys.modules.get(getattr(inner, "__module__", None) or "")
     names = {} if module is None else vars(module)
     if getattr(inner, "__globals__", names) is not names or module is random:
@@ -45,13 +45,13 @@ def names_of_module(mechanism: Any, replaced: Sequence[Replaced], seed: int) -> 
     former = {id(vars(owner).get(name)): new for owner, name, new in replaced if name in vars(owner)}
     found: list[Replaced] = []
     for name, value in names.items():
-        new = former.get(id(value)) if callable(value) else _tapped(value, seed)
+        new = former.get(id(value)) if callable(value) else _tapped_generator(value, seed)
         if new is not None:
             found.append((module, name, new))
     return found
 
 
-def _inner(mechanism: Any) -> Any:
+def _innermost_function(mechanism: Any) -> Any:
     """The function, or the object, that a mechanism was made of."""
     while hasattr(mechanism, "function") or isinstance(mechanism, partial):
         mechanism = mechanism.func if isinstance(mechanism, partial) else mechanism.function
@@ -60,17 +60,17 @@ def _inner(mechanism: Any) -> Any:
 
 def compiled_calls(mechanism: Any) -> str | None:
     """The name by which a function's code reaches a compiled library; None if it reaches none."""
-    inner = _inner(mechanism)
+    inner = _innermost_function(mechanism)
     names, code = getattr(inner, "__globals__", {}), getattr(inner, "__code__", None)
     used = () if code is None else code.co_names
-    return next((name for name in used if isinstance(names.get(name), _FOREIGN)), None)
+    return next((name for name in used if isinstance(names.get(name), _COMPILED)), None)
 
 
-_FOREIGN: Final = (ctypes.CDLL, type(ctypes.pythonapi.Py_IncRef).__mro__[1])
+_COMPILED: Final = (ctypes.CDLL, type(ctypes.pythonapi.Py_IncRef).__mro__[1])
 """A library, and a function of one, whose class has no public name."""
 
 
-def _tapped(value: Any, seed: int) -> Any:
+def _tapped_generator(value: Any, seed: int) -> Any:
     """A tapped generator in place of one; None for something else."""
     if isinstance(value, TappedGenerator | TappedRandomState):
         return None
@@ -84,7 +84,7 @@ def _tapped(value: Any, seed: int) -> Any:
 
 
 @final
-class Watched:
+class WatchedGenerators:
     """The generators of this process, apart from those that are tapped. What a draw that is followed uses is its own.
 
     Args:
@@ -94,35 +94,35 @@ class Watched:
     def __init__(self, tapped: Sequence[Any]) -> None:
         owners = [getattr(one, "__self__", one) for one in tapped]
         seen = {id(getattr(one, "bit_generator", getattr(one, "_bit_generator", one))) for one in owners}
-        kinds = {kind for base in (np.random.BitGenerator, random.Random) for kind in (base, *_below(base))}
+        kinds = {kind for base in (np.random.BitGenerator, random.Random) for kind in (base, *_subclasses(base))}
         kinds.discard(random.SystemRandom)
         gc.unfreeze()  # what was frozen is not among the objects below
         found = [one for one in gc.get_objects() if type(one) in kinds and id(one) not in seen]
-        self._held = [(one, _state(one)) for one in found]
+        self._held = [(one, _state_of_generator(one)) for one in found]
         self.drew: str | None = None
         """The kind of a generator that has drawn by itself; None if none has."""
 
     def look(self) -> None:
         """Note whether a generator has drawn since the last look."""
         for one, state in self._held:
-            if _state(one) != state:
+            if _state_of_generator(one) != state:
                 self.drew = type(one).__name__
 
     def forgive(self) -> None:
         """Take the generators as they are now."""
-        self._held = [(one, _state(one)) for one, _ in self._held]
+        self._held = [(one, _state_of_generator(one)) for one, _ in self._held]
 
 
-def _below(kind: type[Any]) -> list[type[Any]]:
+def _subclasses(kind: type[Any]) -> list[type[Any]]:
     """The classes that derive from one."""
-    return [one for found in type.__subclasses__(kind) for one in (found, *_below(found))]
+    return [one for found in type.__subclasses__(kind) for one in (found, *_subclasses(found))]
 
 
-def _state(one: Any) -> object:
-    return one.getstate() if isinstance(one, random.Random) else _plain(one.state)
+def _state_of_generator(one: Any) -> object:
+    return one.getstate() if isinstance(one, random.Random) else _comparable_state(one.state)
 
 
-def _plain(state: Any) -> object:
+def _comparable_state(state: Any) -> object:
     if isinstance(state, dict):
-        return {name: _plain(value) for name, value in state.items()}
+        return {name: _comparable_state(value) for name, value in state.items()}
     return state.tobytes() if isinstance(state, np.ndarray) else state

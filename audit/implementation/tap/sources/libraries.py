@@ -17,8 +17,8 @@ import numpy as np
 
 from dpverdict.audit.implementation.tap.sources.samplers import Replaced
 from dpverdict.audit.implementation.tap.sources.torch_noise import torch_replaced
-from dpverdict.audit.implementation.tap.tagged_numbers import bare, tagged
-from dpverdict.audit.implementation.tap.tape import Call, Choice, current, place
+from dpverdict.audit.implementation.tap.tagged_numbers import tagged, without_tags
+from dpverdict.audit.implementation.tap.tape import Call, Choice, calling_line, current_tape
 from dpverdict.audit.laws.base import Law
 from dpverdict.audit.laws.discrete_gaussian import DiscreteGaussian
 from dpverdict.audit.laws.gaussian import Gaussian
@@ -36,10 +36,10 @@ from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exponential_sums import total
 
 
-def numbers(value: Any) -> Array | None:
+def as_numbers(value: Any) -> Array | None:
     """A value as numbers of shape (n,); None if it is none."""
     try:
-        array = np.asarray(bare(value), dtype=np.float64)
+        array = np.asarray(without_tags(value), dtype=np.float64)
     except (TypeError, ValueError):
         return None
     return array.reshape(-1)
@@ -47,11 +47,22 @@ def numbers(value: Any) -> Array | None:
 
 # diffprivlib ----------------------------------------------------------------------------------------------------------
 
-_TOLD: Final = ("epsilon", "delta", "sensitivity", "lower", "upper", "gamma", "dimension", "function_sensitivity",
-                "data_sensitivity", "alpha", "monotonic")  # fmt: skip
+_DECLARED_PARAMETERS: Final = (
+    "epsilon",
+    "delta",
+    "sensitivity",
+    "lower",
+    "upper",
+    "gamma",
+    "dimension",
+    "function_sensitivity",
+    "data_sensitivity",
+    "alpha",
+    "monotonic",
+)
 
 
-def _diffprivlib() -> list[Replaced]:
+def _diffprivlib_primitives() -> list[Replaced]:
     module = sys.modules["diffprivlib.mechanisms"]
     found: list[Replaced] = []
     seen: set[type] = set()
@@ -60,20 +71,20 @@ def _diffprivlib() -> list[Replaced]:
             if owner not in seen and "randomise" in vars(owner) and owner.__module__.startswith("diffprivlib"):
                 seen.add(owner)
                 if not getattr(vars(owner)["randomise"], "__isabstractmethod__", False):
-                    found.append((owner, "randomise", _randomise(vars(owner)["randomise"])))
+                    found.append((owner, "randomise", _tapped_randomise(vars(owner)["randomise"])))
     return found
 
 
-def _randomise(original: Callable[..., Any]) -> Callable[..., Any]:
+def _tapped_randomise(original: Callable[..., Any]) -> Callable[..., Any]:
     def randomise(self: Any, value: Any = None, *args: Any, **kwargs: Any) -> Any:
-        tape = current()
-        given = () if value is None else (bare(value),)
+        tape = current_tape()
+        given = () if value is None else (without_tags(value),)
         if tape is None:
             return original(self, *given, *args, **kwargs)
         name = type(self).__name__
         make = partial(original, self, *given, *args, **kwargs)
-        told = {key: getattr(self, key) for key in _TOLD if hasattr(self, key)}
-        where = place()
+        fixed_arguments = {key: getattr(self, key) for key in _DECLARED_PARAMETERS if hasattr(self, key)}
+        where = calling_line()
         if name == "Exponential":
             p = np.diff(np.concatenate([[0.0], np.asarray(self._probabilities, dtype=np.float64)]))
             candidates = self.candidates
@@ -85,7 +96,7 @@ def _randomise(original: Callable[..., Any]) -> Callable[..., Any]:
                     p[None],
                     first,
                     where,
-                    told=(repr(candidates), repr(self.measure), repr(sorted(told.items()))),
+                    fixed_arguments=(repr(candidates), repr(self.measure), repr(sorted(fixed_arguments.items()))),
                 )
             )
         if name == "Binary":
@@ -94,20 +105,22 @@ def _randomise(original: Callable[..., Any]) -> Callable[..., Any]:
             p = np.array([[truth, 1 - truth]] if value == self.value0 else [[1 - truth, truth]])
             with tape.silence():
                 first = make() if not tape.replaying else None
-            return tape.choice(Choice(f"diffprivlib {name}", p, first, where, told=(repr(sorted(told.items())),)))
+            return tape.choice(
+                Choice(f"diffprivlib {name}", p, first, where, fixed_arguments=(repr(sorted(fixed_arguments.items())),))
+            )
         law, scale = _law_of_diffprivlib(self, name)
-        sensitivity = told.get("sensitivity", told.get("function_sensitivity"))
+        sensitivity = fixed_arguments.get("sensitivity", fixed_arguments.get("function_sensitivity"))
         query = value if name != "PermuteAndFlip" else getattr(self, "utility", None)
         made = Call(
             what=f"diffprivlib {name}",
-            value=numbers(query) if query is not None and not callable(query) else None,
-            told=told,
+            value=as_numbers(query) if query is not None and not callable(query) else None,
+            fixed_arguments=fixed_arguments,
             law=law,
             scale=scale,
             sensitivity=None if sensitivity is None else float(sensitivity),
             norm=0 if name == "PermuteAndFlip" else 1,
             epsilon=float(self.epsilon),
-            loss_upper=_in_domain(self) if name == "LaplaceBoundedDomain" else None,
+            loss_upper=_loss_on_domain(self) if name == "LaplaceBoundedDomain" else None,
             result=None,
             where=where,
         )
@@ -116,7 +129,7 @@ def _randomise(original: Callable[..., Any]) -> Callable[..., Any]:
     return randomise
 
 
-def _in_domain(mechanism: Any) -> Callable[[Array, Array], float] | None:
+def _loss_on_domain(mechanism: Any) -> Callable[[Array, Array], float] | None:
     """The largest loss of Laplace noise that is renormalised on an interval, from the two values."""
     if mechanism._scale is None:
         mechanism._scale = mechanism._find_scale()
@@ -153,29 +166,29 @@ def _law_of_diffprivlib(mechanism: Any, name: str) -> tuple[Law | None, float | 
 # OpenDP ---------------------------------------------------------------------------------------------------------------
 
 
-def _opendp() -> list[Replaced]:
+def _opendp_primitives() -> list[Replaced]:
     module: Any = sys.modules["opendp.mod"]
     owner = module.Measurement
 
     def tapped(original: Callable[..., Any]) -> Callable[..., Any]:
         def invoke(self: Any, arg: Any) -> Any:
-            tape = current()
-            given = _all_bare(arg)
+            tape = current_tape()
+            given = _without_tags(arg)
             if tape is None:
                 return original(self, given)
             metric, measure = str(self.input_metric), str(self.output_measure)
             made = Call(
                 what=f"OpenDP {measure}",
-                value=numbers(given) if not isinstance(given, str | bytes) else None,
-                told={"metric": metric, "measure": measure},
+                value=as_numbers(given) if not isinstance(given, str | bytes) else None,
+                fixed_arguments={"metric": metric, "measure": measure},
                 law=None,
                 scale=None,
                 sensitivity=None,
                 norm=1,
                 epsilon=None,
-                loss_upper=partial(_by_its_map, self, metric),
+                loss_upper=partial(_loss_by_its_map, self, metric),
                 result=None,
-                where=place(),
+                where=calling_line(),
             )
             return tape.call(made, lambda: original(self, given))
 
@@ -184,14 +197,14 @@ def _opendp() -> list[Replaced]:
     return [(owner, name, tapped(vars(owner)[name])) for name in ("__call__", "invoke") if name in vars(owner)]
 
 
-def _all_bare(value: Any) -> Any:
+def _without_tags(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return type(value)(_all_bare(one) for one in value)
-    found = bare(value)
+        return type(value)(_without_tags(one) for one in value)
+    found = without_tags(value)
     return found.item() if isinstance(found, np.generic) else found
 
 
-def _by_its_map(measurement: Any, metric: str, here: Array, there: Array) -> float:
+def _loss_by_its_map(measurement: Any, metric: str, here: Array, there: Array) -> float:
     """What a measurement's own map says of two inputs, in its measure."""
     if metric.startswith(("SymmetricDistance", "InsertDeleteDistance")):
         values, counts = np.unique(np.concatenate([here, there]), return_inverse=True)
@@ -217,35 +230,41 @@ def _by_its_map(measurement: Any, metric: str, here: Array, there: Array) -> flo
 # SmartNoise -----------------------------------------------------------------------------------------------------------
 
 
-def _smartnoise() -> list[Replaced]:
+def _smartnoise_primitives() -> list[Replaced]:
     module = sys.modules["snsql.sql._mechanisms"]
     kinds = [kind for kind in vars(module).values() if isinstance(kind, type) and "release" in vars(kind)]
-    return [(kind, "release", _released(vars(kind)["release"])) for kind in kinds if kind.__name__ in _OF_SMARTNOISE]
+    return [
+        (kind, "release", _tapped_release(vars(kind)["release"]))
+        for kind in kinds
+        if kind.__name__ in _LAWS_OF_SMARTNOISE
+    ]
 
 
-_OF_SMARTNOISE: Final[dict[str, Law]] = {"Laplace": Laplace(), "Gaussian": Gaussian()}
+_LAWS_OF_SMARTNOISE: Final[dict[str, Law]] = {"Laplace": Laplace(), "Gaussian": Gaussian()}
 """Its mechanisms, with the law of their noise: OpenDP draws it, on a grid that is finer than anything here."""
 
 
-def _released(original: Callable[..., Any]) -> Callable[..., Any]:
+def _tapped_release(original: Callable[..., Any]) -> Callable[..., Any]:
     def release(self: Any, vals: Any) -> Any:
-        tape, given = current(), _all_bare(list(vals))
+        tape, given = current_tape(), _without_tags(list(vals))
         if tape is None:
             return original(self, given)
         name = type(self).__name__
         reach = max(abs(float(self.lower)), abs(float(self.upper))) * float(self.max_contrib)
         made = Call(
             what=f"SmartNoise {name}",
-            value=numbers(given),
-            told={key: getattr(self, key) for key in ("epsilon", "delta", "lower", "upper", "max_contrib", "scale")},
-            law=_OF_SMARTNOISE[name],
+            value=as_numbers(given),
+            fixed_arguments={
+                key: getattr(self, key) for key in ("epsilon", "delta", "lower", "upper", "max_contrib", "scale")
+            },
+            law=_LAWS_OF_SMARTNOISE[name],
             scale=float(self.scale),
             sensitivity=reach,
             norm=1,
             epsilon=float(self.epsilon),
             loss_upper=None,
             result=None,
-            where=place(),
+            where=calling_line(),
         )
         return list(tape.call(made, lambda: original(self, given)))
 
@@ -255,13 +274,13 @@ def _released(original: Callable[..., Any]) -> Callable[..., Any]:
 # this project ---------------------------------------------------------------------------------------------------------
 
 
-def _own() -> list[Replaced]:
+def _dpverdict_primitives() -> list[Replaced]:
     laplace, discrete = LaplaceNoise.sample, DiscreteLaplaceNoise.sample
     lattice, response, direction = LatticeNoise._sample, ResponseNoise.add, RandomDirectionNoise.add  # pyright: ignore[reportPrivateUsage]
     flip = PermuteAndFlip.release_many
 
     def sample_laplace(self: Any, words: Any, size: int) -> Any:
-        tape = current()
+        tape = current_tape()
         if tape is None:
             return laplace(self, words, size)
         scale = float(self.scale)
@@ -269,14 +288,14 @@ def _own() -> list[Replaced]:
         return tagged(tape.draw("LaplaceNoise", Laplace(), (size,), make), scale=scale)
 
     def sample_discrete(self: Any, words: Any, size: int) -> Any:
-        tape = current()
+        tape = current_tape()
         if tape is None:
             return discrete(self, words, size)
         law = TwoSidedGeometric(self.rate)
         return tagged(tape.draw("DiscreteLaplaceNoise", law, (size,), lambda: discrete(self, words, size)))
 
     def sample_lattice(self: Any, variance: Fraction, shape: tuple[int, ...], rng: Any) -> Any:
-        tape = current()
+        tape = current_tape()
         if tape is None:
             return lattice(self, variance, shape, rng)
         law = DiscreteGaussian(variance)
@@ -284,18 +303,18 @@ def _own() -> list[Replaced]:
         return tagged(tape.draw("LatticeNoise", law, shape, make))
 
     def add_response(self: Any, statistic: Any, trials: int, rng: Any) -> Any:
-        tape = current()
+        tape = current_tape()
         if tape is None:
             return response(self, statistic, trials, rng)
         truth = float(np.exp(self.log_odds))
         p = np.full(self.options, 1 / (truth + self.options - 1))
-        p[int(bare(statistic)[0])] = truth / (truth + self.options - 1)
+        p[int(without_tags(statistic)[0])] = truth / (truth + self.options - 1)
         with tape.silence():
-            first = response(self, bare(statistic), trials, rng) if not tape.replaying else None
-        return tape.choice(Choice("ResponseNoise", np.broadcast_to(p, (trials, self.options)), first, place()))
+            first = response(self, without_tags(statistic), trials, rng) if not tape.replaying else None
+        return tape.choice(Choice("ResponseNoise", np.broadcast_to(p, (trials, self.options)), first, calling_line()))
 
     def add_direction(self: Any, statistic: Any, trials: int, rng: Any) -> Any:
-        tape = current()
+        tape = current_tape()
         if tape is None:
             return direction(self, statistic, trials, rng)
 
@@ -304,14 +323,23 @@ def _own() -> list[Replaced]:
             return None if moved.law_key == identical_laws().law_key else moved
 
         made = Call(
-            what="RandomDirectionNoise", value=numbers(statistic), told={"scale": self.scale},
-            law=None, scale=None, sensitivity=None, norm=2, epsilon=None, loss_upper=None,
-            result=None, where=place(), joint_loss=joint_loss,
-        )  # fmt: skip
+            what="RandomDirectionNoise",
+            value=as_numbers(statistic),
+            fixed_arguments={"scale": self.scale},
+            law=None,
+            scale=None,
+            sensitivity=None,
+            norm=2,
+            epsilon=None,
+            loss_upper=None,
+            result=None,
+            where=calling_line(),
+            joint_loss=joint_loss,
+        )
         return tape.call(made, lambda: direction(self, statistic, trials, rng)).copy()
 
     def release_flip(self: Any, dataset: Any, trials: int, rng: Any) -> Any:
-        tape = current()
+        tape = current_tape()
         if tape is None:
             return flip(self, dataset, trials, rng)
         weights = self.noise.law([Fraction(float(score)) for score in self.embed(dataset)])
@@ -319,7 +347,7 @@ def _own() -> list[Replaced]:
         p = np.array([float(weight.ball().mid()) / whole for weight in weights])
         with tape.silence():
             first = flip(self, dataset, trials, rng) if not tape.replaying else None
-        return tape.choice(Choice("PermuteAndFlip", np.broadcast_to(p, (trials, len(p))), first, place()))
+        return tape.choice(Choice("PermuteAndFlip", np.broadcast_to(p, (trials, len(p))), first, calling_line()))
 
     return [
         (LaplaceNoise, "sample", sample_laplace),
@@ -336,15 +364,18 @@ def loaded_libraries() -> frozenset[str]:
     return frozenset(_ADAPTERS).intersection(sys.modules)
 
 
-def libraries() -> list[Replaced]:
+def library_primitives() -> list[Replaced]:
     """The primitives of the libraries that are loaded, and of this project, with what replaces them."""
-    return [*_own(), *(one for name, adapter in _ADAPTERS.items() if name in sys.modules for one in adapter())]
+    return [
+        *_dpverdict_primitives(),
+        *(one for name, adapter in _ADAPTERS.items() if name in sys.modules for one in adapter()),
+    ]
 
 
 _ADAPTERS: Final[dict[str, Callable[[], list[Replaced]]]] = {
-    "diffprivlib.mechanisms": _diffprivlib,
-    "opendp.mod": _opendp,
-    "snsql.sql._mechanisms": _smartnoise,
+    "diffprivlib.mechanisms": _diffprivlib_primitives,
+    "opendp.mod": _opendp_primitives,
+    "snsql.sql._mechanisms": _smartnoise_primitives,
     "torch": torch_replaced,
 }
 """By the module that has the primitives."""

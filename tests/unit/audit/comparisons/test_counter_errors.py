@@ -3,13 +3,13 @@
 import pytest
 
 from dpverdict.audit.comparisons.counter_errors import error_rows, error_sheet
-from dpverdict.audit.comparisons.sheet import Sheet
+from dpverdict.audit.comparisons.sheet import ComparisonSheet
 from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
 from dpverdict.mechanisms.streams.factorization_counter import FactorizationCounter
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 
-def column(sheet: Sheet, table: int, name: str) -> dict[object, object]:
+def column(sheet: ComparisonSheet, table: int, name: str) -> dict[object, object]:
     """A column of a table by the first cell of each row."""
     found = sheet.tables[table]
     at = found.columns.index(name)

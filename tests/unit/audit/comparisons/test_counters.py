@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.comparisons.counters import counter_comparison, delta_text, power_horizons, time_steps
-from dpverdict.audit.comparisons.sheet import Sheet
+from dpverdict.audit.comparisons.sheet import ComparisonSheet
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
 
 COUNTERS = counter_comparison(horizon=2**20, epsilon=1, delta="1e-6", points=5)
 
 
-def column(sheet: Sheet, table: int, name: str) -> dict[object, object]:
+def column(sheet: ComparisonSheet, table: int, name: str) -> dict[object, object]:
     """A column of a table by the first cell of each row."""
     found = sheet.tables[table]
     at = found.columns.index(name)

@@ -5,21 +5,21 @@ import json
 import numpy as np
 
 from dpverdict.audit.comparisons.counter_errors import error_rows, error_sheet
-from dpverdict.audit.comparisons.curves import as_csv, as_json, as_picture, certified_curves
+from dpverdict.audit.comparisons.curves import certified_curves, curves_csv, curves_json, curves_picture
 from dpverdict.mechanisms.streams.tree_counter import TreeCounter
 
 
 def test_the_privacy_curves_of_a_counter_have_every_face() -> None:
     counter = TreeCounter(horizon=100, epsilon=1, arity=3)
     curves, more = certified_curves(counter, points=3), error_rows(counter, points=3)
-    content = json.loads(as_json(curves, more))
+    content = json.loads(curves_json(curves, more))
     assert [curve["curve"] for curve in content["curves"]] == ["delta(epsilon)", "beta(alpha)"]
     assert content["errors"][-1]["argument"] == 100
-    assert as_csv(curves, more).endswith("\n")
-    assert len(as_csv(curves, more).splitlines()) == 1 + 6 + len(more)
+    assert curves_csv(curves, more).endswith("\n")
+    assert len(curves_csv(curves, more).splitlines()) == 1 + 6 + len(more)
     sheet = error_sheet(counter, points=3)
     assert sheet is not None
-    assert as_picture(curves, "svg", sheet.panels).startswith(b"<?xml")
+    assert curves_picture(curves, "svg", sheet.panels).startswith(b"<?xml")
     for curve in (curves.drawn[0], curves.drawn[1]):
         assert np.isfinite(curve.exact).all()
     assert np.all(curves.drawn[0].exact <= curves.drawn[0].claimed + 1e-12)

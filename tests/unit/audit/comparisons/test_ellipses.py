@@ -3,13 +3,13 @@
 import pytest
 
 from dpverdict.audit.comparisons.ellipses import constant_sheet, ellipse_sheet
-from dpverdict.audit.comparisons.sheet import Sheet
+from dpverdict.audit.comparisons.sheet import ComparisonSheet
 
 ELLIPSES = ellipse_sheet(dim=1000, points=5)
 CONSTANTS = constant_sheet(dim=10_000, points=5)
 
 
-def column(sheet: Sheet, table: int, name: str) -> dict[object, object]:
+def column(sheet: ComparisonSheet, table: int, name: str) -> dict[object, object]:
     """A column of a table by the first cell of each row."""
     found = sheet.tables[table]
     at = found.columns.index(name)

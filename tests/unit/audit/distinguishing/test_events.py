@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpverdict.audit.distinguishing.events import EventTest, choose_event, mu_quantity, plan_mu, promised_by
+from dpverdict.audit.distinguishing.events import EventTest, choose_event, mu_quantity, plan_mu_event, predicted_bound
 from dpverdict.audit.distinguishing.result import Event
 from dpverdict.audit.statistics.joint_test import Order
 
@@ -17,7 +17,7 @@ def gaussian(mu: float, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def planned(p: np.ndarray, q: np.ndarray) -> EventTest:
-    return plan_mu(p, q, trials=100_000, share=0.001, score="ratio")
+    return plan_mu_event(p, q, trials=100_000, share=0.001, score="ratio")
 
 
 def test_for_gaussian_noise_it_is_the_total_variation(seed: int) -> None:
@@ -38,9 +38,9 @@ def test_an_event_promises_what_it_promised_when_it_was_chosen(seed: int) -> Non
     arguments = {"trials": 10_000, "error_probability": 0.01, "quantity": mu_quantity()}
     best = choose_event(p, q, **arguments)  # type: ignore[arg-type]  # of several types
     others = (Event(order=order, threshold=t) for order in Order for t in (-1.0, -0.5, 0.0, 0.5, 1.0))
-    most = promised_by(best, p, q, **arguments)  # type: ignore[arg-type]
+    most = predicted_bound(best, p, q, **arguments)  # type: ignore[arg-type]
     # Only thresholds between two scores are candidates, so another one may promise a little more.
-    assert all(promised_by(one, p, q, **arguments) <= most + 0.02 for one in others)  # type: ignore[arg-type]
+    assert all(predicted_bound(one, p, q, **arguments) <= most + 0.02 for one in others)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("mu", "trials", "far"), [(1.5, 10_000, True), (1.5, 30, False), (0.9, 10**6, False)])

@@ -11,7 +11,7 @@ from dpverdict.audit.distinguishing.exploration import (
     MOST_EXPLORED,
     choose_scores,
     explored_trials,
-    is_in_doubt,
+    needs_more_exploration,
 )
 from dpverdict.audit.scores.candidates import ChosenEvent
 from dpverdict.audit.scores.score import LinearScore
@@ -62,12 +62,12 @@ def test_more_is_explored_where_an_event_leads_in_doubt_or_nothing_leads_yet() -
         return ChosenEvent(score=score, order=order, threshold=0.0, line=line, share=share, z=z, of_payoff=of_payoff)
 
     pure, curve = PureDP(1), GaussianDP(1)
-    assert is_in_doubt(chosen(1.0, 2.0, 0.8), pure, 10_000)
-    assert is_in_doubt(chosen(1.0, 2.0, 0.8), curve, 10_000)
-    assert is_in_doubt(chosen(-4.0, -1.0, 0.08), pure, 10_000)
-    assert not is_in_doubt(chosen(-4.0, -1.0, 0.08), curve, 10_000)
-    assert not is_in_doubt(chosen(5.0, -1.0, 0.92), pure, 10_000)  # certain
-    assert not is_in_doubt(chosen(1.0, 2.5, 0.08), pure, 10_000)  # the payoff leads
-    assert not is_in_doubt(chosen(-4.0, -1.0, 0.08), pure, 1_000_000)  # rare things were met there already
-    assert is_in_doubt(replace(chosen(1.0, 2.5, 0.08), atoms=True), pure, 10_000)
-    assert is_in_doubt(replace(chosen(5.0, -1.0, 0.92), atoms=True), pure, 10_000)  # few of them were seen
+    assert needs_more_exploration(chosen(1.0, 2.0, 0.8), pure, 10_000)
+    assert needs_more_exploration(chosen(1.0, 2.0, 0.8), curve, 10_000)
+    assert needs_more_exploration(chosen(-4.0, -1.0, 0.08), pure, 10_000)
+    assert not needs_more_exploration(chosen(-4.0, -1.0, 0.08), curve, 10_000)
+    assert not needs_more_exploration(chosen(5.0, -1.0, 0.92), pure, 10_000)  # certain
+    assert not needs_more_exploration(chosen(1.0, 2.5, 0.08), pure, 10_000)  # the payoff leads
+    assert not needs_more_exploration(chosen(-4.0, -1.0, 0.08), pure, 1_000_000)  # rare things were met there already
+    assert needs_more_exploration(replace(chosen(1.0, 2.5, 0.08), atoms=True), pure, 10_000)
+    assert needs_more_exploration(replace(chosen(5.0, -1.0, 0.92), atoms=True), pure, 10_000)  # few of them were seen

@@ -10,7 +10,12 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpverdict.audit.distinguishing.events import choose_event, epsilon_promised, mu_promised, mu_quantity
+from dpverdict.audit.distinguishing.events import (
+    choose_event,
+    epsilon_from_frequencies,
+    mu_from_frequencies,
+    mu_quantity,
+)
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.low_bits import find_float_leak
 from dpverdict.audit.distinguishing.result import CurveRegion, DistinguishingTest, Event, Role
@@ -118,6 +123,7 @@ def test_an_event_of_either_order_is_found(swap: bool) -> None:
     assert counts.second == (counts.of_dataset if swap else counts.of_neighbour)[0]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "score", [None, lambda y: y[:, 0], lambda y: np.where(y[:, 0] > 0, np.inf, -np.inf), lambda y: np.sign(y[:, 0])]
 )
@@ -175,6 +181,7 @@ def test_progress_counts_all_trials_once() -> None:
     assert seen[-1] == (18_000, 18_000)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("claim", [GaussianDP(1), PureDP(1), ApproximateDP(1, "1e-3"), ZeroConcentratedDP("0.5")])
 @pytest.mark.parametrize("delta", [None, "1e-5"])
 def test_the_ledger_spends_the_error_probability_and_no_more(claim: Guarantee, delta: str | None) -> None:
@@ -300,10 +307,10 @@ def test_what_an_event_promises_is_just_below_its_formula() -> None:
     for p, q in zip(inside, np.roll(inside, 17), strict=True):
         true_mu = mpmath.sqrt(2) * (mpmath.erfinv(2 * mpmath.mpf(p) - 1) - mpmath.erfinv(2 * mpmath.mpf(q) - 1))
         if min(p, q) > 1e-15:  # the inverse at 40 digits
-            assert true_mu - 1e-12 <= mu_promised(p, q) <= true_mu
+            assert true_mu - 1e-12 <= mu_from_frequencies(p, q) <= true_mu
         for delta in (0.0, 1e-6, 0.3):
             if mpmath.mpf(p) > delta:
-                assert epsilon_promised(p, q, delta) <= mpmath.log((mpmath.mpf(p) - delta) / mpmath.mpf(q))
+                assert epsilon_from_frequencies(p, q, delta) <= mpmath.log((mpmath.mpf(p) - delta) / mpmath.mpf(q))
 
 
 def test_an_event_lies_between_the_scores_that_were_seen() -> None:
@@ -365,6 +372,7 @@ def counted(dataset: Array, rng: np.random.Generator, trials: int) -> Array:
     return len(dataset) + rng.laplace(size=trials)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("other", [slice(5, None), slice(2, None), slice(0, 0), slice(None, None, -1)])
 def test_a_true_claim_is_not_tested_on_datasets_that_are_no_neighbours(other: slice) -> None:
     dataset = np.arange(10.0)[:, np.newaxis]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpverdict.audit.distinguishing.low_bits import (
-    NEVER,
-    LowBits,
-    Multiples,
-    Values,
+    WITHOUT_BITS,
+    LowBitSet,
+    MultiplesOfGrid,
+    ValueSet,
     exponents,
     find_float_leak,
     grid_sets,
@@ -65,7 +65,7 @@ def few_values(dataset: Array, rng: np.random.Generator, trials: int) -> object:
 def test_the_lowest_bit_and_the_exponent_are_exact(x: float) -> None:
     bit, exponent = int(lowest_bits(np.array([x]))[0]), int(exponents(np.array([x]))[0])
     if x == 0:
-        assert (bit, exponent) == (NEVER, -NEVER)
+        assert (bit, exponent) == (WITHOUT_BITS, -WITHOUT_BITS)
         return
     numerator, denominator = abs(x).as_integer_ratio()
     assert bit == (numerator & -numerator).bit_length() - denominator.bit_length()
@@ -75,10 +75,10 @@ def test_the_lowest_bit_and_the_exponent_are_exact(x: float) -> None:
 @pytest.mark.parametrize(
     ("mechanism", "claim", "found"),
     [
-        (laplace, PureDP(1), LowBits),
-        (normal, GaussianDP(1), LowBits),
-        (on_a_grid, PureDP(1), Multiples | Values),
-        (few_values, PureDP(1), Values),
+        (laplace, PureDP(1), LowBitSet),
+        (normal, GaussianDP(1), LowBitSet),
+        (on_a_grid, PureDP(1), MultiplesOfGrid | ValueSet),
+        (few_values, PureDP(1), ValueSet),
     ],
 )
 def test_known_leaks_are_found_with_a_thousand_samples(mechanism: object, claim: Guarantee, found: type) -> None:
@@ -92,7 +92,7 @@ def test_the_hand_derived_event_is_found() -> None:
     """f = 1: in (-1/2, 1/2) only multiples of 2^-53; f = 0: finer bits there with probability 0.27."""
     leak = find_float_leak(laplace, PAIR, PureDP(1), error_probability=0.05, samples=4000, seed=2, delta=0.0)
     assert leak.order is Order.NEIGHBOUR_FIRST
-    assert isinstance(leak.event, LowBits)
+    assert isinstance(leak.event, LowBitSet)
     assert leak.event.bit <= -54
     assert leak.counts is not None
     assert leak.counts.second == 0
@@ -108,7 +108,7 @@ def test_a_leak_of_one_coordinate_among_many_is_found() -> None:
 
     leak = find_float_leak(many, PAIR, PureDP(1), error_probability=ALARM, samples=2000, seed=1, delta=0.0)
     assert leak.refuted
-    assert isinstance(leak.event, LowBits)
+    assert isinstance(leak.event, LowBitSet)
     assert leak.event.coordinate == 7
 
 
@@ -171,17 +171,17 @@ def test_what_is_described_can_be_written_as_json() -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        LowBits(coordinate=1, centre=0.5, exponent=-1, bit=-54),
-        Multiples(coordinate=0, offset=0.1, grid=2.0**-8),
-        Values(coordinate=0, values=(0.5, -1.25)),
+        LowBitSet(coordinate=1, centre=0.5, exponent=-1, bit=-54),
+        MultiplesOfGrid(coordinate=0, offset=0.1, grid=2.0**-8),
+        ValueSet(coordinate=0, values=(0.5, -1.25)),
     ],
 )
-def test_a_set_survives_its_description(event: LowBits | Multiples | Values) -> None:
+def test_a_set_survives_its_description(event: LowBitSet | MultiplesOfGrid | ValueSet) -> None:
     assert set_from_data(json.loads(json.dumps(event.describe()))) == event
 
 
 @pytest.mark.parametrize("change", [{"kind": "another"}, {"grid": 0.0}, {"grid": "inf"}])
 def test_data_of_no_set_are_refused(change: dict[str, object]) -> None:
-    data = Multiples(coordinate=0, offset=0.1, grid=2.0**-8).describe()
+    data = MultiplesOfGrid(coordinate=0, offset=0.1, grid=2.0**-8).describe()
     with pytest.raises(ValueError, match=r"kind another|grid"):
         set_from_data({**data, **change})

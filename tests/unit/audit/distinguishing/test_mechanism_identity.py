@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
-from dpverdict.audit.distinguishing.mechanism_identity import COMPARED, check_kept_state, first_kinds
+from dpverdict.audit.distinguishing.mechanism_identity import COMPARED_TRIALS, check_kept_state, first_kinds
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
 from dpverdict.audit.trials.outcomes.batches import Outcomes, rows_of
 from dpverdict.audit.trials.run import Sampler
@@ -62,7 +62,7 @@ def test_outcomes_that_come_and_go_by_chance_are_no_state() -> None:
     sampler = Sampler.prepare(now_and_then, PAIR[0], where="the dataset", seed=1)
     (batch,) = sampler.batches("first", 50)
     kinds = first_kinds(batch)
-    assert len(kinds) == COMPARED
+    assert len(kinds) == COMPARED_TRIALS
     check_kept_state(sampler, kinds)
     assert isinstance(batch, Outcomes)
     assert len(list(rows_of(batch))) == 50

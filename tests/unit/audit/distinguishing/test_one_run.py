@@ -18,6 +18,7 @@ def one_run(mu: float, m: int, claim: Guarantee, seed: int, error: float = 0.05)
     return distinguish_one_run(mu * bits + rng.normal(size=m), bits, claim, error_probability=error, seed=seed)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "claim", [PureDP(1), ApproximateDP(1, "1e-3"), GaussianDP(1)], ids=lambda claim: str(claim.describe())
 )

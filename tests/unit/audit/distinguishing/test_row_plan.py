@@ -8,9 +8,9 @@ import pytest
 from dpverdict.audit.distinguishing.row_plan import (
     SMALLEST_ERROR,
     RowPlan,
-    combined_p,
+    broken_inequality,
+    combined_p_value,
     decide_rows,
-    inequality,
     largest_bound,
     plan_rows,
 )
@@ -41,7 +41,7 @@ def planned(claim: Guarantee, *, known: str | None = None, level: float | None =
         order=["good", "noise"],
         known=known,
         trials=TRIALS,
-        tried=(TrialRange(stream="explore", first=0, stop=500),),
+        explored_ranges=(TrialRange(stream="explore", first=0, stop=500),),
         confirmed=TrialRange(stream="confirm", first=0, stop=TRIALS),
     )
 
@@ -68,13 +68,13 @@ def test_a_score_that_was_known_beforehand_leads_whatever_the_order_says() -> No
 
 def test_a_false_claim_is_contradicted_and_a_true_one_is_not() -> None:
     right, wrong = (decide_rows(planned(GaussianDP(1)), sides(mu, TRIALS, SEED + 1)) for mu in (1.0, 2.0))
-    assert combined_p(right, ERROR) > ERROR
-    assert combined_p(wrong, ERROR) <= ERROR
+    assert combined_p_value(right, ERROR) > ERROR
+    assert combined_p_value(wrong, ERROR) <= ERROR
     assert largest_bound(right, "mu_lower") <= 1
     assert 1 < largest_bound(wrong, "mu_lower") < 2
     assert largest_bound(wrong, "epsilon_lower", delta=0.0) == 0.0
     contradicting = next(row for row in wrong if row.p_value is not None and row.p_value <= row.error_share)
-    assert "mu=1 implies" in inequality(contradicting, GaussianDP(1))
+    assert "mu=1 implies" in broken_inequality(contradicting, GaussianDP(1))
 
 
 def test_a_bound_at_a_smaller_delta_is_none_at_the_delta_that_was_asked_for() -> None:
@@ -99,6 +99,6 @@ def test_a_plan_decides_once() -> None:
 def test_p_values_are_combined_by_their_weights() -> None:
     rows = decide_rows(planned(GaussianDP(1)), sides(1.0, TRIALS, SEED + 1))
     half = [replace(row, p_value=0.01, error_share=ERROR / 2) for row in rows[:2]]
-    assert combined_p(half, ERROR) == pytest.approx(0.02)
-    assert combined_p([replace(half[0], p_value=0.9)], ERROR) == 1.0
-    assert combined_p([replace(half[0], p_value=0.0)], ERROR) == SMALLEST_ERROR
+    assert combined_p_value(half, ERROR) == pytest.approx(0.02)
+    assert combined_p_value([replace(half[0], p_value=0.9)], ERROR) == 1.0
+    assert combined_p_value([replace(half[0], p_value=0.0)], ERROR) == SMALLEST_ERROR

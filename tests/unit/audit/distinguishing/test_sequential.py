@@ -169,7 +169,9 @@ SWAPS = {
 def test_a_corrected_mechanism_inherits_nothing_of_a_wrong_one(name: str) -> None:
     make = SWAPS[name]
     state = run(make(0.8), most_samples=60).state
-    with pytest.raises(InvalidValue, match=r"^state='of a mechanism with another (closure|argument|attribute)"):
+    with pytest.raises(
+        InvalidValue, match=r"^state='made with a mechanism that has another (closure|argument|attribute)"
+    ):
         run(make(1.0), most_samples=120, state=state)
     assert run(make(0.8), most_samples=120, state=state).samples == 120
 
@@ -180,7 +182,7 @@ def test_a_change_that_no_code_shows_is_seen_in_the_releases(tmp_path: Path) -> 
     test = run(OfAFile(path), most_samples=60)
     assert test.recognised
     path.write_text("1", encoding="utf-8")
-    with pytest.raises(InvalidValue, match=r"^state='of a mechanism with other releases'"):
+    with pytest.raises(InvalidValue, match=r"^state='made with a mechanism that gives other releases'"):
         run(OfAFile(path), most_samples=120, state=test.state)
 
 

@@ -95,6 +95,7 @@ def training(sampling: str, steps: int = 100):
     return make
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("claim", ["eps=3, delta=1e-5", "mu=2", "rho=4"])
 def test_the_noise_of_sampled_training_is_certified_and_a_millionth_less_is_refuted(claim: str) -> None:
     found = calibrate(training("poisson"), claim)

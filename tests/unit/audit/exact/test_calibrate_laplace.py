@@ -31,6 +31,7 @@ TABLE = [  # the scale for l2 sensitivity 1 spread over d = 1, 2, 4, 16, 48 equa
 ]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(("epsilon", "delta", "row"), TABLE)
 def test_the_exact_scales_are_those_of_the_table_and_are_certified(
     epsilon: str, delta: str, row: tuple[float, ...]

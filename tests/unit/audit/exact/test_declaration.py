@@ -409,6 +409,7 @@ def test_a_decoding_that_may_forget_what_shows_the_claim_false_refutes_nothing()
         assert certify(type("Forgets", (Sums,), {"decode": decode})(**wrong)).status is Status.INCONCLUSIVE
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     "made",
     [

@@ -39,6 +39,7 @@ def test_a_composition_is_held_to_the_exact_delta(case: Any) -> None:
         assert held_to(loss, ApproximateDP(epsilon, lower * (1 - Fraction(1, 10**9)))).status is Status.REFUTED
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("loss", "kept", "broken"),
     [

@@ -37,6 +37,7 @@ def run(sampling, adjacency, **changed):
     return DPSGD(**given, sampling=sampling, adjacency=adjacency)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("sampling", "adjacency"), SCHEMES)
 def test_every_claim_of_mu_rho_and_pure_epsilon_is_decided(sampling, adjacency):
     training = run(sampling, adjacency)

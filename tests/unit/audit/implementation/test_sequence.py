@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.implementation.sequence import ALIKE, FIXED, GLOBAL, dependence, sequence_checks
+from dpverdict.audit.implementation.sequence import ALIKE, FIXED, GLOBAL, describe_dependence, sequence_checks
 from dpverdict.audit.runs.audits import Sampling, audit_callable
 from dpverdict.audit.trials.outcomes.canonical import of_numbers, outcome_of
 from dpverdict.mechanisms.core.guarantees import PureDP
@@ -91,8 +91,8 @@ def test_one_outcome_on_one_side_alone_is_no_fixed_seed() -> None:
 def test_independent_draws_fail_with_the_stated_probability_at_most() -> None:
     rng = np.random.default_rng(1)
     for _ in range(300):
-        assert dependence([of_numbers(rng.laplace(size=1)) for _ in range(60)]) is None
-        assert dependence([outcome_of([None, "a"][rng.integers(2)]) for _ in range(60)]) is None
+        assert describe_dependence([of_numbers(rng.laplace(size=1)) for _ in range(60)]) is None
+        assert describe_dependence([outcome_of([None, "a"][rng.integers(2)]) for _ in range(60)]) is None
 
 
 def test_what_was_seen_is_in_the_first_lines() -> None:

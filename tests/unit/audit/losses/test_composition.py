@@ -256,6 +256,7 @@ COMPOSED = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", COMPOSED)
 def test_probabilities_at_extreme_arguments_are_enclosed_between_0_and_1(name: str) -> None:
     loss = COMPOSED[name]

@@ -58,9 +58,14 @@ class Page(HTMLParser):
             self.text += data
 
 
-def test_every_report_is_a_closed_page_that_loads_nothing(reports: Reports) -> None:
-    for report in reports.values():
-        text = render_html(report)
+@pytest.fixture(scope="module")
+def pages(reports: Reports) -> dict[str, str]:
+    """Every report as its page, made once."""
+    return {kind: render_html(report) for kind, report in reports.items()}
+
+
+def test_every_report_is_a_closed_page_that_loads_nothing(pages: dict[str, str]) -> None:
+    for text in pages.values():
         page = Page(text)
         assert page.open == []
         assert not page.tags & {"script", "img", "iframe", "object", "embed", "form"}
@@ -72,9 +77,9 @@ def test_every_report_is_a_closed_page_that_loads_nothing(reports: Reports) -> N
         assert re.findall(r"url\((?!#)", text) == []
 
 
-def test_the_page_says_everything_that_the_sections_say(reports: Reports) -> None:
-    for report in reports.values():
-        page = Page(render_html(report))
+def test_the_page_says_everything_that_the_sections_say(reports: Reports, pages: dict[str, str]) -> None:
+    for kind, report in reports.items():
+        page = Page(pages[kind])
         assert report.summary.sentence in page.text
         for section in sections(report):
             assert section.anchor in page.identifiers
@@ -99,17 +104,16 @@ def test_user_text_never_becomes_markup(reports: Reports) -> None:
     assert page.text.count(evil) >= 8
 
 
-def test_no_line_ends_within_a_number(reports: Reports) -> None:
-    for kind, report in reports.items():
-        page = render_html(report)
+def test_no_line_ends_within_a_number(pages: dict[str, str]) -> None:
+    for kind, page in pages.items():
         visible = re.sub(r"<style.*?</style>|<svg.*?</svg>|<[^>]*title=.*?>", "", page, flags=re.DOTALL)
         without = re.sub(r'<span class="whole">[\d.]+e-\d+</span>', "", visible)
         assert re.findall(r"<(?:p|dd|h1|td)\b[^>]*>[^<]*\de-\d", without) == [], kind
-    assert any('<span class="whole">' in render_html(report) for report in reports.values())
+    assert any('<span class="whole">' in page for page in pages.values())
 
 
-def test_the_same_report_gives_the_same_bytes(reports: Reports) -> None:
-    assert render_html(reports["CERTIFIED"]) == render_html(dataclasses.replace(reports["CERTIFIED"]))
+def test_the_same_report_gives_the_same_bytes(reports: Reports, pages: dict[str, str]) -> None:
+    assert pages["CERTIFIED"] == render_html(dataclasses.replace(reports["CERTIFIED"]))
 
 
 def test_the_plots_show_what_there_is(reports: Reports) -> None:
@@ -135,6 +139,7 @@ def browse(page: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.few(2)
 @needs_chromium
 @pytest.mark.parametrize("kind", ["CERTIFIED", "REFUTED", "INCONCLUSIVE", "black box"])
 def test_a_browser_renders_the_page_without_a_complaint(reports: Reports, tmp_path: Path, kind: str) -> None:

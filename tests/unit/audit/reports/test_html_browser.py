@@ -165,6 +165,7 @@ def tab_order(browser: Browser) -> tuple[list[int], int]:
     return seen, number
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_is_shown_and_printed_without_a_complaint(browser: Browser, pages: dict[str, Path], kind: str) -> None:
     browser.open(pages[kind])
@@ -177,6 +178,7 @@ def test_a_page_is_shown_and_printed_without_a_complaint(browser: Browser, pages
     assert browser.complaints() == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_runs_off_a_phone(browser: Browser, pages: dict[str, Path], kind: str) -> None:
     browser.open(pages[kind], width=390)
@@ -185,6 +187,7 @@ def test_nothing_runs_off_a_phone(browser: Browser, pages: dict[str, Path], kind
     assert browser.ask(TOO_WIDE) == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_runs_off_the_paper(browser: Browser, pages: dict[str, Path], kind: str) -> None:
     browser.open(pages[kind], width=PAPER, media="print")
@@ -202,6 +205,7 @@ def test_text_stands_out_from_its_ground(browser: Browser, pages: dict[str, Path
     assert browser.ask(TOO_FAINT) == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_control_is_reached_by_the_keyboard_in_the_order_of_the_page(
     browser: Browser, pages: dict[str, Path], kind: str
@@ -225,6 +229,7 @@ def test_the_ledger_is_filtered_by_the_keyboard(browser: Browser, pages: dict[st
     assert 0 < browser.ask(rows) < every
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_plot_has_words_and_its_values_in_a_table(browser: Browser, pages: dict[str, Path], kind: str) -> None:
     browser.open(pages[kind])

@@ -22,6 +22,7 @@ def printed(report: Report, *, width: int = 80, encoding: str = "utf-8", termina
     return raw.getvalue().decode(encoding)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_every_report_fits_its_width_and_says_its_status_first(reports: Reports, width: int) -> None:
     for report in reports.values():

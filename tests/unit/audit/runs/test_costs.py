@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dpverdict.audit.comparisons.request import curve_faces
+from dpverdict.audit.comparisons.named_curves import renderings_of_curves
 from dpverdict.audit.runs import costs
 from dpverdict.audit.runs.costs import announced, announced_curve, announced_plan
 from dpverdict.audit.runs.request import Request
@@ -78,7 +78,7 @@ def test_a_curve_is_announced_by_its_points() -> None:
     assert announced_curve("counters", {}, 10_000) is None
     assert announced_curve("laplace", options | {"dim": "100001"}, 100) is None  # such a curve is refused
     with pytest.raises(InvalidValue):
-        curve_faces("laplace", options | {"dim": "100001"}, points=100)
+        renderings_of_curves("laplace", options | {"dim": "100001"}, points=100)
 
 
 def test_plans_and_curves_say_it_first(

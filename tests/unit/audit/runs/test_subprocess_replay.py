@@ -54,6 +54,7 @@ def test_a_replay_apart_is_the_same_replay(folder: Path) -> None:
     assert apart.refuted
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("function", ["leaves", "exits", "dies", "fails"])
 def test_what_ends_its_process_refutes_nothing(folder: Path, capsys: pytest.CaptureFixture[str], function: str) -> None:
     assert main(["replay", "w.json", "--mechanism", f"rel.py:{function}", "--seed", "1"]) == 2

@@ -7,25 +7,25 @@ import pytest
 
 from dpverdict.audit.scores.candidates import (
     MOST_COLUMNS,
-    Candidate,
-    candidates,
-    choose_event,
+    ScoreCandidate,
+    choose_second_event,
+    describe_blind_spots,
     kinds_of_outputs,
     known_candidate,
-    not_looked_for,
-    out_of_sample,
+    out_of_sample_scores,
+    score_candidates,
 )
 from dpverdict.audit.scores.score import LinearScore, fit_linear_score
 from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.audit.statistics.payoffs import SymmetricPayoff
 
 SEED = 7
-LEADING = Candidate(name="linear", fit=lambda p, q: fit_linear_score([p], [q]))
+LEADING = ScoreCandidate(name="linear", fit=lambda p, q: fit_linear_score([p], [q]))
 PAYOFF = SymmetricPayoff(1.0, 0.0, 1.0)
 
 
 def chosen(p: np.ndarray, q: np.ndarray, fresh: int = 2000):  # type: ignore[no-untyped-def]
-    found = choose_event((p, q), ((1.0, 0.0),), LEADING, PAYOFF, fresh=fresh, paid=fresh, error=0.05)
+    found = choose_second_event((p, q), ((1.0, 0.0),), LEADING, PAYOFF, fresh=fresh, paid=fresh, error=0.05)
     assert found is not None
     return found
 
@@ -66,7 +66,7 @@ def test_every_output_is_scored_by_a_model_that_has_not_seen_it() -> None:
     for fold in range(4):
         wanted = set(values[fold::4, 0]) | set(1000 + values[fold::4, 0])
         unlucky = LinearScore(name="unlucky", weights=-np.ones(1), offset=0.0)
-        p, q = out_of_sample(Candidate(name="seen", fit=fit), values, values + 1000)
+        p, q = out_of_sample_scores(ScoreCandidate(name="seen", fit=fit), values, values + 1000)
         assert (p[fold::4] == values[fold::4, 0]).all()
         assert (q[fold::4] == 1000 + values[fold::4, 0]).all()
     assert set(seen) == {90}
@@ -75,7 +75,7 @@ def test_every_output_is_scored_by_a_model_that_has_not_seen_it() -> None:
 def test_a_known_score_is_applied_as_it_is() -> None:
     score = LinearScore(name="raw", weights=np.ones(1), offset=0.0)
     values = np.arange(5.0)[:, np.newaxis]
-    p, q = out_of_sample(known_candidate(score), values, -values)
+    p, q = out_of_sample_scores(known_candidate(score), values, -values)
     assert (p == values[:, 0]).all()
     assert (q == -values[:, 0]).all()
 
@@ -84,7 +84,7 @@ def test_the_candidates_follow_the_kind_of_the_outputs() -> None:
     rng = np.random.default_rng(SEED)
 
     def names(draw) -> str:  # type: ignore[no-untyped-def]
-        return " ".join(one.name for one in candidates(draw(), draw()))
+        return " ".join(one.name for one in score_candidates(draw(), draw()))
 
     continuous, labels = names(lambda: rng.normal(size=(500, 1))), names(lambda: rng.integers(0, 9, (500, 1)) * 1.0)
     assert "labels" not in continuous
@@ -107,6 +107,6 @@ def test_the_kind_is_said_in_words() -> None:
     assert kinds_of_outputs(reals, reals + 1) == "3 numbers; no output twice"
     mixed = np.where(rng.random((100, 1)) < 0.3, 0.0, rng.normal(size=(100, 1)))
     assert "values that repeat" in kinds_of_outputs(mixed, mixed + 1)
-    assert not_looked_for(5) == ""
-    assert "12" in not_looked_for(13)
-    assert "interactions" in not_looked_for(201)
+    assert describe_blind_spots(5) == ""
+    assert "12" in describe_blind_spots(13)
+    assert "interactions" in describe_blind_spots(201)

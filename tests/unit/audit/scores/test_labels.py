@@ -11,9 +11,9 @@ from dpverdict.audit.scores.labels import (
     LabelScore,
     fit_bin_score,
     fit_label_score,
-    keys_of,
     label_scores_of_others,
-    repeated_share,
+    row_keys,
+    share_of_repeated_rows,
 )
 from dpverdict.audit.scores.serialization import score_from_data
 from dpverdict.errors import InvalidValue
@@ -37,13 +37,13 @@ def test_the_ratio_of_a_label_is_that_of_its_counts() -> None:
 
 
 def test_labels_are_told_apart_by_their_bits_and_rows_by_all_of_theirs() -> None:
-    assert len(np.unique(keys_of(column(0.0, -0.0, 0.0), (0,)))) == 2
+    assert len(np.unique(row_keys(column(0.0, -0.0, 0.0), (0,)))) == 2
     rng = np.random.default_rng(SEED)
     rows = rng.integers(0, 3, size=(5000, 6)).astype(np.float64)
-    keys, distinct = keys_of(rows, tuple(range(6))), np.unique(rows, axis=0)
+    keys, distinct = row_keys(rows, tuple(range(6))), np.unique(rows, axis=0)
     assert len(np.unique(keys)) == len(distinct)
-    assert (keys_of(rows[::-1], tuple(range(6))) == keys[::-1]).all()  # of a row alone
-    assert repeated_share(np.concatenate([distinct, distinct[:1]]), tuple(range(6))) == 2 / (len(distinct) + 1)
+    assert (row_keys(rows[::-1], tuple(range(6))) == keys[::-1]).all()  # of a row alone
+    assert share_of_repeated_rows(np.concatenate([distinct, distinct[:1]]), tuple(range(6))) == 2 / (len(distinct) + 1)
 
 
 def test_atoms_stand_beside_a_spline_of_the_continuous_part() -> None:

@@ -13,9 +13,9 @@ from dpverdict.audit.scores.learned_scores import (
     fit_chained_score,
     fit_logistic,
     fit_spline_score,
-    scaled,
+    scaled_score,
 )
-from dpverdict.audit.scores.portfolio import ranked, tuned
+from dpverdict.audit.scores.portfolio import rank_scores, tuned_score
 from dpverdict.audit.scores.score import LINEAR, CallableScore, Score, fit_linear_score
 from dpverdict.audit.scores.trees import fit_tree_score
 from dpverdict.audit.statistics.payoffs import CurvePayoff, SymmetricPayoff
@@ -112,24 +112,24 @@ def test_a_learned_score_is_scaled_to_the_spread_of_the_claim_and_no_further() -
     linear, spline = fit_linear_score([p], [q]), fit_spline_score(p, q)
     payoff = CurvePayoff.of_claim(GaussianDP(1))
     for score in (linear, spline, fit_chained_score(linear, p, q)):
-        small = tuned(score, payoff, p, q)
+        small = tuned_score(score, payoff, p, q)
         factor = (small(p) / score(p))[0]
         np.testing.assert_allclose(small(p), factor * score(p), rtol=1e-9, atol=1e-12)
         clipped = [np.clip(score(side), -3 * payoff.tau, 3 * payoff.tau) for side in (p, q)]
         assert factor * np.sqrt((clipped[0].var() + clipped[1].var()) / 2) == pytest.approx(1, rel=1e-5)
-        assert tuned(score, CurvePayoff.of_claim(GaussianDP(9)), p, q) is score
-        sure = tuned(score, SymmetricPayoff(1.0, 0.0, 1 - 1e-9), p, q)
+        assert tuned_score(score, CurvePayoff.of_claim(GaussianDP(9)), p, q) is score
+        sure = tuned_score(score, SymmetricPayoff(1.0, 0.0, 1 - 1e-9), p, q)
         np.testing.assert_allclose(sure(p), score(p) / 0.92, rtol=1e-9)
-        assert tuned(score, SymmetricPayoff(1.0, 0.1, 0.95), p, q) is score
-    assert scaled(fit_tree_score(p[:50], q[:50]), 2.0)(p).shape == (4000,)
+        assert tuned_score(score, SymmetricPayoff(1.0, 0.1, 0.95), p, q) is score
+    assert scaled_score(fit_tree_score(p[:50], q[:50]), 2.0)(p).shape == (4000,)
 
 
 def test_a_claim_about_gaussian_noise_prefers_the_linear_score_unless_another_is_clearly_better() -> None:
     rng = np.random.default_rng(6)
     p, q = rng.normal(size=500) + 0.5, rng.normal(size=500) - 0.5
     nearly = {LINEAR: 1.1 * p + 0.05 * rng.normal(size=500), SPLINE: p}, {LINEAR: 1.1 * q, SPLINE: q}
-    assert ranked([LINEAR, SPLINE], nearly, GaussianDP(1))[0] == LINEAR
+    assert rank_scores([LINEAR, SPLINE], nearly, GaussianDP(1))[0] == LINEAR
     clearly = {LINEAR: 0 * p, SPLINE: p}, {LINEAR: 0 * q, SPLINE: q}
-    assert ranked([LINEAR, SPLINE], clearly, GaussianDP(1)) == [SPLINE, LINEAR]
+    assert rank_scores([LINEAR, SPLINE], clearly, GaussianDP(1)) == [SPLINE, LINEAR]
     slightly = {LINEAR: p + 0.3 * rng.normal(size=500), SPLINE: p}, {LINEAR: q, SPLINE: q}
-    assert ranked([LINEAR, SPLINE], slightly, PureDP(1))[0] == SPLINE
+    assert rank_scores([LINEAR, SPLINE], slightly, PureDP(1))[0] == SPLINE

@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from dpverdict.audit import distinguish, read_witness, replay
 from dpverdict.audit.scores import summaries
 from dpverdict.audit.scores import trees as tree_score
-from dpverdict.audit.scores.learned_scores import fit_spline_score, scaled
-from dpverdict.audit.scores.portfolio import Stacked, better_trees, learn_scores
+from dpverdict.audit.scores.learned_scores import fit_spline_score, scaled_score
+from dpverdict.audit.scores.portfolio import StackedScores, learn_scores, trees_if_better
 from dpverdict.audit.scores.score import LINEAR
 from dpverdict.audit.scores.serialization import score_from_data
 from dpverdict.audit.scores.trees import TREES, TreeScore, fit_tree_score
@@ -70,7 +70,7 @@ def test_the_stored_trees_decide_as_those_of_scikit_learn_bit_for_bit(n: int) ->
     again = score_from_data(data, named=lambda name: pytest.fail(name))
     assert np.array_equal(again(fresh), score(fresh))
     assert score(fresh[:0]).shape == (0,)
-    np.testing.assert_allclose(scaled(score, 2.0)(fresh), 2 * score(fresh), rtol=1e-12)
+    np.testing.assert_allclose(scaled_score(score, 2.0)(fresh), 2 * score(fresh), rtol=1e-12)
 
 
 def test_trees_find_an_interaction_that_a_spline_cannot_see() -> None:
@@ -125,7 +125,7 @@ def test_trees_join_only_where_they_are_clearly_better(monkeypatch: pytest.Monke
     """Where a linear score is right they would have to be lucky: at two standard errors about once in fifty times."""
 
     def joined(fit: tuple[Array, Array], held: tuple[Array, Array]) -> bool:
-        return better_trees(fit, held, Stacked(tuple(learn_scores(*fit, None))), LINEAR) is not None
+        return trees_if_better(fit, held, StackedScores(tuple(learn_scores(*fit, None))), LINEAR) is not None
 
     assert joined(sides(1000), sides(400, seed=5))
     rng = np.random.default_rng(6)

@@ -6,18 +6,18 @@ import math
 import numpy as np
 import pytest
 
-from dpverdict.audit.statistics.betting import Mixture, Wealth, betting_p
+from dpverdict.audit.statistics.betting import Bettor, Mixture, betting_p_value
 from dpverdict.errors import InvalidValue
 
 
 def mixture() -> Mixture:
-    return Mixture(weights=(0.5, 0.5), bettors=(Wealth(largest_loss=2.0), Wealth(largest_loss=3.0)))
+    return Mixture(weights=(0.5, 0.5), bettors=(Bettor(largest_loss=2.0), Bettor(largest_loss=3.0)))
 
 
 def test_wealth_is_that_of_the_loop_in_the_definition() -> None:
     rng = np.random.default_rng(1)
     payoffs = rng.uniform(-1, 1.2, size=300)
-    _, path = Wealth(largest_loss=2.0).bet(payoffs)
+    _, path = Bettor(largest_loss=2.0).bet(payoffs)
     wealth, total, squares = 1.0, 0.0, 10.0
     for i, payoff in enumerate(payoffs):
         wealth *= 1 + min(max(total / squares, 0), 1 / 4) * payoff
@@ -48,14 +48,14 @@ def test_the_first_crossing_is_told() -> None:
 
 
 def test_a_p_value_is_at_most_one() -> None:
-    assert betting_p([np.empty(0)], 1.0) == 1.0
-    assert betting_p([-np.ones(50)], 1.0) == 1.0
+    assert betting_p_value([np.empty(0)], 1.0) == 1.0
+    assert betting_p_value([-np.ones(50)], 1.0) == 1.0
 
 
 @pytest.mark.parametrize("weights", [(0.6, 0.6), (1.0,), (1.0, 0.0)])
 def test_weights_that_are_no_weights_are_refused(weights: tuple[float, ...]) -> None:
     with pytest.raises(InvalidValue, match=r"^weights="):
-        Mixture(weights=weights, bettors=(Wealth(largest_loss=2.0), Wealth(largest_loss=2.0)))
+        Mixture(weights=weights, bettors=(Bettor(largest_loss=2.0), Bettor(largest_loss=2.0)))
 
 
 @pytest.mark.parametrize("state", [{}, {"weights": 1}, {"weights": [1.0], "bettors": [{"a": 1}]}])
@@ -67,4 +67,4 @@ def test_a_state_of_another_form_is_refused(state: dict[str, object]) -> None:
 @pytest.mark.parametrize("loss", [0.0, -1.0, math.inf, math.nan])
 def test_the_largest_loss_is_positive(loss: float) -> None:
     with pytest.raises(InvalidValue, match=r"^largest_loss="):
-        Wealth(largest_loss=loss)
+        Bettor(largest_loss=loss)

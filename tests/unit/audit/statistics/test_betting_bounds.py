@@ -91,7 +91,7 @@ def test_a_grid_that_allows_too_little_is_caught(monkeypatch: pytest.MonkeyPatch
 def test_values_are_rounded_down_and_hold_the_claim() -> None:
     for twentieth, rung in zip(
         sequential_bounds.TWENTIETHS,
-        sequential_bounds._rungs(GaussianDP("0.1"), sequential_bounds.CurvePayoff.of_claim(GaussianDP("0.1")))[1],
+        sequential_bounds._grid_points(GaussianDP("0.1"), sequential_bounds.CurvePayoff.of_claim(GaussianDP("0.1")))[1],
         strict=True,
     ):
         assert rung.value <= 0.1 * twentieth / 20 * (1 + 1e-15)

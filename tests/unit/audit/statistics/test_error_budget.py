@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange, divide
+from dpverdict.audit.statistics.error_budget import BudgetRow, ErrorBudget, TrialRange, divide_error
 from dpverdict.errors import InvalidValue
 
 
@@ -72,7 +72,7 @@ def test_ranges_that_touch_do_not_overlap() -> None:
 @pytest.mark.parametrize("total", [0.05, 0.3, 1e-6, 0.1 + 0.2, 1e-90])
 @pytest.mark.parametrize("weights", [{"a": 1.0}, {"a": 0.8, "b": 0.2}, {"a": 0.8, "b": 0.1, "c": 0.05, "d": 0.05}])
 def test_shares_never_exceed_the_error_probability(total: float, weights: dict[str, float]) -> None:
-    shares = divide(total, weights)
+    shares = divide_error(total, weights)
     spent = sum(map(Fraction, shares.values()))
     assert Fraction(total) * (1 - Fraction(1, 2**50)) <= spent <= Fraction(total)
     assert all(share > 0 for share in shares.values())
@@ -81,4 +81,4 @@ def test_shares_never_exceed_the_error_probability(total: float, weights: dict[s
 @pytest.mark.parametrize("weights", [{}, {"a": 0.0}, {"a": -1.0, "b": 2.0}])
 def test_weights_are_positive(weights: dict[str, float]) -> None:
     with pytest.raises(InvalidValue, match=r"^weights="):
-        divide(0.05, weights)
+        divide_error(0.05, weights)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpverdict.audit.distinguishing.events import Event, count
+from dpverdict.audit.distinguishing.events import Event, count_event
 from dpverdict.audit.statistics import half_lines as module
-from dpverdict.audit.statistics.half_lines import half_lines, ranks, tail_upper
+from dpverdict.audit.statistics.half_lines import check_half_lines, ranks_to_test, tail_upper
 from dpverdict.audit.statistics.joint_test import Order
 
 
@@ -37,7 +37,7 @@ def test_the_bound_is_the_mean_over_the_order_statistic(epsilon: float, delta: f
 def test_the_weights_of_four_sum_to_at_most_one() -> None:
     for trials in (30, 1000, 10**6):
         for epsilon, delta in ((0.0, 0.0), (1.0, 1e-5), (5.0, 0.9), (600.0, 0.0)):
-            found = ranks(trials, epsilon, delta)
+            found = ranks_to_test(trials, epsilon, delta)
             assert 4 * sum(weight for _, weight in found) <= 1
             assert max(rank for rank, _ in found) <= trials
 
@@ -46,14 +46,14 @@ def false_alarms(runs: int, seed: int) -> int:
     """How often the p-value is at most one half for Laplace noise, which is on the line in both orders."""
     rng = np.random.default_rng(seed)
     sides = ((1 + rng.laplace(size=60), rng.laplace(size=60)) for _ in range(runs))
-    return sum(half_lines(*side, epsilon=1.0, delta=0.0).p_value <= 0.5 for side in sides)
+    return sum(check_half_lines(*side, epsilon=1.0, delta=0.0).p_value <= 0.5 for side in sides)
 
 
 def test_tails_that_are_allowed_are_refuted_no_more_often_than_stated_and_without_weights_more_often(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     assert stats.binomtest(false_alarms(60, seed), 60, 0.5, alternative="greater").pvalue >= 1e-6
-    monkeypatch.setattr(module, "ranks", lambda *given: [(rank, 1.0) for rank, _ in ranks(*given)])
+    monkeypatch.setattr(module, "ranks_to_test", lambda *given: [(rank, 1.0) for rank, _ in ranks_to_test(*given)])
     assert stats.binomtest(false_alarms(60, seed), 60, 0.5, alternative="greater").pvalue < 1e-6
 
 
@@ -64,19 +64,19 @@ def test_a_region_beyond_the_other_side_is_found_in_either_order_and_at_either_e
     plain, region = rng.normal(size=500), np.where(rng.random(500) < 0.08, 50.0, rng.normal(size=500))
     p, q = (region, plain) if order is Order.DATASET_FIRST else (plain, region)
     sign = -1.0 if turned is (order is Order.DATASET_FIRST) else 1.0
-    found = half_lines(sign * p, sign * q, epsilon=1.0, delta=1e-5)
+    found = check_half_lines(sign * p, sign * q, epsilon=1.0, delta=1e-5)
     assert found.p_value < 1e-3
     assert (found.counts.order, found.turned) == (order, turned)
     score = -1.0 if turned else 1.0
     event = Event(order=order, threshold=found.threshold)
-    assert count(event, score * sign * p, score * sign * q) == found.counts
+    assert count_event(event, score * sign * p, score * sign * q) == found.counts
 
 
 def test_values_that_repeat_and_infinite_ones() -> None:
     labels = np.repeat([0.0, 1.0], [30, 70]), np.repeat([0.0, 1.0], [95, 5])
-    assert half_lines(*labels, epsilon=1.0, delta=0.0).p_value < 1e-3
+    assert check_half_lines(*labels, epsilon=1.0, delta=0.0).p_value < 1e-3
     same = np.full(50, np.inf), np.full(50, np.inf)
-    assert half_lines(*same, epsilon=0.0, delta=0.0).p_value == 1
+    assert check_half_lines(*same, epsilon=0.0, delta=0.0).p_value == 1
     apart = np.full(50, np.inf), np.full(60, -np.inf)
-    assert half_lines(*apart, epsilon=1.0, delta=0.0).p_value < 1e-3
-    assert half_lines(*apart, epsilon=1.0, delta=1.0 - 1e-12).p_value == 1
+    assert check_half_lines(*apart, epsilon=1.0, delta=0.0).p_value < 1e-3
+    assert check_half_lines(*apart, epsilon=1.0, delta=1.0 - 1e-12).p_value == 1

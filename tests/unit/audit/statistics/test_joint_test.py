@@ -14,11 +14,11 @@ from dpverdict.audit.statistics.joint_test import (
     default_method,
     delta_lower,
     epsilon_lower,
-    exact_p,
-    joint_p,
+    exact_p_value,
+    joint_p_value,
     largest_rejected,
     mu_lower,
-    signed_root,
+    signed_likelihood_root,
     touching_epsilon,
 )
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
@@ -51,7 +51,7 @@ def test_the_root_is_that_of_a_direct_maximisation(
     )
     free = log_likelihood(counts, kp / n_p, kq / n_q)
     expected = math.copysign(math.sqrt(2 * (free + best.fun)), kp / n_p - math.exp(epsilon) * kq / n_q - delta)
-    assert float(signed_root(*counts, epsilon, delta)) == pytest.approx(expected, rel=1e-6)
+    assert float(signed_likelihood_root(*counts, epsilon, delta)) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.127), (1.0, 0.0), (3.0, 1e-5), (0.1, 1e-5), (0.0, 0.383)])
@@ -60,7 +60,7 @@ def test_the_root_is_monotone_in_both_counts_on_full_tables(
     sizes: tuple[int, int], epsilon: float, delta: float
 ) -> None:
     n_p, n_q = sizes
-    table = signed_root(np.arange(n_p + 1)[:, None], n_p, np.arange(n_q + 1)[None, :], n_q, epsilon, delta)
+    table = signed_likelihood_root(np.arange(n_p + 1)[:, None], n_p, np.arange(n_q + 1)[None, :], n_q, epsilon, delta)
     assert np.isfinite(table).all()
     assert (np.diff(table, axis=0) >= -1e-9).all()
     assert (np.diff(table, axis=1) <= 1e-9).all()
@@ -72,7 +72,7 @@ def test_exact_p_values_do_not_fall_in_epsilon_delta_or_the_second_count(delta: 
     n, epsilons = 7, np.linspace(0, 2.5, 11)
     for a in range(n + 1):
         for b in range(n + 1):
-            p = [joint_p(Counts(a, n, b, n), epsilon=e, delta=delta, level=0.05) for e in epsilons]
+            p = [joint_p_value(Counts(a, n, b, n), epsilon=e, delta=delta, level=0.05) for e in epsilons]
             rejected = np.array(p) <= 0.05
             assert not (np.diff(rejected.astype(int)) > 0).any()
 
@@ -80,10 +80,10 @@ def test_exact_p_values_do_not_fall_in_epsilon_delta_or_the_second_count(delta: 
 def test_the_exact_p_value_is_no_smaller_than_the_probability_at_every_q_of_the_interval() -> None:
     n, epsilon, delta = 60, 1.0, 0.05
     counts = Counts(33, n, 8, n)
-    p = exact_p(counts, epsilon, delta, 1e-4, 0.25)
+    p = exact_p_value(counts, epsilon, delta, 1e-4, 0.25)
     k = np.arange(n + 1)
-    z = signed_root(k[:, None], n, k[None, :], n, epsilon, delta)
-    extreme = z >= float(signed_root(*counts.four, epsilon, delta))
+    z = signed_likelihood_root(k[:, None], n, k[None, :], n, epsilon, delta)
+    extreme = z >= float(signed_likelihood_root(*counts.four, epsilon, delta))
     attained = [
         float(stats.binom.pmf(k, n, delta + math.e * q) @ extreme @ stats.binom.pmf(k, n, q))
         for q in np.linspace(float(proportion_lower(8, n, 5e-5)), float(proportion_upper(8, n, 5e-5)), 400)
@@ -100,14 +100,14 @@ def test_small_counts_are_tested_exactly_and_large_ones_are_not() -> None:
 
 def test_the_three_methods_agree_where_they_should() -> None:
     counts = Counts(4300, 10_000, 1290, 10_000)
-    p = {m: joint_p(counts, epsilon=1.0, delta=0.05, level=0.003, method=m) for m in Method}
+    p = {m: joint_p_value(counts, epsilon=1.0, delta=0.05, level=0.003, method=m) for m in Method}
     assert p[Method.ASYMPTOTIC] < p[Method.EXACT] < 1.4 * p[Method.ASYMPTOTIC] + 1e-4
     assert p[Method.CLOPPER_PEARSON] > 3 * p[Method.EXACT]
 
 
 def test_clopper_pearson_is_where_its_two_bounds_meet() -> None:
     counts = Counts(60, 100, 10, 100)
-    p = joint_p(counts, epsilon=1.0, delta=0.1, level=0.05, method=Method.CLOPPER_PEARSON)
+    p = joint_p_value(counts, epsilon=1.0, delta=0.1, level=0.05, method=Method.CLOPPER_PEARSON)
     lower, upper = stats.beta.ppf(p / 2, 60, 41), stats.beta.ppf(1 - p / 2, 11, 90)
     assert lower - math.e * upper == pytest.approx(0.1, abs=1e-5)
 
@@ -128,11 +128,11 @@ def test_bounds_are_finite_at_every_extreme_count(first: int, second: int) -> No
 def test_a_bound_is_rejected_and_a_little_more_is_not() -> None:
     counts = Counts(420, 1000, 100, 1000)
     epsilon = epsilon_lower(counts, delta=0.05, level=0.05)
-    assert joint_p(counts, epsilon=epsilon, delta=0.05, level=0.05) <= 0.05
-    assert joint_p(counts, epsilon=epsilon + 2e-3, delta=0.05, level=0.05) > 0.05
+    assert joint_p_value(counts, epsilon=epsilon, delta=0.05, level=0.05) <= 0.05
+    assert joint_p_value(counts, epsilon=epsilon + 2e-3, delta=0.05, level=0.05) > 0.05
     delta = delta_lower(counts, epsilon=1.0, level=0.05)
-    assert joint_p(counts, epsilon=1.0, delta=delta, level=0.05) <= 0.05
-    assert joint_p(counts, epsilon=1.0, delta=delta + 1e-3, level=0.05) > 0.05
+    assert joint_p_value(counts, epsilon=1.0, delta=delta, level=0.05) <= 0.05
+    assert joint_p_value(counts, epsilon=1.0, delta=delta + 1e-3, level=0.05) > 0.05
 
 
 def test_the_bound_on_mu_solves_the_profile() -> None:
@@ -160,7 +160,7 @@ def test_the_joint_test_needs_half_the_trials_of_two_bounds() -> None:
         while high > low * 1.02:
             n = (low + high) // 2
             counts = Counts(round(p * n), n, round((1 - p) * n), n)
-            rejected = joint_p(counts, epsilon=0.0, delta=0.38292492254802624, level=0.05, method=method) <= 0.05
+            rejected = joint_p_value(counts, epsilon=0.0, delta=0.38292492254802624, level=0.05, method=method) <= 0.05
             low, high = (low, n) if rejected else (n, high)
         return high
 
@@ -182,7 +182,7 @@ def test_the_joint_test_needs_half_the_trials_of_two_bounds() -> None:
 )
 def test_bad_input_is_refused_by_name(arguments: Any, change: dict[str, Any], name: str) -> None:
     with pytest.raises(InvalidValue, match=f"^{name}="):
-        joint_p(Counts(*arguments), **({"epsilon": 1.0, "delta": 0.1, "level": 0.05} | change))
+        joint_p_value(Counts(*arguments), **({"epsilon": 1.0, "delta": 0.1, "level": 0.05} | change))
 
 
 def test_the_largest_rejected_parameter_is_found_from_a_root_that_is_off() -> None:

@@ -11,7 +11,7 @@ from dpverdict.audit.statistics.means import (
     ASYMPTOTIC,
     BETTING,
     SMALLEST_LEVEL,
-    Moments,
+    PayoffMoments,
     curve_mu_lower,
     mean_test,
     payoff_test,
@@ -26,11 +26,11 @@ SEED = 8
 def test_moments_and_statistic_are_the_textbook_ones() -> None:
     rng = np.random.default_rng(5)
     x, y = rng.gamma(2, size=400), rng.normal(size=300)
-    found = mean_test(Moments.of(x), Moments.of(y), 1.9)
+    found = mean_test(PayoffMoments.of(x), PayoffMoments.of(y), 1.9)
     spread = math.sqrt(x.var(ddof=1) / 400 + y.var(ddof=1) / 300)
     assert found.z == pytest.approx((x.mean() - y.mean() - 1.9) / spread)
-    assert mean_test(Moments.of(np.ones(300)), Moments.of(np.ones(300)), -1.0).p_value == 1.0
-    assert mean_test(Moments.of(x + 9), Moments.of(y), 1.9).p_value == SMALLEST_LEVEL
+    assert mean_test(PayoffMoments.of(np.ones(300)), PayoffMoments.of(np.ones(300)), -1.0).p_value == 1.0
+    assert mean_test(PayoffMoments.of(x + 9), PayoffMoments.of(y), 1.9).p_value == SMALLEST_LEVEL
 
 
 def test_few_pairs_and_small_levels_are_decided_by_betting() -> None:

@@ -9,12 +9,12 @@ from scipy import special, stats
 from scipy.optimize import linprog
 
 from dpverdict.audit.statistics.one_run_bound import (
-    points_of,
+    guessing_tail_upper,
+    lower_bound_through_bands,
+    profile_points,
     shared_guesses,
-    tail,
-    tail_curve,
-    tail_one_epsilon,
-    walked,
+    tail_from_curve,
+    tail_from_one_epsilon,
 )
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, PureDP
 
@@ -47,14 +47,14 @@ def most_wins(epsilons: list[float], deltas: list[float], v: int, r: int, m: int
 @pytest.mark.parametrize(("m", "r"), [(1, 1), (3, 3), (6, 6), (9, 4)])
 def test_one_point_of_the_curve_gives_the_largest_win(m: int, r: int, delta: float) -> None:
     for v in range(1, r + 1):
-        bound = float(tail_one_epsilon(np.array([1.0]), np.array([delta]), v, r, m)[0])
+        bound = float(tail_from_one_epsilon(np.array([1.0]), np.array([delta]), v, r, m)[0])
         assert bound == pytest.approx(most_wins([1.0], [delta], v, r, m), rel=1e-5)
 
 
 def test_pure_privacy_is_the_binomial_tail_of_randomised_response() -> None:
     for v, r, epsilon in ((30, 40, 0.5), (700, 1000, 0.3)):
         exact = float(stats.binom.sf(v - 1, r, special.expit(epsilon)))
-        bound = tail(PureDP(Fraction(epsilon)), correct=v, guesses=r, canaries=r + 7)
+        bound = guessing_tail_upper(PureDP(Fraction(epsilon)), correct=v, guesses=r, canaries=r + 7)
         assert exact <= bound <= exact * (1 + 1e-6)
 
 
@@ -65,8 +65,8 @@ def test_whole_curve_is_above_the_program_and_below_one_point_where_all_guesses_
     best = most_wins(
         [0.0, 0.5, 1.0, 1.5, 2.0, 3.0], list(claim.delta_upper(np.array([0.0, 0.5, 1, 1.5, 2, 3]))), 5, 5, 8
     )
-    curve = tail_curve(epsilons, deltas, 5, 5, 8)
-    one = float(tail_one_epsilon(epsilons[80:], deltas[80:], 5, 5, 8).min())
+    curve = tail_from_curve(epsilons, deltas, 5, 5, 8)
+    one = float(tail_from_one_epsilon(epsilons[80:], deltas[80:], 5, 5, 8).min())
     assert 0.3 < curve < one
     assert curve < best * 1.001  # the program knows six points only
 
@@ -78,14 +78,14 @@ def test_bound_is_never_below_independent_gaussian_canaries(m: int, mu: float) -
     claim = GaussianDP(Fraction(mu))
     accuracy = float(special.ndtr(mu / 2))
     for v in sorted({int(m * accuracy) + 1, int(m * (1 + 3 * accuracy) / 4), m}):
-        assert tail(claim, correct=v, guesses=m, canaries=m) >= float(stats.binom.sf(v - 1, m, accuracy))
+        assert guessing_tail_upper(claim, correct=v, guesses=m, canaries=m) >= float(stats.binom.sf(v - 1, m, accuracy))
 
 
 def test_bound_holds_for_a_mechanism_that_tells_all_or_nothing() -> None:
     """With probability delta it releases all bits: (0, delta)-DP, and the guesses are right together."""
     m, delta = 12, 0.05
     win = delta + (1 - delta) * 2.0**-m
-    bound = tail(ApproximateDP(0, "0.05"), correct=m, guesses=m, canaries=m)
+    bound = guessing_tail_upper(ApproximateDP(0, "0.05"), correct=m, guesses=m, canaries=m)
     assert win <= bound <= win * (1 + 1e-5)
 
 
@@ -104,19 +104,21 @@ def test_the_walk_ends_in_the_first_band_that_is_not_left() -> None:
         return [(round(10 * end), 0.05)]
 
     limits = {10: 1.5, 20: 1.25, 30: 9.0}
-    found, used = walked((1.0, 2.0, 3.0), numbers, lambda value, r, _: value <= limits[r], lambda a, b: b - a < 1e-6)
+    found, used = lower_bound_through_bands(
+        (1.0, 2.0, 3.0), numbers, lambda value, r, _: value <= limits[r], lambda a, b: b - a < 1e-6
+    )
     assert 1.25 - 1e-6 <= found <= 1.25
     assert used == [(20, 0.05)]
-    assert walked((1.0, 2.0), numbers, lambda *_: False, lambda a, b: b - a < 1e-6)[0] == 0.0
+    assert lower_bound_through_bands((1.0, 2.0), numbers, lambda *_: False, lambda a, b: b - a < 1e-6)[0] == 0.0
 
 
 def test_the_number_of_guesses_depends_on_the_hypothesis_and_its_shares_fit_into_the_level() -> None:
     chosen = {}
     for mu in ("0.5", "1", "2"):
-        pairs = shared_guesses(*points_of(GaussianDP(mu)), 1000, 0.05)
+        pairs = shared_guesses(*profile_points(GaussianDP(mu)), 1000, 0.05)
         assert sum(Fraction(share) for _, share in pairs) <= Fraction(0.05)
         assert pairs[0][1] > 0.04
         assert len({r for r, _ in pairs}) == len(pairs)
         chosen[mu] = pairs[0][0]
     assert chosen["0.5"] < chosen["1"] < chosen["2"]
-    assert shared_guesses(*points_of(PureDP(1)), 12, 0.05) == [(12, 0.05)]
+    assert shared_guesses(*profile_points(PureDP(1)), 12, 0.05) == [(12, 0.05)]

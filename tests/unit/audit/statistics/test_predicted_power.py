@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.audit.statistics.joint_test import Order, signed_root
+from dpverdict.audit.statistics.joint_test import Order, signed_likelihood_root
 from dpverdict.audit.statistics.payoffs import CurvePayoff, SymmetricPayoff
 from dpverdict.audit.statistics.predicted_power import (
     LEAST_OF_EVENT,
     LEAST_OF_PAYOFF,
     SHARES,
-    Searched,
+    ExploredScores,
     best_event,
-    carried_over,
-    honest_promise,
-    promised_by_payoff,
+    cross_fitted_prediction,
+    predicted_z_of_payoff,
     share_of_event,
+    threshold_on_new_score,
 )
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 
@@ -30,12 +30,14 @@ def test_an_event_promises_about_the_root_that_fresh_trials_show() -> None:
     rng, found = np.random.default_rng(SEED), []
     for _ in range(40):
         p, q = (rng.random((2, 400)) < np.array([[0.1], [0.01]])).astype(np.float64)
-        event = best_event(Searched(scores=(p, q)), LINE, 1000)
+        event = best_event(ExploredScores(scores=(p, q)), LINE, 1000)
         assert event is not None
-        found.append((event.order, event.threshold, honest_promise([Searched(scores=(p, q))], LINE, 1000)))
+        found.append(
+            (event.order, event.threshold, cross_fitted_prediction([ExploredScores(scores=(p, q))], LINE, 1000))
+        )
     assert {order for order, _, _ in found} == {Order.DATASET_FIRST}
     assert {threshold for _, threshold, _ in found} == {0.5}
-    true = float(signed_root(100.0, 1000, 10.0, 1000, 1.0, 0.0))
+    true = float(signed_likelihood_root(100.0, 1000, 10.0, 1000, 1.0, 0.0))
     mean = float(np.mean([z for _, _, z in found]))
     print(f"promised {mean:.2f}, true {true:.2f}")
     assert abs(mean - true) < 0.25 * true
@@ -45,13 +47,13 @@ def test_an_event_in_the_other_order_is_a_lower_tail() -> None:
     rng = np.random.default_rng(SEED)
     p = rng.laplace(size=2000)
     q = np.where(rng.random(2000) < 0.1, -20 + rng.normal(size=2000), rng.laplace(size=2000))
-    event = best_event(Searched(scores=(p, q)), LINE, 1000)
+    event = best_event(ExploredScores(scores=(p, q)), LINE, 1000)
     assert event is not None
     assert event.order is Order.NEIGHBOUR_FIRST
     assert -17 < event.threshold < -5
     assert event.share == pytest.approx(0.05, abs=0.01)
     # on another scale the same outputs are in the event
-    again = carried_over(event, np.exp(p / 10), np.exp(q / 10))
+    again = threshold_on_new_score(event, np.exp(p / 10), np.exp(q / 10))
     assert math.exp(-1.7) < again < math.exp(-0.5)
 
 
@@ -59,9 +61,14 @@ def test_an_event_in_the_other_order_is_a_lower_tail() -> None:
 def test_nothing_is_promised_where_the_sides_are_the_same(line: tuple[tuple[float, float], ...]) -> None:
     rng = np.random.default_rng(SEED)
     pairs = [[(rng.normal(size=300), rng.normal(size=300)) for _ in range(3)] for _ in range(40)]
-    assert np.mean([honest_promise([Searched(scores=one) for one in scores], line, 1000) for scores in pairs]) < 0.5
-    assert best_event(Searched(scores=(np.zeros(50), np.zeros(50))), line, 100) is None
-    assert honest_promise([Searched(scores=(np.zeros(50), np.zeros(50)))], line, 100) == 0.0
+    assert (
+        np.mean(
+            [cross_fitted_prediction([ExploredScores(scores=one) for one in scores], line, 1000) for scores in pairs]
+        )
+        < 0.5
+    )
+    assert best_event(ExploredScores(scores=(np.zeros(50), np.zeros(50))), line, 100) is None
+    assert cross_fitted_prediction([ExploredScores(scores=(np.zeros(50), np.zeros(50)))], line, 100) == 0.0
 
 
 @pytest.mark.parametrize("payoff", [SymmetricPayoff(1.0, 0.0, 0.9), CurvePayoff.of_claim(GaussianDP(1))])
@@ -70,22 +77,22 @@ def test_a_payoff_promises_what_it_shows(payoff: SymmetricPayoff | CurvePayoff) 
     p, q = 2 + 2 * rng.normal(size=(2, 200_000)) + np.array([[0.0], [-4.0]])
     x, y = payoff.of_dataset(p), payoff.of_neighbour(q)
     true = (x.mean() - y.mean() - payoff.allowed) / math.sqrt(x.var() + y.var()) * math.sqrt(5000)
-    z = promised_by_payoff(payoff, p, q, 5000)
+    z = predicted_z_of_payoff(payoff, p, q, 5000)
     assert z == pytest.approx(true, rel=1e-3)  # one output more on each side
-    assert promised_by_payoff(payoff, p, q, 50) < 0.85 * z / 10  # decided by betting
-    assert promised_by_payoff(payoff, p * 0, q * 0, 50) == 0.0
+    assert predicted_z_of_payoff(payoff, p, q, 50) < 0.85 * z / 10  # decided by betting
+    assert predicted_z_of_payoff(payoff, p * 0, q * 0, 50) == 0.0
 
 
 def test_outputs_of_which_none_is_on_the_wrong_side_do_not_promise_certainty() -> None:
     payoff, scores = SymmetricPayoff(1.0, 0.0, 0.9), np.where(np.arange(40) < 4, 2.0, 0.0)
     x = payoff.of_dataset(scores)
     by_themselves = math.sqrt(2 * 1000) * x.mean() / x.std()
-    assert 0 < promised_by_payoff(payoff, scores, -scores, 1000) < by_themselves / 2
+    assert 0 < predicted_z_of_payoff(payoff, scores, -scores, 1000) < by_themselves / 2
 
 
 def test_what_chance_promises_is_taken_off_where_it_was_searched() -> None:
     scores = np.repeat([1.0, 0.0], [30, 970]), np.zeros(1000)
-    few, many = (best_event(Searched(scores=scores, luck=luck), ((1.0, 0.0),), 4000) for luck in (0.0, 1.0))
+    few, many = (best_event(ExploredScores(scores=scores, luck=luck), ((1.0, 0.0),), 4000) for luck in (0.0, 1.0))
     assert few is not None
     assert many is not None
     assert few.beyond_luck == few.z == many.z == many.beyond_luck + 2
@@ -96,7 +103,9 @@ def test_past_a_gap_the_other_side_counts_as_none() -> None:
     q, hits = rng.laplace(size=993), np.linspace(40.0, 60.0, 7)
     far, near = np.concatenate([rng.laplace(size=993), hits]), np.concatenate([rng.laplace(size=993), hits / 8])
     for p, gains in ((far, True), (near, False)):
-        with_gaps, without = (best_event(Searched(scores=(p, q), gaps=gaps), LINE, 4000) for gaps in (True, False))
+        with_gaps, without = (
+            best_event(ExploredScores(scores=(p, q), gaps=gaps), LINE, 4000) for gaps in (True, False)
+        )
         assert with_gaps is not None
         assert without is not None
         assert (with_gaps.z > without.z + 0.5) is gains

@@ -140,7 +140,8 @@ def test_a_library_that_is_missing_is_named_with_its_installation(
         return real(name, *arguments, **more)
 
     monkeypatch.setattr("importlib.import_module", lambda name: without(name))
-    with pytest.raises(InvalidValue, match=r"pip install polars, or every extra of tables: pip install '\.\[tables\]'"):
+    said = r"pip install polars, or, in a checkout, all that tables need: pip install '\.\[tables\]'"
+    with pytest.raises(InvalidValue, match=said):
         read_frame("t.csv", "polars")
 
 

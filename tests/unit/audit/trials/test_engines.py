@@ -145,6 +145,7 @@ def ends(how: BaseException) -> AnyMechanism:
     return release
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("how", ENDINGS, ids=repr)
 @pytest.mark.parametrize("workers", [False, True])
 def test_a_trial_that_would_end_the_program_ends_the_audit_with_an_error(

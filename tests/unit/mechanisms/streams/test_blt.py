@@ -72,6 +72,7 @@ def test_the_search_ends_where_no_small_step_helps() -> None:
             assert blt_error(500, moved[::2], moved[1::2]).mean.nearest() > best * (1 - 1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("horizon", "limit"), [(2, 1.0), (3, 1.0), (8, 1.0), (2**30, 1.2), (2**40, 1.5)])
 def test_the_shortest_and_the_longest_streams_have_parameters(horizon: int, limit: float) -> None:
     """Beyond 2^20 four buffers no longer reach the square root."""

@@ -41,6 +41,7 @@ def quantile(data: Any, rng: np.random.Generator) -> float:
     return float(rng.laplace())
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("mechanism", "columns", "dtype"),
     [
@@ -97,6 +98,7 @@ CORRECT: dict[str, tuple[Any, list[Column], str]] = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "name",
     [*list(CORRECT)[:3], *(pytest.param(name, marks=pytest.mark.slow) for name in list(CORRECT)[3:])],

@@ -8,8 +8,8 @@ import pytest
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.implementation.tap.confirmation import Confirmation, tap_and_confirm
-from dpverdict.audit.implementation.tap.tap_request import Tapped
-from dpverdict.audit.implementation.tap.verdict import TapStatus
+from dpverdict.audit.implementation.tap.tap_request import TapReport
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
 
 PAIR = (np.ones((4, 2)), np.ones((3, 2)))
 ASKED: dict[str, Any] = {"seed": 1, "error_probability": 1e-6}
@@ -25,11 +25,11 @@ def test_a_refutation_is_confirmed_by_releases_and_what_is_quiet_is_not_tested()
     assert fresh is not None
     assert fresh.refuted
     assert "400 fresh releases on each dataset by the likelihood ratio of the 2 values" in fresh.text()
-    wrong = Tapped(verdict=verdict, confirmation=fresh)
-    assert Tapped.from_dict(json.loads(json.dumps(wrong.to_dict()))) == wrong
+    wrong = TapReport(verdict=verdict, confirmation=fresh)
+    assert TapReport.from_dict(json.loads(json.dumps(wrong.to_dict()))) == wrong
     right, none = tap_and_confirm(noisy(2), PAIR, "eps=1", samples=400, **ASKED)
     assert none is None
-    assert (wrong.exit_code, Tapped(verdict=right, confirmation=None).exit_code) == (1, 3)
+    assert (wrong.exit_code, TapReport(verdict=right, confirmation=None).exit_code) == (1, 3)
 
 
 def among_many(x: Any, rng: Any) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from dpverdict.audit.implementation.tap.pair_loss import PairLoss, Rows, selection_probabilities
+from dpverdict.audit.implementation.tap.pair_loss import NoisyValues, PairLoss, selection_probabilities
 from dpverdict.audit.implementation.tap.tape import Choice
 from dpverdict.audit.laws.base import Law
 from dpverdict.audit.laws.exponential import Exponential
@@ -23,7 +23,7 @@ LAPLACE, GAUSSIAN = Laplace(), Gaussian()
 def loss_of(matrix, move, *laws) -> PairLoss:  # type: ignore[no-untyped-def]
     matrix = np.asarray(matrix, dtype=float)
     ids = np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape)
-    rows = Rows(np.asarray(move, dtype=float), np.zeros(len(move)), np.where(matrix == 0, -1, ids), matrix)
+    rows = NoisyValues(np.asarray(move, dtype=float), np.zeros(len(move)), np.where(matrix == 0, -1, ids), matrix)
     found = PairLoss()
     found.add_rows(rows, lambda number: laws[number])
     found.close()

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dpverdict.audit.implementation.tap.tap_request import Tapped, TapRequest, work
-from dpverdict.audit.implementation.tap.verdict import TapStatus
+from dpverdict.audit.implementation.tap.tap_request import TapReport, TapRequest, work
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
 
 PAIR = (np.ones((4, 2)), np.ones((3, 2)))
 
@@ -22,4 +22,4 @@ def test_a_request_that_cannot_be_carried_out_says_why() -> None:
 def test_a_mechanism_of_the_catalogue_is_tapped_on_its_worst_pair() -> None:
     request = TapRequest(mechanism="broken:M3", options={"dim": "3", "mu": "1"}, seed="1", samples="0")
     answer = work({name: getattr(request, name) for name in request.__dataclass_fields__}, print)
-    assert Tapped.from_dict(answer).verdict.status is TapStatus.REFUTED
+    assert TapReport.from_dict(answer).verdict.status is TapStatus.REFUTED

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpverdict.audit.implementation.tap.tape import Parted, Tape, current, running
+from dpverdict.audit.implementation.tap.tape import ReplayDiverged, Tape, current_tape, following
 from dpverdict.audit.laws.gaussian import Gaussian
 from dpverdict.audit.laws.laplace import Laplace
 
@@ -21,18 +21,18 @@ def test_another_event_parts_a_replay_and_is_named() -> None:
     tape = Tape()
     tape.draw("laplace", Laplace(), (2,), lambda: np.zeros(2))
     other = Tape(tape)
-    with pytest.raises(Parted):
+    with pytest.raises(ReplayDiverged):
         other.draw("normal", Gaussian(), (2,), lambda: np.zeros(2))
-    assert other.parted is not None
-    assert "normal" in other.parted
-    assert "laplace" in other.parted
-    assert not issubclass(Parted, Exception)  # it passes a handler of the function
+    assert other.diverged is not None
+    assert "normal" in other.diverged
+    assert "laplace" in other.diverged
+    assert not issubclass(ReplayDiverged, Exception)  # it passes a handler of the function
 
 
 def test_a_run_is_current_only_while_it_runs_and_not_within_an_outer_draw() -> None:
-    assert current() is None
-    with running(Tape()) as tape:
-        assert current() is tape
+    assert current_tape() is None
+    with following(Tape()) as tape:
+        assert current_tape() is tape
         with tape.silence():
-            assert current() is None
-    assert current() is None
+            assert current_tape() is None
+    assert current_tape() is None

@@ -19,8 +19,8 @@ import pytest
 import scipy.stats
 from numpy.random import laplace as imported_laplace
 
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus, repeats_needed
 from dpverdict.audit.implementation.tap.tapped_runs import tap, tap_runs
-from dpverdict.audit.implementation.tap.verdict import TapStatus, without_noise
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 
 D = np.zeros((10, 3))
@@ -542,7 +542,7 @@ def test_without_a_draw_a_claim_is_refuted_only_as_far_as_the_runs_go() -> None:
 @pytest.mark.parametrize("claim", ["eps=0.1", "eps=1", "eps=3", "mu=1", "eps=1, delta=0.1", "rho=1"])
 def test_the_runs_without_noise_are_enough_for_every_law_within_the_claim(claim: str) -> None:
     guarantee = parse_guarantee(claim)
-    count = without_noise(guarantee)
+    count = repeats_needed(guarantee)
     p, q = np.meshgrid(np.linspace(0, 1, 401), np.linspace(0, 1, 401))  # of the outcomes a on D and b on E
     inside = np.ones_like(p, dtype=bool)
     for epsilon in np.linspace(0, 8, 81):

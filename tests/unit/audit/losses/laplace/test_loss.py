@@ -187,6 +187,7 @@ def test_quadrature_over_one_more_coordinate_gives_the_next_profile(loss):
 # the curves belong together -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_epsilon_inverts_delta(loss):
     for part in (0.05, 0.4, 0.8):

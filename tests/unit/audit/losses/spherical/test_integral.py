@@ -14,6 +14,7 @@ from dpverdict.errors import PrecisionExhausted
 LAWS = [IsotropicGaussian(1), IsotropicLaplace(1), RandomDirectionGaussian(2)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 @pytest.mark.parametrize("level", ["0", "1/3"])
 def test_the_profile_is_the_difference_of_the_tails(law: IsotropicGaussian, level: str) -> None:

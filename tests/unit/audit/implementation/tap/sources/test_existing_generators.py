@@ -6,7 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from dpverdict.audit.implementation.tap.sources.existing_generators import Watched, compiled_calls, names_of_module
+from dpverdict.audit.implementation.tap.sources.existing_generators import (
+    WatchedGenerators,
+    compiled_calls,
+    names_of_module,
+)
 from dpverdict.audit.implementation.tap.sources.samplers import TappedGenerator, TappedRandomState, generator, samplers
 
 RNG = np.random.default_rng(1)
@@ -32,7 +36,7 @@ def test_generators_and_samplers_of_the_module_are_given_tapped_ones() -> None:
 
 
 def test_a_generator_that_is_kept_elsewhere_is_seen_to_draw_and_one_that_is_not_used_is_not() -> None:
-    watched = Watched([RNG])
+    watched = WatchedGenerators([RNG])
     RNG.random()
     watched.look()
     assert watched.drew is None
@@ -49,7 +53,7 @@ def test_a_generator_that_was_frozen_is_seen_to_draw() -> None:
     """As every object is in a process that froze them, to fork copies of itself."""
     gc.freeze()
     try:
-        watched = Watched([RNG])
+        watched = WatchedGenerators([RNG])
         KEPT[0].random()
         watched.look()
         assert watched.drew == "PCG64"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
 from dpverdict.audit.implementation.tap.tapped_runs import tap_runs
-from dpverdict.audit.implementation.tap.verdict import TapStatus
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.broken import counters, laplace
 

@@ -9,8 +9,8 @@ import pytest
 import scipy.stats
 
 from dpverdict.audit.implementation.tap.sources.samplers import generator, replacing, samplers
-from dpverdict.audit.implementation.tap.tagged_numbers import bare, linear
-from dpverdict.audit.implementation.tap.tape import Tape, UnknownLaw, running
+from dpverdict.audit.implementation.tap.tagged_numbers import form_of, without_tags
+from dpverdict.audit.implementation.tap.tape import Tape, UnknownLaw, following
 
 
 def test_outside_of_a_run_a_tapped_generator_is_a_generator() -> None:
@@ -54,15 +54,15 @@ def test_classes_and_instances_pass_for_each_other_while_they_are_tapped() -> No
 )
 def test_a_draw_tells_its_law_its_location_and_its_scale(draw, kind, query, gain) -> None:  # type: ignore[no-untyped-def]
     rng = generator(1)
-    with replacing(samplers(rng, 1)), running(Tape()) as tape:
+    with replacing(samplers(rng, 1)), following(Tape()) as tape:
         value = draw(rng)
-        one = linear(value)
+        one = form_of(value)
         law = tape.draws()[0].law
         assert len(tape.draws()) == 1  # the outer draw alone counts
         assert law is not None
         assert (law.name, float(one.query), one.gains.tolist()) == (kind, query, [gain])
         unit = float(np.asarray(tape.draws()[0].values))
-        assert float(bare(value)) == pytest.approx(query + gain * unit)
+        assert float(without_tags(value)) == pytest.approx(query + gain * unit)
 
 
 def test_unit_draws_have_the_law_they_are_said_to_have() -> None:
@@ -70,11 +70,11 @@ def test_unit_draws_have_the_law_they_are_said_to_have() -> None:
     rng = generator(7)
     with replacing(samplers(rng, 7)):
         for name, law in laws.items():
-            with running(Tape()) as tape:
+            with following(Tape()) as tape:
                 getattr(rng, name)(size=2000)
             p = scipy.stats.kstest(np.asarray(tape.draws()[0].values), law).pvalue
             assert p > 1e-9, (name, p)  # the chance of an error is 1e-9 for each of five
-        with running(Tape()) as tape:
+        with following(Tape()) as tape:
             rng.geometric(0.25, size=4000)
         assert float(tape.draws()[0].law.parameter) == pytest.approx(-math.log(0.75))  # type: ignore[union-attr]
         assert np.asarray(tape.draws()[0].values).min() == 0
@@ -82,8 +82,8 @@ def test_unit_draws_have_the_law_they_are_said_to_have() -> None:
 
 def test_bits_are_replayed_and_have_no_law() -> None:
     with replacing(samplers(generator(1), 1)):
-        with running(Tape()) as tape:
+        with following(Tape()) as tape:
             first = secrets.token_bytes(8)
-        with running(Tape(tape)):
+        with following(Tape(tape)):
             assert secrets.token_bytes(8) == first
         assert isinstance(tape.draws()[0].law, UnknownLaw)

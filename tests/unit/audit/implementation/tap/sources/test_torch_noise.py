@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.implementation.tap.sources.torch_noise import torch_replaced
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
 from dpverdict.audit.implementation.tap.tapped_runs import tap_runs
-from dpverdict.audit.implementation.tap.verdict import TapStatus
 
 PAIR = (np.ones((4, 3), dtype=np.float32), np.ones((3, 3), dtype=np.float32))
 

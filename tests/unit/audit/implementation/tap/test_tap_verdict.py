@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus, TapVerdict
 from dpverdict.audit.implementation.tap.tapped_runs import tap_runs
-from dpverdict.audit.implementation.tap.verdict import TapStatus, TapVerdict
 
 PAIR = (np.ones((4, 2)), np.ones((3, 2)))
 
@@ -42,7 +42,7 @@ def test_every_kind_of_claim_is_held_to_the_loss(claim: str, status: TapStatus) 
 def test_the_table_names_the_call_the_line_and_both_sides() -> None:
     text = found(1, "eps=1").text()
     assert text.splitlines()[0].startswith("REFUTED")
-    assert "test_verdict.py:" in text
+    assert "test_tap_verdict.py:" in text
     assert "laplace, scale 1" in text
     assert "moved 1 in 2 of 2 places" in text
     assert math.isclose(found(1, "eps=1").epsilon or 0, 2)

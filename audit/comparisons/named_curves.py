@@ -9,15 +9,15 @@ from typing import Final, Literal, final
 
 from dpverdict.audit.comparisons.counter_errors import error_rows, error_sheet
 from dpverdict.audit.comparisons.counters import counter_comparison
-from dpverdict.audit.comparisons.curves import as_csv, as_json, as_picture, certified_curves, print_curves
+from dpverdict.audit.comparisons.curves import certified_curves, curves_csv, curves_json, curves_picture, print_curves
 from dpverdict.audit.comparisons.ellipses import constant_sheet, ellipse_sheet
-from dpverdict.audit.comparisons.picture import picture
-from dpverdict.audit.comparisons.sheet import Sheet, print_sheet, sheet_csv, sheet_json
+from dpverdict.audit.comparisons.picture import draw_picture
+from dpverdict.audit.comparisons.sheet import ComparisonSheet, print_sheet, sheet_csv, sheet_json
 from dpverdict.audit.trials.catalogue import find_white_box, mechanism_classes, option
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.text import whole_number
 
-SHEETS: Final[Mapping[str, tuple[str, ...]]] = {
+COMPARISONS: Final[Mapping[str, tuple[str, ...]]] = {
     "counters": ("horizon", "epsilon", "delta", "arity"),
     "ellipses": ("dim",),
     "constants": ("dim",),
@@ -27,7 +27,7 @@ SHEETS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renderings:
+class CurveRenderings:
     """What can be done with the curves that were asked for.
 
     Attributes:
@@ -36,24 +36,24 @@ class Renderings:
     """
 
     show: Callable[[], None]
-    written: Mapping[str, Callable[[], str | bytes]]
+    files: Mapping[str, Callable[[], str | bytes]]
 
 
-def curve_renderings(name: str, options: Mapping[str, str | None], *, points: int) -> Renderings:
-    """The curves of a mechanism of known structure, or a comparison of `SHEETS`, with every face.
+def renderings_of_curves(name: str, options: Mapping[str, str | None], *, points: int) -> CurveRenderings:
+    """The curves of a mechanism of known structure, or a comparison of `COMPARISONS`, with every face.
 
     Raises:
         InvalidValue: there is neither, or an option does not fit.
     """
-    sheet = find_sheet(name, options, points=points)
+    sheet = find_comparison(name, options, points=points)
     if sheet is not None:
-        return Renderings(
+        return CurveRenderings(
             show=lambda: print_sheet(sheet),
-            written={
+            files={
                 "csv": lambda: sheet_csv(sheet),
                 "json": lambda: sheet_json(sheet),
-                "png": lambda: picture(sheet.title, sheet.panels, kind="png"),
-                "svg": lambda: picture(sheet.title, sheet.panels, kind="svg"),
+                "png": lambda: draw_picture(sheet.title, sheet.panels, kind="png"),
+                "svg": lambda: draw_picture(sheet.title, sheet.panels, kind="svg"),
             },
         )
     found, notes = find_white_box(name, options)
@@ -66,19 +66,19 @@ def curve_renderings(name: str, options: Mapping[str, str | None], *, points: in
         if errors is not None:
             print_sheet(errors, heading=False)
 
-    return Renderings(
+    return CurveRenderings(
         show=show,
-        written={
-            "csv": lambda: as_csv(curves, rows),
-            "json": lambda: as_json(curves, rows),
-            "png": lambda: as_picture(curves, "png", panels),
-            "svg": lambda: as_picture(curves, "svg", panels),
+        files={
+            "csv": lambda: curves_csv(curves, rows),
+            "json": lambda: curves_json(curves, rows),
+            "png": lambda: curves_picture(curves, "png", panels),
+            "svg": lambda: curves_picture(curves, "svg", panels),
         },
     )
 
 
-def find_sheet(name: str, options: Mapping[str, str | None], *, points: int) -> Sheet | None:
-    """The comparison that a name and options describe; None if the name is none of `SHEETS`.
+def find_comparison(name: str, options: Mapping[str, str | None], *, points: int) -> ComparisonSheet | None:
+    """The comparison that a name and options describe; None if the name is none of `COMPARISONS`.
 
     Args:
         name: "counters" (Laplace trees against Gaussian factorisations), "ellipses" (counting queries on records of
@@ -89,17 +89,17 @@ def find_sheet(name: str, options: Mapping[str, str | None], *, points: int) -> 
     Raises:
         InvalidValue: an option that the comparison does not take, a missing one, or one out of range.
     """
-    if name not in SHEETS:
-        close = get_close_matches(name, SHEETS, n=1, cutoff=0.8)
+    if name not in COMPARISONS:
+        close = get_close_matches(name, COMPARISONS, n=1, cutoff=0.8)
         if close and name not in mechanism_classes():
             raise InvalidValue("mechanism", name, "a known mechanism or comparison", f"did you mean {close[0]}?")
         return None
     given = {key: text for key, text in options.items() if text is not None}
     for key, text in given.items():
-        if key not in SHEETS[name]:
-            taken = ", ".join(map(option, SHEETS[name]))
+        if key not in COMPARISONS[name]:
+            taken = ", ".join(map(option, COMPARISONS[name]))
             raise InvalidValue(key, text, f"left out for {name}", f"curve {name} takes {taken}")
-    for key in SHEETS[name]:
+    for key in COMPARISONS[name]:
         if key not in given and key != "arity":
             raise InvalidValue(key, None, f"given for {name}", f"add {option(key)}")
     if name == "counters":

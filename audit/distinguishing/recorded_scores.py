@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike
 from dpverdict.audit.distinguishing.exploration import (
     FITTED,
     Sides,
+    add_event_score,
+    add_raw_scores,
     choose_scores,
     explored_trials,
-    scored_widely,
-    with_event,
-    with_raw,
+    score_everything_explored,
 )
 from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS, checked_delta, checked_error
 from dpverdict.audit.distinguishing.result import (
@@ -30,9 +30,9 @@ from dpverdict.audit.distinguishing.result import (
     StatisticalWitness,
 )
 from dpverdict.audit.distinguishing.row_plan import (
-    conclude,
+    broken_inequality,
+    conclude_audit,
     decide_rows,
-    inequality,
     plan_rows,
 )
 from dpverdict.audit.statistics.error_budget import TrialRange
@@ -88,7 +88,7 @@ def distinguish_scores(
 
     fit, held_out = ((sides[0][part], sides[1][part]) for part in (slice(fitted), slice(fitted, explored)))
     stacked, order = choose_scores(fit, held_out, claim)
-    stacked, event = with_event(
+    stacked, event = add_event_score(
         stacked,
         order,
         (sides[0][:explored], sides[1][:explored]),
@@ -98,8 +98,8 @@ def distinguish_scores(
         fresh=total - explored,
         error=error,
     )
-    wide = scored_widely(stacked, None, (sides[0][:explored], sides[1][:explored]))
-    stacked = with_raw(stacked)
+    all_scored = score_everything_explored(stacked, None, (sides[0][:explored], sides[1][:explored]))
+    stacked = add_raw_scores(stacked)
 
     def scores(first: int, stop: int | None) -> Sides:
         p, q = (stacked.unstack(stacked(side[first:stop])) for side in sides)
@@ -115,9 +115,9 @@ def distinguish_scores(
         known=None,
         chosen=event,
         trials=total - explored,
-        tried=(TrialRange(stream="scores", first=0, stop=explored),),
+        explored_ranges=(TrialRange(stream="scores", first=0, stop=explored),),
         confirmed=TrialRange(stream="scores", first=explored, stop=max(lengths)),
-        wide=wide,
+        all_scored=all_scored,
         single=True,
         numbers=(sides[0][:explored, 0], sides[1][:explored, 0]),
     )
@@ -130,10 +130,10 @@ def distinguish_scores(
             neighbour_shape=(lengths[1],),
             score=by_name[row.score].describe(),
             row=row,
-            inequality=inequality(row, claim),
+            inequality=broken_inequality(row, claim),
         )
 
-    return conclude(
+    return conclude_audit(
         plan,
         decide_rows(plan, confirming),
         exploring=exploring,
@@ -177,6 +177,6 @@ def checked_scores(values: ArrayLike, name: str, *, fewest: int = FEWEST_TRIALS)
         scores = found.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
-        remedy = "clip infinite scores, and mend what is not a number, by a rule that does not look at inclusion"
+        remedy = "clip infinite scores and replace NaN, by a rule that does not look at inclusion"
         raise InvalidValue(name, f"{scores[bad[0]]} at index {bad[0]}", "finite numbers", remedy)
     return scores

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dpverdict.audit.implementation.tap.comparison import visible
+from dpverdict.audit.implementation.tap.run_comparison import visible_values
 from dpverdict.audit.implementation.tap.tape import Tape
 from dpverdict.audit.implementation.tap.tapped_runs import _run  # pyright: ignore[reportPrivateUsage]
 
@@ -12,7 +12,7 @@ DATA = np.arange(6.0).reshape(3, 2)
 
 
 def seen(function: Any) -> list[list[bool]]:
-    return [mask.tolist() for mask in visible(_run(function, DATA, Tape(), [1], watch=False)).values()]
+    return [mask.tolist() for mask in visible_values(_run(function, DATA, Tape(), [1], watch=False)).values()]
 
 
 def test_values_that_are_returned_are_visible_whatever_holds_them() -> None:

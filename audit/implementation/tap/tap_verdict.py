@@ -19,8 +19,8 @@ from typing import Any, Final, final
 from dpverdict.audit.exact.comparison import compared_above, comparison_of
 from dpverdict.audit.exact.spending import held_to
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.implementation.tap.comparison import SHOWN, Compared, TapFinding, TapRow
 from dpverdict.audit.implementation.tap.pair_loss import ROUNDING, PairLoss
+from dpverdict.audit.implementation.tap.run_comparison import SHOWN, PairComparison, TapFinding, TapRow
 from dpverdict.audit.losses.base import ExactLoss
 from dpverdict.audit.scores.score import Score
 from dpverdict.errors import DpverdictError
@@ -42,7 +42,7 @@ class TapStatus(enum.Enum):
     REFUTED = "the claim is false: the loss of this pair of datasets breaks it"
     FINDING = "something that a correct mechanism does not do was seen; fresh releases may confirm it"
     QUIET = "the loss of this pair, along these transcripts, is within the claim: nothing is certified"
-    NOT_COVERED = "the tap could not follow the function: nothing is said of it"
+    NOT_COVERED = "the tap could not follow the function, and says nothing about it"
 
 
 @final
@@ -62,7 +62,7 @@ class TapVerdict:
         exact: whether it is a loss of the outcome, and not only of the values that the outcome is made of.
         spent: the sum of the epsilons that library calls declare, a note; None if none does.
         rows: the places where noise was added.
-        findings, open: see `Compared`.
+        findings, open: see `PairComparison`.
         uncovered: what could not be followed.
         runs: of the function.
         seed: of the recorded draws.
@@ -96,7 +96,7 @@ class TapVerdict:
         found = asdict(replace(self, score=None))
         del found["score"]
         found["status"] = self.status.name
-        return {key: _json(value) for key, value in found.items()}
+        return {key: _json_value(value) for key, value in found.items()}
 
     @staticmethod
     def from_dict(fields: Mapping[str, Any]) -> TapVerdict:
@@ -129,27 +129,27 @@ class TapVerdict:
             lines.append("")
         lines.append(f"loss of this pair: {self.loss}" + (", exact for this pair" if self.exact else ""))
         if self.spent is not None:
-            lines.append(f"declared by the calls together: eps {self.spent:.6g} (a sum, which is no loss)")
+            lines.append(f"declared by the calls together: eps {self.spent:.6g} (a sum, not a privacy loss)")
         lines += [f"open: {one}" for one in self.open]
         lines += [f"not covered: {one}" for one in self.uncovered]
         lines.append(f"{self.runs} runs, seed {self.seed}")
         return "\n".join(lines)
 
 
-def _json(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "inf" if value > 0 else str(value)
     if isinstance(value, tuple | list):
-        return [_json(one) for one in value]
+        return [_json_value(one) for one in value]
     if isinstance(value, dict):
-        return {key: _json(one) for key, one in value.items()}
+        return {key: _json_value(one) for key, one in value.items()}
     return value
 
 
-def decided(
+def decide(
     name: str,
     claim: Guarantee,
-    compared: Sequence[Compared],
+    compared: Sequence[PairComparison],
     *,
     unlike: str | None,
     agreed: int,
@@ -170,23 +170,23 @@ def decided(
     opened = tuple(dict.fromkeys(one for run in compared for one in run.open))
     uncovered = tuple(dict.fromkeys(one for run in compared for one in run.uncovered))
     rows = compared[0].rows if compared else []
-    held = [(_held(run.loss, claim), run) for run in compared]
-    worst = max(held, key=lambda one: (one[0] is True, _size(one[1].loss)), default=None)
+    held = [(_breaks_claim(run.loss, claim), run) for run in compared]
+    worst = max(held, key=lambda one: (one[0] is True, _rank_of_loss(one[1].loss)), default=None)
     loss = PairLoss() if worst is None else worst[1].loss
     exact = worst is not None and unlike is None and worst[1].complete and not (findings or opened or uncovered)
     exact = exact and len({tuple(run.gaps) for run in compared}) == 1 and not any(run.sampled for run in compared)
     no_draws = bool(compared) and unlike is None and all(run.drawless for run in compared)
-    verdict = _Answer(claim, findings, opened, uncovered, unlike, loss)
+    verdict = _Findings(claim, findings, opened, uncovered, unlike, loss)
     if no_draws and findings and not uncovered and not opened:
-        enough = agreed >= without_noise(claim)
+        enough = agreed >= repeats_needed(claim)
         status = TapStatus.REFUTED if enough else TapStatus.FINDING
         reason = f"no draw was seen, {agreed + 1} runs on each dataset gave one outcome each, and they differ"
         reason += f" (error {rounded_text(NO_NOISE_ERROR)})" if enough else ""
         loss = PairLoss()
-        loss.never("no noise")
+        loss.add_certain_difference("no noise")
     else:
-        shown = worst is not None and not uncovered and not opened and _held(worst[1].shown, claim) is True
-        status, reason = verdict.of(held, exact=exact, shown=shown)
+        shown = worst is not None and not uncovered and not opened and _breaks_claim(worst[1].shown, claim) is True
+        status, reason = verdict.answer(held, exact=exact, shown=shown)
     known = not (uncovered or unlike) or loss.infinite is not None
     return TapVerdict(
         name=name,
@@ -212,7 +212,7 @@ NO_NOISE_ERROR: Final = 1e-6
 """With which a function that keeps its claim is said to have no noise."""
 
 
-def without_noise(claim: Guarantee) -> int:
+def repeats_needed(claim: Guarantee) -> int:
     """How many more runs on each of two datasets have to give what the first gave, if the two outcomes differ.
 
     Let b be what the first run on the neighbour gave, and q = P'(b). The claim says P(b) >= e^-eps (q - delta), so both
@@ -228,13 +228,13 @@ def without_noise(claim: Guarantee) -> int:
     return 10**9 if least >= 1 else math.ceil(math.log(NO_NOISE_ERROR) / math.log(least))
 
 
-def _size(loss: PairLoss) -> float:
+def _rank_of_loss(loss: PairLoss) -> float:
     return loss.epsilon + loss.approached + loss.bounded if math.isfinite(loss.epsilon) else 1e300 + loss.mu_squared
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _Findings:
     claim: Guarantee
     findings: Sequence[TapFinding]
     open: Sequence[str]
@@ -242,7 +242,9 @@ class _Answer:
     unlike: str | None
     loss: PairLoss
 
-    def of(self, held: Sequence[tuple[bool | None, Compared]], *, exact: bool, shown: bool) -> tuple[TapStatus, str]:
+    def answer(
+        self, held: Sequence[tuple[bool | None, PairComparison]], *, exact: bool, shown: bool
+    ) -> tuple[TapStatus, str]:
         """The status, and why."""
         broken = any(one is True for one, _ in held)
         kept = bool(held) and all(one is False for one, _ in held)
@@ -260,7 +262,7 @@ class _Answer:
         if self.open:
             return TapStatus.NOT_COVERED, self.open[0]
         if broken and any(run.sampled and run.spent is None for _, run in held):
-            why = "and draws that pick or order come before, which may make it smaller"
+            why = "but earlier draws that pick or order records may make it smaller"
             return TapStatus.NOT_COVERED, f"{said} along this transcript, {why}"
         if broken:
             return TapStatus.FINDING, f"{said}, along this transcript"
@@ -268,10 +270,10 @@ class _Answer:
             return TapStatus.QUIET, f"{said}, within the claim; nothing is certified from one pair"
         if self.loss.unknown:
             return TapStatus.NOT_COVERED, f"not known: {'; '.join(dict.fromkeys(self.loss.unknown))}"
-        return TapStatus.NOT_COVERED, f"{said}, which could not be held to the claim"
+        return TapStatus.NOT_COVERED, f"{said}, which could not be compared with the claim"
 
 
-def _relaxed(claim: Guarantee) -> Guarantee:
+def _relaxed_claim(claim: Guarantee) -> Guarantee:
     """The claim, larger by `ROUNDING`: sums of data are rounded, and that refutes nothing."""
     more = 1 + Fraction(ROUNDING)
     match claim:
@@ -287,11 +289,11 @@ def _relaxed(claim: Guarantee) -> Guarantee:
             return RenyiDP(claim.order, claim.epsilon * more)
 
 
-def _held(loss: PairLoss, claim: Guarantee) -> bool | None:
+def _breaks_claim(loss: PairLoss, claim: Guarantee) -> bool | None:
     """Whether the loss breaks the claim: True, False, or None if that is not known."""
     if loss.infinite is not None:
         return True
-    claim = _relaxed(claim)
+    claim = _relaxed_claim(claim)
     rest = loss.approached + loss.bounded
     if isinstance(claim, ZeroConcentratedDP) and loss.unknown and not rest and not loss.losses:
         return Fraction(loss.mu_squared / 2) > claim.rho * (1 + Fraction(1, 10**9))

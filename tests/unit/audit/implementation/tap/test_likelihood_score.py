@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dpverdict.audit.implementation.tap.score import RecordedRatio
+from dpverdict.audit.implementation.tap.likelihood_score import RecordedLikelihoodRatio
 from dpverdict.audit.implementation.tap.tapped_runs import tap_runs
 
 PAIR = (np.array([[1.0, 3.0]]), np.array([[0.0, 3.0]]))
@@ -24,7 +24,7 @@ PAIR = (np.array([[1.0, 3.0]]), np.array([[0.0, 3.0]]))
 )
 def test_it_is_the_log_likelihood_ratio_of_what_moved(function: Any, law: Any) -> None:
     score = tap_runs(function, PAIR, "eps=0.1", seed=1).score
-    assert isinstance(score, RecordedRatio)
+    assert isinstance(score, RecordedLikelihoodRatio)
     assert (score.places.tolist(), score.here.tolist(), score.there.tolist()) == ([0], [1.0], [0.0])
     y = np.array([-1.5, 0.25, 1.25, 4.0])
     found = score(np.column_stack([y, np.full(4, 9.0)]))

@@ -26,7 +26,7 @@ MOST_SCORED: Final = 2_000
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RecordedRatio:
+class RecordedLikelihoodRatio:
     """The log likelihood ratio of values that stand in the outcome.
 
     Attributes:
@@ -68,7 +68,9 @@ class RecordedRatio:
         }
 
 
-def recorded_ratio(tapes: tuple[Tape, Tape], outcome: Outcome, law_of: Callable[[int], Law | None]) -> Score | None:
+def recorded_likelihood_ratio(
+    tapes: tuple[Tape, Tape], outcome: Outcome, law_of: Callable[[int], Law | None]
+) -> Score | None:
     """The likelihood ratio that a recorded run and its replay on the neighbour give; None if no such value moved.
 
     Args:
@@ -76,15 +78,15 @@ def recorded_ratio(tapes: tuple[Tape, Tape], outcome: Outcome, law_of: Callable[
         outcome: of the recorded run; of one that is not plain numbers nothing is scored.
         law_of: the law of a draw by its number; None where it is not known.
     """
-    numbers = _numbers(outcome)
+    numbers = _plain_numbers(outcome)
     if numbers is None:
         return None
     places: dict[float, list[int]] = {}
     for place, value in enumerate(numbers):
         places.setdefault(float(value), []).append(place)
-    parts: dict[int, _Part] = {}
+    parts: dict[int, _MovedValue] = {}
     for here, there in zip(tapes[0].events, tapes[1].events, strict=False):
-        for value, law, part in _moved(here, there, law_of):
+        for value, law, part in _moved_values(here, there, law_of):
             at = places.get(value, [])
             if law is not None and len(at) == 1:
                 parts[at[0]] = (*part, law)
@@ -93,7 +95,7 @@ def recorded_ratio(tapes: tuple[Tape, Tape], outcome: Outcome, law_of: Callable[
         return None
     columns: Any = list(zip(*(part for _, part in found), strict=True))
     values = "value" if len(found) == 1 else f"{len(found)} values"
-    return RecordedRatio(
+    return RecordedLikelihoodRatio(
         name=f"likelihood ratio of the {values} that the tap saw move",
         places=np.array([place for place, _ in found]),
         here=np.array(columns[0]),
@@ -103,14 +105,14 @@ def recorded_ratio(tapes: tuple[Tape, Tape], outcome: Outcome, law_of: Callable[
     )
 
 
-def way_moved(outcome: Outcome, other: Outcome) -> Score | None:
+def direction_of_move(outcome: Outcome, other: Outcome) -> Score | None:
     """The product with the way that an outcome moved; None if it did not, or is not plain numbers.
 
     Args:
         outcome: on the dataset.
         other: on the neighbour, with the same draws.
     """
-    numbers, others = _numbers(outcome), _numbers(other)
+    numbers, others = _plain_numbers(outcome), _plain_numbers(other)
     if numbers is None or others is None or len(numbers) != len(others):
         return None
     with np.errstate(invalid="ignore", over="ignore"):
@@ -121,11 +123,11 @@ def way_moved(outcome: Outcome, other: Outcome) -> Score | None:
     return LinearScore(name="the way that the outcome moves with the same draws", weights=moved, offset=0.0)
 
 
-_Part = tuple[float, float, float, Law]
+_MovedValue = tuple[float, float, float, Law]
 """What noise is added to on both sides, the scale, and the law."""
 
 
-def _moved(
+def _moved_values(
     here: Event, there: Event, law_of: Callable[[int], Law | None]
 ) -> Iterator[tuple[float, Law | None, tuple[float, float, float]]]:
     """The noisy values of an event that moved: each with its law, and with both queries and the scale."""
@@ -146,7 +148,7 @@ def _moved(
                 yield float(given.flat[i]), here.law, (float(here.value[i]), float(there.value[i]), here.scale)
 
 
-def _numbers(outcome: Outcome) -> Array | None:
+def _plain_numbers(outcome: Outcome) -> Array | None:
     block = outcome.numbers.get("")
     plain = block is not None and outcome.signature == signature_of_numbers(len(block))
     return np.asarray(block) if plain and np.isfinite(block).all() else None  # type: ignore[arg-type]  # it is no None

@@ -2,18 +2,18 @@
 
 import pytest
 
-from dpverdict.audit.comparisons.request import SHEETS, find_sheet
+from dpverdict.audit.comparisons.named_curves import COMPARISONS, find_comparison
 from dpverdict.errors import InvalidValue
 
 
 def test_sheets_are_found_by_name() -> None:
     options = {"horizon": "1e3", "epsilon": "1", "delta": "1e-6", "arity": "best", "dim": None}
-    found = find_sheet("counters", options, points=2)
+    found = find_comparison("counters", options, points=2)
     assert found is not None
     assert found.parameters["horizon"] == "1000"
-    assert find_sheet("ellipses", {"dim": "10"}, points=2) is not None
-    assert find_sheet("constants", {"dim": "10"}, points=2) is not None
-    assert find_sheet("correlated-gaussian", {"dim": "10"}, points=2) is None
+    assert find_comparison("ellipses", {"dim": "10"}, points=2) is not None
+    assert find_comparison("constants", {"dim": "10"}, points=2) is not None
+    assert find_comparison("correlated-gaussian", {"dim": "10"}, points=2) is None
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,6 @@ def test_sheets_are_found_by_name() -> None:
     ],
 )
 def test_a_request_that_is_none_is_refused(name: str, options: dict[str, str], match: str) -> None:
-    assert name in SHEETS
+    assert name in COMPARISONS
     with pytest.raises(InvalidValue, match=match):
-        find_sheet(name, options, points=3)
+        find_comparison(name, options, points=3)

@@ -1,0 +1,201 @@
+"""Other noise on queries, responses and selections: the worst pair of each mechanism, from its parameters."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dpverdict.proofs.checks.evidence import number
+from dpverdict.proofs.verdicts.given import ADD_REMOVE, REPLACE, Parameters
+from dpverdict.proofs.verdicts.laws import (
+    BITS,
+    NORMAL,
+    REAL,
+    UNIT_CUBE,
+    BoundedRange,
+    DiscreteGaussian,
+    Laplace,
+    Law,
+    Response,
+    Unknown,
+    Values,
+    WorstPair,
+    condition,
+    identity,
+    sampled_above,
+    sum_of_shifts,
+)
+
+
+def laplace(given: Parameters) -> WorstPair:
+    relation = given.under(ADD_REMOVE, REPLACE)
+    dim, norm = given.whole("dim"), given.word("norm", "linf", "l1", "l2")
+    radius, scale = given.fraction("radius"), given.fraction("scale")
+    reach = radius * (2 if relation == REPLACE and norm != "linf" else 1)
+    noise = {"law": "laplace", "coordinates": str(dim), "scale": str(scale)}
+    differences = {"set": f"{norm} ball", "coordinates": str(dim), "radius": str(reach)}
+    held = UNIT_CUBE if norm == "linf" and radius == 1 else "every record has the bounded norm at most the radius"
+    assumptions = (held, *sampled_above(scale), REAL)
+    if norm == "l2" and dim > 1:
+        return WorstPair(
+            noise=noise,
+            differences=differences,
+            pair="",
+            why="",
+            law=Unknown(),
+            attained=False,
+            assumptions=assumptions,
+        )
+    groups = ((reach / scale, dim if norm == "linf" else 1),)
+    return WorstPair(
+        noise=noise,
+        differences=differences,
+        pair="every coordinate moved by the radius" if norm == "linf" else "one coordinate moved by the radius",
+        why="every shift is the largest at once" if norm == "linf" else "of one l1 norm, one coordinate tells most",
+        law=Laplace(groups),
+        conditions=(sum_of_shifts(groups),),
+        assumptions=assumptions,
+    )
+
+
+def discrete_correlated(given: Parameters) -> WorstPair:
+    given.under(ADD_REMOVE)
+    dim, query, count = given.whole("dim"), given.fraction("query_variance"), given.fraction("count_variance")
+    groups = ((query, 1, dim), (count, 1, 1))
+    rho = dim / (2 * query) + 1 / (2 * count)
+    terms = f"{dim}/(2*({number(query)})) + 1/(2*({number(count)}))"
+    return WorstPair(
+        noise={"law": "discrete gaussian", "variance parameters": [[str(query), str(dim)], [str(count), "1"]]},
+        differences={"set": "vectors of 1 and -1", "coordinates": str(dim + 1)},
+        pair="any record, against none",
+        why="every record moves every coordinate by 1 or -1, and the noise is symmetric and independent",
+        law=DiscreteGaussian(groups),
+        conditions=(condition("rho, the mean of the loss", identity((terms, number(rho)))),),
+        assumptions=("every record lies in {0, 1}^d", BITS),
+    )
+
+
+def randomized_response(given: Parameters) -> WorstPair:
+    given.under(REPLACE)
+    options, rate = given.whole("options", 2), given.fraction("log_odds")
+    return WorstPair(
+        noise={"law": "response", "values": str(options), "logarithm of the odds": str(rate)},
+        differences={"set": "one value replaced by another", "values": str(options)},
+        pair="the value 0 replaced by the value 1",
+        why="the law is the same for every two values, but for their names",
+        law=Values(options, rate),
+        assumptions=("the record is one of the values", BITS),
+    )
+
+
+def geometric(given: Parameters) -> WorstPair:
+    relation = given.under(ADD_REMOVE, REPLACE)
+    reach, rate = given.whole("sensitivity"), given.fraction("rate")
+    outputs = given.word("outputs", "unbounded", "truncated", "bounded")
+    low, high = given.signed("low"), given.signed("high")
+    if outputs == "unbounded" and (low or high):
+        given.refuse("low", "it and high are 0 where the outputs are unbounded")
+    bounded = outputs == "bounded"
+    law: Law = Response(rate, 1) if reach == 1 else Unknown(reach * rate)
+    if bounded:
+        law = BoundedRange(2 * rate * reach)
+    return WorstPair(
+        noise={"law": "two-sided geometric", "rate": str(rate), "outputs": outputs, "from": str(low), "to": str(high)},
+        differences={"set": "whole numbers", "at most": str(reach), "relation": relation},
+        pair=f"a count moved by {reach}",
+        why="the noise is renormalised on a range: the losses of a pair lie in an interval"
+        if bounded
+        else "the noise is log-concave, so that the loss grows with the move",
+        law=law,
+        attained=outputs == "unbounded",
+        cited="Dong, Durfee and Rogers 2020, Lemma 3.2" if bounded else "",
+        assumptions=("every record is a whole number from 0 to the sensitivity", BITS),
+    )
+
+
+def selection(given: Parameters, law: str) -> WorstPair:
+    relation = given.under(ADD_REMOVE, REPLACE)
+    options, reach, rate = given.whole("options"), given.fraction("sensitivity"), given.fraction("rate")
+    move = reach * (2 if relation == REPLACE else 1)
+    loss = move * rate
+    gumbel = law == "gumbel"
+    return WorstPair(
+        noise={"law": law, "options": str(options), "rate": str(rate)},
+        differences={"set": "scores that move relative to each other", "by at most": str(move)},
+        pair="scores moved by the most, relative to each other",
+        why="the losses of any pair lie in an interval of this length"
+        if gumbel
+        else "each step of a move of the scores is private in proportion",
+        law=BoundedRange(loss) if gumbel else Laplace(((loss, 1),)),
+        attained=False,
+        conditions=(
+            condition("the move times the rate", identity((f"({number(move)})*({number(rate)})", number(loss)))),
+        ),
+        cited=_CITED[law],
+        assumptions=("every score of a record lies in [0, sensitivity]", REAL),
+    )
+
+
+_CITED: Final = {
+    "gumbel": "Dong, Durfee and Rogers 2020, Lemma 3.2",
+    "exponential": "McKenna and Sheldon 2020, Theorem 1",
+    "laplace": "Dwork and Roth 2014, Claim 3.9",
+}
+
+
+def noisy_max(given: Parameters) -> WorstPair:
+    law = given.word("noise", "laplace", "exponential", "gumbel")
+    return selection(given, law)
+
+
+def above_threshold(given: Parameters) -> WorstPair:
+    relation = given.under(ADD_REMOVE, REPLACE)
+    queries, positives = given.whole("queries"), given.whole("positives")
+    threshold, reach = given.signed("threshold"), given.fraction("sensitivity")
+    first, own = given.fraction("threshold_scale"), given.fraction("query_scale", positive=False)
+    noise = {"law": "laplace", "queries": str(queries), "scale": str(own), "scale of the threshold": str(first)}
+    times = 2 if relation == REPLACE else 1
+    differences = {
+        "set": "queries moved against a threshold",
+        "by at most": str(times * reach),
+        "threshold": str(threshold),
+        "answers above": str(positives),
+    }
+    assumptions = ("every record moves a query by a number in [0, sensitivity]", REAL)
+    if positives > queries:
+        given.refuse("positives", f"more than queries={queries}")
+    if own == 0:
+        return WorstPair(
+            noise=noise,
+            differences=differences,
+            pair="",
+            why="",
+            law=Unknown(),
+            attained=False,
+            assumptions=assumptions,
+        )
+    loss = reach / first + positives * times * reach / own
+    terms = f"({number(reach)})/({number(first)}) + {positives}*{times}*({number(reach)})/({number(own)})"
+    return WorstPair(
+        noise=noise,
+        differences=differences,
+        pair="queries and threshold moved against each other",
+        why="every part of the move costs in proportion",
+        law=Laplace(((loss, 1),)),
+        attained=False,
+        conditions=(condition("D/b1 + c m/b2", identity((terms, number(loss)))),),
+        cited="Lyu, Su and Li 2017, Theorem 2",
+        assumptions=assumptions,
+    )
+
+
+def rank1(given: Parameters) -> WorstPair:
+    given.under(ADD_REMOVE)
+    dim, radius, scale = given.whole("dim", 3), given.fraction("radius"), given.fraction("scale")
+    return WorstPair(
+        noise={"law": "gaussian radius in a random direction", "coordinates": str(dim), "scale": str(scale)},
+        differences={"set": "l2 ball", "coordinates": str(dim), "radius": str(radius)},
+        pair="a record of the largest norm, against none",
+        why="the noise is spherical, and its density falls with the radius",
+        law=Unknown(),
+        assumptions=("every record has l2-norm at most the radius", REAL, NORMAL),
+    )
