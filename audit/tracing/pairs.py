@@ -12,7 +12,7 @@ import numpy as np
 
 from dpverdict.audit.implementation.tap.confirmation import Confirmation, confirm
 from dpverdict.audit.implementation.tap.tapped_runs import tap
-from dpverdict.audit.implementation.tap.verdict import TapStatus
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import Guarantee
