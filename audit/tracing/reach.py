@@ -7,9 +7,11 @@ left the trace.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import dis
 import functools
+import linecache
 import os
 import random
 import sys
@@ -112,11 +114,28 @@ def reach(function: Any) -> Reached:
             continue
         seen.add(id(one))
         waiting += _inner(one, found)
+    found.refused = found.refused or next(filter(None, map(_seeded, sorted(found.files))), None)
     return found
+
+
+def _seeded(filename: str) -> str | None:
+    """Whether the file of a function starts a generator of a whole module from a number, anywhere in it."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(filename)))
+    except (SyntaxError, ValueError):
+        return None
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="seed" | "set_state" | "setstate")):
+                return f"line {node.lineno}: .{node.func.attr}() starts the noise from a fixed number"  # type: ignore[attr-defined]
+    return None
 
 
 def _inner(one: Any, found: Reached) -> Iterator[Any]:
     """Note what a function, a class or an object holds; gives what is to be looked at next."""
+    if isinstance(one, functools._lru_cache_wrapper):
+        found.refused = f"{getattr(one, '__name__', 'a function')} keeps its results from one call to the next (a cache)"
+        return
     if isinstance(one, functools.partial):
         yield one.func
         yield from (value for value in (*one.args, *one.keywords.values()) if callable(value))
@@ -176,7 +195,7 @@ def _named(name: str, value: Any, found: Reached) -> Iterator[Any]:
         ):  # a module of the user's: any of its functions may be called
             yield from (one for one in vars(value).values() if isinstance(one, types.FunctionType | type))
         return
-    if isinstance(value, types.FunctionType | type | functools.partial | types.MethodType):
+    if isinstance(value, types.FunctionType | type | functools.partial | types.MethodType | functools._lru_cache_wrapper):
         yield value
         return
     found.read[name] = value

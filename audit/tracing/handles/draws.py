@@ -214,6 +214,8 @@ def _gauss(mu: Any = 0.0, sigma: Any = 1.0) -> Any:
 def _rvs(self: Any, *args: Any, **given: Any) -> Any:
     state = given.pop("random_state", None)
     given.pop("discrete", None)
+    if getattr(self, "_random_state", None) is not np.random.mtrand._rand:
+        _refuse("a distribution of scipy.stats with a random_state of its own", "leave random_state as it is")
     if state is not None and not isinstance(state, FollowedGenerator):
         _started(state)
     name = self.name

@@ -276,6 +276,8 @@ def move(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]
                    "add noise to each, and combine the noisy values")  # fmt: skip
         public = next(one.value for one in operands if one.fact is None)
         factor = np.asarray(public)
+        if np.dtype(given["dtype"]).kind in "iu" and np.any(np.abs(factor.astype(np.float64)) > 2.0**53):
+            refuse("an integer statistic times a number that large", "convert it: .astype(float)")
         if factor.dtype.kind not in "biuf" or not np.isfinite(factor.astype(np.float64)).all():
             refuse("a statistic times something that is no finite number")
         if name == "true_divide" and np.any(factor == 0):
@@ -305,6 +307,9 @@ def move(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]
             or not np.isfinite(np.asarray(one.value, dtype=np.float64)).all()
         ):
             refuse("a statistic and something that is no finite number")
+    whole = [np.asarray(one.value, dtype=np.float64) for one in operands if one.fact is None]
+    if np.dtype(given["dtype"]).kind in "iu" and any(np.any(np.abs(one) > 2.0**53) for one in whole):
+        refuse("an integer statistic and a number that large", "convert it: .astype(float)")
     if len(parts) == 1:
         norm = totals[0].norm if totals[0].shape == shape else None
         return _fits(Total(np.array(parts[0][0]), np.array(parts[0][1]), parts[0][2], given["dtype"], norm))
@@ -320,6 +325,9 @@ def _fits(fact: Total) -> Total:
     kind = np.dtype(fact.dtype)
     if kind.kind in "iuf" and kind.itemsize < 8:
         refuse(f"a statistic in {kind}, which overflows or loses records", "convert it: .astype(float)")
+    largest = float(max(np.abs(fact.low).max(initial=0.0), np.abs(fact.high).max(initial=0.0)))
+    if kind.kind == "i" and largest * MOST_RECORDS > float(np.iinfo(kind).max):
+        refuse(f"a statistic in {kind}, which may wrap around", "convert it: .astype(float)")
     if kind == np.dtype("uint64"):
         refuse("a statistic in uint64, which wraps around below 0", "convert it: .astype(float)")
     if kind.kind == "b":

@@ -1,6 +1,7 @@
 """Right functions are certified, wrong ones never; each in the ways that tracing.py describes."""
 
 import json
+import linecache
 import runpy
 from collections.abc import Callable
 from pathlib import Path
@@ -79,6 +80,21 @@ def test_a_wrong_function_is_refuted_by_a_pair_that_is_shown(name: str) -> None:
     assert verdict.status is Status.REFUTED, verdict.text()
     assert verdict.witness is not None
     assert verdict.exit_code == 1
+
+
+def test_a_module_that_seeds_its_noise_is_not_certified(tmp_path: Path) -> None:
+    path = tmp_path / "seeded.py"
+    for code in ("np.random.seed(1)\n", "", "rng = np.random.RandomState(1)\n"):
+        text = f"import numpy as np\n{code}def f(x):\n    return x[:, 0].sum() + np.random.laplace(scale=100)\n"
+        path.write_text(text)
+        linecache.checkcache()
+        names = runpy.run_path(str(path))
+        verdict = certify_function(names["f"], "eps=1", schema=NUMPY, search=0)
+        assert (verdict.status is Status.CERTIFIED) == (".seed(" not in code), code
+    inside = "import numpy as np\ndef f(x):\n    np.random.seed(1)\n    return x.sum() + np.random.laplace(scale=300)\n"
+    path.write_text(inside)
+    linecache.checkcache()
+    assert not certify_function(runpy.run_path(str(path))["f"], "eps=1", schema=NUMPY, search=0).covered
 
 
 def test_what_is_not_covered_may_be_refuted_too() -> None:

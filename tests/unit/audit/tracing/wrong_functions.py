@@ -7,6 +7,7 @@ Each takes an array of NumPy of the columns a, b, c in [0, 100], or a frame of p
 # mypy: ignore-errors
 
 import copy
+import functools
 import math
 import pickle
 import random
@@ -23,6 +24,11 @@ CACHE = {}
 COUNT = 0
 RNG = np.random.default_rng()
 GENERATOR_OF_MODULE = random.Random()
+
+
+@functools.lru_cache  # as users have it
+def kept_noise(scale):
+    return np.random.laplace(scale=scale)
 
 
 def laplace(rng, scale, size=None):
@@ -75,10 +81,6 @@ class numpy_forms:
 
     def seeded_inside(x):
         return x[:, 0].sum() + np.random.default_rng(0).laplace(scale=100)
-
-    def seeded_global(x):
-        np.random.seed(1)
-        return x[:, 0].sum() + np.random.laplace(scale=100)
 
     def seeded_state(x):
         return x[:, 0].sum() + np.random.RandomState(3).laplace(scale=100)
@@ -585,6 +587,17 @@ class numpy_forms:
         w = [np.exp(x[:, 0].sum()), np.exp(x[:, 1].sum())]
         p = w / np.sum(w)
         return rng.choice(2, p=p)
+
+    def cached_noise(x):
+        return x[:, 0].sum() + kept_noise(100)
+
+    def integer_wraps_by_a_factor(x, rng):
+        return ((x[:, 0] > 50).sum() * 2**40).astype(float) / 2**40 + rng.laplace(scale=1)
+
+    def distribution_with_a_state(x):
+        found = scipy.stats.laplace(scale=100)
+        found.random_state = 3
+        return x[:, 0].sum() + found.rvs()
 
     def errors_by_a_name(x, rng):
         mode = "ra" + "ise"
