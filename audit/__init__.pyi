@@ -2,8 +2,6 @@
 
 # what is known exactly: the worst pair, the decision, and its evidence
 from dpverdict.audit.tracing.decide import certify as certify
-from dpverdict.audit.tracing.verdict import TracedVerdict as TracedVerdict
-from dpverdict.audit.tables.schema import TableSchema as TableSchema
 from dpverdict.audit.exact.worst_case import worst_case as worst_case
 from dpverdict.audit.exact.worst_case import neighbour_loss as neighbour_loss
 from dpverdict.audit.exact.verdict import Verdict as Verdict

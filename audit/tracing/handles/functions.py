@@ -318,8 +318,9 @@ def _row_extreme(name: str) -> Callable[..., Any]:
     return act
 
 
-FUNCTIONS[np.max] = FUNCTIONS[np.amax] = _row_extreme("max")
-FUNCTIONS[np.min] = FUNCTIONS[np.amin] = _row_extreme("min")
+_largest, _smallest = _row_extreme("max"), _row_extreme("min")
+FUNCTIONS[np.max] = FUNCTIONS[np.amax] = _largest
+FUNCTIONS[np.min] = FUNCTIONS[np.amin] = _smallest
 
 
 @covers(np.count_nonzero)
@@ -706,8 +707,8 @@ def _order(a: Any, *args: Any, **given: Any) -> Any:
 
 method("sum")(lambda self, axis=None, dtype=None, out=None, keepdims=_ABSENT: _sum(self, axis, dtype, out, keepdims))
 method("mean")(lambda self, axis=None, dtype=None, out=None, keepdims=_ABSENT: _mean(self, axis, dtype, out, keepdims))
-method("max")(lambda self, axis=None, **given: FUNCTIONS[np.max](self, axis, **given))
-method("min")(lambda self, axis=None, **given: FUNCTIONS[np.min](self, axis, **given))
+method("max")(lambda self, axis=None, **given: _largest(self, axis, **given))
+method("min")(lambda self, axis=None, **given: _smallest(self, axis, **given))
 method("std", "var")(lambda self, *args, **given: _spread(self))
 method("argmax")(lambda self, *args, **given: _argmax(self))
 method("sort", "argsort")(lambda self, *args, **given: _order(self))

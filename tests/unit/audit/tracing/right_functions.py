@@ -204,6 +204,14 @@ class numpy_forms:
         p = w / np.sum(w)
         return rng.choice(["a", "b", "c"], p=p)
 
+    def exponential_mechanism_by_a_method(x, rng):
+        s = (x > 50).sum(axis=0)
+        w = np.exp(0.5 * (s - s.max()))
+        return rng.choice(3, p=w / w.sum())
+
+    def largest_entry_of_each_record(x, rng):
+        return x.max(axis=1).sum() + rng.laplace(scale=100)
+
     def geometric(x, rng):
         p = 1 - math.exp(-1.0)
         return (x[:, 0] > 50).sum() + (rng.geometric(p) - rng.geometric(p))
