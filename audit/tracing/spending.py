@@ -318,13 +318,24 @@ def _of_group(group: Sequence[Element], *, replace: bool) -> list[Spent]:
     if math.prod(map(len, states)) > MOST_ALTERNATIVES:
         return [whole_box(group, replace=replace)]
     active: dict[frozenset[int], None] = {}
+    if len(columns) == 1:
+        of_cell: dict[Cell, list[int]] = {}
+        for i, one in enumerate(group):
+            of_cell.setdefault(one[5][0][1], []).append(i)
+        return _over(group, [frozenset(i for cell in state for i in of_cell.get(cell, ())) for state in states[0]],
+                     replace=replace)  # fmt: skip
     place = {column: i for i, column in enumerate(columns)}
     for state in itertools.product(*states):
         moved = frozenset(
             i for i, one in enumerate(group) if all(cell in state[place[column]] for column, cell in one[5])
         )
         active[moved] = None
-    sets = list(active)
+    return _over(group, list(active), replace=replace)
+
+
+def _over(group: Sequence[Element], found: Sequence[frozenset[int]], *, replace: bool) -> list[Spent]:
+    """What is spent where a record moves one of some sets of coordinates, or leaves one and comes to another."""
+    sets = list(dict.fromkeys(found))
     if not replace:
         return [_moved(group, one, frozenset(), replace=False) for one in sets]
     classes: dict[object, list[frozenset[int]]] = {}
@@ -351,6 +362,14 @@ def _moved(group: Sequence[Element], one: frozenset[int], other: frozenset[int],
 
 def _states(cells: Sequence[Cell]) -> list[frozenset[Cell]]:
     """Which of the cells of one column a value may lie in, together."""
+    if all(cell.values is not None and not cell.others and not cell.missing for cell in cells):
+        by_value: dict[object, set[Cell]] = {}
+        for cell in cells:
+            for value in cell.values or ():
+                by_value.setdefault(value, set()).add(cell)
+        return list(dict.fromkeys([frozenset(), *map(frozenset, by_value.values())]))
+    if all(cell.values is None and not cell.missing for cell in cells):
+        return _of_intervals(cells)
     points: list[object] = [None, *dict.fromkeys(one for cell in cells for one in cell.representatives())]
     numbers = sorted({float(one) for one in points if isinstance(one, int | float)})
     between = [(a + b) / 2 for a, b in itertools.pairwise(numbers)]
@@ -358,7 +377,23 @@ def _states(cells: Sequence[Cell]) -> list[frozenset[Cell]]:
     listed = all(cell.values is not None for cell in cells)
     tried = [*points, *between, *ends, *(["\0 some other text"] if listed else [])]
     found = {frozenset(cell for cell in cells if cell.holds(value)) for value in tried}
-    return sorted(found, key=lambda one: (len(one), repr(sorted(map(repr, one)))))
+    return list(found)
+
+
+def _of_intervals(cells: Sequence[Cell]) -> list[frozenset[Cell]]:
+    """The same for intervals alone, at their ends, between them and outside."""
+    ends = sorted({end for cell in cells for end in (cell.low, cell.high) if math.isfinite(end)})
+    if not ends:
+        return [frozenset(cells)]
+    between = [(a + b) / 2 for a, b in itertools.pairwise(ends)]
+    tried = np.array([*ends, *between, ends[0] - 1 - abs(ends[0]), ends[-1] + 1 + abs(ends[-1])])
+    held = np.stack([
+        ((tried > cell.low) | ((tried == cell.low) & cell.low_closed))
+        & ((tried < cell.high) | ((tried == cell.high) & cell.high_closed))
+        for cell in cells
+    ])  # fmt: skip
+    columns = {column.tobytes(): column for column in held.T}
+    return [frozenset(), *(frozenset(cells[i] for i in np.flatnonzero(one)) for one in columns.values())]
 
 
 def _pruned(options: Sequence[Spent]) -> list[Spent]:
