@@ -154,10 +154,12 @@ def _certified(mechanism: StructuredMechanism, claim: Guarantee, bounds: Bounds,
 def _how_far_known(claim: Guarantee, bounds: Bounds, seen: _Seen) -> str:
     """Why a claim is undecided: from where on an epsilon is certified, and up to where it is false, if it is known."""
     found, dominating = seen.nearest, bounds.dominating
-    if seen.undecided or found is None:
-        return seen.undecided or f"nothing is stated of the mechanism that speaks of {claim.describe()}"
+    if seen.undecided:
+        return seen.undecided
     reason = _true_from(claim, bounds)
-    if not reason:
+    if not reason and found is None:
+        reason = f"nothing is stated of the mechanism that speaks of {claim.describe()}"
+    elif not reason and found is not None:
         reason = f"{found.quantity} does not decide the claim: {found.sides()}{found.undecided}"
         if bounds.worst is None and dominating is not None:
             reason += f"; what is attained is a bound: {dominating.justification}"
