@@ -22,6 +22,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -751,7 +752,10 @@ def exactly(end: Any) -> Fraction:
 
 
 def value(piece: Mapping[str, Any]) -> str:
-    low, high = map(Fraction, piece["value"])
+    pair = ends(piece["value"])
+    if pair is None:
+        raise Refused(f"{piece['value']} is no pair of numbers")
+    low, high = pair
     found = enclosure(piece["expression"], 256)
     if found[1] < low or high < found[0]:
         raise Refused(f"{piece['expression']} is not {piece['value']}")
@@ -820,6 +824,11 @@ def check(document: Mapping[str, Any], *, sealed: bool = True) -> Counter[str]:
     return grades
 
 
+@lru_cache(maxsize=4)
+def derived_once(head: str) -> Any:
+    return derivation["derive"](json.loads(head), enclosure)
+
+
 def said(document: Mapping[str, Any]) -> str:
     """What the certificate of a verdict says, and how far it is derived.
 
@@ -830,7 +839,7 @@ def said(document: Mapping[str, Any]) -> str:
     try:
         for extra in set(document) - {"format", "verdict", "versions", "readings", "sha256"}:
             raise derivation["Wrong"](f"{extra}: there is no such field")
-        conditions, gap = derivation["derive"](head, enclosure)
+        conditions, gap = derived_once(json.dumps(head))
         expected = [{"reading": "the claim", "conditions": conditions}]
         place = derivation["first_difference"](document["readings"], expected, "readings")
         if place is not None:
