@@ -193,8 +193,8 @@ def _counted(factors: Iterable[tuple[Factor, int]]) -> list[tuple[Factor, int]]:
 def _by_loss_distribution(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
     """The composition of factors that have no route of their own."""
     counted = _counted(factors)
-    if len(counted) == 1 and isinstance(counted[0][0], PrivacyLoss):
-        factor, count = counted[0]
+    (factor, count), *more = counted
+    if not more and isinstance(factor, PrivacyLoss):
         own = factor if count == 1 else factor.repeated(count)
         if own is not None:
             return own

@@ -18,7 +18,7 @@ from dp_accounting import LaplaceDpEvent, PoissonSampledDpEvent
 from flint import arb
 
 from dpverdict.audit.exact.events import loss_from_event
-from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, RandomisedResponseLoss
 from dpverdict.audit.losses.composition import compose
@@ -253,7 +253,7 @@ def floats_are_next_to_the_enclosures(loss: PrivacyLoss) -> None:
 def orders(loss: PrivacyLoss) -> list[Exact]:
     """Orders at which the divergence of the loss is known."""
     factors = [factor for factor, _ in loss.factors]
-    if any(isinstance(factor, TwoOrders | AllocationLoss) for factor in factors):
+    if any(isinstance(factor, AddRemoveLoss | AllocationLoss) for factor in factors):
         return []
     if any(isinstance(factor, SampledStep) for factor in factors) and not isinstance(loss, SampledStep | SampledSteps):
         return [2, 5]

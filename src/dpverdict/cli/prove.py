@@ -99,6 +99,11 @@ def check(
             help="Make the certificates of statements again from the installed source, and compare.",
         ),
     ] = False,
+    timeout: Annotated[
+        str | None,
+        option("--timeout", "SECONDS", "Stop a check that has not finished by then; 600 if not given.", "Machines"),
+    ] = None,
+    memory: Memory = None,
     quiet: Quiet = False,
 ) -> CommandResult:
     """Read certificates again: every identity, inequality, box, matrix and comparison in them is decided anew.
@@ -108,21 +113,22 @@ def check(
 
     For example: dpverdict check certificates/lebeda2024/thm3.1.json
 
-    Exit codes: 0 nothing in them is wrong, 1 something is, or was changed after it was made, 2 usage error.
+    Exit codes: 0 nothing in them is wrong, 1 something is, or was changed after it was made, 2 usage error, or a check
+    that did not finish.
     """
     from dataclasses import replace
 
-    from dpverdict.proofs.ledger.certificate_files import check_files
+    from dpverdict.audit.isolation.process import parse_limits
+    from dpverdict.proofs.ledger.certificate_files import checked
     from dpverdict.proofs.ledger.proof_process import unlike_source
 
-    found = check_files(path)
-    if against_source:
-        unlike = [
-            (name, problem)
-            for name, document in found.documents
-            if "statement" in document and (problem := unlike_source(document)) is not None
-        ]
-        found = replace(found, refused=(*found.refused, *unlike))
+    found = checked(path, parse_limits(timeout, memory), with_documents=against_source)
+    unlike = [
+        (name, problem)
+        for name, document in found.documents
+        if "statement" in document and (problem := unlike_source(document)) is not None
+    ]
+    found = replace(found, refused=(*found.refused, *unlike))
     if not quiet:
         with printing():
             print(found.text)
