@@ -1,7 +1,7 @@
 """The public names of dpverdict.audit, by subject; each is imported when it is first used."""
 
 # what is known exactly: the worst pair, the decision, and its evidence
-from dpverdict.audit.exact.decide import certify as certify
+from dpverdict.audit.tracing.decide import certify as certify
 from dpverdict.audit.exact.worst_case import worst_case as worst_case
 from dpverdict.audit.exact.worst_case import neighbour_loss as neighbour_loss
 from dpverdict.audit.exact.verdict import Verdict as Verdict

@@ -16,6 +16,8 @@ from typing import Any, Final, final
 
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
 from dpverdict.audit.runs.subprocess_audit import AuditFailed
+from dpverdict.audit.tracing.certificate import FORMAT as TRACED
+from dpverdict.audit.tracing.certificate import check_certificate
 from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
 from dpverdict.numerics.files import read_limited
@@ -66,7 +68,9 @@ class Checked:
         lines = [*self.proved, *(f"REFUSED {name}: {reason}" for name, reason in self.refused)]
         counts = ", ".join(f"{self.grades.get(grade, 0)} {grade}" for grade in GRADES)
         verdict = f"{len(self.refused)} REFUSED" if self.refused else "none refused"
-        words = f"{self.files} file{'s'[: self.files != 1]}, {verdict}; conditions: {counts}"
+        words = f"{self.files} file{'s'[: self.files != 1]}, {verdict}"
+        if self.grades or self.refused:  # the certificate of a function has operations, not conditions
+            words += f"; conditions: {counts}"
         return "\n".join([*lines, words])
 
 
@@ -170,6 +174,8 @@ def check_files(path: Path) -> Checked:
     if path.is_dir():
         return _check_folder(path)
     document = _read(path)
+    if document.get("format") == TRACED:
+        return _check_function(path, document)
     if document.get("format") != FORMAT:
         raise InvalidValue("certificate", str(path), f"a file that says {FORMAT!r}", "give one that dpverdict wrote")
     grades: Counter[str] = Counter()
@@ -179,6 +185,18 @@ def check_files(path: Path) -> Checked:
         return Checked(grades={}, files=1, refused=((str(path), str(problem)),))
     proved = (proved_line(document),) if "verdict" in document else ()
     return Checked(grades=grades, files=1, refused=(), proved=proved, documents=((str(path), document),))
+
+
+def _check_function(path: Path, document: Mapping[str, Any]) -> Checked:
+    """The certificate of a function: every operation is derived again, and the function is not run."""
+    try:
+        if document.get("sha256") != seal(document):
+            raise CertificateRefused("the text is not what was sealed")
+        proved = check_certificate(document)
+    except (DpverdictError, KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as problem:
+        words = " ".join(str(problem).split()) or type(problem).__name__
+        return Checked(grades={}, files=1, refused=((str(path), words),))
+    return Checked(grades={}, files=1, refused=(), proved=(proved,))
 
 
 def _check_folder(folder: Path) -> Checked:

@@ -18,6 +18,7 @@ import pytest
 
 if TYPE_CHECKING:
     from dpverdict.audit.reports.report import Report
+    from dpverdict.audit.tracing.verdict import TracedVerdict
 
 DEFAULT_ERROR_PROBABILITY: Final = "1e-6"
 FIXTURE: Final = "privacy_audit"
@@ -122,6 +123,19 @@ class PrivacyAudit:
         __tracebackhide__ = True
         part, seed = self._next()
         return assert_private_at(settings, make, error_probability=part, seed=seed, **options)
+
+    def certified(self, function: Any, claim: Any, *, schema: Any) -> TracedVerdict:
+        """Follow a plain function, and fail the test unless it is certified for every table of a schema.
+
+        Args:
+            function: see `dpverdict.testing.assert_certified`.
+            claim: see there.
+            schema: see there.
+        """
+        from dpverdict.testing import assert_certified
+
+        __tracebackhide__ = True
+        return assert_certified(function, claim, schema=schema)
 
     def _next(self) -> tuple[float, int]:
         """The error probability and the seed of the next audit."""

@@ -7,11 +7,12 @@
 
 A mechanism whose noise law is known (one of `dpverdict.mechanisms`, or another `StructuredMechanism`) has to be
 certified, and its releases must not contradict the certificate. Of a callable only the releases are seen: it must not
-be refuted. Under pytest the fixture ``privacy_audit`` gives the seed and the error probability.
+be refuted. With the schema of its table a plain function can be certified as well: `assert_certified`. Under pytest the fixture ``privacy_audit`` gives the seed and the error probability.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpverdict.audit.reports.report import Report
+    from dpverdict.audit.tables.schema import TableSchema
+    from dpverdict.audit.tracing.verdict import TracedVerdict
     from dpverdict.audit.trials.run import AnyMechanism
     from dpverdict.balls import Exact
     from dpverdict.mechanisms.core.guarantees import Guarantee
@@ -147,6 +150,36 @@ def assert_private(
     if not kept:
         raise PrivacyViolation(report)
     return report
+
+
+def assert_certified(
+    function: Callable[..., Any],
+    claim: Guarantee | str,
+    *,
+    schema: TableSchema | str | os.PathLike[str],
+) -> TracedVerdict:
+    """Raise unless a plain function of NumPy or pandas is certified to keep a claim, for every table of a schema.
+
+    The function is followed operation by operation, see `dpverdict.audit.certify`; nothing is sampled, so there is no
+    error probability and no seed.
+
+    Args:
+        function: called with a table and a generator of NumPy, or with a table alone.
+        claim: what it promises, also as text ("eps=1").
+        schema: of the table: a `TableSchema`, or the path of its file.
+
+    Returns:
+        The verdict, with the table of what is released and the certificate.
+
+    Raises:
+        NotCertified: otherwise; the message has the table, and the line that is not covered or the pair that breaks it.
+        DpverdictError: an argument that cannot be used.
+    """
+    __tracebackhide__ = True
+
+    from dpverdict.audit.tracing.certify import certify_function
+
+    return certify_function(function, claim, schema=schema).require()
 
 
 def assert_private_at(

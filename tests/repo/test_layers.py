@@ -33,7 +33,7 @@ LAYERS = {
     "dpverdict.mechanisms": "core queries streams finite training broken",
     "dpverdict.audit": (
         "documents losses sampling laws isolation trials tables statistics scores exact distinguishing implementation "
-        "reports runs comparisons"
+        "tracing reports runs comparisons"
     ),
     "dpverdict.audit.losses": (
         "domains curves lattice base closed_form finite laplace discrete_gaussian contour spherical bounded composition"

@@ -23,7 +23,10 @@ from dpverdict.cli.options import (
 from dpverdict.cli.session import CommandResult, Outputs, engine_of_options, exit_with, printing, progress_bar, say
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dpverdict.audit.exact.verdict import Status
+    from dpverdict.audit.isolation.process import Limits
 
 
 @exit_with
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
 def audit(
     context: typer.Context,
     request: Request,
+    schema: Annotated[
+        str | None,
+        option("--schema", "FILE", "Of the table that a function takes: its claim is decided for every pair.", "Audit"),
+    ] = None,
     jobs: Jobs = None,
     dask: Dask = None,
     timeout: Timeout = None,
@@ -50,14 +57,15 @@ def audit(
     """Audit a mechanism: does it keep the promise it makes?
 
     A mechanism of known structure is certified or refuted exactly, and its releases are tested as well. Of a function
-    of your own only the releases are seen: give --neighbours and --claim; it can be refuted, but not certified. It runs
-    in a process of its own.
+    of your own only the releases are seen with --neighbours and --claim; it can be refuted, but not certified. With
+    --schema and --claim it is followed operation by operation, for every table of the schema, and can be certified.
+    It runs in a process of its own.
 
     For example: dpverdict audit correlated-gaussian --dim 100 --mu 1 --report out.html
 
-    Of your own: dpverdict audit release.py:noisy_counts --neighbours pair.npz --claim "eps=1"
+    Of your own: dpverdict audit release.py:noisy_counts --schema patients.toml --claim "eps=1"
 
-    Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 usage error.
+    Exit codes: 0 certified, 1 refuted, 3 inconclusive or not covered, 2 usage error.
     """
     from dpverdict.audit.distinguishing.witness_document import render_witness
     from dpverdict.audit.isolation.process import parse_limits
@@ -68,6 +76,13 @@ def audit(
     from dpverdict.errors import InvalidValue
 
     limits = parse_limits(timeout, memory)
+    if schema is not None:
+        given = {name: getattr(request, name) for name in parts(Request)} | dict(request.options)
+        others = {"jobs": jobs, "dask": dask, "report": report}
+        _only_a_schema({**given, "mechanism": None, "claim": None, "exact_only": None, **others})
+        outputs = Outputs(json=json, witness=witness, certificate=certificate)
+        search = not request.exact_only
+        return _audit_function(request.mechanism, schema, request.claim, limits, outputs, quiet=quiet, search=search)
     if names_an_event(request.mechanism):
         for name, value in {"jobs": jobs, "dask": dask, "timeout": timeout, "memory": memory}.items():
             if value is not None:
@@ -99,6 +114,51 @@ def audit(
             sys.stdout.write(made.text)
             outputs.conclude(_decided(made.status))
     return CommandResult(code=made.exit_code)
+
+
+def _only_a_schema(given: Mapping[str, object]) -> None:
+    """Refuse what is not looked at where a function is followed.
+
+    Raises:
+        InvalidValue: the first option of that kind.
+    """
+    from dpverdict.errors import InvalidValue
+
+    for name, value in given.items():
+        if value is not None:
+            remedy = "leave out --schema for a test of releases, or leave this out"
+            raise InvalidValue(name, value, "left out beside --schema, which needs --claim alone", remedy)
+
+
+def _audit_function(
+    function: str, schema: str, claim: str | None, limits: Limits, outputs: Outputs, *, quiet: bool, search: bool
+) -> CommandResult:
+    """Decide the claim of a function for every pair of tables of a schema."""
+    import json
+
+    from dpverdict.audit.tracing.isolated import audit_isolated
+    from dpverdict.errors import InvalidValue, printable
+    from dpverdict.mechanisms.core.guarantees import parse_guarantee
+    from dpverdict.proofs.ledger.certificates import sealed
+
+    if claim is None:
+        raise InvalidValue("claim", None, "given with --schema", 'say what the function promises: --claim "eps=1"')
+    parse_guarantee(claim)
+    with outputs:
+        outputs.refuse_overwriting({"the schema": schema, "the function": function.rpartition(":")[0]})
+        made = audit_isolated(function, schema, claim, limits, search=search)
+        found = made["verdict"]
+        outputs.write(
+            json=lambda: json.dumps(found, indent=2, allow_nan=False) + "\n",
+            witness=lambda: None if found["witness"] is None else json.dumps(found["witness"], indent=2) + "\n",
+            certificate=lambda: None if made["certificate"] is None else sealed(made["certificate"]),
+        )
+    if not quiet:
+        with printing():
+            print(printable(made["text"], sys.stdout.encoding))
+            if outputs.files:
+                outputs.conclude(made["summary"])
+    return CommandResult(code=int(made["exit_code"]))
 
 
 def _exact_certificate(request: Request) -> str:

@@ -111,6 +111,9 @@ def check(
     What must stand in the certificate of a verdict follows from its head, and one line says what it proves. A statement
     is tied to its text and to its conditions by its source alone: --against-source makes its certificate again.
 
+    Of the certificate of a function (dpverdict audit --schema --certificate) every operation is derived again; the
+    function is not run.
+
     For example: dpverdict check certificates/lebeda2024/thm3.1.json
 
     Exit codes: 0 nothing in them is wrong, 1 something is, or was changed after it was made, 2 usage error, or a check

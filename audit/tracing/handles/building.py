@@ -1,0 +1,136 @@
+"""Arrays that a function makes and fills one by one: np.zeros(k), and then counts[i] = ..."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from dpverdict.audit.tracing.handles.arrays import settled
+from dpverdict.audit.tracing.handles.functions import array_of
+from dpverdict.audit.tracing.handles.released import Followed, Released
+from dpverdict.audit.tracing.tape import current
+
+
+def making(original: Callable[..., Any]) -> Callable[..., Any]:
+    """np.zeros or np.empty, called by the code that is followed: what they make takes noisy values and statistics."""
+
+    def make(shape: Any, *args: Any, **given: Any) -> Any:
+        found = original(settled(shape), *args, **given)
+        tape = current()
+        if tape is None or sys._getframe(1).f_code.co_filename not in tape.files:  # pyright: ignore[reportPrivateUsage]
+            return found
+        return Building(found)
+
+    return make
+
+
+class Building(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array of public numbers, until it is given something that is followed."""
+
+    __slots__ = ("_dpv_parts", "_dpv_plain")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, values: Any) -> None:
+        self._dpv_plain: Any = values
+        self._dpv_parts: dict[int, Any] = {}
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # what "isinstance(x, np.ndarray)" of the user's sees
+        return np.ndarray
+
+    def _dpv_settled(self) -> Any:
+        """What it holds now: a plain array, or one that is followed."""
+        if not self._dpv_parts:
+            return self._dpv_plain
+        flat = self._dpv_plain.ravel()
+        found = array_of([self._dpv_parts.get(i, flat[i]) for i in range(flat.size)])
+        return found if self._dpv_plain.ndim == 1 else np.reshape(found, self._dpv_plain.shape)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        places = np.arange(self._dpv_plain.size).reshape(self._dpv_plain.shape)[key]
+        value = settled(value)
+        if not isinstance(value, Followed | Released) and not hasattr(value, "_dpv_array"):
+            for one in np.ravel(places).tolist():
+                self._dpv_parts.pop(one, None)
+            self._dpv_plain[key] = value
+            return
+        whole = array_of(value) if not isinstance(value, Released) else value
+        if (
+            self._dpv_plain.dtype.kind != "f"
+            and getattr(whole, "dtype", self._dpv_plain.dtype) != self._dpv_plain.dtype
+        ):
+            _refuse("numbers written into an array of another dtype", "make it of floats: np.zeros(k)")
+        if np.ndim(places) == 0:
+            self._dpv_parts[int(places)] = whole
+            return
+        if tuple(np.shape(places)) != tuple(whole.shape):
+            _refuse("numbers written into part of an array of another shape", "build a list, and np.array(list) of it")
+        flat = np.ravel(whole)
+        for i, one in enumerate(np.ravel(places).tolist()):
+            self._dpv_parts[one] = flat[i]
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._dpv_settled()[key]
+
+    def __array_ufunc__(self, function: Any, method: str, *args: Any, **given: Any) -> Any:
+        out = given.pop("out", None)
+        found = getattr(function, method)(*[settled(one) for one in args], **given)
+        if out is None:
+            return found
+        (target,) = out
+        if not isinstance(target, Building):
+            _refuse("numbers written into an array in place", "assign the result to a new name")
+        target[...] = found
+        return target
+
+    def __array_function__(self, function: Any, types: Any, args: Any, given: Any) -> Any:
+        return function(*settled(args), **settled(given))
+
+    def __array__(self, *args: Any, **given: Any) -> Any:
+        found = self._dpv_settled()
+        return np.asarray(found, *args) if isinstance(found, np.ndarray) else found.__array__(*args)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._dpv_settled())
+
+    def __len__(self) -> int:
+        return len(self._dpv_plain)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in ("shape", "size", "ndim", "dtype"):
+            return getattr(self._dpv_plain, name)
+        return getattr(self._dpv_settled(), name)
+
+    def __bool__(self) -> bool:
+        return bool(self._dpv_settled())
+
+    def __float__(self) -> float:
+        return float(self._dpv_settled())
+
+    def __repr__(self) -> str:
+        return repr(self._dpv_settled())
+
+    def __format__(self, how: str) -> str:
+        return format(self._dpv_settled(), how)
+
+    def __copy__(self) -> Building:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: Any) -> Building:
+        made = Building(self._dpv_plain.copy())
+        made._dpv_parts = dict(self._dpv_parts)
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        _refuse("an array that is pickled", "return it")
+
+
+def _refuse(what: str, remedy: str) -> Any:
+    tape = current()
+    assert tape is not None
+    tape.refuse(what, remedy)

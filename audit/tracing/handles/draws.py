@@ -1,0 +1,485 @@
+"""Random numbers in a followed run: generators, functions of np.random, random and scipy.stats, and what replaces them.
+
+A draw is noise of a known law, a choice by scores, or not covered. Generators that were made outside of the run are
+not covered, as nobody sees how they were started; neither is one that is started from a number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import random
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, NoReturn, final
+
+import numpy as np
+
+from dpverdict.audit.tracing.handles.arrays import (
+    FollowedArray,
+    counted,
+    fact_of,
+    is_noise,
+    is_rows,
+    is_total,
+    known_length,
+    settled,
+)
+from dpverdict.audit.tracing.handles.building import making
+from dpverdict.audit.tracing.handles.functions import array_of
+from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
+from dpverdict.audit.tracing.rules.facts import Total
+from dpverdict.audit.tracing.tape import Tape, current
+
+_FRESH: Final = np.random.default_rng()
+
+
+def _tape() -> Tape:
+    tape = current()
+    assert tape is not None
+    return tape
+
+
+def _refuse(what: str, remedy: str = "") -> NoReturn:
+    _tape().refuse(what, remedy)
+
+
+def _public(given: Any, what: str) -> Any:
+    value = settled(given)
+    if isinstance(value, Followed) or hasattr(value, "_dpv_array"):
+        _refuse(f"{what} of noise that depends on data", "give a public number")
+    if isinstance(value, Released):
+        _refuse(f"{what} of noise that depends on a noisy value", "give a public number")
+    if isinstance(value, tuple | list):
+        for one in value:
+            _public(one, what)
+    return value
+
+
+def _noise(
+    law: str, unit: Callable[[Any], Any], loc: Any, scale: Any, size: Any, parameter: float | None = None
+) -> Any:
+    tape = _tape()
+    loc, scale, size = settled(loc), _public(scale, "a scale"), _public(size, "a size")
+    array = np.asarray(scale, dtype=np.float64)
+    if not np.isfinite(array).all() or (array < 0).any():
+        _refuse(f"a scale of noise that is no number >= 0 ({scale})")
+    if (array == 0).any():
+        _refuse("noise of scale 0")
+    inner = loc._dpv_value if isinstance(loc, FollowedArray | Released) else loc
+    if hasattr(loc, "_dpv_array"):
+        inner = loc._dpv_array()._dpv_value
+    if size is None:
+        shape = np.broadcast_shapes(array.shape, np.shape(inner))
+    else:
+        shape = (int(size),) if np.ndim(size) == 0 else tuple(int(one) for one in size)
+    values = np.asarray(unit(shape)) * (1 if parameter is not None else array)
+    noise = FollowedArray(tape, None, values, noise=tape.draw(law, parameter, array, shape))
+    if isinstance(loc, Followed | Released) or hasattr(loc, "_dpv_array"):
+        if is_rows(array_of(loc)):
+            _refuse("noise added to each record", "sum first, and add noise to the sum")
+        return loc + noise
+    return noise if not np.any(np.asarray(loc)) else np.add(noise, loc)
+
+
+def _no_more(given: dict[str, Any], what: str) -> None:
+    for key, value in given.items():
+        if value is not None:
+            _refuse(f"{what} with {key}=", "leave it out")
+
+
+def laplace(loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+    """Laplace noise."""
+    return _noise("laplace", lambda shape: _FRESH.laplace(size=shape), loc, scale, size)
+
+
+def normal(loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+    """Gaussian noise."""
+    return _noise("gaussian", lambda shape: _FRESH.standard_normal(shape), loc, scale, size)
+
+
+def standard_normal(size: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """Gaussian noise of scale 1."""
+    _no_more({"out": out}, "standard_normal")
+    if dtype is not None and np.dtype(dtype) != np.float64:
+        _refuse("noise of single precision", "leave dtype out")
+    return normal(0.0, 1.0, size)
+
+
+def gumbel(loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+    """Gumbel noise."""
+    return _noise("gumbel", lambda shape: _FRESH.gumbel(size=shape), loc, scale, size)
+
+
+def geometric(p: Any, size: Any = None) -> Any:
+    """Geometric draws, of which the difference of two is noise."""
+    if np.ndim(_public(p, "a parameter")) or not 0 < float(p) < 1:
+        _refuse("geometric draws with several parameters, or one that is not in (0, 1)")
+    return _noise("geometric", lambda shape: _FRESH.geometric(float(p), shape), 0, 1.0, size, float(p))
+
+
+def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, *args: Any, **given: Any) -> Any:
+    """One outcome, with probabilities in proportion to exp(score)."""
+    tape, p = _tape(), settled(p)
+    _no_more(given, "choice")
+    if isinstance(a, Followed) or hasattr(a, "_dpv_array"):
+        _refuse("a choice among records", "a sample of records is not covered")
+    if p is None or isinstance(p, Released) or not isinstance(p, Followed):
+        _refuse("a random choice that is no noise", "choose by rng.choice(k, p=weights / weights.sum()) of scores")
+    fact = fact_of(p) if isinstance(p, FollowedArray) else None
+    if not isinstance(fact, Total) or not (fact.weights and fact.normalised) or len(fact.shape) != 1:
+        _refuse("a choice with probabilities made of data in another way than exp(score) over their sum",
+                "write w = np.exp(eps * score / (2 * sensitivity)); p = w / w.sum()")  # fmt: skip
+    if (size is not None and size != 1) or args:
+        _refuse("several choices at once", "choose one, or report noisy counts")
+    outcomes = np.arange(int(a)) if np.ndim(_public(a, "outcomes")) == 0 else np.asarray(a)
+    if len(outcomes) != fact.shape[0]:
+        _refuse("a choice among another number of outcomes than there are probabilities")
+    assert isinstance(p, FollowedArray)
+    assert p._dpv_number is not None
+    tape.choose(p._dpv_number)
+    picked = outcomes[int(_FRESH.integers(len(outcomes)))]
+    return Released(tape, picked if size is None else np.array([picked]))
+
+
+def _not_covered(name: str) -> Callable[..., Any]:
+    def refused(*args: Any, **given: Any) -> NoReturn:
+        _refuse(f"random numbers by {name}", "laplace, normal, gumbel, geometric and choice(p=...) are covered")
+
+    return refused
+
+
+_DRAWS: Final[dict[str, Callable[..., Any]]] = {
+    "laplace": laplace,
+    "normal": normal,
+    "standard_normal": standard_normal,
+    "gumbel": gumbel,
+    "geometric": geometric,
+    "choice": choice,
+    "randn": lambda *shape: normal(size=shape or None),
+}
+
+
+@final
+class FollowedGenerator:
+    """A generator that is followed; it looks like one of NumPy."""
+
+    def __init__(self, kind: type = np.random.Generator) -> None:
+        self._dpv_kind = kind
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return self._dpv_kind
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in _DRAWS:
+            return _DRAWS[name]
+        if not hasattr(self._dpv_kind, name):
+            raise AttributeError(f"{self._dpv_kind.__name__!r} object has no attribute {name!r}")
+        return _not_covered(name)
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
+
+    __copy__ = __deepcopy__
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
+
+
+def _started(seed: Any = None) -> Any:
+    if isinstance(seed, FollowedGenerator):
+        return seed
+    if seed is not None:
+        _refuse("a generator that is started from a number, so that its noise can be computed",
+                "write np.random.default_rng(), or take the generator as a second argument")  # fmt: skip
+    return FollowedGenerator()
+
+
+def _state(seed: Any = None) -> Any:
+    _started(seed)
+    return FollowedGenerator(np.random.RandomState)
+
+
+def _gauss(mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+    return normal(mu, sigma)
+
+
+# scipy.stats ----------------------------------------------------------------------------------------------------------
+
+
+def _rvs(self: Any, *args: Any, **given: Any) -> Any:
+    state = given.pop("random_state", None)
+    given.pop("discrete", None)
+    if getattr(self, "_random_state", None) is not np.random.mtrand._rand:
+        _refuse("a distribution of scipy.stats with a random_state of its own", "leave random_state as it is")
+    if state is not None and not isinstance(state, FollowedGenerator):
+        _started(state)
+    name = self.name
+    if name in ("laplace", "norm", "gumbel_r"):
+        loc, scale, size = _parsed(args, given)
+        return {"laplace": laplace, "norm": normal, "gumbel_r": gumbel}[name](loc, scale, size)
+    if name == "dlaplace":
+        rate, *rest = args if args else (given.pop("a"),)
+        loc, _, size = _parsed((*rest[:1], 1, *rest[1:]) if rest else (), {**given, "scale": 1})
+        if np.ndim(_public(rate, "a parameter")) or not float(rate) > 0:
+            _refuse("discrete Laplace noise with several parameters")
+        return _noise("two-sided geometric", lambda shape: _plain_dlaplace(float(rate), shape), loc, 1.0, size,
+                      float(rate))  # fmt: skip
+    _refuse(f"random numbers by scipy.stats.{name}", "laplace, norm, gumbel_r and dlaplace are covered")
+
+
+def _parsed(args: Sequence[Any], given: dict[str, Any]) -> tuple[Any, Any, Any]:
+    names = ("loc", "scale", "size")
+    known = dict(zip(names, args, strict=False)) | given
+    if set(known) - set(names):
+        _refuse(f"random numbers of scipy.stats with {', '.join(sorted(set(known) - set(names)))}")
+    size = known.get("size")
+    return known.get("loc", 0), known.get("scale", 1), None if size == 1 and not args[2:] and "size" not in given else (
+        size
+    )  # fmt: skip
+
+
+def _plain_dlaplace(rate: float, shape: Any) -> Any:
+    p = -math.expm1(-rate)
+    return _FRESH.geometric(p, shape) - _FRESH.geometric(p, shape)
+
+
+# replacing ------------------------------------------------------------------------------------------------------------
+
+
+def _only_while_followed(own: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    def chosen(*args: Any, **given: Any) -> Any:
+        return original(*args, **given) if current() is None else own(*args, **given)
+
+    return chosen
+
+
+def _converting(original: Callable[..., Any]) -> Callable[..., Any]:
+    """np.array and np.asarray of what is followed."""
+
+    def convert(a: Any, dtype: Any = None, **given: Any) -> Any:
+        tape = current()
+        if tape is not None and sys._getframe(1).f_code.co_filename in tape.files:  # pyright: ignore[reportPrivateUsage]
+            found = array_of(settled(a), dtype)
+            if found is not None:
+                copies = original is _ARRAY and given.get("copy", True) and isinstance(found, FollowedArray)
+                return found.copy() if copies else found
+        a = settled(a) if tape is not None else a
+        return original(a, dtype, **given) if dtype is not None else original(a, **given)
+
+    return convert
+
+
+def _of_lists(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy that may be given a list of what is followed."""
+
+    def called(a: Any, *args: Any, **given: Any) -> Any:
+        if current() is not None and type(a) in (list, tuple):
+            found = array_of(settled(a))
+            a = a if found is None else found
+        return original(a, *args, **given)
+
+    return called
+
+
+_ARRAY: Final = np.array
+
+
+def _kind(kind: type, own: Callable[..., Any]) -> Any:
+    """A class of generators: what is of it stays so, and a new one is made by ``own``."""
+
+    class Meta(type):
+        def __instancecheck__(cls, one: Any) -> bool:
+            return isinstance(one, kind)
+
+        def __call__(cls, *args: Any, **given: Any) -> Any:
+            return kind(*args, **given) if current() is None else own(*args, **given)
+
+    return Meta(kind.__name__, (), {"__doc__": kind.__doc__})
+
+
+def replaced(modules: Sequence[dict[str, Any]]) -> list[tuple[Any, str, Any]]:
+    """What is replaced while a run is followed: where, by what name, and with what."""
+    found: list[tuple[Any, str, Any]] = [
+        (np.random, "default_rng", _only_while_followed(_started, np.random.default_rng)),
+        (np.random, "Generator", _kind(np.random.Generator, _not_covered("np.random.Generator"))),
+        (np.random, "RandomState", _kind(np.random.RandomState, _state)),
+    ]
+    for name in dir(np.random.RandomState):
+        own, original = _DRAWS.get(name, _not_covered(f"np.random.{name}")), getattr(np.random, name, None)
+        if not name.startswith("_") and callable(original):
+            found.append((np.random, name, _only_while_followed(own, original)))
+    for name in dir(random.Random):
+        original = getattr(random, name, None)
+        if name.startswith("_") or not callable(original) or isinstance(original, type):
+            continue
+        own = _gauss if name in ("gauss", "normalvariate") else _not_covered(f"random.{name}")
+        found.append((random, name, _only_while_followed(own, original)))
+    for name in ("Random", "SystemRandom"):
+        found.append((random, name, _only_while_followed(_not_covered(f"random.{name}"), getattr(random, name))))
+    infrastructure: Any = sys.modules.get("scipy.stats._distn_infrastructure")
+    if infrastructure is not None:
+        plain_rvs = infrastructure.rv_generic.rvs
+
+        def rvs(self: Any, *args: Any, **given: Any) -> Any:
+            return plain_rvs(self, *args, **given) if current() is None else _rvs(self, *args, **given)
+
+        found.append((infrastructure.rv_generic, "rvs", rvs))
+    found += [(np, name, making(getattr(np, name))) for name in ("zeros", "empty")]
+    found += [(np, name, _converting(getattr(np, name))) for name in ("array", "asarray", "asanyarray")]
+    found += [(np, name, _of_lists(getattr(np, name))) for name in
+              ("argmax", "argmin", "max", "min", "sum", "mean", "cumsum", "median", "amax", "amin")]  # fmt: skip
+    found.append((np.linalg, "norm", _of_lists(np.linalg.norm)))
+    former = {id(getattr(owner, name)): new for owner, name, new in found}
+    for names in modules:
+        for name, value in list(names.items()):
+            if callable(value) and id(value) in former:
+                found.append((names, name, former[id(value)]))
+            elif name not in _SHADOWED and value is math:
+                found.append((names, name, _MATH))
+            elif getattr(value, "__module__", None) == "math" and getattr(math, name, None) is value:
+                found.append((names, name, getattr(_MATH, name)))
+        found += [(names, name, new) for name, new in _SHADOWED.items() if name not in names]
+    return found
+
+
+@contextmanager
+def replacing(what: Sequence[tuple[Any, str, Any]]) -> Generator[None]:
+    """Replace, and put back."""
+    former: list[tuple[Any, str, Any]] = []
+    try:
+        for owner, name, new in what:
+            held = owner if isinstance(owner, dict) else vars(owner)
+            former.append((owner, name, held.get(name, _MISSING)))
+            _put(owner, name, new)
+        yield
+    finally:
+        for owner, name, old in reversed(former):
+            with contextlib.suppress(AttributeError, KeyError):
+                _put(owner, name, old)
+
+
+def _put(owner: Any, name: str, value: Any) -> None:
+    if isinstance(owner, dict):
+        if value is _MISSING:
+            del owner[name]
+        else:
+            owner[name] = value
+    elif value is _MISSING:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, value)
+
+
+_MISSING: Final = object()
+
+
+# builtins of the user's modules ---------------------------------------------------------------------------------------
+
+
+def _shadow(kind: type, act: Callable[[Any], Any]) -> Any:
+    """``float`` or ``int`` that keep what is noised in the trace; all else is as it was."""
+
+    class Meta(type):
+        def __call__(cls, *args: Any, **given: Any) -> Any:
+            if args and (isinstance(args[0], Followed | Released) or hasattr(args[0], "_dpv_array")):
+                return act(array_of(args[0]) if not isinstance(args[0], Released) else args[0])
+            return kind(*args, **given)
+
+        def __instancecheck__(cls, one: Any) -> bool:
+            return isinstance(one, kind)
+
+        def __subclasscheck__(cls, one: Any) -> bool:
+            return issubclass(one, kind)
+
+        def __getattr__(cls, name: str) -> Any:
+            return getattr(kind, name)
+
+        def __eq__(cls, other: Any) -> bool:
+            return other is cls or other is kind
+
+        def __hash__(cls) -> int:
+            return hash(kind)
+
+    return Meta(kind.__name__, (), {"dtype": np.dtype(kind)})
+
+
+def _to_float(value: Any) -> Any:
+    if isinstance(value, Released):
+        if np.size(value._dpv_value) != 1:
+            raise TypeError("only length-1 arrays can be converted to Python scalars")
+        return value if np.asarray(value._dpv_value).dtype.kind == "f" else made(value._dpv_tape, np.float64(
+            plain(value)))  # fmt: skip
+    if is_total(value) and fact_of(value).shape == ():
+        return value.astype(np.float64)
+    return float(value)
+
+
+def _to_int(value: Any) -> Any:
+    if isinstance(value, Released):
+        if value._dpv_options is not None:
+            return value
+        return made(value._dpv_tape, np.trunc(plain(value)))
+    if is_total(value) and fact_of(value).shape == ():
+        return value.astype(np.int64)
+    return int(value)
+
+
+def _extreme(plain_function: Callable[..., Any], function: Any) -> Callable[..., Any]:
+    def act(*args: Any, **given: Any) -> Any:
+        if len(args) > 1 and not given and any(isinstance(one, Followed | Released) for one in args):
+            found = args[0]
+            for one in args[1:]:
+                found = function(found, one)
+            return found
+        return plain_function(*args, **given)
+
+    return act
+
+
+def _length(value: Any) -> Any:
+    """``len`` that gives the number of records as a statistic, where it is not public."""
+    inner = getattr(value, "_dpv_records", None)
+    array = inner() if inner is not None else value
+    if isinstance(array, FollowedArray) and is_rows(array) and not known_length(array):
+        return counted(array)
+    return len(value)
+
+
+_SHADOWED: Final[dict[str, Any]] = {
+    "len": _length,
+    "float": _shadow(float, _to_float),
+    "int": _shadow(int, _to_int),
+    "max": _extreme(max, np.maximum),
+    "min": _extreme(min, np.minimum),
+}
+
+
+@final
+class _Math:
+    """``math`` that keeps what is noised in the trace."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(math, name)
+        if not callable(found):
+            return found
+        function = getattr(np, {"pow": "power", "fabs": "absolute"}.get(name, name), None)
+
+        def act(*args: Any) -> Any:
+            if function is not None and any(isinstance(one, Followed | Released) for one in args):
+                return function(*args)
+            return found(*args)
+
+        return act
+
+
+_MATH: Final = _Math()
+
+
+def is_followed(value: Any) -> bool:
+    """Whether a value is data that were not noised, or draws."""
+    return isinstance(value, Followed) or is_noise(value) or hasattr(value, "_dpv_array")

@@ -1,0 +1,237 @@
+"""What was noised, or computed from it and from public values: any computation is free, and is made with the values.
+
+Each operation gives a value of this kind again, so that it is seen when one decides something, or meets data again.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, Final, final
+
+import numpy as np
+
+from dpverdict.audit.tracing.rules.operations import refuse
+from dpverdict.audit.tracing.tape import Release, Tape, current
+
+_ARGMAX: Final = np.argmax
+_ARGMIN: Final = np.argmin
+"""As they are when nothing is replaced."""
+
+
+class Followed:
+    """A value of which something is known for every pair: of the records, a statistic, or draws."""
+
+    __slots__ = ()
+
+
+@final
+class Released:
+    """A value that was noised, or made of such values and public ones."""
+
+    __slots__ = ("_dpv_options", "_dpv_pending", "_dpv_tape", "_dpv_value")
+    __array_priority__ = 2000.0
+    __hash__ = None  # type: ignore[assignment]  # it would choose a place in a dictionary
+
+    def __init__(self, tape: Tape, value: Any, pending: tuple[Release, ...] = (), options: int | None = None) -> None:
+        object.__setattr__(self, "_dpv_options", options)
+        object.__setattr__(self, "_dpv_tape", tape)
+        object.__setattr__(self, "_dpv_value", value)
+        object.__setattr__(self, "_dpv_pending", pending)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # what "isinstance(n, float)" of the user's sees
+        return type(self._dpv_value)
+
+    # computations -----------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name == "argmax" and len(self._dpv_pending) == 1:
+            return lambda *args, **kwargs: np.argmax(self, *args, **kwargs)
+        if name == "item" and np.size(self._dpv_value) == 1:
+            return lambda *args: self if not args else made(self._dpv_tape, plain(self).item(*args))
+        if name == "tolist":
+            return lambda: _listed(self)
+        found = getattr(plain(self), name)
+        tape = self._dpv_tape
+        if callable(found):
+            return lambda *args, **kwargs: made(tape, found(*plain(args), **plain(kwargs)))
+        return found if name in ("shape", "ndim", "size", "dtype") else made(tape, found)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._dpv_tape.refuse(f"an attribute {name} that is set on noisy values", "make a new one")
+
+    def __array_ufunc__(self, function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        _apart_from_data(args, kwargs)
+        out = kwargs.pop("out", None)
+        found = made(self._dpv_tape, getattr(function, method)(*plain(args), **plain(kwargs)))
+        if out is not None:
+            (target,) = out
+            if not isinstance(target, Released):
+                self._dpv_tape.refuse("noisy values written into an array in place", "assign the result to a name")
+            object.__setattr__(target, "_dpv_value", found._dpv_value)
+            object.__setattr__(target, "_dpv_pending", ())
+            return target
+        return found
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        _apart_from_data(args, kwargs)
+        pending = self._dpv_pending
+        if function is _ARGMAX and len(pending) == 1 and len(args) == 1 and not kwargs:
+            pending[0].chosen = True
+            return Released(self._dpv_tape, np.argmax(self._dpv_value), options=int(np.size(self._dpv_value)))
+        if function in (_ARGMAX, _ARGMIN) and len(args) == 1 and not kwargs:
+            return Released(self._dpv_tape, function(plain(self)), options=int(np.size(self._dpv_value)))
+        return made(self._dpv_tape, function(*plain(args), **plain(kwargs)))
+
+    def __getitem__(self, key: Any) -> Any:
+        _apart_from_data((key,), {})
+        return made(self._dpv_tape, plain(self)[plain(key)])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _apart_from_data((key, value), {})
+        plain(self)[plain(key)] = plain(value)
+
+    def __iter__(self) -> Iterator[Any]:
+        tape = self._dpv_tape
+        return (made(tape, one) for one in plain(self))
+
+    def __len__(self) -> int:
+        size: int = len(self._dpv_value)
+        return size
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return made(self._dpv_tape, np.round(plain(self), 0 if digits is None else digits))
+
+    def __floor__(self) -> Any:
+        return made(self._dpv_tape, np.floor(plain(self)))
+
+    def __ceil__(self) -> Any:
+        return made(self._dpv_tape, np.ceil(plain(self)))
+
+    def __trunc__(self) -> Any:
+        return made(self._dpv_tape, np.trunc(plain(self)))
+
+    # leaving ----------------------------------------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        bool(plain(self))  # of an array it is an error
+        return bool(self._dpv_tape.decide())
+
+    def __float__(self) -> float:
+        self._dpv_tape.leave("a plain number")
+        return float(plain(self))
+
+    def __int__(self) -> int:
+        self._dpv_tape.leave("a plain number")
+        return int(plain(self))
+
+    def __index__(self) -> int:
+        tape: Tape = self._dpv_tape
+        if self._dpv_options is None:
+            tape.refuse("a noisy value that is an index or a size", "use np.take, or return it")
+        return tape.decide(self._dpv_options)
+
+    def __complex__(self) -> complex:
+        return complex(float(self))
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        self._dpv_tape.leave("a plain array")
+        return np.array(plain(self), *args, **{key: one for key, one in kwargs.items() if key == "dtype"})
+
+    def __str__(self) -> str:
+        self._dpv_tape.leave("text")
+        return str(plain(self))
+
+    __repr__ = __str__
+
+    def __format__(self, how: str) -> str:
+        self._dpv_tape.leave("text")
+        value = plain(self)
+        return format(value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value, how)
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self._dpv_tape.decide())
+
+    def __reduce__(self) -> Any:
+        self._dpv_tape.refuse("noisy values that are pickled", "return them")
+
+    def __copy__(self) -> Released:
+        return Released(self._dpv_tape, plain(self))
+
+    def __deepcopy__(self, memo: Any) -> Released:
+        return Released(self._dpv_tape, np.copy(plain(self)) if isinstance(plain(self), np.ndarray) else plain(self))
+
+
+def made(tape: Tape, value: Any) -> Any:
+    """A computed value, of this kind again where it holds numbers; a sequence of them element by element."""
+    if value is NotImplemented or value is None or isinstance(value, str | Released):
+        return value
+    if isinstance(value, tuple | list):
+        return type(value)(made(tape, one) for one in value)
+    return Released(tape, value)
+
+
+def _listed(one: Released) -> Any:
+    value = plain(one)
+    if np.ndim(value) == 0:
+        return made(one._dpv_tape, value)
+    return [_listed(made(one._dpv_tape, part)) for part in np.asarray(value)]
+
+
+def plain(value: Any) -> Any:
+    """The value itself: whatever is done with it, all of it may be shown."""
+    if type(value).__name__ == "Building":
+        return plain(value._dpv_settled())
+    if isinstance(value, Released):
+        for release in value._dpv_pending:
+            release.exposed = True
+        return value._dpv_value
+    if isinstance(value, tuple):
+        return tuple(plain(one) for one in value)
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    return value
+
+
+def _apart_from_data(args: Any, kwargs: Any) -> None:
+    """Refuse noisy values and data in one operation: it would look at data again in a way that noise decided."""
+    waiting = [*args, *kwargs.values()]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Followed) or hasattr(one, "_dpv_array"):
+            tape = current()
+            if tape is not None:
+                tape.refuse("data together with a noisy value, which decides how they are used",
+                            "clip and scale data by public numbers only")  # fmt: skip
+            refuse("data together with a noisy value")
+        if isinstance(one, tuple | list):
+            waiting += one
+
+
+def _method(name: str, function: Callable[..., Any], *, mirrored: bool = False) -> Callable[..., Any]:
+    def method(self: Released, other: Any) -> Any:
+        if isinstance(other, Followed):
+            return NotImplemented
+        sides = (plain(other), plain(self)) if mirrored else (plain(self), plain(other))
+        return made(self._dpv_tape, function(*sides))
+
+    method.__name__ = name
+    return method
+
+
+_BINARY: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")
+
+for _name in _BINARY:
+    _plain_name = _name.rstrip("_")
+    setattr(Released, f"__{_plain_name}__", _method(f"__{_plain_name}__", getattr(operator, _name)))
+    setattr(Released, f"__r{_plain_name}__", _method(f"__r{_plain_name}__", getattr(operator, _name), mirrored=True))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Released, f"__{_name}__", _method(f"__{_name}__", getattr(operator, _name)))
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(Released, f"__{_name}__",
+            lambda self, function=getattr(operator, _name): made(self._dpv_tape, function(plain(self))))  # fmt: skip

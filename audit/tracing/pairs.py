@@ -1,0 +1,145 @@
+"""Pairs of neighbouring tables at the ends of a schema, measured until one breaks the claim."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+
+from dpverdict.audit.implementation.tap.confirmation import Confirmation, confirm
+from dpverdict.audit.implementation.tap.tapped_runs import tap
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
+from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.errors import DpverdictError
+from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
+
+MOST_PAIRS: Final = 24
+FRESH: Final = 4000
+"""Releases on each table, to confirm what the tap finds."""
+ERROR: Final = 1e-6
+"""Of refuting a claim that holds by the fresh releases, for all pairs together."""
+_LARGE: Final = 1e6
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """What the search found.
+
+    Attributes:
+        witness: the two tables, and how the pair was measured; None if no pair breaks the claim.
+        reason: in words.
+        largest: the largest loss of a pair that was measured exactly; None if none was.
+        pairs: how many were measured.
+    """
+
+    witness: Mapping[str, Any] | None = None
+    reason: str = ""
+    largest: float | None = None
+    pairs: int = 0
+
+
+def find_pair(
+    function: Callable[..., Any], schema: TableSchema, claim: Guarantee, *, seed: int, seconds: float
+) -> Broken:
+    """Measure pairs, until one breaks the claim or the time is over."""
+    until = time.monotonic() + seconds
+    largest: float | None = None
+    count = 0
+    for rows, other, words in _pairs(schema, seed):
+        if time.monotonic() > until or count >= MOST_PAIRS or seconds <= 0:
+            break
+        tables = _table(schema, rows), _table(schema, other)
+        count += 1
+        try:
+            found = tap(function, tables, claim, seed=seed, seconds=max(5.0, seconds))
+        except (DpverdictError, Warning):
+            continue
+        if found.exact and found.epsilon is not None:
+            size = found.mu if found.mu is not None and not np.isfinite(found.epsilon) else found.epsilon
+            largest = size if largest is None else max(largest, size)
+        if found.status not in (TapStatus.REFUTED, TapStatus.FINDING):
+            continue
+        fresh = _confirmed(found, function, tables, claim, seed + count)
+        shown = fresh is not None and fresh.refuted
+        if found.status is TapStatus.REFUTED or shown:
+            how = "the tap, exactly" if found.status is TapStatus.REFUTED else "fresh releases"
+            said = found.reason if found.status is TapStatus.REFUTED or fresh is None else (
+                f"{found.reason}; {fresh.text()}"
+            )  # fmt: skip
+            witness = {
+                "relation": "replace-one" if schema.relation is REPLACE_ONE else "add-or-remove-one",
+                "records": _json(rows),
+                "neighbour": _json(other),
+                "claim": claim.describe(),
+                "measured_by": how,
+                "reason": found.reason,
+                "fresh": None if fresh is None else fresh.to_dict(),
+                "seed": seed,
+                "words": [words, *(() if fresh is None else (fresh.text(),))],
+            }
+            return Broken(witness=witness, reason=said, largest=largest, pairs=count)
+    return Broken(largest=largest, pairs=count)
+
+
+def _confirmed(found: Any, function: Any, tables: Any, claim: Guarantee, seed: int) -> Confirmation | None:
+    """What fresh releases show; None where they are not compared."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of the user's function
+            return confirm(found, function, tables, claim, seed=seed, error_probability=ERROR / MOST_PAIRS,
+                           samples=FRESH)  # fmt: skip
+    except DpverdictError:
+        return None
+
+
+def _json(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: str(one) if not isinstance(one, int | float | str | bool | type(None)) else one
+             for key, one in row.items()} for row in rows[:1000]]  # fmt: skip
+
+
+def _table(schema: TableSchema, rows: list[dict[str, Any]]) -> Any:
+    return schema.dataset(rows)
+
+
+def _pairs(schema: TableSchema, seed: int) -> Iterator[tuple[list[dict[str, Any]], list[dict[str, Any]], str]]:
+    """Tables with an extreme record, and the same without it, or with its opposite in its place."""
+    rng = np.random.default_rng(seed)
+    extremes = [_tamed(one) for one in schema.extreme_records()]
+    replace = schema.relation is REPLACE_ONE
+    size = schema.records if schema.records is not None else 6
+    bases = [[_tamed(schema.random_record(rng)) for _ in range(min(size, 60))] for _ in range(2)]
+    bases.append([extremes[-1]] * min(size, 60))
+    bases.append([extremes[0]] * min(size, 60))
+    for i, record in enumerate(extremes[: MOST_PAIRS * 2]):
+        base = bases[i % 2]
+        if replace:
+            whole = [base[k % len(base)] for k in range(size - 1)]
+            for other in (extremes[1 if i != 1 else 0], extremes[(i + 1) % len(extremes)], extremes[-1]):
+                if other != record:
+                    yield [*whole, record], [*whole, other], f"{_words(record)} in place of {_words(other)}"
+        else:
+            yield [*base, record], base, f"with and without {_words(record)}"
+            if i < 4:
+                same = bases[2 + i % 2]
+                yield [*same, record], same, f"with and without {_words(record)}"
+    if not replace:
+        for record in extremes[:4]:
+            yield [record], [], f"{_words(record)} alone, and no record"
+
+
+def _words(record: Mapping[str, Any]) -> str:
+    shown = ", ".join(f"{key}={value!r}" for key, value in list(record.items())[:6])
+    return f"the record ({shown})"
+
+
+def _tamed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Huge numbers, where nothing bounds a column, made large ones: their sums stay finite."""
+    return {key: float(np.sign(one)) * _LARGE if isinstance(one, float) and abs(one) > 1e12 else
+            (1 if one > 0 else -1) * int(_LARGE) if isinstance(one, int) and abs(one) > 1e12 else one
+            for key, one in record.items()}  # fmt: skip

@@ -1,0 +1,332 @@
+"""What the code of a function reaches beside its arguments: other functions, names of its modules, and what it decides.
+
+A run shows what happened on one path. This looks at the code itself, for what a run cannot show: files, clocks and
+modules that go around the trace, what is kept from one call to the next, seeds, and decisions after a noised value has
+left the trace.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dis
+import functools
+import linecache
+import os
+import random
+import sys
+import sysconfig
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+import numpy as np
+
+_MODULES: Final = frozenset(
+    ["time", "os", "io", "sys", "socket", "subprocess", "threading", "multiprocessing", "inspect", "gc", "ctypes", "pickle", "shelve", "sqlite3", "tempfile", "shutil", "pathlib", "urllib", "requests", "http", "importlib", "asyncio", "concurrent", "signal", "joblib", "dill", "cloudpickle", "marshal", "weakref", "faulthandler", "traceback", "tracemalloc", "resource", "platform", "uuid"]
+)
+_FUNCTIONS: Final = frozenset(
+    ["type", "open", "eval", "exec", "compile", "globals", "locals", "vars", "__import__", "id", "input", "breakpoint", "delattr", "setattr", "exit", "quit"]
+)
+_ATTRIBUTES: Final = {
+    "seed": "it starts a generator from a fixed number",
+    "set_state": "it sets the state of a generator",
+    "now": "it reads the clock",
+    "today": "it reads the clock",
+    "utcnow": "it reads the clock",
+    "simplefilter": "a warning that depends on data may become an error",
+    "filterwarnings": "a warning that depends on data may become an error",
+    **dict.fromkeys(
+        ["load", "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv", "read_parquet", "read_excel", "read_json", "read_feather", "read_pickle", "read_sql", "scan_csv", "scan_parquet"],
+        "it reads a file",
+    ),
+    **dict.fromkeys(
+        ["save", "savez", "savez_compressed", "savetxt", "tofile", "to_csv", "to_parquet", "to_pickle", "to_excel", "to_json", "to_feather", "to_sql", "write_csv", "write_parquet", "dump"],
+        "it writes a file",
+    ),
+    **dict.fromkeys(
+        ["__dict__", "__array_interface__", "__array_struct__", "__closure__", "__globals__", "__code__", "f_locals", "f_globals"],
+        "it looks inside of objects",
+    ),
+}
+_KEEPING: Final = ("STORE_GLOBAL", "DELETE_GLOBAL")
+
+
+@final
+@dataclass(slots=True)
+class Reached:
+    """What a function reaches.
+
+    Attributes:
+        home: the folder of the function, where it is installed among libraries; None where it is not.
+        files: of the user's code.
+        modules: the names of each module of the user's code.
+        read: the names of the modules that the code uses, beside functions and modules.
+        refused: what cannot be followed; None if there is nothing.
+        codes: of all functions.
+    """
+
+    home: str | None = None
+    files: set[str] = field(default_factory=set)
+    modules: list[dict[str, Any]] = field(default_factory=list)
+    read: dict[str, Any] = field(default_factory=dict)
+    refused: str | None = None
+    codes: list[types.CodeType] = field(default_factory=list)
+
+
+def _home(function: Any) -> str | None:
+    """The folder of a function that is installed among libraries."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    code: Any = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)
+    if code is None or not is_library(code.co_filename):
+        return None
+    return os.path.dirname(os.path.realpath(str(code.co_filename)))
+
+
+def is_library(filename: str, home: str | None = None) -> bool:
+    """Whether a file belongs to an installed library, or to Python itself; not one in the folder ``home``."""
+    if home is not None and os.path.realpath(filename).startswith(home + os.sep):
+        return False
+    if filename.startswith("<"):
+        return filename.startswith("<frozen") or filename.startswith("<__array_function__")
+    path = os.path.realpath(filename)
+    return any(path.startswith(folder + os.sep) for folder in _FOLDERS)
+
+
+_FOLDERS: Final = tuple(
+    {os.path.realpath(sysconfig.get_paths()[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    | {os.path.realpath(os.path.dirname(os.path.dirname(np.__file__)))}
+    | {os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", folder)) for folder in
+       ("audit", "mechanisms", "proofs", "src")}
+)  # fmt: skip
+
+
+def reach(function: Any) -> Reached:
+    """All that a function reaches, without running it."""
+    found = Reached(home=_home(function))
+    seen: set[int] = set()
+    waiting: list[Any] = [function]
+    while waiting and found.refused is None:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        waiting += _inner(one, found)
+    found.refused = found.refused or next(filter(None, map(_seeded, sorted(found.files))), None)
+    return found
+
+
+def _seeded(filename: str) -> str | None:
+    """Whether the file of a function starts a generator of a whole module from a number, anywhere in it."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(filename)))
+    except (SyntaxError, ValueError):
+        return None
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="seed" | "set_state" | "setstate")):
+                return f"line {node.lineno}: .{node.func.attr}() starts the noise from a fixed number"  # type: ignore[attr-defined]
+    return None
+
+
+def _inner(one: Any, found: Reached) -> Iterator[Any]:
+    """Note what a function, a class or an object holds; gives what is to be looked at next."""
+    if isinstance(one, functools._lru_cache_wrapper):
+        found.refused = f"{getattr(one, '__name__', 'a function')} keeps its results from one call to the next (a cache)"
+        return
+    if isinstance(one, functools.partial):
+        yield one.func
+        yield from (value for value in (*one.args, *one.keywords.values()) if callable(value))
+    elif isinstance(one, types.MethodType):
+        yield one.__func__
+        found.read[f"{type(one.__self__).__name__}.self"] = one.__self__
+        yield type(one.__self__)
+    elif isinstance(one, types.FunctionType):
+        if hasattr(one, "__wrapped__"):
+            yield one.__wrapped__
+        if not is_library(one.__code__.co_filename, found.home):
+            yield from _of_function(one, found)
+    elif isinstance(one, type):
+        file = getattr(sys.modules.get(one.__module__), "__file__", None)
+        if one.__module__ in ("builtins",) or (file is not None and is_library(file, found.home)):
+            return
+        for value in vars(one).values():
+            plain = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
+            if isinstance(plain, types.FunctionType):
+                yield plain
+    elif callable(one) and not isinstance(one, types.BuiltinFunctionType):
+        kind = type(one)
+        file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+        if file is not None and not is_library(file, found.home):
+            found.read[f"{kind.__name__}.self"] = one
+            yield kind
+
+
+def _of_function(function: types.FunctionType, found: Reached) -> Iterator[Any]:
+    code, names = function.__code__, function.__globals__
+    found.files.add(code.co_filename)
+    if all(names is not one for one in found.modules):
+        found.modules.append(names)
+    for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+        found.read[f"a default of {function.__name__}"] = value
+    free = {}
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            free[name] = cell.cell_contents
+        except ValueError:
+            continue
+    for inner in _codes(code):
+        found.codes.append(inner)
+        found.refused = found.refused or _refused(inner, names, free if inner is code else {}, code)
+        for name in inner.co_names:
+            if name in names:
+                yield from _named(name, names[name], found)
+    for name, value in free.items():
+        yield from _named(name, value, found)
+
+
+def _named(name: str, value: Any, found: Reached) -> Iterator[Any]:
+    if isinstance(value, types.ModuleType):
+        file = getattr(value, "__file__", None)
+        if file is not None and not is_library(
+            file, found.home
+        ):  # a module of the user's: any of its functions may be called
+            yield from (one for one in vars(value).values() if isinstance(one, types.FunctionType | type))
+        return
+    if isinstance(value, types.FunctionType | type | functools.partial | types.MethodType | functools._lru_cache_wrapper):
+        yield value
+        return
+    found.read[name] = value
+    if callable(value):
+        yield value
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, types.CodeType):
+            yield from _codes(one)
+
+
+def _refused(code: types.CodeType, names: dict[str, Any], free: dict[str, Any], outer: types.CodeType) -> str | None:
+    line = code.co_firstlineno
+    for step in dis.get_instructions(code):
+        line = step.starts_line if isinstance(step.starts_line, int) and step.starts_line is not True else line
+        if getattr(step, "line_number", None):
+            line = step.line_number  # type: ignore[attr-defined]  # since Python 3.13
+        at = f"line {line}"
+        name = step.argval if isinstance(step.argval, str) else ""
+        if step.opname in _KEEPING:
+            return f"{at}: {name} is kept from one call to the next: return it instead"
+        if step.opname in ("STORE_DEREF", "DELETE_DEREF") and name in outer.co_freevars:
+            return f"{at}: {name} is kept from one call to the next: return it instead"
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"):
+            value = free.get(name, names.get(name, getattr(builtins, name, None)))
+            if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] in _MODULES:
+                return f"{at}: {value.__name__} goes around the trace: hand over what is needed as an argument"
+            if getattr(builtins, name, None) is value and name in _FUNCTIONS:
+                return f"{at}: {name}() goes around the trace"
+            module = getattr(value, "__module__", None)
+            if isinstance(module, str) and module.partition(".")[0] in _MODULES and not isinstance(value, type(None)):
+                return f"{at}: {module}.{name} goes around the trace"
+        if step.opname == "IMPORT_NAME" and name.partition(".")[0] in _MODULES:
+            return f"{at}: {name} goes around the trace"
+        if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and name in _ATTRIBUTES:
+            return f"{at}: .{name} is not covered: {_ATTRIBUTES[name]}"
+        if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and name in ("errstate", "seterr") and (
+            {"raise", "call", "print", "log"} & set(_texts(code))
+        ):  # fmt: skip
+            return f"{at}: .{name}: an error that depends on data tells of them: use 'ignore'"
+    return None
+
+
+def _texts(code: types.CodeType) -> Iterator[str]:
+    for one in code.co_consts:
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, tuple):
+            yield from (part for part in one if isinstance(part, str))
+
+
+# decisions after a noised value has left ------------------------------------------------------------------------------
+
+
+def decides_later(code: types.CodeType, at: int, names: dict[str, Any], files: frozenset[str]) -> str | None:
+    """What a code decides after the place where it is; None if it runs straight on.
+
+    Loops are decisions: how often they run may depend on what left. A test for None is none.
+    """
+    steps = list(dis.get_instructions(code))
+    starts = [at]
+    # a loop that is still running jumps back: what it repeats comes later, too
+    for step in steps:
+        if step.offset > at and "BACKWARD" in step.opname and isinstance(step.argval, int) and step.argval <= at:
+            starts.append(step.argval)
+    first = min(starts)
+    for step in steps:
+        if step.offset <= at and not (first < at and step.offset >= first):
+            continue
+        found = _decision(step, code, names, files, set())
+        if found is not None:
+            return found
+    return None
+
+
+def _decision(
+    step: dis.Instruction, code: types.CodeType, names: dict[str, Any], files: frozenset[str], seen: set[int]
+) -> str | None:
+    name = step.opname
+    if ("JUMP" in name and "IF" in name and "NONE" not in name) or name in ("FOR_ITER", "SEND", "CHECK_EXC_MATCH"):
+        return "a loop" if name in ("FOR_ITER", "SEND") else "a decision"
+    if name.startswith("MATCH_") or name in ("JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP"):
+        return "a decision"
+    if name == "BINARY_SUBSCR" or (name == "BINARY_OP" and step.argrepr == "[]"):
+        return "an index"
+    inner: list[types.CodeType] = []
+    if isinstance(step.argval, types.CodeType):
+        inner.append(step.argval)
+    if name in ("LOAD_GLOBAL", "LOAD_NAME") and isinstance(step.argval, str):
+        value = names.get(step.argval)
+        if isinstance(value, types.FunctionType) and value.__code__.co_filename in files:
+            inner.append(value.__code__)
+    for one in inner:
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        for each in dis.get_instructions(one):
+            found = _decision(each, one, names, files, seen)
+            if found is not None:
+                return found
+    return None
+
+
+# what is kept ---------------------------------------------------------------------------------------------------------
+
+
+def fingerprint(value: Any, depth: int = 4) -> object:
+    """What a value is made of, to see whether a run has changed it."""
+    if hasattr(type(value), "_dpv_tape") or hasattr(type(value), "_dpv_parts"):
+        return "something that is followed"
+    if isinstance(value, bool | int | float | str | bytes | complex | type(None)):
+        return repr(value)
+    if issubclass(type(value), np.ndarray):
+        return (value.shape, value.dtype.str, hash(value.tobytes()))
+    if depth == 0:
+        return type(value).__name__
+    if isinstance(value, dict):
+        return tuple((fingerprint(k, depth - 1), fingerprint(v, depth - 1)) for k, v in list(value.items()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return (type(value).__name__, *(fingerprint(one, depth - 1) for one in value))
+    if type(value).__module__.partition(".")[0] in ("pandas", "polars"):
+        return (type(value).__name__, getattr(value, "shape", None))
+    if isinstance(value, types.FunctionType):
+        return fingerprint(vars(value), depth - 1) if vars(value) else id(value)
+    inner = getattr(value, "__dict__", None)
+    return (id(value), fingerprint(dict(inner), depth - 1)) if isinstance(inner, dict) else id(value)
+
+
+def a_generator(value: Any) -> bool:
+    """Whether a value draws random numbers, and was made outside of the run."""
+    return isinstance(value, np.random.Generator | np.random.RandomState | random.Random | np.random.BitGenerator)

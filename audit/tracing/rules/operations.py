@@ -1,0 +1,118 @@
+"""The operations that are covered: a name, the rule that carries facts on, and why the rule holds.
+
+A rule is given what an operation was applied to (facts, and public values) and its parameters, and nothing else: so
+every step of a recorded run can be derived again from its list alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn, TypeAlias, final
+
+from dpverdict.audit.tracing.rules.facts import Fact, Rows
+
+
+class NotCovered(BaseException):  # a user's "except Exception" must not hide it
+    """An operation that nothing is known of: what it is, and what to write instead."""
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        super().__init__(what if not remedy else f"{what}: {remedy}")
+
+
+def refuse(what: str, remedy: str = "") -> NoReturn:
+    """Raise `NotCovered`."""
+    raise NotCovered(what, remedy)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Operand:
+    """What an operation is applied to.
+
+    Attributes:
+        number: of the operation that made it; None for a public value.
+        fact: what is known of it; None for a public value.
+        value: the public value; None if it is no such.
+    """
+
+    number: int | None
+    fact: Fact | None
+    value: Any = None
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One operation of a run.
+
+    Attributes:
+        name: of the operation.
+        operands: what it was applied to.
+        parameters: JSON values.
+        fact: what its rule says of the result.
+        line: of the user's code.
+    """
+
+    name: str
+    operands: tuple[Operand, ...]
+    parameters: Mapping[str, Any]
+    fact: Fact
+    line: str
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """What a rule may look at beside its operands.
+
+    Attributes:
+        replace: whether neighbours differ by a replaced record; otherwise by one that is added or removed.
+        records: the public number of records; None where there is none.
+        steps: the operations before this one, by their numbers.
+    """
+
+    replace: bool
+    records: int | None
+    steps: list[Step] = field(default_factory=list)
+
+    def rows(self, number: int) -> Rows:
+        """The fact of an operation that gave records."""
+        fact = self.steps[number].fact
+        assert isinstance(fact, Rows)
+        return fact
+
+
+Rule: TypeAlias = "Callable[[Setting, Sequence[Operand], Mapping[str, Any]], Fact]"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A covered operation.
+
+    Attributes:
+        name: as it stands in certificates.
+        rule: carries facts on; raises `NotCovered` outside of its domain.
+        reason: why it holds for every pair.
+        domain: what it asks for.
+    """
+
+    name: str
+    rule: Rule
+    reason: str
+    domain: str = ""
+
+
+OPERATIONS: Final[dict[str, Operation]] = {}
+"""Every covered operation by its name."""
+
+
+def operation(name: str, reason: str, domain: str = "") -> Callable[[Rule], Rule]:
+    """Register the rule of an operation."""
+
+    def registered(rule: Rule) -> Rule:
+        OPERATIONS[name] = Operation(name, rule, reason, domain)
+        return rule
+
+    return registered

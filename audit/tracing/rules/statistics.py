@@ -1,0 +1,510 @@
+"""Rules for statistics: sums over records, and what keeps a bound on how far one record moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from dpverdict.audit.tracing.rules import bounds
+from dpverdict.audit.tracing.rules.bounds import Interval
+from dpverdict.audit.tracing.rules.facts import (
+    ALWAYS,
+    Cell,
+    Fact,
+    Floats,
+    Norm,
+    Rows,
+    Support,
+    Total,
+    both,
+    supports_of,
+)
+from dpverdict.audit.tracing.rules.operations import Operand, Setting, operation, refuse
+from dpverdict.audit.tracing.rules.records import interval_of, the_rows
+
+MOST_RECORDS: Final = 2.0**33
+"""That sums are taken of: bounds times this number must be within what a sum holds."""
+MOST_COORDINATES: Final = 20_000
+"""Of a statistic."""
+
+_NONE: Final = np.zeros(())
+
+
+def the_total(operand: Operand) -> Total:
+    """The fact of a statistic, which is no weight of a choice."""
+    fact = operand.fact
+    if not isinstance(fact, Total):
+        refuse("a statistic together with something else")
+    if fact.weights or fact.up_to_a_shift:
+        refuse("a score that was made the weight of a choice, used for something else", "use rng.choice(k, p=...)")
+    return fact
+
+
+def summed(setting: Setting, fact: Rows, found: Interval, dtype: str, supports: tuple[Support, ...],
+           norm: Norm | None = None) -> Total:  # fmt: skip
+    """A sum over records of what lies in an interval."""
+    if found.missing.any():
+        refuse("a sum of numbers that may be missing (NaN)", "fill them, x.fillna(0), or leave them out, x.dropna()")
+    if not (np.isfinite(found.low) & np.isfinite(found.high)).all():
+        refuse("a sum of numbers that nothing bounds", "clip them first, or give low and high in the schema")
+    kind = np.dtype(dtype)
+    most = float(np.iinfo(kind).max) if kind.kind in "iu" else float(np.finfo(kind).max) if kind.kind == "f" else 0.0
+    largest = float(max(np.abs(found.low).max(initial=0.0), np.abs(found.high).max(initial=0.0)))
+    if kind.itemsize < 8 or largest * MOST_RECORDS > most:
+        refuse(f"a sum in {dtype}, which overflows or loses records", "clip closer, or convert first: .astype(float)")
+    if found.low.size > MOST_COORDINATES:
+        refuse(f"a statistic of {found.low.size} coordinates", f"release at most {MOST_COORDINATES} at once")
+    low, high = found.low, found.high
+    if fact.masks:  # a record may be left out
+        low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    return Total(low, high, supports, dtype, norm)
+
+
+def support_of_masks(setting: Setting, fact: Rows) -> Support:
+    """What a record lies in, if the masks select it."""
+    found: Support = ALWAYS
+    for number in fact.masks:
+        mask = setting.rows(number)
+        found = both(found, mask.support or ((number, Cell(frozenset([True]))),))
+    return found
+
+
+@operation("sum", "f(D with r) - f(D) = g(r)", "bounded entries without gaps; float64 or int64")
+def sum_of_records(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """The sum over the records, of each entry of a row or of all of them."""
+    fact = operands[0].fact
+    assert isinstance(fact, Rows)
+    if fact.dtype == "category" or np.dtype(fact.dtype).kind not in "biuf":
+        refuse("a sum of texts")
+    found = interval_of(fact)
+    support = both(support_of_masks(setting, fact), fact.support or ALWAYS)
+    if fact.support:
+        found = Interval.of(np.minimum(found.low, 0), np.maximum(found.high, 0), found.missing)
+    if given["all"]:
+        entries = [Interval(*(one.ravel()[i] for one in found)) for i in range(found.low.size)]
+        whole = entries[0]
+        for one in entries[1:]:
+            whole = bounds.add(whole, one)
+        found = Interval.of(*whole)
+        return summed(setting, fact, found, given["dtype"], (support,))
+    return summed(setting, fact, found, given["dtype"], supports_of(found.low.shape, support), fact.norm)
+
+
+@operation("mean", "the sum over a public number of records", "replace-one with records in the schema, no selection")
+def mean_of_records(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """The mean over the records."""
+    fact = operands[0].fact
+    assert isinstance(fact, Rows)
+    if setting.records is None or fact.masks:
+        refuse("a mean over a number of records that is not public",
+               "divide a noisy sum by a noisy count; or state replace-one with records in the schema")  # fmt: skip
+    made = sum_of_records(setting, operands, given)
+    assert isinstance(made, Total)
+    count = setting.records
+    if given["all"]:
+        count *= int(np.prod(fact.shape, dtype=np.int64))
+    norm = None if made.norm is None else Norm(made.norm.order, _quotient_up(made.norm.bound, count))
+    found = bounds.divide(Interval.of(made.low, made.high), bounds.constant(count))
+    return replace(made, low=found.low, high=found.high, norm=norm)
+
+
+def _quotient_up(number: float, count: float) -> float:
+    return float(bounds.directed(np.true_divide, np.asarray(number), np.asarray(float(count)), up=True))
+
+
+@operation("count", "f(D with r) - f(D) is 1 for a record that is selected, else 0")
+def count(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """How many records there are, of those where an entry is present if that is asked for."""
+    fact = operands[0].fact
+    assert isinstance(fact, Rows)
+    ones = np.ones(fact.shape if given["each"] else ())
+    low = np.zeros(ones.shape) if fact.masks or (given["present"] and fact.missing.any()) else ones
+    supports = supports_of(ones.shape, support_of_masks(setting, fact))
+    return Total(low, ones, supports, "int64")
+
+
+@operation("groups", "a record is in one group by its own entry, so only that coordinate moves", "known groups")
+def groups(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """A count, or a sum, for each of some public values of one column: bincount, groupby, value_counts."""
+    key = operands[0].fact
+    assert isinstance(key, Rows)
+    rows = the_rows([one for one in operands[:2] if one.fact is not None])
+    cells = [Cell(frozenset([one])) for one in given["values"]]
+    number = operands[0].number
+    assert number is not None
+    found = _each_cell(rows[1] if len(rows) > 1 else None, len(cells))
+    outside = support_of_masks(setting, key)
+    supports = tuple(both(outside, ((number, cell),)) for cell in cells)
+    return summed(setting, key, found, given["dtype"], supports)
+
+
+def _each_cell(weights: Rows | None, size: int) -> Interval:
+    """What a record adds to its cell."""
+    if weights is None:
+        return Interval.of(np.zeros(size), np.ones(size))
+    if weights.shape != () or weights.dtype == "category" or np.dtype(weights.dtype).kind not in "biuf":
+        refuse("weights that are not one number for each record")
+    low, high = np.minimum(weights.low, 0.0), np.maximum(weights.high, 0.0)
+    return Interval.of(np.full(size, low), np.full(size, high), np.full(size, bool(weights.missing)))
+
+
+@operation("bincount", "a record is in one cell", "integers from 0 to minlength - 1, by type or clip")
+def bincount(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """np.bincount."""
+    key = operands[0].fact
+    size = int(given["size"])
+    assert isinstance(key, Rows)
+    if np.dtype(key.dtype).kind not in "iu" or key.shape != () or key.missing.any():
+        refuse("bincount of something else than a column of integers", "convert it: .astype(int)")
+    if float(key.low) < 0 or float(key.high) > size - 1:
+        refuse("bincount with a number of cells that depends on data",
+               f"clip to 0 .. minlength - 1 (it may be from {float(key.low):g} to {float(key.high):g})")  # fmt: skip
+    return groups(setting, operands, {**given, "values": list(range(size))})
+
+
+@operation("histogram", "a record is in one bin", "public edges, or a number of bins with a range; no gaps")
+def histogram(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """np.histogram."""
+    key = operands[0].fact
+    assert isinstance(key, Rows)
+    if key.shape != () or key.dtype == "category" or key.missing.any():
+        refuse("a histogram of numbers that may be missing, or of several columns", "fill them, or take one column")
+    if np.isinf(key.low) or np.isinf(key.high):
+        refuse("a histogram of numbers that may be infinite", "clip them first, or give low and high in the schema")
+    edges = [float(one) for one in given["edges"]]
+    if len(edges) < 2 or any(not a < b for a, b in zip(edges, edges[1:], strict=False)):
+        refuse("a histogram with edges that do not increase")
+    number = operands[0].number
+    assert number is not None
+    last = len(edges) - 2
+    cells = [Cell(low=edges[i], high=edges[i + 1], high_closed=i == last) for i in range(last + 1)]
+    weights = operands[1].fact if len(operands) > 1 else None
+    rows = the_rows([one for one in operands if one.fact is not None])
+    found = _each_cell(weights if isinstance(weights, Rows) else None, len(cells))
+    outside = support_of_masks(setting, rows[0])
+    supports = tuple(both(outside, ((number, cell),)) for cell in cells)
+    return summed(setting, key, found, given["dtype"], supports)
+
+
+@operation("product of columns", "the sum over records of products of the entries of each", "bounded columns")
+def product_of_columns(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """x.T @ y."""
+    one, other = the_rows(operands)
+    if len(one.shape) > 1 or len(other.shape) > 1 or "category" in (one.dtype, other.dtype):
+        refuse("a product of records with several axes")
+    left, right = interval_of(one), interval_of(other)
+    if operands[0].number == operands[1].number and one.shape == ():
+        found = bounds.square(left)
+    else:
+        shape = (*one.shape, *other.shape)
+        wide = Interval.of(*(np.broadcast_to(a.reshape((*one.shape, *([1] * len(other.shape)))), shape) for a in left))
+        found = bounds.multiply(wide, Interval.of(*(np.broadcast_to(b, shape) for b in right)))
+        if operands[0].number == operands[1].number:  # the diagonal is of squares
+            own = bounds.square(left)
+            for i in range(one.shape[0]):
+                for part, square in zip(found, own, strict=True):
+                    part[i, i] = square[i]
+    return summed(setting, one, found, given["dtype"], supports_of(found.low.shape, support_of_masks(setting, one)))
+
+
+# what keeps a bound ---------------------------------------------------------------------------------------------------
+
+
+def _interval(fact: Total) -> Interval:
+    return Interval.of(fact.low, fact.high)
+
+
+def _with_nothing(low: Any, high: Any, support: Support) -> tuple[Any, Any]:
+    """Bounds of a coordinate that a record may not move at all."""
+    return (min(low, 0.0), max(high, 0.0)) if support else (low, high)
+
+
+def _apart(one: Support, other: Support) -> bool:
+    cells = dict(other)
+    return any(column in cells and cell.apart_from(cells[column]) for column, cell in one)
+
+
+def together(parts: Sequence[tuple[float, float, Support]]) -> tuple[float, float, Support]:
+    """Bounds of a sum of coordinates; of two that no record moves both, the one or the other counts."""
+    low, high, support = parts[0]
+    for next_low, next_high, next_support in parts[1:]:
+        if next_support == support:
+            low, high = _sum(low, next_low, up=False), _sum(high, next_high, up=True)
+            continue
+        one, other = _with_nothing(low, high, support), _with_nothing(next_low, next_high, next_support)
+        if len(parts) == 2 and _apart(support, next_support):
+            low, high = min(one[0], other[0]), max(one[1], other[1])
+        else:
+            low, high = _sum(one[0], other[0], up=False), _sum(one[1], other[1], up=True)
+        support = ALWAYS
+    return low, high, support
+
+
+def _sum(one: float, other: float, *, up: bool) -> float:
+    near = one + other
+    exact = Fraction(one) + Fraction(other)
+    if up:
+        return near if Fraction(near) >= exact else float(np.nextafter(near, np.inf))
+    return near if Fraction(near) <= exact else float(np.nextafter(near, -np.inf))
+
+
+def sum_of_coordinates(parts: Sequence[tuple[float, float, Support]]) -> tuple[float, float, Support]:
+    """As `together`, where all coordinates are cells of one column, of which a record moves one."""
+    columns = {one[2][0][0] if len(one[2]) == 1 else None for one in parts}
+    moved = [one for one in parts if one[0] or one[1]]
+    if len(moved) > 1 and len(columns) == 1 and None not in columns:
+        cells = [one[2][0][1] for one in moved]
+        listed = [cell.values for cell in cells if cell.values is not None and not cell.others and not cell.missing]
+        distinct = len(listed) == len(cells) and sum(map(len, listed)) == len(frozenset().union(*listed))
+        if distinct or (len(cells) <= 64 and all(a.apart_from(b) for i, a in enumerate(cells) for b in cells[:i])):
+            return min(0.0, *(one[0] for one in moved)), max(0.0, *(one[1] for one in moved)), ALWAYS
+    return together(moved or parts)
+
+
+@operation("move", "public numbers do not move, and moves add up", "plus, minus, times or over a public number")
+def move(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """+, -, * and / of statistics and public values."""
+    name = str(given["name"])
+    totals = [the_total(one) for one in operands if one.fact is not None]
+    if name in ("multiply", "true_divide"):
+        if len(totals) > 1 or (name == "true_divide" and operands[0].fact is None):
+            refuse("a product or quotient of statistics, of which no bound is known",
+                   "add noise to each, and combine the noisy values")  # fmt: skip
+        public = next(one.value for one in operands if one.fact is None)
+        factor = np.asarray(public)
+        if np.dtype(given["dtype"]).kind in "iu" and np.any(np.abs(factor.astype(np.float64)) > 2.0**53):
+            refuse("an integer statistic times a number that large", "convert it: .astype(float)")
+        if factor.dtype.kind not in "biuf" or not np.isfinite(factor.astype(np.float64)).all():
+            refuse("a statistic times something that is no finite number")
+        if name == "true_divide" and np.any(factor == 0):
+            refuse("a statistic over 0")
+        operate = bounds.multiply if name == "multiply" else bounds.divide
+        (fact,) = totals
+        found = operate(_interval(fact), bounds.constant(factor))
+        norm = None
+        if fact.norm is not None and factor.size == 1:
+            size = Interval.of(fact.norm.bound, fact.norm.bound)
+            scaled = operate(size, bounds.absolute(bounds.constant(factor.reshape(()))))
+            norm = Norm(fact.norm.order, float(scaled.high))
+        supports = broadcast_supports(fact, found.low.shape)
+        return _fits(Total(found.low, found.high, supports, given["dtype"], norm))
+    signs = [1, -1 if name == "subtract" else 1]
+    shape = np.broadcast_shapes(*(one.fact.shape if isinstance(one.fact, Total) else np.shape(one.value)
+                                  for one in operands))  # fmt: skip
+    parts: list[tuple[Floats, Floats, tuple[Support, ...]]] = []
+    for sign, one in zip(signs, operands, strict=False):
+        if isinstance(one.fact, Total):
+            low, high = (np.broadcast_to(end, shape) for end in (one.fact.low, one.fact.high))
+            if sign < 0:
+                low, high = -high, -low
+            parts.append((low, high, broadcast_supports(one.fact, shape)))
+        elif (
+            np.asarray(one.value).dtype.kind not in "biuf"
+            or not np.isfinite(np.asarray(one.value, dtype=np.float64)).all()
+        ):
+            refuse("a statistic and something that is no finite number")
+    whole = [np.asarray(one.value, dtype=np.float64) for one in operands if one.fact is None]
+    if np.dtype(given["dtype"]).kind in "iu" and any(np.any(np.abs(one) > 2.0**53) for one in whole):
+        refuse("an integer statistic and a number that large", "convert it: .astype(float)")
+    if len(parts) == 1:
+        norm = totals[0].norm if totals[0].shape == shape else None
+        return _fits(Total(np.array(parts[0][0]), np.array(parts[0][1]), parts[0][2], given["dtype"], norm))
+    joined = [together([(float(a), float(b), s), (float(c), float(d), t)]) for a, b, s, c, d, t in
+              zip(parts[0][0].ravel(), parts[0][1].ravel(), parts[0][2],
+                  parts[1][0].ravel(), parts[1][1].ravel(), parts[1][2], strict=True)]  # fmt: skip
+    return _fits(_of_parts(joined, shape, given["dtype"]))
+
+
+def _fits(fact: Total) -> Total:
+    if not (np.isfinite(fact.low) & np.isfinite(fact.high)).all():
+        refuse("a statistic that moves without bound")
+    kind = np.dtype(fact.dtype)
+    if kind.kind in "iuf" and kind.itemsize < 8:
+        refuse(f"a statistic in {kind}, which overflows or loses records", "convert it: .astype(float)")
+    largest = float(max(np.abs(fact.low).max(initial=0.0), np.abs(fact.high).max(initial=0.0)))
+    if kind.kind == "i" and largest * MOST_RECORDS > float(np.iinfo(kind).max):
+        refuse(f"a statistic in {kind}, which may wrap around", "convert it: .astype(float)")
+    if kind == np.dtype("uint64"):
+        refuse("a statistic in uint64, which wraps around below 0", "convert it: .astype(float)")
+    if kind.kind == "b":
+        refuse("a statistic made a truth value")
+    return fact
+
+
+def broadcast_supports(fact: Total, shape: tuple[int, ...]) -> tuple[Support, ...]:
+    """The supports of a statistic that is broadcast."""
+    if fact.shape == shape:
+        return fact.supports
+    places = np.broadcast_to(np.arange(len(fact.supports)).reshape(fact.shape), shape)
+    return tuple(fact.supports[i] for i in places.ravel().tolist())
+
+
+def _of_parts(parts: Sequence[tuple[float, float, Support]], shape: tuple[int, ...], dtype: str) -> Total:
+    low = np.array([one[0] for one in parts], dtype=np.float64).reshape(shape)
+    high = np.array([one[1] for one in parts], dtype=np.float64).reshape(shape)
+    return Total(low, high, tuple(one[2] for one in parts), dtype)
+
+
+def coordinates(fact: Total) -> list[tuple[float, float, Support]]:
+    """Each coordinate, in order."""
+    return list(zip(fact.low.ravel().tolist(), fact.high.ravel().tolist(), fact.supports, strict=True))
+
+
+@operation("negative", "moves the other way")
+def negative(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """-f."""
+    fact = the_total(operands[0])
+    return _fits(replace(fact, low=-fact.high, high=-fact.low, dtype=given["dtype"]))
+
+
+@operation("pick", "coordinates in another order or shape, or some of them", "a public index")
+def pick(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """Coordinates by their places."""
+    fact = operands[0].fact
+    assert isinstance(fact, Total)
+    places = np.array(given["places"], dtype=np.int64).reshape(tuple(given["shape"]))
+    whole = sorted(places.ravel().tolist()) == list(range(len(fact.supports)))
+    flat = places.ravel().tolist()
+    if fact.normalised and not whole:
+        refuse("some of the weights of a choice")
+    return replace(
+        fact,
+        low=np.asarray(fact.low.ravel()[places]),
+        high=np.asarray(fact.high.ravel()[places]),
+        supports=tuple(fact.supports[i] for i in flat),
+        norm=fact.norm if len(set(flat)) == len(flat) else None,
+    )
+
+
+@operation("stack", "coordinates of several statistics side by side")
+def stack(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """Statistics and public numbers in one array."""
+    parts: list[tuple[float, float, Support]] = []
+    facts = [one.fact for one in operands if isinstance(one.fact, Total)]
+    weights = len(facts) == len(operands) and all(fact.weights and not fact.normalised for fact in facts)
+    if weights and not any(fact.up_to_a_shift for fact in facts):  # each is exp of a score of its own
+        parts = [part for fact in facts for part in coordinates(fact)]
+        scores = _of_parts([parts[i] for i in given["places"]], tuple(given["shape"]), given["dtype"])
+        return replace(_fits(scores), weights=True)
+    for one in operands:
+        if one.fact is None:
+            value = np.asarray(one.value)
+            if value.dtype.kind not in "biuf":
+                refuse("a statistic beside something that is no number")
+            parts += [(0.0, 0.0, ALWAYS)] * value.size
+        else:
+            parts += coordinates(the_total(one))
+    places = given["places"]
+    return _fits(_of_parts([parts[i] for i in places], tuple(given["shape"]), given["dtype"]))
+
+
+@operation("sum of coordinates", "moves add up; of cells of one column, a record moves one")
+def sum_along(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """A sum over axes, a mean over axes, or a cumulative sum."""
+    fact = the_total(operands[0])
+    flat = coordinates(fact)
+    rows = [sum_of_coordinates([flat[i] for i in group]) for group in given["groups"]]
+    made = _of_parts(rows, tuple(given["shape"]), given["dtype"])
+    if given["over"] != 1:
+        found = bounds.divide(_interval(made), bounds.constant(int(given["over"])))
+        made = replace(made, low=found.low, high=found.high)
+    return _fits(made)
+
+
+@operation("times matrix", "moves times public numbers add up", "a public matrix")
+def times_matrix(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """A linear map of the coordinates, given as one row of factors for each new coordinate."""
+    fact = the_total(operands[0])
+    flat = coordinates(fact)
+    factors = np.asarray(operands[1].value, dtype=np.float64)
+    if not np.isfinite(factors).all():
+        refuse("a statistic times something that is no finite number")
+    parts = []
+    for row in factors:
+        used = np.flatnonzero(row)
+        found = bounds.multiply(
+            Interval.of([flat[i][0] for i in used], [flat[i][1] for i in used]), bounds.constant(row[used])
+        )
+        moved = [(float(found.low[k]), float(found.high[k]), flat[i][2]) for k, i in enumerate(used)]
+        parts.append(sum_of_coordinates(moved) if moved else (0.0, 0.0, ALWAYS))
+    return _fits(_of_parts(parts, tuple(given["shape"]), "float64"))
+
+
+@operation("not steeper", "max, min and clip with public numbers never fall, and never move further", "public bounds")
+def not_steeper(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """maximum, minimum and clip: of one coordinate and a public number."""
+    fact = the_total(operands[0])
+    shape = np.broadcast_shapes(fact.shape, np.shape(operands[1].value))
+    if np.isnan(np.asarray(operands[1].value, dtype=np.float64)).any():
+        refuse("a statistic clipped to NaN")
+    low, high = np.broadcast_to(np.minimum(fact.low, 0.0), shape), np.broadcast_to(np.maximum(fact.high, 0.0), shape)
+    norm = fact.norm if shape == fact.shape else None
+    return _fits(Total(np.array(low), np.array(high), broadcast_supports(fact, shape), given["dtype"], norm))
+
+
+@operation("absolute", "never moves further than its argument")
+def absolute(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """|f|."""
+    fact = the_total(operands[0])
+    size = np.maximum(np.abs(fact.low), np.abs(fact.high))
+    return _fits(replace(fact, low=-size, high=size))
+
+
+@operation("rounded", "never falls, so it moves by at most the next whole number", "floor, ceil or trunc")
+def rounded(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """floor(f + d) - floor(f) lies between floor(d) and ceil(d); the same holds of ceil; trunc, of 0 too."""
+    fact = the_total(operands[0])
+    low, high = np.minimum(np.floor(fact.low), 0.0), np.maximum(np.ceil(fact.high), 0.0)
+    return _fits(replace(fact, low=low, high=high, norm=None, dtype=given["dtype"]))
+
+
+@operation("converted", "the same number in another dtype", "float64, or an integer as int64")
+def converted(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """astype."""
+    fact = the_total(operands[0])
+    kind = np.dtype(given["dtype"])
+    if kind.kind in "iu" and np.dtype(fact.dtype).kind == "f":
+        return rounded(setting, operands, given)
+    return _fits(replace(fact, dtype=str(kind)))
+
+
+# the exponential mechanism --------------------------------------------------------------------------------------------
+
+
+@operation("from the largest", "the same number is taken from every score: the choice does not see it", "one vector")
+def from_the_largest(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """scores - scores.max(), known up to a common shift."""
+    return replace(the_total(operands[0]), up_to_a_shift=True)
+
+
+@operation("weights", "exp of a score, of which the quotients count")
+def weights(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """exp(scores): the fact is that of the scores."""
+    fact = operands[0].fact
+    assert isinstance(fact, Total)
+    if fact.weights:
+        refuse("exp of exp of a statistic")
+    return replace(fact, weights=True)
+
+
+@operation("normalised weights", "divided by their sum, which the choice does not see", "all weights of one vector")
+def normalised_weights(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """w / w.sum()."""
+    fact = operands[0].fact
+    assert isinstance(fact, Total)
+    return replace(fact, normalised=True)
+
+
+@operation("scaled scores", "scores known up to a shift, times a public number")
+def scaled_scores(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """Times or over a public number, of scores from which their largest was taken."""
+    fact = operands[0].fact
+    assert isinstance(fact, Total)
+    plain = replace(fact, up_to_a_shift=False)
+    made = move(setting, [Operand(operands[0].number, plain), operands[1]], given)
+    assert isinstance(made, Total)
+    return replace(made, up_to_a_shift=True)

@@ -1,0 +1,254 @@
+"""One function, followed on datasets of a schema: what it releases, or why it is not covered."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+
+from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.handles.arrays import is_noise, settled
+from dpverdict.audit.tracing.handles.draws import FollowedGenerator, replaced, replacing
+from dpverdict.audit.tracing.handles.released import Followed, Released, plain
+from dpverdict.audit.tracing.handles.tables import table_of
+from dpverdict.audit.tracing.reach import Reached, a_generator, fingerprint, reach
+from dpverdict.audit.tracing.rules.facts import Total
+from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step
+from dpverdict.audit.tracing.spending import Released as Spending
+from dpverdict.audit.tracing.tape import Tape, set_current
+from dpverdict.audit.trials.run import unseeded, with_generator
+from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
+
+MOST_RUNS: Final = 20
+"""Of a function, for one trace."""
+_LARGEST_GLOBAL: Final = 1000
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """What following a function showed.
+
+    Attributes:
+        refused: why it is not covered, with the line; None if it is.
+        steps: the operations on data.
+        releases: the statistics with their noise, in order.
+        runs: how often the function was run.
+        read: the names that its code reads beside its table, which are taken for public.
+    """
+
+    refused: str | None
+    steps: Sequence[Step]
+    releases: Sequence[Spending]
+    statistics: Sequence[int]
+    runs: int
+    read: Sequence[str]
+
+
+def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0) -> Trace:
+    """Follow a function on datasets of a schema, along every path that noisy values may choose.
+
+    Args:
+        function: called with a table and a generator, or with a table alone.
+        schema: of the table.
+        seed: of the datasets, of which nothing that is found depends.
+    """
+    found = reach(function)
+    refused = found.refused or _unfit(function, schema, found)
+    if refused is not None:
+        return _not_covered(refused, 0, found)
+    before = {name: fingerprint(value) for name, value in found.read.items()}
+    first: Tape | None = None
+    waiting: list[tuple[int, ...]] = [()]
+    runs = 0
+    while waiting:
+        script = waiting.pop()
+        if runs >= MOST_RUNS - 1:
+            return _not_covered("noisy values decide so often that not every path can be run: "
+                                "use np.where and np.maximum in place of if", runs, found)  # fmt: skip
+        tape = _run(function, schema, found, script, sample=_sample(schema, seed, 0))
+        runs += 1
+        if tape.refused is not None:
+            return _not_covered(tape.refused, runs, found)
+        if first is None:
+            first = tape
+        elif (unlike := _unlike(first, tape)) is not None:
+            return _not_covered(unlike, runs, found)
+        taken = (*script, *([0] * (len(tape.decided) - len(script))))
+        waiting += [(*taken[:i], other) for i in range(len(script), len(tape.decided))
+                    for other in range(1, tape.decided[i])]  # fmt: skip
+    assert first is not None
+    other = _run(function, schema, found, (), sample=_sample(schema, seed, 1))
+    runs += 1
+    if other.refused is not None or (unlike := _unlike(first, other)) is not None:
+        return _not_covered(other.refused or f"another dataset was treated otherwise: {unlike}", runs, found)
+    after = {name: fingerprint(value) for name, value in found.read.items()}
+    changed = next((name for name in before if before[name] != after[name]), None)
+    if changed is not None:
+        return _not_covered(f"it changes {changed}, which is kept from one call to the next", runs, found)
+    steps = first.setting.steps
+    releases = []
+    for one in first.releases:
+        fact = steps[one.statistic].fact
+        assert isinstance(fact, Total)
+        if one.noise is not None and one.noise.law == "gumbel" and (one.exposed or not one.chosen):
+            return _not_covered(f"{one.line}: a statistic with Gumbel noise is released: use np.argmax of it alone",
+                                runs, found)  # fmt: skip
+        releases.append(Spending(fact, one.noise, one.chosen and not one.exposed, one.line))
+    return Trace(refused=None, steps=steps, releases=releases, statistics=[one.statistic for one in first.releases],
+                 runs=runs, read=_names(found))  # fmt: skip
+
+
+def _not_covered(why: str, runs: int, found: Reached) -> Trace:
+    return Trace(refused=why, steps=(), releases=(), statistics=(), runs=runs, read=_names(found))
+
+
+def _names(found: Reached) -> list[str]:
+    return sorted(name for name, value in found.read.items() if not callable(value) or name.endswith(".self"))
+
+
+def _unfit(function: Any, schema: TableSchema, found: Reached) -> str | None:
+    """What a function reads that nobody may take for public, or that nobody sees."""
+    if not set(np.geterr().values()) <= {"ignore", "warn"}:
+        return "errors of NumPy that depend on data (np.seterr): use 'ignore' or 'warn'"
+    if schema.user is not None:
+        return "a user with several records: bounds on what one record moves say nothing of a user"
+    for name, value in found.read.items():
+        inner = [value, *(vars(value).values() if hasattr(value, "__dict__") and name.endswith(".self") else ())]
+        if any(a_generator(one) for one in inner):
+            return (f"{name} is a generator that was made outside of the function: nobody sees how it was started; "
+                    "take it as a second argument, or write np.random.default_rng() inside")  # fmt: skip
+        if isinstance(value, np.ndarray) and value.size > _LARGEST_GLOBAL:
+            return f"{name} is a large array outside of the function: if it holds data, hand it over as the table"
+        names = [str(one) for one in getattr(value, "columns", ())] if hasattr(value, "columns") else []
+        if names and {column.name for column in schema.columns} <= set(names):
+            return f"{name} is a table with the columns of the schema: hand it over as an argument"
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        return "a generator or a coroutine: write a plain function"
+    return None
+
+
+def _unlike(one: Tape, other: Tape) -> str | None:
+    """How what two runs did differs; None if it does not."""
+    if len(one.setting.steps) != len(other.setting.steps) or len(one.releases) != len(other.releases):
+        return "it does more or other operations in one run than in another"
+    for i, (a, b) in enumerate(zip(one.setting.steps, other.setting.steps, strict=True)):
+        same = a.name == b.name and a.line == b.line and a.parameters == b.parameters
+        if not same or json.dumps(a.fact.to_json(), default=str) != json.dumps(b.fact.to_json(), default=str):
+            return f"operation {i} ({a.line}) is another one in another run"
+    for r, s in zip(one.releases, other.releases, strict=True):
+        same = r.statistic == s.statistic and (r.noise is None) == (s.noise is None)
+        if not same or (r.noise is not None and s.noise is not None and r.noise.to_json() != s.noise.to_json()):
+            return f"a release ({r.line}) is another one in another run"
+        r.exposed, r.chosen = r.exposed or s.exposed, r.chosen or s.chosen
+    return None
+
+
+def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, script: Sequence[int], *,
+         sample: Any) -> Tape:  # fmt: skip
+    setting = Setting(schema.relation is REPLACE_ONE, schema.records)
+    tape = Tape(setting, frozenset(found.files), script)
+    takes_generator = _takes_generator(function)
+    set_current(tape)
+    try:
+        with warnings.catch_warnings(), replacing(replaced(found.modules)):
+            warnings.simplefilter("ignore")
+            table = table_of(tape, schema, sample)
+            outcome = function(table, FollowedGenerator()) if takes_generator else function(table)
+            _check_outcome(tape, outcome)
+    except NotCovered as error:
+        tape.refused = tape.refused or str(error)
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        tape.refused = tape.refused or f"{_where(error, tape)}: it raises {' '.join(text.split())[:160]}"
+    finally:
+        set_current(None)
+    return tape
+
+
+def _where(error: BaseException, tape: Tape) -> str:
+    trace, line = error.__traceback__, "the function"
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename in tape.files:
+            line = f"line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return line
+
+
+def _takes_generator(function: Callable[..., Any]) -> bool:
+    return not isinstance(with_generator(function), unseeded)
+
+
+def _sample(schema: TableSchema, seed: int, which: int) -> Any:
+    """A dataset of the schema, small where the number of records is not public."""
+    rng = np.random.default_rng([seed, which])
+    size = 7 + 4 * which
+    rows = [schema.random_record(rng) for _ in range(size if schema.records is None else min(size, schema.records))]
+    made = schema.dataset(rows)
+    if schema.records is None or schema.records == len(rows):
+        return made
+    places = np.arange(schema.records) % len(rows)
+    if schema.table == "pandas":
+        return made.take(places).reset_index(drop=True)
+    return made[places]
+
+
+# what comes out -------------------------------------------------------------------------------------------------------
+
+
+def _check_outcome(tape: Tape, outcome: Any) -> None:
+    """Refuse an outcome that holds data without noise, or what nobody can look into."""
+    for one in _leaves(tape, outcome, 0):
+        value = settled(one)
+        if isinstance(value, Released):
+            plain(value)
+        elif is_noise(value):
+            tape.use(value._dpv_noise)
+        elif isinstance(value, Followed) or hasattr(value, "_dpv_array"):
+            where = _made_at(tape, value)
+            what = f"data reach the outcome without noise{where}"
+            tape.refused = tape.refused or f"{what}: add noise to it, or leave it out"
+
+
+def _made_at(tape: Tape, value: Any) -> str:
+    inner = value._dpv_array() if hasattr(value, "_dpv_array") else value
+    number = getattr(inner, "_dpv_number", None)
+    return "" if number is None else f" ({tape.setting.steps[number].line})"
+
+
+_PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), np.generic)
+
+
+def _leaves(tape: Tape, value: Any, depth: int) -> Iterator[Any]:
+    if depth > 20:
+        tape.refuse("an outcome that is nested deeply", "return a dictionary of noisy values")
+    if isinstance(value, Followed | Released) or type(value).__name__ == "Building" or hasattr(value, "_dpv_array"):
+        yield value
+    elif type(value) in _PLAIN or isinstance(value, np.generic):
+        return
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from _leaves(tape, key, depth + 1)
+            yield from _leaves(tape, one, depth + 1)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for one in value:
+            yield from _leaves(tape, one, depth + 1)
+    elif isinstance(value, np.ndarray):
+        if value.dtype == object:
+            yield from _leaves(tape, value.ravel().tolist(), depth + 1)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for one in dataclasses.fields(value):
+            yield from _leaves(tape, getattr(value, one.name), depth + 1)
+    elif type(value).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(value, "to_numpy"):
+        yield from _leaves(tape, np.asarray(value.to_numpy(), dtype=object).ravel().tolist(), depth + 1)
+    else:
+        tape.refuse(f"an outcome of type {type(value).__name__}, which is not looked into",
+                    "return numbers, arrays, frames, lists or dictionaries")  # fmt: skip

@@ -1,0 +1,500 @@
+"""From releases to a privacy loss that dominates every neighbouring pair, held to a claim.
+
+A record that is added moves all releases at once. Which coordinates it may move depends on the cells in which it lies:
+each choice of cells is an alternative, and every neighbouring pair is dominated by that of one alternative, coordinate
+by coordinate. A claim holds if it holds for each alternative. Under replacement a record leaves one choice of cells and
+another comes to one, the same or another.
+
+This file is where the rest of the package is met: the losses, their composition, and `held_to`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+
+from dpverdict.audit.exact.spending import Account, held_to
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss, RandomisedResponseLoss
+from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
+from dpverdict.audit.losses.finite.loss import FiniteLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.tracing.rules.facts import Cell, Noise, Norm, Support, Total
+from dpverdict.errors import DpverdictError
+from dpverdict.mechanisms.core.guarantees import (
+    ApproximateDP,
+    GaussianDP,
+    Guarantee,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from dpverdict.numerics.exponential_sums import ExponentialSum
+
+SLACK: Final = Fraction(1, 2**46)
+"""Relative: scales and bounds that a program computes are rounded to floats. See `decided`."""
+
+MOST_ALTERNATIVES: Final = 4096
+_LONGEST_MOVE: Final = 256
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a record spends in one alternative: how far each draw is moved, in units of its scale.
+
+    Attributes:
+        laplace: the moves of Laplace draws, with how often each occurs, in order.
+        gaussian: the sum of the squares of the moves of Gaussian draws.
+        geometric: whole moves of two-sided geometric draws with their rate, and how often each occurs.
+        pure: a bound on the largest loss of choices, and of what is bounded by a norm.
+        ranges: the ranges of choices by the exponential mechanism.
+    """
+
+    laplace: tuple[tuple[Fraction, int], ...] = ()
+    gaussian: Fraction = Fraction(0)
+    geometric: tuple[tuple[tuple[Fraction, int], int], ...] = ()
+    pure: Fraction = Fraction(0)
+    ranges: tuple[Fraction, ...] = ()
+
+    def plus(self, other: Spent) -> Spent:
+        """Both."""
+        return Spent(
+            _merged(self.laplace, other.laplace),
+            self.gaussian + other.gaussian,
+            _merged(self.geometric, other.geometric),
+            self.pure + other.pure,
+            tuple(sorted(self.ranges + other.ranges)),
+        )
+
+    def loss(self) -> PrivacyLoss:
+        """The privacy loss that dominates it."""
+        parts: list[Any] = []
+        if self.laplace:
+            parts.append(LaplaceLoss.grouped(self.laplace))
+        if self.gaussian:
+            parts.append(GaussianLoss.from_squared(self.gaussian))
+        pure = self.pure
+        for (rate, move), times in self.geometric:
+            if move == 1:
+                parts.append(RandomisedResponseLoss(times, rate))
+            elif move <= _LONGEST_MOVE:
+                parts += [_geometric(rate, move)] * times
+            else:
+                pure += rate * move * times
+        if pure:
+            parts.append(RandomisedResponseLoss(1, pure))
+        parts += [BoundedRangeLoss(one) for one in self.ranges]
+        found: PrivacyLoss = parts[0] if len(parts) == 1 else compose(*parts)
+        epsilon = self.epsilon()
+        if not found.is_certified and epsilon is not None:
+            return RandomisedResponseLoss(1, epsilon)  # it dominates every pair whose largest loss is epsilon
+        return found
+
+    def epsilon(self) -> Fraction | None:
+        """The largest loss; None where Gaussian noise moves."""
+        if self.gaussian:
+            return None
+        total = sum((move * times for move, times in self.laplace), self.pure + sum(self.ranges, Fraction(0)))
+        return total + sum((rate * move * times for (rate, move), times in self.geometric), Fraction(0))
+
+    def at_most(self, other: Spent) -> bool:
+        """Whether the other one dominates it, move by move."""
+        if self.gaussian > other.gaussian or self.pure > other.pure or self.geometric != other.geometric:
+            return False
+        if self.ranges != other.ranges:
+            return False
+        ours, theirs = _falling(self.laplace), _falling(other.laplace)
+        return len(ours) <= len(theirs) and all(a <= b for a, b in zip(ours, theirs, strict=False))
+
+
+def _falling(moves: Sequence[tuple[Fraction, int]]) -> list[Fraction]:
+    return sorted((move for move, times in moves for _ in range(times)), reverse=True)
+
+
+def _merged(one: Sequence[tuple[Any, int]], other: Sequence[tuple[Any, int]]) -> tuple[tuple[Any, int], ...]:
+    counts: Counter[Any] = Counter(dict(one))
+    for key, times in other:
+        counts[key] += times
+    return tuple(sorted(counts.items()))
+
+
+def _geometric(rate: Fraction, move: int) -> FiniteLoss:
+    """Two-sided geometric noise against itself moved by a whole number."""
+    inner = [ExponentialSum.exp(-rate * x) - ExponentialSum.exp(-rate * (x + 1)) for x in range(1, move)]
+    p = [ExponentialSum.of(1), *inner, ExponentialSum.exp(-rate * move)]
+    return FiniteLoss.of_weights(p, p[::-1])
+
+
+# what one release spends ----------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Released:
+    """One release: its statistic, and its noise.
+
+    Attributes:
+        fact: how far a record moves the statistic.
+        noise: the draws, of its shape; None for a choice by the exponential mechanism.
+        only_the_largest: whether only the place of the largest noisy value is used.
+        line: of the user's code.
+    """
+
+    fact: Total
+    noise: Noise | None
+    only_the_largest: bool
+    line: str
+
+
+Element: TypeAlias = "tuple[str, Any, Fraction, Fraction, Fraction, Support]"
+"""Law, parameter, scale, low, high, support of one coordinate."""
+
+
+def elements_of(release: Released) -> list[Element]:
+    """The coordinates of a release with noise."""
+    noise = release.noise
+    assert noise is not None
+    found: list[Element] = []
+    for i, support in enumerate(release.fact.supports):
+        low, high = float(release.fact.low.ravel()[i]), float(release.fact.high.ravel()[i])
+        if low or high:
+            scale = Fraction(float(noise.scale.ravel()[i]))
+            found.append((noise.law, noise.parameter, scale, Fraction(low), Fraction(high), support))
+    return found
+
+
+def _spent_by(element: Element, far: Fraction) -> Spent:
+    law, parameter, scale, *_ = element
+    if not far:
+        return Spent()
+    if law == "laplace":
+        return Spent(laplace=((far / scale, 1),))
+    if law == "gaussian":
+        return Spent(gaussian=(far / scale) ** 2)
+    rate = Fraction(_rate(parameter)) if law == "two-sided geometric" else None
+    assert rate is not None, law
+    whole = -((-far) // 1)
+    return Spent(geometric=(((rate, int(whole)), 1),))
+
+
+def _rate(parameter: float | None) -> float:
+    """An upper bound on the rate of a geometric law: -log(1 - p), or the rate itself, as it was given."""
+    assert parameter is not None
+    return parameter
+
+
+def choice_of(release: Released, *, replace: bool) -> Spent:
+    """A choice by scores: what is spent does not depend on how many there are.
+
+    All scores may be shifted by one number, so what counts is how far their moves differ: by w = high - low at most,
+    and by 2 w where a record goes and another comes. The exponential mechanism, which the largest of scores with Gumbel
+    noise is, then has the range w/scale. The largest of scores with Laplace noise has the pure epsilon w/scale: after a
+    shift all scores move up (Dwork and Roth 2014, Claim 3.9, whose proof takes no more of counts than that).
+    """
+    fact = release.fact
+    low, high = (Fraction(float(end)) for end in (fact.low.min(initial=0.0), fact.high.max(initial=0.0)))
+    far = (high - low) * (2 if replace else 1)
+    if release.noise is None:  # exp(score): the score is the exponent
+        return Spent(ranges=(far,)) if far else Spent()
+    size = far / min(Fraction(float(one)) for one in release.noise.scale.ravel())
+    if release.noise.law == "gumbel":
+        return Spent(ranges=(size,)) if size else Spent()
+    return Spent(pure=size)
+
+
+def by_its_largest(release: Released) -> bool:
+    """Whether a release is a choice of which more is known than of its noisy values."""
+    if release.noise is None:
+        return True
+    same = len(set(release.noise.scale.ravel().tolist())) == 1
+    return release.only_the_largest and same and release.noise.law in ("laplace", "gumbel")
+
+
+def whole_box(elements: Sequence[Element], *, replace: bool) -> Spent:
+    """Every coordinate moved as far as any record may move it."""
+    return _sum_of((one, _reach(one, both=replace)) for one in elements)
+
+
+def _reach(one: Element, *, both: bool) -> Fraction:
+    """How far a coordinate moves: by one record, or by one that goes and one that comes."""
+    low, high = (min(one[3], Fraction(0)), max(one[4], Fraction(0))) if one[5] else (one[3], one[4])
+    return high - low if both else max(-low, high)
+
+
+def _sum_of(moves: Iterable[tuple[Element, Fraction]]) -> Spent:
+    laplace: Counter[Fraction] = Counter()
+    geometric: Counter[tuple[Fraction, int]] = Counter()
+    gaussian = Fraction(0)
+    for one, far in moves:
+        spent = _spent_by(one, far)
+        laplace.update(dict(spent.laplace))
+        geometric.update(dict(spent.geometric))
+        gaussian += spent.gaussian
+    return Spent(tuple(sorted(laplace.items())), gaussian, tuple(sorted(geometric.items())))
+
+
+def by_norm(release: Released, *, replace: bool) -> Spent | None:
+    """What the norm of the move bounds; None where it says nothing."""
+    norm: Norm | None = release.fact.norm
+    if norm is None or release.noise is None:
+        return None
+    far = Fraction(norm.bound) * (2 if replace else 1)
+    scale = Fraction(float(release.noise.scale.min()))
+    if release.noise.law == "gaussian":  # the l1 norm bounds the l2 norm
+        return Spent(gaussian=(far / scale) ** 2)
+    if release.noise.law == "laplace" and norm.order == 1:
+        return Spent(pure=far / scale)
+    return None
+
+
+# alternatives ---------------------------------------------------------------------------------------------------------
+
+
+def alternatives(releases: Sequence[Released], *, replace: bool) -> list[Spent]:
+    """What one record spends, for each choice of cells it may lie in; every pair is dominated by one of them."""
+    fixed, elements = Spent(), list[Element]()
+    for release in releases:
+        own = [] if release.noise is None or release.noise.law == "gumbel" else elements_of(release)
+        if by_its_largest(release):
+            chosen, box = choice_of(release, replace=replace), whole_box(own, replace=replace).epsilon()
+            if own and own[0][0] == "laplace" and box is not None and box < chosen.pure:
+                elements += own
+            else:
+                fixed = fixed.plus(chosen)
+            continue
+        normed = by_norm(release, replace=replace)
+        if normed is not None and _smaller(normed, whole_box(own, replace=replace)):
+            fixed = fixed.plus(normed)
+        else:
+            elements += own
+    found = [fixed.plus(whole_box([one for one in elements if not one[5]], replace=replace))]
+    for group in _connected([one for one in elements if one[5]]):
+        options = _pruned(_of_group(group, replace=replace))
+        if len(found) * len(options) > MOST_ALTERNATIVES:
+            options = [whole_box(group, replace=replace)]
+        found = _pruned([one.plus(other) for one in found for other in options])
+    return found
+
+
+def _smaller(one: Spent, other: Spent) -> bool:
+    if one.gaussian or other.gaussian:
+        return one.gaussian <= other.gaussian
+    return (one.epsilon() or Fraction(0)) <= (other.epsilon() or Fraction(0))
+
+
+def _connected(elements: Sequence[Element]) -> list[list[Element]]:
+    """Coordinates that depend on a common column, together."""
+    groups: list[tuple[set[int], list[Element]]] = []
+    for one in elements:
+        columns = {column for column, _ in one[5]}
+        joined, rest = [one], []
+        for known, members in groups:
+            if known & columns:
+                columns, joined = columns | known, members + joined
+            else:
+                rest.append((known, members))
+        groups = [*rest, (columns, joined)]
+    return [members for _, members in groups]
+
+
+def _of_group(group: Sequence[Element], *, replace: bool) -> list[Spent]:
+    columns = sorted({column for one in group for column, _ in one[5]})
+    cells: dict[int, list[Cell]] = {column: [] for column in columns}
+    for one in group:
+        for column, cell in one[5]:
+            if cell not in cells[column]:
+                cells[column].append(cell)
+    states = [_states(cells[column]) for column in columns]
+    if math.prod(map(len, states)) > MOST_ALTERNATIVES:
+        return [whole_box(group, replace=replace)]
+    active: dict[frozenset[int], None] = {}
+    if len(columns) == 1:
+        of_cell: dict[Cell, list[int]] = {}
+        for i, one in enumerate(group):
+            of_cell.setdefault(one[5][0][1], []).append(i)
+        return _over(group, [frozenset(i for cell in state for i in of_cell.get(cell, ())) for state in states[0]],
+                     replace=replace)  # fmt: skip
+    place = {column: i for i, column in enumerate(columns)}
+    for state in itertools.product(*states):
+        moved = frozenset(
+            i for i, one in enumerate(group) if all(cell in state[place[column]] for column, cell in one[5])
+        )
+        active[moved] = None
+    return _over(group, list(active), replace=replace)
+
+
+def _over(group: Sequence[Element], found: Sequence[frozenset[int]], *, replace: bool) -> list[Spent]:
+    """What is spent where a record moves one of some sets of coordinates, or leaves one and comes to another."""
+    sets = list(dict.fromkeys(found))
+    if not replace:
+        return [_moved(group, one, frozenset(), replace=False) for one in sets]
+    classes: dict[object, list[frozenset[int]]] = {}
+    for moved in sets:
+        classes.setdefault(_moved(group, moved, frozenset(), replace=True), []).append(moved)
+    kept = [moved for members in classes.values() for moved in members[:2]]
+    apart = all(not a & b for i, a in enumerate(sets) for b in sets[:i]) if len(sets) <= 512 else _all_apart(sets)
+    if not apart:
+        if len(sets) > 64:
+            return [whole_box(group, replace=True)]
+        kept = sets
+    return [_moved(group, a, b, replace=True) for i, a in enumerate(kept) for b in kept[: i + 1]]
+
+
+def _all_apart(sets: Sequence[frozenset[int]]) -> bool:
+    return sum(map(len, sets)) == len(frozenset().union(*sets))
+
+
+def _moved(group: Sequence[Element], one: frozenset[int], other: frozenset[int], *, replace: bool) -> Spent:
+    """A record in one choice of cells; under replacement, one that goes from there and one that comes to another."""
+    both = one & other if replace else frozenset[int]()
+    return _sum_of((group[i], _reach(group[i], both=i in both)) for i in sorted(one | other))
+
+
+def _states(cells: Sequence[Cell]) -> list[frozenset[Cell]]:
+    """Which of the cells of one column a value may lie in, together."""
+    if all(cell.values is not None and not cell.others and not cell.missing for cell in cells):
+        by_value: dict[object, set[Cell]] = {}
+        for cell in cells:
+            for value in cell.values or ():
+                by_value.setdefault(value, set()).add(cell)
+        return list(dict.fromkeys([frozenset(), *map(frozenset, by_value.values())]))
+    if all(cell.values is None and not cell.missing for cell in cells):
+        return _of_intervals(cells)
+    points: list[object] = [None, *dict.fromkeys(one for cell in cells for one in cell.representatives())]
+    numbers = sorted({float(one) for one in points if isinstance(one, int | float)})
+    between = [(a + b) / 2 for a, b in itertools.pairwise(numbers)]
+    ends = [numbers[0] - 1, numbers[-1] + 1] if numbers else []
+    listed = all(cell.values is not None for cell in cells)
+    tried = [*points, *between, *ends, *(["\0 some other text"] if listed else [])]
+    found = {frozenset(cell for cell in cells if cell.holds(value)) for value in tried}
+    return list(found)
+
+
+def _of_intervals(cells: Sequence[Cell]) -> list[frozenset[Cell]]:
+    """The same for intervals alone, at their ends, between them and outside."""
+    ends = sorted({end for cell in cells for end in (cell.low, cell.high) if math.isfinite(end)})
+    if not ends:
+        return [frozenset(cells)]
+    between = [(a + b) / 2 for a, b in itertools.pairwise(ends)]
+    tried = np.array([*ends, *between, ends[0] - 1 - abs(ends[0]), ends[-1] + 1 + abs(ends[-1])])
+    held = np.stack([
+        ((tried > cell.low) | ((tried == cell.low) & cell.low_closed))
+        & ((tried < cell.high) | ((tried == cell.high) & cell.high_closed))
+        for cell in cells
+    ])  # fmt: skip
+    columns = {column.tobytes(): column for column in held.T}
+    return [frozenset(), *(frozenset(cells[i] for i in np.flatnonzero(one)) for one in columns.values())]
+
+
+def _pruned(options: Sequence[Spent]) -> list[Spent]:
+    """Those that no other one dominates."""
+    unique = list(dict.fromkeys(options))
+    if len(unique) > 512:
+        return unique
+    kept: list[Spent] = []
+    for i, one in enumerate(unique):
+        if not any(one.at_most(other) and (not other.at_most(one) or j < i) for j, other in enumerate(unique)
+                   if j != i):  # fmt: skip
+            kept.append(one)
+    return kept
+
+
+# the decision ---------------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Whether the alternatives keep a claim.
+
+    Attributes:
+        kept: whether each of them does.
+        rounded: whether that took the room for the rounding of floats, `SLACK`.
+        account: of the alternative that spends most.
+        spent: that alternative.
+        options: all of them.
+    """
+
+    kept: bool
+    rounded: bool
+    account: Account
+    spent: Spent
+    options: list[Spent] = field(default_factory=list)
+
+
+def decided(options: Sequence[Spent], claim: Guarantee) -> Decision:
+    """Hold every alternative to a claim.
+
+    The scales and the bounds of a program are floats, which it computes from its numbers: 120/400 is not exactly
+    0.3. Where the claim fails by less than `SLACK` of it, relatively, it is kept up to this rounding, and that is told.
+    """
+    worst: Decision | None = None
+    for claimed, rounded in ((claim, False), (with_slack(claim), True)):
+        accounts = [(held_to(one.loss(), claimed), one) for one in options]
+        failing = [pair for pair in accounts if pair[0].status is not Status.CERTIFIED or not pair[0].certified]
+        account, spent = max(failing or accounts, key=lambda pair: _size(pair[0]))
+        found = Decision(kept=not failing, rounded=rounded, account=account, spent=spent, options=list(options))
+        if found.kept:
+            return found
+        worst = worst or found
+    assert worst is not None
+    return worst
+
+
+def _size(account: Account) -> float:
+    spent = account.spent
+    return float("inf") if spent is None else float(spent.upper)
+
+
+def with_slack(claim: Guarantee) -> Guarantee:
+    """The claim, larger by `SLACK`."""
+    more = 1 + SLACK
+    match claim:
+        case PureDP():
+            return PureDP(claim.epsilon * more)
+        case ApproximateDP():
+            return ApproximateDP(claim.epsilon * more, claim.delta)
+        case GaussianDP():
+            return GaussianDP(claim.mu * more)
+        case ZeroConcentratedDP():
+            return ZeroConcentratedDP(claim.rho * more)
+        case RenyiDP():
+            return RenyiDP(claim.order, claim.epsilon * more)
+
+
+def true_from(options: Sequence[Spent], claim: Guarantee) -> float | None:
+    """The least epsilon (mu, rho) at which a claim of this kind is kept by all alternatives; None if it is not known."""
+    found = 0.0
+    try:
+        for one in options:
+            account = held_to(one.loss(), claim)
+            if isinstance(claim, ApproximateDP | PureDP):
+                delta = claim.delta if isinstance(claim, ApproximateDP) else Fraction(0)
+                found = max(found, float(one.loss().certified_epsilon(delta).upper))
+            elif account.spent is None:
+                return None
+            else:
+                found = max(found, float(account.spent.upper))
+    except DpverdictError:
+        return None
+    return found if np.isfinite(found) else None
+
+
+def in_words(spent: Spent) -> str:
+    """The loss of one release, for a table."""
+    epsilon = spent.epsilon()
+    if epsilon is not None:
+        return f"eps {float(epsilon):.6g}"
+    mu = f"mu {float(spent.gaussian) ** 0.5:.6g}"
+    rest = Spent(spent.laplace, Fraction(0), spent.geometric, spent.pure, spent.ranges).epsilon()
+    return f"{mu} with eps {float(rest):.6g}" if rest else mu

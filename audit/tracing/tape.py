@@ -1,0 +1,218 @@
+"""The record of one run: the operations on data with their facts, the releases, and why it cannot be followed.
+
+A run is followed along one path. Where a noised value decides what is done next (``if noisy > 0``), the answer is
+given by a script, so that both paths are run; after such a decision, and after a noised value has left the trace as a
+plain number, no data may be used any more: what follows is computed from what was released, on every path.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Final, NoReturn, final
+
+import numpy as np
+
+from dpverdict.audit.tracing.reach import decides_later
+from dpverdict.audit.tracing.rules.covered import OPERATIONS
+from dpverdict.audit.tracing.rules.facts import Fact, Noise, Total
+from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Setting, Step
+
+RUNNER: Final = "dpverdict.audit.tracing.run"
+"""The module that calls the function: what is above it in the stack is none of the function's."""
+MOST_STEPS: Final = 100_000
+_LIBRARIES: Final = ("numpy", "scipy", "pandas", "polars", "dpverdict", "random", "functools", "contextlib", "math")
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Release:
+    """A statistic with noise added, or a choice by scores.
+
+    Attributes:
+        statistic: the number of the operation that made it.
+        noise: the draws; None for a choice.
+        line: of the user's code.
+        exposed: whether more of the noisy values is used than which of them is the largest.
+        chosen: whether the largest of them was taken.
+    """
+
+    statistic: int
+    noise: Noise | None
+    line: str
+    exposed: bool = False
+    chosen: bool = False
+
+
+@final
+class Tape:
+    """What one run did.
+
+    Args:
+        setting: what the rules may look at; the steps are added to it.
+        files: of the user's code, whose lines are shown.
+        script: the answers to decisions on noised values, in order; of those beyond it, the answer is 0, "no".
+    """
+
+    def __init__(self, setting: Setting, files: frozenset[str], script: Sequence[int] = ()) -> None:
+        self.setting: Final = setting
+        self.files: Final = files
+        self.releases: Final[list[Release]] = []
+        self.refused: str | None = None
+        self.left: str | None = None
+        self.decided: Final[list[int]] = []
+        self._script: Final = tuple(script)
+        self._known: Final[dict[object, int]] = {}
+        self._used: Final[set[int]] = set()
+        self._draws = 0
+        self.library_calls: Final[set[str]] = set()
+
+    # refusing ---------------------------------------------------------------------------------------------------------
+
+    def refuse(self, what: str, remedy: str = "") -> NoReturn:
+        """Note why the run is not covered, with the line, and stop it."""
+        error = NotCovered(what, remedy)
+        if self.refused is None:
+            self.refused = f"{self.line()}: {error}"
+        raise error
+
+    def line(self) -> str:
+        """The line of the user's code that is being run."""
+        frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        other = None
+        while frame is not None and frame.f_globals.get("__name__") != RUNNER:
+            name = frame.f_code.co_filename
+            if name in self.files:
+                return (
+                    f"line {frame.f_lineno}" if len(self.files) == 1 else f"{os.path.basename(name)}:{frame.f_lineno}"
+                )
+            module = str(frame.f_globals.get("__name__", ""))
+            if other is None and module.partition(".")[0] not in _LIBRARIES:
+                other = f"{os.path.basename(name)}:{frame.f_lineno}"
+            frame = frame.f_back
+        return other or "the function"
+
+    # operations -------------------------------------------------------------------------------------------------------
+
+    def apply(self, name: str, operands: Sequence[Operand], given: Mapping[str, Any]) -> int:
+        """Carry the facts on, and record the operation: its number.
+
+        Raises:
+            NotCovered: its rule does not cover it.
+        """
+        self.must_be_open()
+        key = (name, *((one.number if one.number is not None else _key(one.value)) for one in operands), repr(given))
+        if key in self._known:
+            return self._known[key]
+        if len(self.setting.steps) >= MOST_STEPS:
+            self.refuse("more operations than are followed", "loop over fewer values")
+        try:
+            fact = OPERATIONS[name].rule(self.setting, operands, given)
+        except NotCovered as error:
+            self.refuse(str(error))
+        except (ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
+            self.refuse(f"{name}, of which the shapes or types are not covered ({type(error).__name__}: {error})"[:200])
+        self.setting.steps.append(Step(name, tuple(operands), dict(given), fact, self.line()))
+        self._known[key] = len(self.setting.steps) - 1
+        return self._known[key]
+
+    def fact(self, number: int) -> Fact:
+        """What the rule of an operation said."""
+        return self.setting.steps[number].fact
+
+    def must_be_open(self) -> None:
+        """Refuse the use of data after what was noised decided something, or left the trace."""
+        if self.left is not None:
+            self.refuse(f"data are used after {self.left}", "make all noisy values first, and look at them afterwards")
+
+    # draws ------------------------------------------------------------------------------------------------------------
+
+    def draw(self, law: str, parameter: float | None, scale: Any, shape: tuple[int, ...]) -> Noise:
+        """Fresh draws."""
+        size = int(np.prod(shape, dtype=np.int64))
+        numbers = np.arange(self._draws, self._draws + size, dtype=np.int64).reshape(shape)
+        self._draws += size
+        return Noise(law, parameter, numbers, np.abs(np.broadcast_to(np.asarray(scale, np.float64), shape)))
+
+    def use(self, noise: Noise) -> None:
+        """Note that draws are used; each may be once."""
+        numbers = noise.numbers.ravel().tolist()
+        if len(set(numbers)) < len(numbers) or not self._used.isdisjoint(numbers):
+            self.refuse("noise that is used twice", "draw noise for each number: size=...")
+        self._used.update(numbers)
+
+    def release(self, statistic: int, noise: Noise) -> Release:
+        """A statistic with noise added to each of its coordinates."""
+        self.must_be_open()
+        fact = self.fact(statistic)
+        if not isinstance(fact, Total):
+            self.refuse("noise added to each record", "sum first, and add noise to the sum")
+        if noise.law not in ("laplace", "gaussian", "two-sided geometric", "gumbel"):
+            self.refuse(f"{noise.law} noise added to a statistic", "subtract a second draw: the difference is covered")
+        if fact.weights or fact.up_to_a_shift:
+            self.refuse("noise added to scores from which their largest was taken", "add it to the scores themselves")
+        shape = np.broadcast_shapes(fact.shape, noise.shape)
+        if shape != fact.shape:
+            self.refuse("a statistic released with several draws of noise", "give the noise the shape of the statistic")
+        numbers, scale = np.broadcast_to(noise.numbers, shape), np.broadcast_to(noise.scale, shape)
+        whole = Noise(noise.law, noise.parameter, np.array(numbers), np.array(scale))
+        if not (np.isfinite(scale) & (scale > 0)).all():
+            self.refuse("noise of scale 0, or of one that is not finite", "give it a scale > 0")
+        if noise.law == "two-sided geometric" and np.dtype(fact.dtype).kind not in "iu":
+            self.refuse("noise on whole numbers, added to a statistic that is none", "round the records first")
+        self.use(whole)
+        made = Release(statistic, whole, self.line())
+        self.releases.append(made)
+        return made
+
+    def choose(self, scores: int) -> None:
+        """A choice with probabilities in proportion to exp(score)."""
+        self.must_be_open()
+        self.releases.append(Release(scores, None, self.line(), exposed=True, chosen=True))
+
+    # what was noised --------------------------------------------------------------------------------------------------
+
+    def decide(self, options: int = 2) -> int:
+        """The answer to a decision on a noised value, of so many: 0, 1, ..."""
+        self.left = self.left or f"a decision on a noisy value ({self.line()})"
+        self.decided.append(options)
+        return self._script[len(self.decided) - 1] if len(self.decided) <= len(self._script) else 0
+
+    def leave(self, how: str) -> None:
+        """A noised value leaves the trace: what follows must not depend on it but by what is computed."""
+        line = self.line()
+        frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        while frame is not None and frame.f_globals.get("__name__") != RUNNER:
+            module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            if module not in _LIBRARIES and module not in sys.stdlib_module_names:
+                later = decides_later(frame.f_code, frame.f_lasti, frame.f_globals, self.files)
+                if later is not None:
+                    self.refuse(
+                        f"a noisy value that becomes {how}, and {later} after it",
+                        "keep it as an array of NumPy until the end: np.maximum for max, np.where for if",
+                    )
+            frame = frame.f_back
+        self.left = self.left or f"a noisy value became {how} ({line})"
+
+
+_CURRENT: Final[ContextVar[Tape | None]] = ContextVar("tape", default=None)
+
+
+def current() -> Tape | None:
+    """The tape of the run that is followed; None outside of one."""
+    return _CURRENT.get()
+
+
+def set_current(tape: Tape | None) -> None:
+    """Follow a run, or none."""
+    _CURRENT.set(tape)
+
+
+def _key(value: Any) -> object:
+    if isinstance(value, np.ndarray):
+        return (value.dtype.str, value.shape, value.tobytes() if value.dtype != object else repr(value.tolist()))
+    return (type(value).__name__, repr(value))

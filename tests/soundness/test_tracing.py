@@ -1,0 +1,214 @@
+"""No certified program is above its certificate, and a wrong rule of any operation is found.
+
+The programs and the plain measurement of a pair are in `tracing_programs.py`; they use none of the rules.
+"""
+
+import runpy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, Interval, constant
+from dpverdict.audit.tracing.rules.covered import OPERATIONS
+from dpverdict.audit.tracing.rules.facts import Rows, Total
+from dpverdict.audit.tracing.run import followed
+from dpverdict.audit.tracing.spending import alternatives
+
+PROGRAMS = runpy.run_path(str(Path(__file__).parent / "tracing_programs.py"))
+suite, measured, dominated, pairs = (PROGRAMS[name] for name in ("suite", "measured", "dominated", "pairs"))
+
+
+def test_no_certified_program_is_above_its_certificate(seed: int) -> None:
+    found = suite(seed, programs=60, pairs_each=10)
+    assert found.covered > 40
+    assert found.above == []
+
+
+@pytest.mark.slow
+def test_no_certified_program_is_above_its_certificate_at_full_size(seed: int) -> None:
+    found = suite(seed, programs=100_000, pairs_each=20)
+    assert found.covered > 80_000
+    assert found.above == []
+
+
+# the bounds of elementwise functions ----------------------------------------------------------------------------------
+
+ENDS = np.array([-np.inf, -1000.0, -2.0, -1.0, -0.5, 0.0, 1 / 3, 0.5, 1.0, 2.0, 3.5, 1000.0, np.inf])
+BOOLEAN = ("logical", "bitwise", "invert")
+
+
+def random_interval(rng: np.random.Generator) -> Interval:
+    low, high = np.sort(rng.choice(ENDS, size=2))
+    if low == high and np.isinf(low):
+        low, high = -1.0, 1.0
+    return Interval.of(low, high, bool(rng.random() < 0.2))
+
+
+def value_in(rng: np.random.Generator, interval: Interval) -> float:
+    low, high = float(interval.low), float(interval.high)
+    if bool(interval.missing) and rng.random() < 0.2:
+        return float("nan")
+    options = [low, high]
+    options += [one for one in (0.0, -0.0, 1.0, -1.0) if low <= one <= high]
+    options += [float(rng.uniform(max(low, -1e4), min(high, 1e4)))] if max(low, -1e4) <= min(high, 1e4) else []
+    return float(options[int(rng.integers(len(options)))])
+
+
+def leaves(found: Interval, value: Any) -> bool:
+    """Whether a value lies outside of its bounds."""
+    if np.isnan(value):
+        return not bool(found.missing)
+    return not float(found.low) <= float(value) <= float(found.high)
+
+
+def misses(name: str, rule: Callable[..., Interval], rng: np.random.Generator, tries: int) -> bool:
+    """Whether a value outside of the bounds of a rule is found."""
+    function = getattr(np, name)
+    for _ in range(tries):
+        intervals = [random_interval(rng) for _ in range(function.nin)]
+        bounds = rule(*intervals)
+        for _ in range(8):
+            values: list[Any] = [value_in(rng, one) for one in intervals]
+            if name.startswith(BOOLEAN):
+                values = [bool(one > 0) for one in values]
+            with np.errstate(all="ignore"):
+                if leaves(bounds, function(*values)):
+                    return True
+    return False
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_values_of_an_elementwise_function_lie_in_its_bounds(name: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rule = ELEMENTWISE[name][0]
+    assert not misses(name, rule, rng, 300)
+
+    def planted(*intervals: Interval) -> Interval:
+        low, high, missing = rule(*intervals)
+        bounded = np.isfinite(high) & np.isfinite(low)
+        width = np.where(bounded, high, 0.0) - np.where(bounded, low, 0.0)
+        top = np.where(bounded, low + 0.9 * width, np.minimum(high, 100.0))
+        return Interval(low, np.maximum(top, low), missing & False)
+
+    assert misses(name, planted, rng, 600), "a bound that is too small was not found"
+
+
+def test_numbers_are_rounded_outward() -> None:
+    third = constant(np.float64(1 / 3))
+    assert float(third.low) == float(third.high) == 1 / 3
+    large = constant(2**60 + 1)
+    assert int(float(large.low)) < 2**60 + 1 < int(float(large.high))
+
+
+# a wrong rule of each operation ---------------------------------------------------------------------------------------
+
+CLIPPED = "y = np.clip(x[:, 0], 0, 2)\n    "
+PLANTED = {
+    "table": "return [x[:, 0].sum() + rng.laplace(scale=3)]",
+    "elementwise": "return [(x[:, 0] * 2).sum() + rng.laplace(scale=3)]",
+    "clipped by norm": "n = np.linalg.norm(x, axis=1)\n    y = x / np.maximum(1, n / 3)[:, None]\n    "
+    "return [y.sum(axis=0) + rng.normal(0, 2, 3)]",
+    "row norm": "return [np.linalg.norm(x, axis=1).sum() + rng.laplace(scale=3)]",
+    "select": CLIPPED + "return [y[x[:, 1] > 1].sum() + rng.laplace(scale=3), y[x[:, 1] > 1.5].sum() + rng.laplace()]",
+    "isin": "return [np.isin(np.floor(x[:, 0]), [0, 1]).sum() + rng.laplace()]",
+    "where": "return [np.where(x[:, 1] > 1, x[:, 0], 0.5).sum() + rng.laplace()]",
+    "index": "return [x[:, 0].sum() + rng.laplace()]",
+    "astype": "return [x[:, 0].astype(int).sum() + rng.laplace()]",
+    "fill": "return [np.nan_to_num(x[:, 2], nan=9.0).sum() + rng.laplace()]",
+    "remainder": "return [(x[:, 0] % 1.5).sum() + rng.laplace()]",
+    "digitize": "return [np.digitize(x[:, 0], [0.5, 1.0, 2.0]).sum() + rng.laplace()]",
+    "along the row": "return [x[:, :2].sum(axis=1).sum() + rng.laplace()]",
+    "row times matrix": "return [(x[:, :2] @ np.array([1.0, 2.0])).sum() + rng.laplace()]",
+    "columns": "return [np.column_stack([x[:, 0], x[:, 1]]).sum(axis=0) + rng.laplace(size=2)]",
+    "sum": "return [x[:, :2].sum(axis=0) + rng.laplace(size=2)]",
+    "mean": "return [x[:, 0].mean() + rng.laplace()]",
+    "count": "return [x.shape[0] * 1.0 + rng.laplace()]",
+    "bincount": "return [np.bincount(np.clip(x[:, 0], 0, 2).astype(int), minlength=3) * 1.0 + rng.laplace(size=3)]",
+    "histogram": "return [np.histogram(x[:, 0], bins=[0, 1, 2, 4])[0] * 1.0 + rng.laplace(size=3)]",
+    "product of columns": "return [x[:, 0] @ x[:, 1] + rng.laplace()]",
+    "move": "return [x[:, 0].sum() * 3 + rng.laplace()]",
+    "negative": "return [-(x[:, 0].sum()) + rng.laplace()]",
+    "pick": "return [x.sum(axis=0)[:1] + rng.laplace(size=1)]",
+    "stack": "return [np.array([x[:, 0].sum(), x[:, 1].sum()]) + rng.laplace(size=2)]",
+    "sum of coordinates": "return [x[:, :2].sum(axis=0).sum() + rng.laplace()]",
+    "times matrix": "return [x[:, :2].sum(axis=0) @ np.array([1.0, 3.0]) + rng.laplace()]",
+    "not steeper": "return [np.maximum(x[:, 0].sum(), 1) + rng.laplace()]",
+    "absolute": "return [np.abs(x[:, 0].sum()) + rng.laplace()]",
+    "rounded": "return [np.floor(x[:, 0].sum() / 2) + rng.laplace()]",
+    "converted": "return [(x[:, 0] > 1).sum().astype(float) + rng.laplace()]",
+    "weights": "w = np.exp(x[:, :2].sum(axis=0))\n    return [rng.choice(2, p=w / w.sum())]",
+    "normalised weights": "w = np.exp(x[:, :2].sum(axis=0))\n    return [rng.choice(2, p=w / w.sum())]",
+    "from the largest": "s = x[:, :2].sum(axis=0)\n    w = np.exp(s - s.max())\n    return [rng.choice(2, p=w / w.sum())]",
+    "scaled scores": "s = x[:, :2].sum(axis=0)\n    w = np.exp(2 * (s - s.max()))\n    return [rng.choice(2, p=w / w.sum())]",
+}
+"""For each operation, a program in which it matters; those of pandas are tried in tests/unit/audit/tracing."""
+
+OF_PANDAS = {"is missing", "drop missing", "map", "groups"}
+SCHEMA = """
+relation = "{}"
+table = "numpy"
+{}
+[columns.a]
+type = "float"
+low = 0
+high = 3
+[columns.b]
+type = "float"
+low = 0
+high = 3
+[columns.c]
+type = "float"
+low = -2
+high = 3
+nullable = {}
+"""
+
+
+def made(body: str) -> Callable[..., Any]:
+    names: dict[str, Any] = {"np": np, "__name__": "a_planted_program"}
+    exec(compile(f"def program(x, rng):\n    {body}\n", "<planted>", "exec"), names)
+    found: Callable[..., Any] = names["program"]
+    return found
+
+
+def above(body: str, schema: TableSchema, rng: np.random.Generator) -> bool | None:
+    """Whether a pair is above what the trace says; None where it is not covered."""
+    function = made(body)
+    trace = followed(function, schema)
+    if trace.refused is not None:
+        return None
+    options = alternatives(trace.releases, replace=schema.records is not None)
+    return any(not dominated(measured(function, one, other), options) for one, other in pairs(schema, rng, 60))
+
+
+def shrunk(fact: Any) -> Any:
+    """A fact that claims too little."""
+    if isinstance(fact, Rows):
+        middle = np.where(np.isfinite(fact.low) & np.isfinite(fact.high), fact.low + (fact.high - fact.low) / 2, fact.low)
+        middle = np.where(fact.low == fact.high, fact.low, middle)
+        return replace(fact, high=middle, norm=None if fact.norm is None else replace(fact.norm, bound=fact.norm.bound / 2))
+    assert isinstance(fact, Total)
+    norm = None if fact.norm is None else replace(fact.norm, bound=fact.norm.bound / 2)
+    return replace(fact, low=fact.low / 2, high=fact.high / 2, norm=norm)
+
+
+@pytest.mark.parametrize("name", sorted(set(OPERATIONS) - OF_PANDAS))
+def test_a_wrong_rule_is_found(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    replaced = name == "mean"
+    relation, records = ("replace-one", "records = 5") if replaced else ("add-or-remove-one", "")
+    gaps = "true" if name == "fill" else "false"
+    schema = TableSchema.from_toml(SCHEMA.format(relation, records, gaps))
+    assert above(PLANTED[name], schema, rng) is False, "the rule as it is"
+    right = OPERATIONS[name]
+
+    def wrong(setting: Any, operands: Sequence[Any], given: Mapping[str, Any]) -> Any:
+        return shrunk(right.rule(setting, operands, given))
+
+    monkeypatch.setitem(OPERATIONS, name, replace(right, rule=wrong))
+    assert above(PLANTED[name], schema, rng) is True, "the planted one"

@@ -1,0 +1,133 @@
+"""Python, the test suite's assertion, the fixture and the command line lead to the same verdict."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpverdict.audit import certify
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.cli.application import main
+from dpverdict.errors import InvalidValue, NotCertified
+from dpverdict.mechanisms import StandardGaussian
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE
+from dpverdict.proofs.ledger.certificates import sealed
+from dpverdict.testing import assert_certified
+
+SCHEMA = """
+relation = "replace-one"
+records = 400
+table = "pandas"
+[columns.age]
+type = "int"
+low = 0
+high = 120
+"""
+CODE = """
+import numpy as np
+
+def mean_age(df, rng):
+    return df["age"].mean() + rng.laplace(scale=120 / 400)
+
+def too_little(df, rng):
+    return df["age"].mean() + rng.laplace(scale=60 / 400)
+
+def on_data(df, rng):
+    if df["age"].max() > 100:
+        return 0.0
+    return df["age"].mean() + rng.laplace(scale=120 / 400)
+"""
+
+
+def mean_age(df: Any, rng: np.random.Generator) -> Any:
+    return df["age"].mean() + rng.laplace(scale=120 / 400)
+
+
+def too_little(df: Any, rng: np.random.Generator) -> Any:
+    return df["age"].mean() + rng.laplace(scale=60 / 400)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "release.py").write_text(CODE)
+    (tmp_path / "s.toml").write_text(SCHEMA)
+    return tmp_path
+
+
+def test_certify_takes_a_function_with_a_schema(folder: Path) -> None:
+    verdict = certify(mean_age, "eps=1", schema="s.toml")
+    assert verdict.status is Status.CERTIFIED
+    assert verdict.require() is verdict
+    assert verdict.lines[0].moved == "0.3"
+    assert any("rounded" in one or "round" in one for one in verdict.assumptions)  # 120/400 is no float
+    with pytest.raises(TypeError):
+        bool(verdict)
+
+
+def test_certify_takes_a_mechanism_as_before() -> None:
+    assert certify(StandardGaussian(dim=3, mu=1, adjacency=ADD_OR_REMOVE_ONE)).status is Status.CERTIFIED
+    with pytest.raises(InvalidValue):
+        certify(StandardGaussian(dim=3, mu=1, adjacency=ADD_OR_REMOVE_ONE), "mu=1", schema="s.toml")  # type: ignore[call-overload]
+    with pytest.raises(InvalidValue):
+        certify(mean_age, "eps=1")  # type: ignore[arg-type]
+
+
+def test_a_claim_that_fails_by_more_than_rounding_is_not_certified() -> None:
+    schema = TableSchema.from_toml(SCHEMA)
+    from dpverdict.audit.tracing.certify import certify_function
+
+    kept = certify_function(mean_age, "eps=1.000000000001", schema=schema, search=0)
+    assert kept.status is Status.CERTIFIED
+    assert not any("round" in one for one in kept.assumptions)
+    assert certify_function(mean_age, "eps=0.999999999999", schema=schema, search=0).status is Status.INCONCLUSIVE
+
+
+def test_the_assertion_and_the_fixture(privacy_audit: Any) -> None:
+    schema = TableSchema.from_toml(SCHEMA)
+    assert assert_certified(mean_age, "eps=1", schema=schema).status is Status.CERTIFIED
+    assert privacy_audit.certified(mean_age, "eps=1", schema=schema).status is Status.CERTIFIED
+    with pytest.raises(NotCertified, match="REFUTED"):
+        assert_certified(too_little, "eps=1", schema=schema)
+
+
+def test_bounds_that_were_only_observed_certify_nothing() -> None:
+    schema = TableSchema.from_toml(SCHEMA + "observed = true\n")
+    verdict = certify(mean_age, "eps=1", schema=schema)
+    assert verdict.status is Status.INCONCLUSIVE
+    assert "observed" in verdict.reason
+
+
+@pytest.mark.parametrize(("name", "code"), [("mean_age", 0), ("too_little", 1)])
+def test_the_command_line(name: str, code: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ["--json", "v.json", "--certificate", "c.json", "--witness", "w.json"]
+    assert main(["audit", f"release.py:{name}", "--schema", "s.toml", "--claim", "eps=1", *files]) == code
+    assert "line" in capsys.readouterr().out
+    found = json.loads((folder / "v.json").read_text())
+    assert found["status"] == ("CERTIFIED" if code == 0 else "REFUTED")
+    if code == 0:
+        assert main(["check", "c.json"]) == 0
+        kept = (folder / "c.json").read_text()
+        (folder / "c.json").write_text(kept.replace('"claim": "eps=1"', '"claim": "eps=0.5"'))
+        assert main(["check", "c.json"]) == 1  # changed after it was made
+        changed = json.loads(kept)
+        changed["claim"] = "eps=0.5"
+        (folder / "c.json").write_text(sealed(changed))
+        assert main(["check", "c.json"]) == 1  # the releases do not keep it
+    else:
+        assert json.loads((folder / "w.json").read_text())["records"]
+
+
+def test_what_is_not_covered_ends_with_3_and_names_the_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["audit", "release.py:on_data", "--schema", "s.toml", "--claim", "eps=1", "--no-test"]
+    assert main(command) == 3
+    assert "NOT COVERED: release.py:on_data claims eps=1: line 11" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("extra", [["--samples", "10"], ["--neighbours", "pair.npz"], ["--mu", "1"], []])
+def test_what_is_not_looked_at_is_refused(extra: list[str], folder: Path) -> None:
+    claim = ["--claim", "eps=1"] if extra else []
+    assert main(["audit", "release.py:mean_age", "--schema", "s.toml", *claim, *extra]) == 2
