@@ -232,7 +232,7 @@ def bounded_range(epsilon: Exact, *, t: Exact | None = None) -> BoundedRangeLoss
 
     >>> from dpverdict.audit.losses.composition import compose
     >>> lower, upper = compose(*[bounded_range(1)] * 10).delta_bounds(np.array([2.0]))
-    >>> bool(lower[0] <= 0.259069 <= upper[0])
+    >>> bool(lower[0] <= 0.2590693 <= upper[0])
     True
     >>> bounded_range(1, t="3/4").delta("0.5") == bounded_range(1).delta("0.5")
     True
