@@ -1,11 +1,12 @@
 """A checker of certificates that shares no code with the project: Python's fractions and the intervals of mpmath.
 
-    python tests/certificate_checker.py FILE_OR_FOLDER ...
+    python tests/certificate_checker.py [--timeout SECONDS] FILE_OR_FOLDER ...
 
 Every piece of evidence is decided anew from what the file says: identities of rational functions and roots by
 polynomial arithmetic over the rationals, inequalities by their coefficients, boxes by interval arithmetic and by
 covering the whole box with its parts, numbers by comparing them, matrices by multiplying them. A file is refused if one
 piece is wrong, or if its text is not the one that was sealed. What is left open is counted, and never called proved.
+Every number has a length that it may have, and is refused before it is made; each file has 600 seconds.
 
 Of a verdict, what must stand in the file is derived from its head (certificate_derivation.py, beside this file), and
 a file is refused whose conditions are others. Of what is not derived it says "compared only".
@@ -18,6 +19,7 @@ import hashlib
 import json
 import math
 import runpy
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -35,6 +37,12 @@ Monomial = tuple[tuple[str, int], ...]
 Polynomial = dict[Monomial, Fraction]
 Quotient = tuple[Polynomial, Polynomial]
 MOST_TERMS = 4000
+MOST_BYTES = 1 << 24
+MOST_CHARACTERS = 20_000
+MOST_BITS = 1 << 21
+DEEPEST = 100
+LARGEST_POWER = 64
+LARGEST_ARGUMENT = 10**6
 FORMAT = "dpverdict certificate 2"
 
 
@@ -46,14 +54,20 @@ class Beyond(Exception):
     """More than this checker decides."""
 
 
+class Unfinished(BaseException):
+    """The time of a file is over."""
+
+
 # numbers
 
 
 def number(text: str) -> Fraction:
     """ "3", "-7/4", "0.25" or "5*2**-60"."""
     head, _, power = text.partition("*2**")
-    if power and abs(int(power)) > 10**6:
-        raise Beyond(text)
+    exponent = head.lower().partition("e")[2]
+    long = any(part and abs(int(part)) > most for part, most in ((power, 1 << 20), (exponent, 10**5)))
+    if len(text) > MOST_CHARACTERS or long:
+        raise Refused(f"{text[:40]} is too long")
     return Fraction(head) * Fraction(2) ** int(power or 0)
 
 
@@ -133,6 +147,32 @@ def times(a: Polynomial, b: Polynomial) -> Polynomial:
     return made
 
 
+def short(value: Quotient) -> Quotient:
+    """The same, if no number in it is too long."""
+    for part in value:
+        for one in part.values():
+            if max(one.numerator.bit_length(), one.denominator.bit_length()) > MOST_BITS:
+                raise Refused("a number of an expression is too long")
+    return value
+
+
+def tree_of(text: str) -> ast.expr:
+    """The expression of a text that is neither too long nor too deep."""
+    depth = deepest = 0
+    for character in text[: MOST_CHARACTERS + 1]:
+        depth += (character == "(") - (character == ")")
+        deepest = max(deepest, depth)
+    if len(text) > MOST_CHARACTERS or deepest > DEEPEST:
+        raise Refused(f"an expression of {len(text)} characters, {deepest} brackets deep")
+    tree = ast.parse(text, mode="eval").body
+    frontier: list[ast.AST] = [tree]
+    for _ in range(DEEPEST):
+        frontier = [inner for node in frontier for inner in ast.iter_child_nodes(node)]
+        if not frontier:
+            return tree
+    raise Refused(f"an expression of more than {DEEPEST} operations within each other")
+
+
 def power_of(a: Polynomial, exponent: int) -> Polynomial:
     made: Polynomial = {(): Fraction(1)}
     for _ in range(exponent):
@@ -154,7 +194,7 @@ class Algebra:
         self.names: dict[tuple[int, str], str] = {}
         self.degrees: dict[str, int] = {}
         for text in texts:
-            for node in ast.walk(ast.parse(text, mode="eval")):
+            for node in ast.walk(tree_of(text)):
                 match node:
                     case ast.Call(func=ast.Name(id="sqrt"), args=[ast.Name(id=name)]) if name in variables:
                         self.degrees[name] = math.lcm(self.degrees.get(name, 1), 2)
@@ -164,9 +204,12 @@ class Algebra:
                             self.degrees[name] = math.lcm(self.degrees.get(name, 1), rational.denominator)
 
     def read(self, text: str) -> Quotient:
-        return self.node(ast.parse(text, mode="eval").body)
+        return self.node(tree_of(text))
 
     def node(self, node: ast.expr) -> Quotient:
+        return short(self.made(node))
+
+    def made(self, node: ast.expr) -> Quotient:
         match node:
             case ast.Constant(value=int(value)):
                 return constant(value), constant(1)
@@ -215,11 +258,16 @@ class Algebra:
         if rational is None:
             return self.exponential(self.canonical(base), exponent, base)
         if rational.denominator > 1:
+            if max(abs(rational.numerator), rational.denominator) > LARGEST_POWER:
+                raise Beyond("a high root")
             return self.root(base, rational)
         base_value = fraction_of(base)
-        if base_value and abs(rational) <= 10**5:
-            return constant(base_value ** int(rational)), constant(1)
-        if abs(rational) > 64:
+        if base_value:
+            bits = max(base_value.numerator.bit_length(), base_value.denominator.bit_length())
+            if abs(base_value) != 1 and bits * abs(rational) > MOST_BITS:
+                raise Refused("a power is too long to be written out")
+            return constant(base_value ** (int(rational) % 2 if abs(base_value) == 1 else int(rational))), constant(1)
+        if abs(rational) > LARGEST_POWER:
             raise Beyond("a high power")
         made = tuple(power_of(part, abs(int(rational))) for part in self.node(base))
         return (made[0], made[1]) if rational >= 0 else (made[1], made[0])
@@ -246,6 +294,8 @@ class Algebra:
         if value < 0:
             raise Refused(f"a root of {value}")
         whole = value.numerator * value.denominator ** (degree - 1)
+        if whole.bit_length() > 1 << 12:
+            raise Beyond("the root of a long number")
         made = constant(Fraction(1, value.denominator))
         for prime in primes(whole):
             made = times(made, self.named_root(constant(prime), degree))
@@ -266,8 +316,8 @@ class Algebra:
         for monomial, value in top.items():
             factor = value / bottom[()]
             if monomial == () and node is not None:
-                if factor.denominator > 1:
-                    raise Beyond("a root in an exponent")
+                if factor.denominator > 1 or abs(factor) > LARGEST_POWER:
+                    raise Beyond("a root in an exponent, or a high power")
                 part = tuple(power_of(one, abs(int(factor))) for one in self.node(node))
                 step = (part[0], part[1])
             else:
@@ -409,10 +459,12 @@ def evaluated(node: ast.expr, at: Mapping[str, Any]) -> Any:
         case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
             rational, value = fraction_of(exponent), evaluated(base, at)
             if rational is not None and rational.denominator == 1:
+                if abs(rational) > 1 << 20:
+                    raise Refused("a power is too long to be written out")
                 return value ** int(rational)
             if value.a <= 0 < value.b and rational is not None and rational > 0:
                 raise Beyond("a root at 0")
-            return iv.exp(evaluated(exponent, at) * iv.log(value))
+            return iv.exp(small(evaluated(exponent, at) * iv.log(value), "exp"))
         case ast.BinOp(left=left, op=sign, right=right):
             a, b = evaluated(left, at), evaluated(right, at)
             if isinstance(sign, ast.Div) and b.a <= 0 <= b.b:
@@ -429,12 +481,19 @@ def evaluated(node: ast.expr, at: Mapping[str, Any]) -> Any:
         case ast.Call(func=ast.Name(id="ball"), args=[low, high]):
             return iv.mpf([evaluated(low, at).a, evaluated(high, at).b])
         case ast.Call(func=ast.Name(id=name), args=[inner]) if name in FUNCTIONS:
-            return FUNCTIONS[name](evaluated(inner, at))
+            return FUNCTIONS[name](small(evaluated(inner, at), name))
     raise Beyond(ast.unparse(node))
 
 
+def small(value: Any, name: str) -> Any:
+    """The argument of a function, if its value can be found."""
+    if name not in ("sqrt", "log") and not (value.a >= -LARGEST_ARGUMENT and value.b <= LARGEST_ARGUMENT):
+        raise Beyond(f"{name} of a large number")
+    return value
+
+
 def value_at(text: str, at: Mapping[str, Any]) -> Any:
-    return evaluated(ast.parse(text, mode="eval").body, at)
+    return evaluated(tree_of(text), at)
 
 
 # the kinds of evidence
@@ -534,7 +593,7 @@ def boxes(piece: Mapping[str, Any]) -> str:
     covered(whole, parts)
     if piece["expression"] is None:
         return COMPARED
-    tree = ast.parse(piece["expression"], mode="eval").body
+    tree = tree_of(piece["expression"])
     budget = 20 * len(parts) + 20_000  # parts decided by their centred form are cut again
     for part, (_, bound) in zip(parts, piece["parts"], strict=True):
         middle = {n: enclosed((low + high) / 2) for n, (low, high) in zip(names, part, strict=True)}
@@ -603,9 +662,13 @@ def comparison(piece: Mapping[str, Any]) -> str:
 
 
 def rounding(piece: Mapping[str, Any]) -> str:
+    if len(piece["printed"]) > LARGEST_POWER:
+        raise Refused("a printed number that is too long")
     unit = Fraction(1, 2 * 10 ** len(piece["printed"].partition(".")[2]))
-    low, high = ends(piece["value"]) or (Fraction(0), Fraction(0))
-    target = Fraction(piece["printed"])
+    value = ends(piece["value"])
+    if value is None:
+        raise Refused(f"{piece['value']} is no number")
+    (low, high), target = value, number(piece["printed"])
     inside, outside = target - unit <= low and high <= target + unit, high < target - unit or low > target + unit
     if not (inside if piece["holds"] else outside):
         raise Refused(f"{piece['printed']} for {piece['value']}")
@@ -629,6 +692,8 @@ def cases(piece: Mapping[str, Any]) -> str:
 def inverse(piece: Mapping[str, Any]) -> str:
     a, b = ([[number(x) for x in row] for row in piece[key]] for key in ("matrix", "inverse"))
     size = range(len(a))
+    if not 0 < len(a) <= 300:
+        raise Refused(f"a matrix of {len(a)} rows")
     for i in size:
         for k in size:
             if sum(a[i][j] * b[j][k] for j in size) != (i == k):
@@ -774,18 +839,32 @@ KINDS: dict[str, Any] = {
     "optimum": optimum,
 }
 AGAINST = {"difference", "failure", "box failure"}
-FOR = {"identity", "inequality", "boxes"}
+COUNTED = {"comparison", "rounding"}
+
+
+def speaks_for(piece: Mapping[str, Any]) -> bool | None:
+    """Whether a piece of evidence is for its condition; cases may be either, as their condition needs them."""
+    if piece["kind"] in COUNTED:
+        return piece["holds"] is True
+    return None if piece["kind"] == "cases" else piece["kind"] not in AGAINST
 
 
 def condition_of(condition: Mapping[str, Any]) -> str:
     """The weakest grade of a condition's evidence; refused where it contradicts the finding."""
-    kinds = {piece["kind"] for piece in condition["evidence"]}
-    if condition["holds"] is True and kinds & AGAINST and not kinds - AGAINST:
-        raise Refused(f"{condition['name']}: said to hold, and only shown to fail")
-    if condition["holds"] is False and kinds and kinds <= FOR:
+    sides = {speaks_for(piece) for piece in condition["evidence"]}
+    if condition["holds"] not in (True, False, None):
+        raise Refused(f"{condition['name']}: neither said to hold nor to fail")
+    if condition["holds"] is True and False in sides:
+        raise Refused(f"{condition['name']}: said to hold, and shown to fail")
+    if condition["holds"] is False and sides == {True}:
         raise Refused(f"{condition['name']}: said to fail, and only shown to hold")
-    grades = [KINDS[piece["kind"]](piece) for piece in condition["evidence"]]
-    return max(grades, key=[PROVED, COMPARED, AT_POINTS, OPEN].index, default=OPEN)
+    grades = [OPEN] if not condition["evidence"] else []
+    for piece in condition["evidence"]:
+        try:
+            grades.append(KINDS[piece["kind"]](piece))
+        except Beyond:
+            grades.append(OPEN)
+    return max(grades, key=[PROVED, COMPARED, AT_POINTS, OPEN].index)
 
 
 def seal(document: Mapping[str, Any]) -> str:
@@ -817,7 +896,54 @@ def check(document: Mapping[str, Any], *, sealed: bool = True) -> Counter[str]:
     for reading in document["readings"]:
         for condition in reading["conditions"]:
             grades[condition_of(condition)] += 1
+    if not grades:
+        raise Refused("it has no condition")
     return grades
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON in which no key stands twice."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise Refused("a key stands twice")
+    return made
+
+
+def whole(text: str) -> int:
+    if len(text) > 1000:
+        raise Refused("a whole number without quotes that is too long")
+    return int(text)
+
+
+def no_number(name: str) -> float:
+    raise Refused(f"{name} is no number")
+
+
+def read(path: Path) -> Any:
+    """What a file of JSON says."""
+    with path.open("rb") as file:
+        text = file.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise Refused("it is too long")
+    return json.loads(text, object_pairs_hook=once, parse_int=whole, parse_constant=no_number)
+
+
+def manifest(path: Path, found: Iterable[Path]) -> None:
+    """Whether a manifest is sealed, and names the certificates beside it, each with its hash, and no others."""
+    document = read(path)
+    if document["sha256"] != seal(document):
+        raise Refused("the text was changed after it was sealed")
+    names = {str(one.relative_to(path.parent)) for one in found if one.is_relative_to(path.parent)}
+    listed = {name for name in document["files"] if name.endswith(".json")}
+    if not listed or names != listed:
+        raise Refused(f"it does not name the {len(names)} certificates beside it")
+    for name, digest in document["files"].items():
+        if hashlib.sha256((path.parent / name).read_bytes()).hexdigest() != digest:
+            raise Refused(f"{name} is not the file that it names")
+
+
+def over(number: int, frame: object) -> None:
+    raise Unfinished
 
 
 def said(document: Mapping[str, Any]) -> str:
@@ -852,24 +978,53 @@ def main(arguments: list[str]) -> int:
     mpmath.mp.prec = 220
     total: Counter[str] = Counter()
     refused = 0
+    seconds = 600.0
+    if arguments[:1] == ["--timeout"] and len(arguments) > 1:
+        seconds, arguments = float(arguments[1]), arguments[2:]
     given = [Path(argument) for argument in arguments]
-    files = [file for path in given for file in ([path] if path.is_file() else sorted(path.rglob("*.json")))]
-    files = [file for file in files if file.name != "MANIFEST.json"]
-    if not files:
+    found = [file for path in given for file in ([path] if path.is_file() else sorted(path.rglob("*.json")))]
+    files = [file for file in found if file.name != "MANIFEST.json"]
+    if not found:
         print(f"no certificate in {' '.join(arguments) or 'nothing'}: give a file, or the folder of --certificates")
         return 2
-    for path in files:
+    unfinished = 0
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, over)
+    for path in found:
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-            total += check(document)
-            if "verdict" in document:
-                print(f"{path}: {said(document)}")
-        except (Refused, ValueError, KeyError) as problem:
+            if hasattr(signal, "SIGALRM"):
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+            if path in files:
+                document = read(path)
+                total += check(document)
+                if "verdict" in document:
+                    print(f"{path}: {said(document)}")
+            else:
+                manifest(path, files)
+        except Unfinished:
+            unfinished += 1
+            print(f"NOT FINISHED {path}: nothing is known of it after {seconds:g} s")
+        except (Refused, *UNREADABLE) as problem:
             refused += 1
-            print(f"REFUSED {path}: {problem}")
+            print(f"REFUSED {path}: {type(problem).__name__}: {' '.join(str(problem).split())[:200]}")
+        finally:
+            if hasattr(signal, "SIGALRM"):
+                signal.setitimer(signal.ITIMER_REAL, 0)
     print(", ".join(f"{total[grade]} conditions {grade}" for grade in (PROVED, COMPARED, AT_POINTS, OPEN)))
-    return 1 if refused else 0
+    return 1 if refused else 2 if unfinished else 0
 
+
+UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

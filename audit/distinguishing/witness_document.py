@@ -18,7 +18,7 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -39,7 +39,7 @@ from dpverdict.audit.trials.catalogue import find, names_foreign_code, takes
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import data_hash, written
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, unmarked
-from dpverdict.audit.trials.user_functions import source_files
+from dpverdict.audit.trials.user_functions import files_beside, source_files
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
@@ -139,7 +139,18 @@ def array_hash(data: NDArray[np.generic]) -> str:
 
 def source_hash(mechanism: str) -> str | None:
     """SHA-256 of the files of a user's function; None for a mechanism of this package."""
-    files = source_files(mechanism) if names_foreign_code(mechanism) else []
+    return _files_hash(source_files(mechanism) if names_foreign_code(mechanism) else [])
+
+
+def has_source(mechanism: str, digest: str | None) -> bool:
+    """Whether a hash is that of the files of a user's function.
+
+    That of an older witness is of all files beside the function, imported or not.
+    """
+    return digest == source_hash(mechanism) or digest == _files_hash(files_beside(mechanism))
+
+
+def _files_hash(files: Sequence[str]) -> str | None:
     if not files:
         return None
     digest = hashlib.sha256()

@@ -81,7 +81,13 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Text, _part("binary:N|unit:N", "Search the neighbours of a function, records of N entries.", "Tests")
     ] = None
     observe: Annotated[
-        Text, _part("WHAT", 'Of each call of a function: "timeout=0.5, warnings, bits, time".', "Tests")
+        Text,
+        _part(
+            "WHAT",
+            'Of each call of a function: "timeout=0.5, warnings, bits, time"; "no-messages, no-masked" leave out what '
+            "exceptions say and what lies below masks.",
+            "Tests",
+        ),
     ] = None
     tap: Annotated[
         Text,

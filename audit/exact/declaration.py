@@ -12,6 +12,7 @@ What is tried is not all there is: what was found to hold is still taken on trus
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -674,7 +675,8 @@ _MOST_SEEDS = 1 << 12
 def _contradiction(bounds: Bounds) -> str | None:
     """Whether something that is attained exceeds a bound from above, for certain."""
     above = [entry.loss for entry in bounds.above if isinstance(entry, Dominating | WorstPair)]
-    below = [entry.loss for entry in bounds.below if isinstance(entry, AttainedLoss | WorstPair)]
+    stated = [entry.loss for entry in bounds.below if isinstance(entry, AttainedLoss | WorstPair)]
+    below = [order for loss in stated for order in _both_orders(loss)]
     for bound in (loss for loss in above if loss.is_certified):
         for attained in (loss for loss in below if loss.is_certified and loss is not bound):
             for level in _LEVELS_TRIED:
@@ -685,6 +687,14 @@ def _contradiction(bounds: Bounds) -> str | None:
                         f"{most:.6g}"
                     )
     return None
+
+
+def _both_orders(loss: PrivacyLoss) -> Iterator[PrivacyLoss]:
+    """The loss of a pair, and that of the opposite order, which a bound for every pair bounds as well."""
+    yield loss
+    if not loss.symmetric:
+        with contextlib.suppress(InvalidValue):  # a class that cannot make it
+            yield loss.reversed()
 
 
 def _on_pairs(mechanism: StructuredMechanism, bounds: Bounds) -> str | None:

@@ -361,7 +361,7 @@ def _squares(loss: object) -> Iterator[tuple[Direction | None, arb]]:
         case GaussianLoss():
             yield None, loss.mu_squared.ball()
         case AllocationLoss():
-            yield loss.order, 1 / ball(loss.noise_multiplier) ** 2
+            yield loss.order, loss.epochs / ball(loss.noise_multiplier) ** 2
         case SampledStep():
             yield from ((loss.order, square) for order, square in _squares(loss.pair) if order in (None, loss.order))
         case AddRemoveLoss():
@@ -379,7 +379,7 @@ def _of_the_factors(loss: PrivacyLoss) -> arb:
         case GaussianLoss():
             return loss.mu_real.ball()
         case AllocationLoss():
-            return 1 / ball(loss.noise_multiplier)
+            return arb(loss.epochs).sqrt() / ball(loss.noise_multiplier)
         case SampledStep():
             return arb(gdp_mu(loss.pair).upper)
         case AddRemoveLoss():

@@ -32,6 +32,7 @@ from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.bounds import (
     AttainedLoss,
     Bounds,
+    DeltaBound,
     Dominating,
     KnownEvent,
     NearbyPairs,
@@ -276,12 +277,14 @@ def _closest(one: Spendable, claim: Guarantee) -> Account:
     kept = next((comparison for comparison in found if comparison.kept), None)
     if kept is not None:
         return Account(claim=claim, loss=one.loss, comparison=kept, certified=True)
-    by_loss = held_to(one.loss, claim)
-    at_one = [comparison for comparison in found if isinstance(claim, ApproximateDP)]
-    if by_loss.comparison is None or not at_one or one.is_exact:
-        return by_loss
-    nearest = min((*at_one, by_loss.comparison), key=lambda comparison: comparison.attained.upper)
-    return replace(by_loss, comparison=nearest)
+    nearest = bounds[0] if bounds else None
+    bound = nearest.at(claim.epsilon) if isinstance(nearest, DeltaBound) and isinstance(claim, ApproximateDP) else None
+    if bound is None or not isinstance(claim, ApproximateDP):
+        return held_to(one.loss, claim)
+    least = bound.min(arb(one.loss.certified_delta(claim.epsilon).upper))
+    name = f"delta({short_text(claim.epsilon)}), at most,"
+    at_most = enclosed(name, Enclosure.of_ball(least), claim.delta, claim.epsilon)
+    return Account(claim=claim, loss=one.loss, comparison=at_most, certified=True)
 
 
 def _by_event(one: Spendable, claim: Guarantee) -> Comparison | None:

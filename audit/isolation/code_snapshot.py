@@ -8,8 +8,10 @@ compares: the process of the audit at its end, and a worker after each task.
 from __future__ import annotations
 
 import importlib
+import operator
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 from types import FunctionType, ModuleType
 from typing import Any, Final, final
 
@@ -17,31 +19,48 @@ from dpverdict.audit.isolation.provenance import installed_folders
 from dpverdict.errors import MechanismFailure
 
 WATCHED_PACKAGES: Final = (
+    "base64",
     "builtins",
+    "cloudpickle",
+    "copy",
+    "decimal",
     "dpverdict",
     "dp_accounting",
     "flint",
     "fractions",
+    "functools",
+    "hashlib",
     "hmac",
+    "itertools",
     "json",
     "math",
     "mpmath",
     "numpy",
+    "operator",
+    "pickle",
     "scipy",
+    "secrets",
+    "struct",
 )
 """The packages whose functions and classes are watched."""
+
+_CONSTANTS: Final = (bool, int, float, complex, str, bytes, tuple, frozenset, Fraction)
+"""The types of values of our modules, and of `math`, that are watched: none of them is ever set again."""
 
 _IMPORTED_ON_USE: Final = tuple(
     f"scipy.{part}" for part in ("fft", "linalg", "optimize", "signal", "sparse.csgraph", "special", "stats")
 )
 """The parts of SciPy that this package uses: imported before a snapshot, so that they are compared from the start."""
 
+_GENERATED: Final = ("dpverdict", "namedtuple_", "hypothesis_temporary_module_")
+"""How the names begin that the globals of our functions have, and of those that libraries make for us from text."""
+
 _SHOWN: Final = 3
 
 
 @final
 class CodeSnapshot:
-    """The functions and classes of `WATCHED_PACKAGES` that are loaded now, and the methods of our classes.
+    """The functions and classes of `WATCHED_PACKAGES` that are loaded now; of ours also methods, constants, defaults.
 
     A module that is loaded later is taken up by the next comparison, which also finds a function in it that no
     installed package defines.
@@ -49,7 +68,7 @@ class CodeSnapshot:
 
     def __init__(self) -> None:
         self._modules: Final[dict[str, ModuleType]] = {}
-        self._values: Final[list[tuple[Any, str, object, object]]] = []
+        self._values: Final[list[tuple[Any, str, object, tuple[object, ...]]]] = []
         self._foreign: Final[set[str]] = set()
         for part in _IMPORTED_ON_USE:
             importlib.import_module(part)
@@ -63,15 +82,16 @@ class CodeSnapshot:
                 continue
             self._modules[module_name] = module
             for owner, name, value in _parts(module):
-                self._values.append((owner, name, value, getattr(value, "__code__", None)))
+                self._values.append((owner, name, value, _inside(value)))
                 if _is_foreign(value):
                     self._foreign.add(_full_name(owner, name))
 
     def changes(self) -> list[str]:
         """What is another one by now, or is gone: full names, sorted."""
         found = {name for name, module in self._modules.items() if sys.modules.get(name) is not module}
-        for owner, name, value, code in self._values:
-            if vars(owner).get(name) is not value or getattr(value, "__code__", None) is not code:
+        for owner, name, value, inside in self._values:
+            now = _inside(value)
+            if vars(owner).get(name) is not value or len(now) != len(inside) or any(map(operator.is_not, now, inside)):
                 found.add(_full_name(owner, name))
         self._take_up()
         return sorted(found | self._foreign)
@@ -95,10 +115,11 @@ def _is_watched(name: str, module: object) -> bool:
 
 
 def _parts(module: ModuleType) -> Iterator[tuple[Any, str, object]]:
-    """The functions and classes of a module, and the functions in the classes that this package defines there."""
+    """The functions and classes of a module, its constants, and the functions in the classes of this package."""
     ours = module.__name__.partition(".")[0] == "dpverdict"
+    constants = _CONSTANTS if ours or module.__name__ == "math" else ()
     for name, value in list(vars(module).items()):
-        if not callable(value) or name.startswith("__"):
+        if name.startswith("__") or not (callable(value) or isinstance(value, constants)):
             continue
         yield module, name, value
         if ours and isinstance(value, type) and value.__module__ == module.__name__:
@@ -107,12 +128,24 @@ def _parts(module: ModuleType) -> Iterator[tuple[Any, str, object]]:
                     yield value, inner, method
 
 
+def _inside(value: object) -> tuple[object, ...]:
+    """What a function does with its arguments and without them: its code and its defaults."""
+    if not isinstance(value, FunctionType):
+        return ()
+    named = value.__kwdefaults__ or {}
+    return value.__code__, *(value.__defaults__ or ()), *named, *named.values()
+
+
 def _is_foreign(value: object) -> bool:
     """Whether a function is from a file that belongs neither to an installed package nor to this one."""
-    if not isinstance(value, FunctionType) or str(value.__globals__.get("__name__")).startswith("dpverdict"):
+    name = value.__globals__.get("__name__") if isinstance(value, FunctionType) else None
+    if not isinstance(value, FunctionType) or name is None or name.startswith(_GENERATED):
         return False
-    file = value.__code__.co_filename
-    return not file.startswith(("<", *installed_folders()))
+    file: str | None = value.__code__.co_filename
+    if str(file).startswith("<"):  # made from text, or sent to this process as bytes: it belongs where its globals do
+        module = sys.modules.get(name)
+        file = "" if module is None or name == "__main__" else getattr(module, "__file__", None)
+    return file is not None and not file.startswith(("<", *installed_folders()))
 
 
 def _full_name(owner: Any, name: str) -> str:

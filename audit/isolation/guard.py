@@ -54,9 +54,11 @@ def framed(nonce: bytes, payload: bytes) -> bytes:
     return len(payload).to_bytes(8, "big") + digest(nonce, payload) + payload
 
 
-def digest(nonce: bytes, payload: bytes) -> bytes:
-    """What a frame carries beside its text."""
-    return hmac.digest(nonce, payload, hashlib.sha256)
+def digest(
+    nonce: bytes, payload: bytes, made: Callable[..., bytes] = hmac.digest, kind: object = hashlib.sha256
+) -> bytes:
+    """What a frame carries beside its text; made by the functions that were there before any code of the user's."""
+    return made(nonce, payload, kind)
 
 
 def serve() -> None:

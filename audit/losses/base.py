@@ -36,6 +36,7 @@ from dpverdict.audit.losses.domains import (
     Direction,
     EventBound,
     LossTails,
+    PartMoments,
     Reals,
     certified,
     fast,
@@ -228,6 +229,10 @@ class PrivacyLoss(ABC):
     def factors(self) -> tuple[tuple[PrivacyLoss | CustomLoss, int], ...]:
         """The losses this one is composed of, each with the number of times: itself, if it is not composed."""
         return ((self, 1),)
+
+    def moments(self) -> PartMoments | None:
+        """E_P[exp(t L); L finite] at complex t, where a contour can invert it; None where it is not known."""
+        return None
 
     # many releases ----------------------------------------------------------------------------------------------------
 

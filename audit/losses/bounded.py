@@ -1,29 +1,58 @@
-"""The composition of losses of which only the tails are known: two-sided bounds on every curve."""
+"""The composition of losses that have neither a closed form nor a contour: two-sided bounds on every curve."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import NoReturn, TypeAlias, final
+from typing import Final, NoReturn, TypeAlias, final
 
 import numpy as np
 from flint import arb
 
 from dpverdict.audit.losses.base import PrivacyLoss
-from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
+from dpverdict.audit.losses.curves import beta_between, epsilon_between
+from dpverdict.audit.losses.discrete_gaussian.atoms import MOST_VARIANCE, atoms_within
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, LossTails
+from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.bounds import METHOD, CompositionLedger, LatticeBounds
 from dpverdict.audit.losses.lattice.custom import CustomLoss
-from dpverdict.audit.losses.lattice.discretise import aligned_interval, default_interval, lattice_pair, spread
+from dpverdict.audit.losses.lattice.discretise import (
+    aligned_interval,
+    default_interval,
+    lattice_pair,
+    lattice_range,
+    spread,
+)
 from dpverdict.audit.losses.lattice.law import LatticePair
-from dpverdict.audit.losses.lattice.power import MAX_DEGREE, profile_ball
+from dpverdict.audit.losses.lattice.whole import (
+    BITS,
+    WholeComposition,
+    WholeLaws,
+    laws_of_atoms,
+    laws_of_tails,
+    laws_on_points,
+)
 from dpverdict.balls import Exact, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
+
+CLOSE: Final = 1e-6
+"""The relative width of certified bounds, for which the lattice is made finer."""
+
+_HALVINGS: Final = 2
+_LONG: Final = 1 << 18  # points, beyond which a lattice is not made finer
+_WIDE: Final = 64  # spreads, of the lattice of one factor
+_BITS: Final = 128
+_TAIL_BITS: Final = 80
+_FAR_TAIL: Final = 1e-40  # of mass outside the lattice
+_NOTHING: Final = 1e-40  # of an upper bound on delta
+_PROBE: Final = Fraction(1, 1 << 20)
+_FARTHEST: Final = Fraction(1 << 12)
 
 Factor: TypeAlias = PrivacyLoss | CustomLoss
 """A loss with tails."""
@@ -34,14 +63,15 @@ class BoundedLoss(PrivacyLoss):
     """The privacy loss of a composition, bracketed by a pessimistic and an optimistic law on one lattice.
 
     Use `dpverdict.audit.losses.composition.compose`. Every curve has two-sided bounds (``delta_bounds``,
-    ``epsilon_bounds``, ``beta_bounds``, ``log_delta_bounds``): float64, with every rounding and truncation bounded
-    and included, as far as the tails of the factors are as accurate as they say. That is no ball arithmetic, so it is
-    never called certified. The float64 methods return the side that claims less privacy: ``delta``, ``log_delta`` and
-    ``epsilon`` the upper bounds, ``beta`` the lower one. ``renyi`` is the sum of those of the factors.
+    ``epsilon_bounds``, ``beta_bounds``, ``log_delta_bounds``). With a factor of which only float64 tails are known,
+    such as a `CustomLoss`, they are float64, with every rounding and truncation bounded and included, as far as these
+    tails are as accurate as they say: never called certified. The float64 methods return the side that claims less
+    privacy: ``delta``, ``log_delta`` and ``epsilon`` the upper bounds, ``beta`` the lower one. ``renyi`` is the sum of
+    those of the factors.
 
-    ``certified_delta``, ``certified_log_delta``, ``certified_epsilon`` and ``certified_advantage`` exist where all
-    factors are `PldLoss` on one lattice and the composed law is short (``is_certified``): then it is multiplied out in
-    ball arithmetic. ``certified_renyi`` exists where that of every factor does. Everything else certified is refused.
+    Where the tails of all factors are certified (``is_certified``), so are the bounds: there the laws are composed in
+    whole numbers (`dpverdict.audit.losses.lattice.whole`), on finer and finer lattices until they are a relative 1e-6
+    apart. ``certified_renyi`` exists where that of every factor does.
 
     Args:
         factors: the losses with the number of times each is composed; at least one, each with tails.
@@ -67,6 +97,10 @@ class BoundedLoss(PrivacyLoss):
             raise InvalidValue("interval", ", ".join(map(str, sorted(known))), "the same for all losses", remedy)
         if interval is None:
             interval = float(known.pop()) if known else _aligned(factors, spreads)
+            if not known:  # and so large that a factor much wider than the others is on the lattice
+                interval = max(
+                    interval, 2.0 ** math.ceil(math.log2(_WIDE * max(size for size, _ in spreads) / (2 * _LONG)))
+                )
         self.interval = interval
 
     @property
@@ -77,17 +111,12 @@ class BoundedLoss(PrivacyLoss):
     @property
     def route(self) -> str:
         """How the bounds are computed."""
-        return "lattice: ball arithmetic" if self.is_certified else METHOD
+        return "lattice in whole numbers" if self.is_certified else METHOD
 
-    @property
+    @cached_property
     def is_certified(self) -> bool:
-        """Whether the certified profile exists."""
-        degree = 0
-        for factor, count in self.factors:
-            if not isinstance(factor, PldLoss):
-                return False
-            degree += count * (factor.law.masses.size - 1)
-        return degree <= MAX_DEGREE
+        """Whether the tails of all factors are, so that there are certified bounds on the profile."""
+        return all(_has_certified_tails(factor) for factor, _ in _parts(self.factors))
 
     def explain(self) -> str:
         """The factors, how the bounds are computed, and how wide they are at epsilon = 0."""
@@ -116,21 +145,31 @@ class BoundedLoss(PrivacyLoss):
 
     def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the privacy profile, at epsilons of any shape."""
+        if self.is_certified:
+            return super().delta_bounds(epsilons)
         points = EPSILON.floats(np.asarray(epsilons, dtype=np.float64))
         return _at_each(self._bounds.delta_bounds, points)
 
     def log_delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on its logarithm; -inf where the ledger is larger than the value."""
+        if self.is_certified:
+            found = self.certified_log_delta(np.asarray(epsilons, dtype=np.float64).ravel())
+            shape = np.shape(epsilons)
+            return found.lower.reshape(shape), found.upper.reshape(shape)
         points = EPSILON.floats(np.asarray(epsilons, dtype=np.float64))
         return _at_each(self._bounds.log_delta_bounds, points)
 
     def epsilon_bounds(self, deltas: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta; inf if none is found."""
+        if self.is_certified:
+            return super().epsilon_bounds(deltas)
         points = DELTA.floats(np.asarray(deltas, dtype=np.float64))
         return _at_each(self._bounds.epsilon_bounds, points)
 
     def beta_bounds(self, alphas: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the trade-off function, at levels of any shape."""
+        if self.is_certified:
+            return super().beta_bounds(alphas)
         levels = ALPHA.floats(np.asarray(alphas, dtype=np.float64))
         return self._bounds.beta_bounds(levels)
 
@@ -180,17 +219,49 @@ class BoundedLoss(PrivacyLoss):
 
     # balls ------------------------------------------------------------------------------------------------------------
 
-    def _profile(self, epsilon: Fraction, bits: int) -> arb:
+    @cached_property
+    def _compositions(self) -> dict[int, WholeComposition]:
+        """By how many times the interval is halved."""
+        return {}
+
+    def _composition(self, halvings: int) -> WholeComposition:
+        if halvings not in self._compositions:
+            interval = Fraction(self.interval) / 2**halvings
+            parts = [(_whole_laws(factor, interval), count) for factor, count in _parts(self.factors)]
+            self._compositions[halvings] = WholeComposition(parts, interval)
+        return self._compositions[halvings]
+
+    def _enclosed(self, epsilon: Fraction) -> arb:
+        """delta(epsilon), between bounds that are closer than `CLOSE` relatively, or as close as lattices get."""
         if not self.is_certified:
             self._refuse("delta_bounds")
-        parts = [(factor.law, count) for factor, count in self.factors if isinstance(factor, PldLoss)]
-        return profile_ball(parts, epsilon, bits=bits)
+        for halvings in range(_HALVINGS + 1):
+            composition = self._composition(halvings)
+            lower, upper = composition.bounds(epsilon)
+            done = upper - lower <= CLOSE * upper or upper < _NOTHING
+            if done or self._is_on_lattice or composition.points > _LONG:
+                break
+        with precision(_BITS):
+            return lower.union(upper)
+
+    @property
+    def _is_on_lattice(self) -> bool:
+        """Whether a finer lattice says no more."""
+        return all(isinstance(factor, PldLoss) for factor, _ in self.factors)
+
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon), as closely as the lattice has it."""
+        return self._enclosed(epsilon)
 
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        return [self._profile(exactly(epsilon), ACCURACY) for epsilon in epsilons]
+        return [self._enclosed(exactly(epsilon)) for epsilon in epsilons]
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        return [log_delta_ball(self._profile, exactly(epsilon)) for epsilon in epsilons]
+        values = self._delta_balls(epsilons)
+        with precision(_BITS):
+            return [
+                value.lower().log().union(value.upper().log()) if value.upper() > 0 else arb("-inf") for value in values
+            ]
 
     def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
         return [self._epsilon_ball(exactly(delta)) for delta in deltas]
@@ -198,20 +269,30 @@ class BoundedLoss(PrivacyLoss):
     def _epsilon_ball(self, delta: Fraction) -> arb:
         if not self.is_certified:
             self._refuse("epsilon_bounds")
-        highest = sum((count * _largest_loss(factor) for factor, count in self.factors), Fraction(0))
-        infinite = self._profile(max(highest, Fraction(0)), ACCURACY)
-        with precision(ACCURACY + 40):
-            level = ball(delta)
-            if level < infinite:
-                return arb("inf")
-            if level > infinite:
-                return arb(0) if delta == 1 else epsilon_ball(self._profile, delta, highest=max(highest, Fraction(0)))
-            if infinite.is_zero():
-                return ball(max(highest, Fraction(0)))
-        raise PrecisionExhausted("epsilon", ACCURACY, "move delta away from the mass of an infinite loss")
+        if delta == 1:
+            return arb(0)
+        highest = Fraction(1)
+        with precision(_BITS):
+            while not self._composition(0).bounds(highest)[1] <= ball(delta):
+                highest *= 2
+                if highest > _FARTHEST:
+                    if self._composition(0).apart > ball(delta):
+                        return arb("inf")
+                    raise PrecisionExhausted("epsilon", _BITS, "no epsilon up to 2^12 is large enough")
+        return epsilon_between(self._enclosed, delta, highest)
 
     def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
-        self._refuse("beta_bounds")
+        return [self._beta_ball(exactly(alpha)) for alpha in alphas]
+
+    def _beta_ball(self, alpha: Fraction) -> arb:
+        if not self.is_certified:
+            self._refuse("beta_bounds")
+        if alpha == 1:
+            return arb(0)
+        if alpha == 0:
+            with precision(_BITS):
+                return 1 - self._enclosed(_FARTHEST)
+        return beta_between(self._enclosed, alpha, Fraction(64))
 
     def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
         return [self._renyi_ball(exactly(order)) for order in orders]
@@ -221,7 +302,7 @@ class BoundedLoss(PrivacyLoss):
         return refine(lambda: sum((part * count for part, count in parts), start=arb(0)), bits=53, start=96)
 
     def _advantage_ball(self) -> arb:
-        return self._profile(Fraction(0), ACCURACY)
+        return self._enclosed(Fraction(0))
 
     def _refuse(self, instead: str) -> NoReturn:
         remedy = f"use {instead}: float64 bounds with an error ledger"
@@ -250,14 +331,61 @@ def _parts(factors: Sequence[tuple[Factor, int]]) -> list[tuple[Factor, int]]:
     return parts
 
 
-def _largest_loss(factor: Factor) -> Fraction:
-    """The largest finite loss of a distribution that has any mass."""
-    assert isinstance(factor, PldLoss)  # where the profile is certified
-    law = factor.law
-    return (law.lowest + int(np.flatnonzero(law.masses).max(initial=0))) * law.interval
+def _has_certified_tails(factor: Factor) -> bool:
+    """Whether its law is known exactly, or its tails in balls to many bits."""
+    if isinstance(factor, PldLoss | FiniteLoss):
+        return True
+    if not isinstance(factor, PrivacyLoss):
+        return False
+    try:
+        tails = factor.p_above(_PROBE, _TAIL_BITS), factor.q_above(_PROBE, _TAIL_BITS)
+    except (InvalidValue, PrecisionExhausted):
+        return False
+    return all(tail.rel_accuracy_bits() >= _TAIL_BITS or tail.is_exact() for tail in tails)
+
+
+def _whole_laws(factor: Factor, interval: Fraction) -> WholeLaws:
+    """The laws of one factor on the lattice, in whole numbers."""
+    if isinstance(factor, PldLoss):
+        law = factor.law
+        losses = range(law.lowest, law.lowest + law.masses.size)
+        with precision(BITS + _BITS):
+            points = [(arb(mass), i) for i, mass in zip(losses, law.masses.tolist(), strict=True) if mass > 0]
+            return laws_on_points(points, law.interval, arb(law.infinity_mass))
+    if isinstance(factor, FiniteLoss):
+        with precision(BITS + _BITS):
+            return laws_of_atoms(factor.atom_balls(), interval, factor.infinite_mass(BITS + _BITS))
+    if isinstance(factor, DiscreteGaussianLoss) and factor.groups[0].variance <= MOST_VARIANCE:  # one coordinate
+        with precision(BITS + _BITS):
+            atoms, others = atoms_within(factor.groups[0], BITS)
+            return laws_of_atoms(atoms, interval, arb(0), others=others)
+    assert isinstance(factor, PrivacyLoss)  # its tails are certified
+    first, last = lattice_range(factor.tails, float(interval), _FAR_TAIL)
+    if isinstance(factor, LaplaceLoss) and len(factor.groups) == 1 and factor.groups[0][1] == 1:
+        with precision(BITS + _BITS):
+            return laws_of_tails(*_laplace_tails(factor.groups[0][0], interval, first, last), first, interval)
+    p = [factor.p_above(i * interval, _TAIL_BITS) for i in range(first, last + 1)]
+    q = [factor.q_above(i * interval, _TAIL_BITS) for i in range(first, last + 1)]
+    return laws_of_tails(p, q, first, interval)
+
+
+def _laplace_tails(shift: Fraction, interval: Fraction, first: int, last: int) -> tuple[list[arb], list[arb]]:
+    """P[L > l] = 1 - exp((l - s)/2)/2 and Q[L > l] = exp(-(l + s)/2)/2 for -s <= l < s, at the multiples of h."""
+    p, q = [], []
+    for i in range(first, last + 1):
+        level = i * interval
+        inside = -shift <= level < shift
+        outside = arb(1 if level < -shift else 0)
+        p.append(1 - ball((level - shift) / 2).exp() / 2 if inside else outside)
+        q.append(ball(-(level + shift) / 2).exp() / 2 if inside else outside)
+    return p, q
 
 
 def _spread(factor: Factor) -> float:
+    if isinstance(factor, FiniteLoss):  # an infinite loss has no place on the lattice
+        with precision(_BITS):
+            atoms = [(float(mass), float(loss)) for mass, loss in factor.atom_balls()]
+        return max(math.sqrt(math.fsum(mass * loss * loss for mass, loss in atoms)), 2.0**-40)
     return factor.spread() if isinstance(factor, PrivacyLoss) else spread(factor.tails)
 
 

@@ -11,6 +11,7 @@ from typing import Final, final
 from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss, composers
 from dpverdict.audit.losses.bounded import BoundedLoss, Factor
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.audit.losses.contour.kinds import Mixture, ProductLoss, product_loss
 from dpverdict.audit.losses.contour.loss import ComposedLoss
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
@@ -20,6 +21,7 @@ from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
 
 MOST_PRODUCTS: Final = 1024
+FEW_OUTCOMES: Final = 64
 MOST_IRRATIONAL_PRODUCTS: Final = 256
 """The largest number of outcomes of a product of finite laws that is multiplied out exactly."""
 
@@ -99,7 +101,7 @@ def explain_composition(loss: PrivacyLoss) -> str:
     >>> print(explain_composition(compose(GaussianLoss("0.3"), GaussianLoss("0.4"))))
     GaussianLoss(mu=0.5). Route: closed form; certified values have a relative width below 2^-52.
     """
-    if isinstance(loss, ComposedLoss | BoundedLoss):
+    if isinstance(loss, ComposedLoss | BoundedLoss | ProductLoss):
         return loss.explain()
     if isinstance(loss, GaussianLoss):
         return f"{loss!r}. Route: closed form; certified values have a relative width below 2^-52."
@@ -139,7 +141,7 @@ class _Factors:
         if isinstance(loss, ComposedLoss):
             self.add(loss.gaussian, count)
             self.add(loss.laplace, count)
-        elif isinstance(loss, BoundedLoss):
+        elif isinstance(loss, BoundedLoss | ProductLoss):
             for factor, times in loss.factors:
                 self.add(factor, times * count)
         elif isinstance(loss, GaussianLoss):
@@ -176,7 +178,7 @@ class _Factors:
         if others:
             parts: list[tuple[Factor, int]] = [(gaussian, 1)] if has_gaussian else []
             parts += [] if laplace is None or not laplace.groups else [(laplace, 1)]
-            return _by_loss_distribution([*parts, *others])
+            return _by_kinds([*parts, *others])
         if laplace is None:
             return gaussian
         return ComposedLoss(gaussian, laplace) if has_gaussian else laplace
@@ -190,21 +192,41 @@ def _counted(factors: Iterable[tuple[Factor, int]]) -> list[tuple[Factor, int]]:
     return list(counts.values())
 
 
-def _by_loss_distribution(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
-    """The composition of factors that have no route of their own."""
+def _by_kinds(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
+    """The composition of factors of several kinds: mixture, contour, or lattice, whichever is the closest."""
     counted = _counted(factors)
-    if len(counted) == 1 and isinstance(counted[0][0], PrivacyLoss):
-        factor, count = counted[0]
+    known = [(factor, count) for factor, count in counted if isinstance(factor, PrivacyLoss)]
+    if len(known) < len(counted):
+        return BoundedLoss(counted)
+    if len(known) == 1:
+        factor, count = known[0]
         own = factor if count == 1 else factor.repeated(count)
         if own is not None:
             return own
-    finite = [(factor, count) for factor, count in counted if isinstance(factor, FiniteLoss)]
-    if len(finite) == len(counted):
-        outcomes = [math.comb(count + factor.atoms - 1, factor.atoms - 1) for factor, count in finite]
-        rational = all(factor.is_rational for factor, _ in finite)
-        if math.prod(outcomes) <= (MOST_PRODUCTS if rational else MOST_IRRATIONAL_PRODUCTS):
-            return FiniteLoss.product(finite)
+    finite = [(factor, count) for factor, count in known if isinstance(factor, FiniteLoss)]
+    others = [(factor, count) for factor, count in known if not isinstance(factor, FiniteLoss)]
+    outcomes = math.prod(math.comb(count + factor.atoms - 1, factor.atoms - 1) for factor, count in finite)
+    rational = all(factor.is_rational for factor, _ in finite)
+    multiplied = outcomes <= (MOST_PRODUCTS if rational else MOST_IRRATIONAL_PRODUCTS)
+    if not others and multiplied:
+        return FiniteLoss.product(finite)
+    alone = len(others) == 1 and others[0][1] == 1
+    if finite and multiplied and alone and (outcomes <= FEW_OUTCOMES or isinstance(others[0][0], GaussianLoss)):
+        return _mixture(known, others[0][0], finite)
+    product = product_loss(known) if others else None
+    if product is not None:
+        return product
+    if finite and multiplied and others:
+        base = _by_kinds(others)
+        if base.is_certified:
+            return _mixture(known, base, finite)
     return BoundedLoss(counted)
+
+
+def _mixture(
+    factors: Sequence[tuple[PrivacyLoss, int]], base: PrivacyLoss, finite: Sequence[tuple[FiniteLoss, int]]
+) -> PrivacyLoss:
+    return ProductLoss(factors, Mixture(base, FiniteLoss.product(finite)))
 
 
 def _sum(squares: Sequence[tuple[Real, int]]) -> Real:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, final
 
 import numpy as np
-from flint import arb, ctx
+from flint import acb, arb, ctx
 from numpy.typing import NDArray
 
 from dpverdict.balls import Enclosure, Enclosures, Exact, Quantity, ball, exactly, float_down, precision
@@ -323,3 +323,28 @@ class EventBound:
         level = exactly(epsilon, name="epsilon")
         with precision(_EVENT_BITS):
             return float_down(self.p_ball.lower() - ball(level).exp() * self.q_ball.upper())
+
+
+class PartMoments(Protocol):
+    """M(t) = E_P[exp(t L); L finite] of one part, for t > 0."""
+
+    largest: float
+    """The largest t for which estimates are made."""
+
+    def estimates(self, points: Array) -> Array:
+        """log M at t > 0 of shape (n,), about."""
+
+    def log_beyond(self, centre: float, heights: Array) -> Array:
+        """About log of ``beyond``/M(c), at heights of shape (n,)."""
+
+    def terms(self, centre: float, height: float, number: int, bits: float) -> float:
+        """About how many exponentials so many nodes up to a height take."""
+
+    def at(self, t: arb) -> arb:
+        """M(t) at a real t >= 0, or an upper bound."""
+
+    def on_line(self, centre: float, step: float, number: int) -> list[acb]:
+        """M(centre + i step (k + 1/2)) for k < number, at the current precision."""
+
+    def beyond(self, centre: arb, height: arb) -> arb:
+        """An upper bound on |M(centre + i w)| for all w >= height."""

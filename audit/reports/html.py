@@ -14,6 +14,7 @@ from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
 from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.cards import MARKS
+from dpverdict.errors import printable
 
 _TESTED: Final = ("statistics", "sequential", "low-bits", "tap")
 
@@ -53,6 +54,7 @@ def render(template: str, **values: object) -> str:
 
     environment = Environment(
         autoescape=True,
+        finalize=_visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -62,6 +64,13 @@ def render(template: str, **values: object) -> str:
     environment.filters["drawing"] = Markup
     environment.filters["unbroken"] = _unbroken
     return environment.get_template(template).render(**values)
+
+
+def _visible(value: object) -> object:
+    """Text of others with escapes for what cannot be seen: no name hides, or turns round, what stands beside it."""
+    from markupsafe import Markup
+
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def style_sheet() -> str:
@@ -104,7 +113,7 @@ def _unbroken(text: str) -> str:
     """The text as markup in which no line ends within a number such as 1e-6, where a browser may break one."""
     from markupsafe import Markup, escape
 
-    pieces = re.split(r"([\d.]+e-\d+)", text)  # every second one is a number
+    pieces = re.split(r"([\d.]+e-\d+)", printable(text))  # every second one is a number
     span = Markup('<span class="whole">{}</span>')
     return Markup("").join(span.format(piece) if i % 2 else escape(piece) for i, piece in enumerate(pieces))
 

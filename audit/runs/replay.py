@@ -29,7 +29,7 @@ from dpverdict.audit.distinguishing.mechanism_identity import check_time_outs
 from dpverdict.audit.distinguishing.result import Event
 from dpverdict.audit.distinguishing.sequential import next_block_end
 from dpverdict.audit.distinguishing.witness_document import KIND as SEQUENTIAL
-from dpverdict.audit.distinguishing.witness_document import OBJECT, UNSTATED, array_hash, hash_of, source_hash
+from dpverdict.audit.distinguishing.witness_document import OBJECT, UNSTATED, array_hash, has_source, hash_of
 from dpverdict.audit.exact.decide import decide
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
@@ -258,7 +258,7 @@ def replay_from_request(
     )
     if mechanism is None:
         return found
-    same = document["mechanism"]["source_sha256"] == source_hash(mechanism)
+    same = has_source(mechanism, document["mechanism"]["source_sha256"])
     return replace(found, mechanism=mechanism, same_source=same)
 
 
@@ -282,7 +282,7 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
     name, source = text_of(named, "name"), named["source_sha256"]
     run, pair = _subject(document, given)
     ours = given.mechanism is not None and not given.trust_code
-    same = None if source is None or ours else source == source_hash(name)
+    same = None if source is None or ours else has_source(name, source)
     shared: dict[str, Any] = {"kind": kind, "claim": claim, "mechanism": name, "seed": seed}
     if kind == "exact":
         if not isinstance(run, StructuredMechanism):

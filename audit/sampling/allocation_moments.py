@@ -10,9 +10,7 @@ exp(epsilon),
 the largest values of (r - a)_+ r^-n and of (1 - a r)_+ r^b.
 
 * Moments. E R^n = n!/T^n times the coefficient of x^n in (sum over j of E X^j x^j/j!)^T, E X^j = exp(j (j-1)/(2 s^2)).
-* Inverse moments. E R^-b is the integral of u^(b-1) F(u) du/(b-1)!, F(u) = E exp(-u R) = f(u/T)^T, with the f of that
-  module. F is convex: on a cell it is at most its chord. Beyond the last u = U, exp(-x) <= (2b/(e x))^(2b)
-  and R >= (X_1 ... X_T)^(1/T) leave at most (2b/e)^(2b) exp(b (2b/T + 1)/s^2) U^-b/b of the integral.
+* Inverse moments: those of `dpverdict.audit.sampling.allocation_line`.
 
 Reference: Mironov 2017 (arXiv:1702.07476), for bounds on delta from moments.
 """
@@ -20,21 +18,20 @@ Reference: Mironov 2017 (arXiv:1702.07476), for bounds on delta from moments.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from flint import acb, arb, arb_poly
+from flint import arb, arb_poly
 
 from dpverdict.audit.losses.domains import Direction
-from dpverdict.audit.sampling.allocation import AllocationLoss
+from dpverdict.audit.sampling.allocation_line import allocation_moments
 from dpverdict.balls import ball, precision
+from dpverdict.errors import PrecisionExhausted
 
 _ORDERS: Final = 64
 _BITS: Final = 160
-_CELLS: Final = 2000
-_LARGEST: Final = 1e6  # u, of the inverse moments
-_SMALLEST: Final = 1e-2
 _LEAST_NOISE: Final = Fraction(1, 20)
 """Below it the inverse moments are above e^400, and take ever longer: known batches tell as much."""
 
@@ -87,22 +84,15 @@ def _inverse_moments(noise_multiplier: Fraction, steps: int) -> tuple[arb, ...]:
     """Upper bounds on E R^-b for b = 1, 2, ...; none where there is next to no noise."""
     if noise_multiplier < _LEAST_NOISE:
         return ()
-    loss = AllocationLoss(noise_multiplier, steps, Direction.ADD)
-    with precision(_BITS):
-        ratio = (_LARGEST / _SMALLEST) ** (1 / _CELLS)
-        ends = [arb(_SMALLEST * ratio**k) for k in range(_CELLS + 1)]
-        ends = [arb(0), *ends]
-        found = [arb(1), *((loss.moment(acb(u / steps), _BITS // 2).real ** steps).upper() for u in ends[1:])]
-        slopes = [(found[k + 1] - found[k]) / (ends[k + 1] - ends[k]) for k in range(len(ends) - 1)]
-        s = ball(noise_multiplier)
-        moments = []
-        for b in range(1, _ORDERS + 1):
-            inside, low, low_next = arb(0), arb(0), arb(0)
-            for u, f, slope, end in zip(ends, found, slopes, ends[1:], strict=False):
-                high = end**b
-                high_next = high * end
-                inside += (f - slope * u) * (high - low) / b + slope * (high_next - low_next) / (b + 1)
-                low, low_next = high, high_next
-            beyond = (arb(2 * b) / arb(1).exp()) ** (2 * b) * (b * (arb(2 * b) / steps + 1) / (s * s)).exp()
-            moments.append(((inside + beyond / (ends[-1] ** b * b)) / math.factorial(b - 1)).upper())
-        return tuple(moments)
+    known = allocation_moments(noise_multiplier, steps)
+    found: list[arb] = []
+    for b in range(1, _ORDERS + 1):
+        with suppress(PrecisionExhausted):
+            moment = known.at(arb(b)).upper()
+            found.append(moment if moment.is_finite() else arb("inf"))
+    return tuple(found)
+
+
+def integer_moment(noise_multiplier: Fraction, steps: int, order: int) -> arb | None:
+    """E R^n of one epoch; None above the orders that are known."""
+    return _moments(noise_multiplier, steps)[order] if 2 <= order <= _ORDERS else None

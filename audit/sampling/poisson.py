@@ -11,16 +11,13 @@ from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
-from dpverdict.audit.sampling.moments import GaussianMoments, LaplaceMoments, StepMoments
 from dpverdict.audit.sampling.step import SampledStep, noisy_sums
+from dpverdict.audit.sampling.step_parts import step_moments
 from dpverdict.audit.sampling.steps import SampledSteps
 from dpverdict.balls import Exact, exactly
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.text import short_text
-
-MOMENTS = (1e-3, 20)
-"""The sizes of a step, mu or the Laplace shift, between which moments are integrated."""
 
 
 def poisson_sampled(loss: PrivacyLoss, sampling_probability: Exact, steps: int = 1) -> AddRemoveLoss:
@@ -92,19 +89,9 @@ def _steps(pair: PrivacyLoss, q: Fraction, steps: int, order: Direction) -> Priv
 
 def _many(step: SampledStep, steps: int) -> SampledSteps | None:
     """Equal steps by a contour integral, where that is quick."""
-    moments = _moments(step.pair, step.sampling_probability)
+    moments = step_moments(step.pair, step.sampling_probability)
     many = None if moments is None else SampledSteps(step, steps, moments)
     return many if many is not None and many.is_cheap else None
-
-
-def _moments(pair: PrivacyLoss, q: Fraction) -> StepMoments | None:
-    """The moments of one step, where they are known: of Gaussian noise, and of Laplace noise on one coordinate."""
-    if isinstance(pair, GaussianLoss) and MOMENTS[0] <= pair.mu <= MOMENTS[1]:
-        return GaussianMoments(pair.mu_real, q)
-    if isinstance(pair, LaplaceLoss) and len(pair.groups) == 1 and pair.groups[0][1] == 1:
-        shift = pair.groups[0][0]
-        return LaplaceMoments(shift, q) if MOMENTS[0] <= shift <= MOMENTS[1] else None
-    return None
 
 
 def _step(pair: PrivacyLoss, q: Fraction, order: Direction) -> PrivacyLoss:

@@ -44,7 +44,8 @@ from dpverdict.audit.losses.curves import (
     epsilon_between,
     log_delta_ball,
 )
-from dpverdict.audit.losses.domains import TINY, Direction, LossTails, finite_losses
+from dpverdict.audit.losses.domains import TINY, Direction, LossTails, PartMoments, finite_losses
+from dpverdict.audit.sampling.step_parts import SampledPart, step_moments
 from dpverdict.balls import Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -110,6 +111,11 @@ class SampledStep(BallLoss):
     def is_certified(self) -> bool:
         """Whether the loss of the mechanism is."""
         return self.pair.is_certified
+
+    def moments(self) -> PartMoments | None:
+        """Those of Gaussian noise, and of Laplace noise on one coordinate."""
+        found = step_moments(self.pair, self.sampling_probability)
+        return None if found is None else SampledPart(found, self.order)
 
     # levels -----------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol, final, runtime_checkable
 
 import numpy as np
 
-from dpverdict.audit.trials.user_code import guarded
+from dpverdict.audit.trials.user_code import guarded, in_own_error_state
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.mechanism import HasLikelihoodRatio, HasLikelihoodScore
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
@@ -102,7 +102,7 @@ class CallableScore:
         def failure(said: str) -> InvalidValue:
             return InvalidValue("score", f"{self.name} raised {said}", f"a function (trials, m) -> {wanted}", remedy)
 
-        values = guarded(lambda: np.asarray(self.function(outputs)), failure)
+        values = guarded(lambda: in_own_error_state(lambda: np.asarray(self.function(outputs))), failure)
         if values.dtype.kind not in "biuf" or values.shape != (len(outputs),):
             found = f"{self.name} returned {values.dtype} of shape {values.shape}"
             raise InvalidValue("score", found, f"real numbers of shape {wanted}", remedy)

@@ -18,7 +18,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
@@ -54,6 +54,12 @@ ATTEMPTS: Final = 3
 
 GRACE: Final = 10.0
 """Seconds that workers have to end by themselves when the work is done."""
+
+BETWEEN_LOOKS: Final = 5.0
+"""Seconds of waiting for a Dask worker between two looks at whether there is one."""
+
+PATIENCE: Final = 60.0
+"""Seconds for which a Dask cluster may have no worker at all."""
 
 IN_FLIGHT: Final = 4
 """Tasks handed out per worker and not yet taken back: enough to keep it busy, few enough to bound the memory."""
@@ -126,7 +132,7 @@ class _Remote(Engine):
                     return
                 first = running.popleft()
                 try:
-                    result: R = self._result(first.future.result())
+                    result: R = self._result(self._awaited(first.future))
                 except Exception as error:
                     if not _worker_died(error):
                         raise
@@ -145,6 +151,10 @@ class _Remote(Engine):
     def _submit(self, executor: Executor, payload: bytes, task: bytes) -> Future[Any]:
         """Have a worker carry out a task."""
         return executor.submit(carry_out, payload, task)
+
+    def _awaited(self, future: Future[Any]) -> Any:
+        """What a worker sends, waited for as long as there may be one."""
+        return future.result()
 
     def _result(self, found: Any) -> Any:
         """What a worker gave back."""
@@ -274,15 +284,45 @@ class DaskCluster(_Remote):
 
     def workers_alive(self) -> int:
         """The threads of all workers that the scheduler knows, at least 1."""
-        return max(1, sum(int(threads) for threads in self._client.nthreads().values()))
+        return max(1, sum(int(threads) for threads in self._asked(self._client.nthreads).values()))
 
     def _renew(self, broken: Executor) -> None:
         """The scheduler hands the tasks of a dead worker to another one by itself."""
 
     def _submit(self, executor: Executor, payload: bytes, task: bytes) -> Future[Any]:
-        if self._audit is None:
-            return executor.submit(carry_out, payload, task)
-        return executor.submit(carry_out_in_subprocess, self._audit, payload, task)
+        audit = self._audit
+        if audit is None:
+            return self._asked(lambda: executor.submit(carry_out, payload, task))
+        return self._asked(lambda: executor.submit(carry_out_in_subprocess, audit, payload, task))
+
+    def _awaited(self, future: Future[Any]) -> Any:
+        """Dask waits for ever for a worker that may still come, and says of a scheduler that is gone what it can."""
+        alone = 0.0
+        while True:
+            with contextlib.suppress(TimeoutError):
+                try:
+                    return future.result(BETWEEN_LOOKS)
+                except CancelledError:  # of everything, by a client that has lost its scheduler
+                    raise self._gone() from None
+            if future.done():  # what it raised was a time-out of its own
+                return future.result()
+            alone = 0.0 if self._asked(self._client.nthreads) else alone + BETWEEN_LOOKS
+            if alone >= PATIENCE:
+                remedy = f"start workers, then run it again: there has been none for {PATIENCE:g} s"
+                raise InvalidValue("dask", self.address, "the address of a scheduler with workers", remedy)
+
+    def _asked(self, call: Callable[[], T]) -> T:
+        """What the scheduler answers, if it still does."""
+        try:
+            return call()
+        except Exception as error:
+            if isinstance(error, OSError) or self._client.status != "running":
+                raise self._gone() from None
+            raise
+
+    def _gone(self) -> InvalidValue:
+        remedy = "start it again, then run the same command: it was lost during the audit"
+        return InvalidValue("dask", self.address, "the address of a Dask scheduler that answers", remedy)
 
     def _result(self, found: Any) -> Any:
         return found if self._audit is None else unpacked(found)

@@ -38,7 +38,7 @@ from dpverdict.audit.trials.outcomes.canonical import (
 )
 from dpverdict.audit.trials.outcomes.inputs import fresh, held_safe
 from dpverdict.audit.trials.outcomes.observed import Clock, observed, warnings_not_raised
-from dpverdict.audit.trials.user_code import guarded
+from dpverdict.audit.trials.user_code import guarded, own_error_state
 from dpverdict.checks import check_seed
 from dpverdict.errors import InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.mechanism import HasLikelihoodRatio, HasLikelihoodScore, StructuredMechanism
@@ -304,7 +304,8 @@ class Sampler:
 
     def _batch(self, trials: int, rng: np.random.Generator) -> Batch:
         assert isinstance(self.mechanism, BatchedMechanism)
-        released = self.mechanism.release_many(self._input(), trials, rng)
+        with own_error_state():
+            released = self.mechanism.release_many(self._input(), trials, rng)
         if isinstance(released, list | tuple) and len(released) == trials and plain_numbers(released) is None:
             return self._joined([self._formed(one) for one in released])
         if not self.strict and isinstance(released, np.ndarray) and released.dtype.kind in "iu" and is_long(released):
@@ -339,12 +340,15 @@ class Sampler:
         """What one call ends in. An exception is an outcome; what ends a program, or takes all memory, is none."""
         assert callable(self.mechanism)
         given = self._input()
+        mechanism = self.mechanism
         try:
-            return self._formed(self.mechanism(given, rng))  # to read an iterator runs its code
+            with own_error_state():
+                released = mechanism(given, rng)
+            return self._formed(released)  # to read an iterator runs its code
         except (MemoryError, MechanismFailure):
             raise
         except Exception as error:
-            return outcome_of_error(error)
+            return outcome_of_error(error, messages=not isinstance(mechanism, observed) or mechanism.messages)
 
     def _formed(self, released: object) -> Array | Outcome:
         plain = plain_numbers(released)

@@ -6,11 +6,14 @@ Only Ctrl-C passes: it is known by its signal.
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from types import FrameType, TracebackType
-from typing import Any, Self, TypeVar, final
+from typing import Any, Final, Self, TypeVar, final
+
+import numpy as np
 
 from dpverdict.errors import DpverdictError, in_one_line
 
@@ -34,7 +37,7 @@ def guarded(
         DpverdictError: that of ``failure``, with what was raised as its cause.
         KeyboardInterrupt: the user pressed Ctrl-C.
     """
-    with _Interrupts() as interrupts:
+    with np.errstate(), _Interrupts() as interrupts:  # what the code makes of floating-point errors ends with it
         try:
             return call()
         except passing:
@@ -43,6 +46,30 @@ def guarded(
             if isinstance(error, KeyboardInterrupt) and interrupts.seen:
                 raise
             raise failure(in_one_line(error)) from error
+
+
+_ERROR_STATE: Final[dict[str, Any]] = {}
+"""How the code under audit wants NumPy to treat floating-point errors: what it last set."""
+
+
+@contextlib.contextmanager
+def own_error_state() -> Generator[None]:
+    """NumPy treats floating-point errors as the user's code has set it, here only.
+
+    ``numpy.seterr(all="raise")`` is common in scientific code, and holds for the code that says so, from call to call.
+    The arithmetic of the audit keeps its own: an underflow there is no error, and never one of the user's code.
+    """
+    with np.errstate(**_ERROR_STATE):
+        try:
+            yield
+        finally:
+            _ERROR_STATE.update(np.geterr())
+
+
+def in_own_error_state(call: Callable[[], R]) -> R:
+    """What ``call`` returns, see `own_error_state`."""
+    with own_error_state():
+        return call()
 
 
 @final

@@ -5,6 +5,7 @@ A function is named ``module:function`` or ``folder/file.py:function``; values a
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import importlib.machinery
@@ -19,7 +20,7 @@ from typing import Any
 from dpverdict.audit.documents.request import names_a_callable
 from dpverdict.audit.isolation.imports import as_written, asked_by_name, refuse_shared_names, search_beside
 from dpverdict.audit.trials.libraries.registry import adapter_for
-from dpverdict.audit.trials.user_code import guarded
+from dpverdict.audit.trials.user_code import guarded, in_own_error_state
 from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
 
@@ -64,19 +65,49 @@ def load_callable(text: str, *, name: str) -> Callable[..., object]:
 
 
 def source_files(text: str) -> list[str]:
-    """The file in which ``text`` looks for its function, and the Python files beside it, which it may import.
+    """The file in which ``text`` looks for its function, and the files beside it that it imports by their names.
 
     A module that is not a file of its own has none: it is found, or not, when it is loaded.
     """
+    file = _file_of(text)
+    if file is None:
+        return []
+    found, pending = set[Path](), [file]
+    while pending:
+        path = pending.pop()
+        if path not in found:
+            found.add(path)
+            names = _imported(path)
+            pending += [beside for name in names if (beside := file.parent / f"{name}.py").is_file()]
+            pending += [inner for name in names for inner in (file.parent / name).glob("**/*.py")]
+    return [str(path) for path in sorted(found)]
+
+
+def files_beside(text: str) -> list[str]:
+    """The file in which ``text`` looks for its function, and all Python files beside it."""
+    file = _file_of(text)
+    return [] if file is None else [str(path) for path in sorted(file.parent.glob("*.py"))]
+
+
+def _file_of(text: str) -> Path | None:
     where = text.rpartition(":")[0]
-    if where.endswith(".py"):
-        file = Path(where)
-    else:
-        found = _located(where)
-        if found is None:
-            return []
-        file = Path(found)
-    return [str(path) for path in sorted(file.parent.glob("*.py"))] if file.is_file() else []
+    found = where if where.endswith(".py") else _located(where)
+    return Path(found) if found is not None and Path(found).is_file() else None
+
+
+def _imported(path: Path) -> set[str]:
+    """The names in the import statements of a file; none of one that is no Python."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    names = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {part for alias in node.names for part in alias.name.split(".")}
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            names |= set(node.module.split("."))
+    return names
 
 
 def _located(module: str) -> str | None:
@@ -97,7 +128,10 @@ def _from_name(module: str, text: str, name: str) -> ModuleType:
     search_beside(str(Path.cwd()))
     try:
         with asked_by_name():
-            found = guarded(lambda: importlib.import_module(module), lambda said: _fails_on_import(said, text, name))
+            found = guarded(
+                lambda: in_own_error_state(lambda: importlib.import_module(module)),
+                lambda said: _fails_on_import(said, text, name),
+            )
         guarded(refuse_shared_names, lambda said: _fails_on_import(said, text, name))
         return found
     except InvalidValue as failure:
@@ -122,7 +156,10 @@ def _from_file(path: str, text: str, name: str) -> ModuleType:
     former = sys.modules.get(module_name)
     sys.modules[module_name] = module  # dataclasses and pickles look their module up while it is executed
     try:
-        guarded(lambda: loader.exec_module(module), lambda said: _fails_on_import(said, text, name))
+        guarded(
+            lambda: in_own_error_state(lambda: loader.exec_module(module)),
+            lambda said: _fails_on_import(said, text, name),
+        )
         guarded(refuse_shared_names, lambda said: _fails_on_import(said, text, name))
     finally:
         if former is not None:

@@ -16,19 +16,36 @@ import sympy
 from flint import arb, fmpq
 
 from dpverdict.balls import ball, exactly, precision
-from dpverdict.errors import DpverdictError
+from dpverdict.errors import DpverdictError, in_one_line
 from dpverdict.numerics.exact import Surd
 from dpverdict.proofs.checks.identities import identity
 from dpverdict.proofs.checks.optima import Duality
 from dpverdict.proofs.ledger.certificates import FORMAT, seal
 from dpverdict.proofs.verdicts.derivation import checked
-from dpverdict.proofs.verdicts.expressions import NotAnExpression, enclosed_text, exact_ends
+from dpverdict.proofs.verdicts.expressions import (
+    MOST_CHARACTERS,
+    NotAnExpression,
+    enclosed_text,
+    exact_ends,
+    expression_of,
+)
 from dpverdict.proofs.verdicts.laws import NotDerived
 
 Json: TypeAlias = Mapping[str, Any]
 Box: TypeAlias = list[tuple[Fraction, Fraction]]
+
 PROVED, COMPARED, OPEN = "proved from the file", "numbers of the file compared", "not decided by the file"
 GRADES: Final = (PROVED, COMPARED, OPEN)
+"""What a condition of a certificate is worth, best first."""
+
+MOST_BITS_OF_A_NUMBER: Final = 1 << 21
+"""Of a number in an expression: powers of two down to 2^-721420 are written."""
+LARGEST_POWER: Final = 64
+"""Of what is no rational number."""
+LARGEST_ARGUMENT: Final = 10_000
+"""Of a function of a number."""
+MOST_ROWS: Final = 300
+"""Of a matrix."""
 
 
 class CertificateRefused(DpverdictError):
@@ -45,6 +62,7 @@ def recheck(document: Json) -> Counter[str]:
     Raises:
         CertificateRefused: a piece of evidence is false, contradicts its finding, or the text is not what was sealed.
     """
+    grades: Counter[str] = Counter()
     try:
         if document["format"] != FORMAT:
             raise CertificateRefused(f"the format is {document['format']!r}: give one that says {FORMAT!r}")
@@ -54,13 +72,25 @@ def recheck(document: Json) -> Counter[str]:
             proved_line(document)
         elif _kinds(document) & {"law", "value"}:
             raise CertificateRefused("it holds parts of a verdict, and does not say which")
-        grades: Counter[str] = Counter()
         for reading in document["readings"]:
             for condition in reading["conditions"]:
                 grades[_graded(condition)] += 1
-    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError, RecursionError, SyntaxError) as error:
-        raise CertificateRefused(f"it cannot be read: {type(error).__name__}: {error}") from None
+    except _UNREADABLE as error:
+        raise CertificateRefused(f"it cannot be read: {in_one_line(error)[:200]}") from None
+    _refuse_unless(grades.total() > 0, "it has no condition, so it shows nothing")
     return grades
+
+
+_UNREADABLE: Final = (
+    LookupError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    RecursionError,
+    SyntaxError,
+    MemoryError,
+)
 
 
 def _kinds(document: Json) -> set[str]:
@@ -80,11 +110,11 @@ def proved_line(document: Json) -> str:
 
 
 def _graded(condition: Json) -> str:
-    kinds = [piece["kind"] for piece in condition["evidence"]]
-    against = {"difference", "failure", "box failure"}
-    if condition["holds"] is True and kinds and set(kinds) <= against:
+    said = {_says(piece) for piece in condition["evidence"]}
+    _refuse_unless(isinstance(condition["holds"], bool | None), f"{condition['name']!r} neither holds nor fails")
+    if condition["holds"] is True and False in said:
         raise CertificateRefused(f"{condition['name']!r} is said to hold, and shown to fail")
-    if condition["holds"] is False and kinds and set(kinds) <= {"identity", "inequality", "boxes", "optimum"}:
+    if condition["holds"] is False and said == {True}:
         raise CertificateRefused(f"{condition['name']!r} is said to fail, and shown to hold")
     grades = []
     for piece in condition["evidence"]:
@@ -95,6 +125,13 @@ def _graded(condition: Json) -> str:
         except CertificateRefused as problem:
             raise CertificateRefused(f"{condition['name']!r}: {problem}") from None
     return max(grades, key=GRADES.index, default=OPEN)
+
+
+def _says(piece: Json) -> bool | None:
+    """Whether a piece of evidence is for its condition; None for cases, of which a condition may need false ones."""
+    if piece["kind"] in ("comparison", "rounding"):
+        return bool(piece["holds"])
+    return None if piece["kind"] == "cases" else piece["kind"] not in ("difference", "failure", "box failure")
 
 
 def _refuse_unless(holds: bool, words: str) -> None:
@@ -112,8 +149,8 @@ def read_number(text: str) -> Fraction:
         ValueError: no number, or one too long to be taken at its exact value.
     """
     head, _, power = text.partition("*2**")
-    if power and abs(int(power)) > 1 << 20:
-        raise ValueError(f"{text} is too long")
+    if len(text) > MOST_CHARACTERS or (power and abs(int(power)) > 1 << 20):
+        raise ValueError(f"{text:.40} is too long")
     return exactly(head) * Fraction(2) ** int(power or 0)
 
 
@@ -168,8 +205,9 @@ def _comparison(piece: Json) -> str:
 
 
 def _rounding(piece: Json) -> str:
+    _refuse_unless(len(piece["printed"]) <= LARGEST_POWER, f"{piece['printed']:.40} is too long to be printed")
     unit = Fraction(1, 2 * 10 ** len(piece["printed"].partition(".")[2]))
-    target, value = Fraction(piece["printed"]), _ends(piece["value"])
+    target, value = read_number(piece["printed"]), _ends(piece["value"])
     _refuse_unless(value is not None, f"{piece['value']} is no number")
     low, high = value or (target, target)
     inside, apart = target - unit <= low and high <= target + unit, high < target - unit or target + unit < low
@@ -190,6 +228,7 @@ def _cases(piece: Json) -> str:
 def _inverse(piece: Json) -> str:
     rows, inverse = ([[read_number(x) for x in row] for row in piece[key]] for key in ("matrix", "inverse"))
     places = range(len(rows))
+    _refuse_unless(0 < len(rows) <= MOST_ROWS, f"a matrix of {len(rows)} rows")
     product = [[sum(rows[i][j] * inverse[j][k] for j in places) for k in places] for i in places]
     _refuse_unless(product == [[int(i == k) for k in places] for i in places], "the inverse is not that of the matrix")
     for vector, value in piece["values"]:
@@ -231,8 +270,8 @@ def read_expression(text: str, variables: Mapping[str, str]) -> Any:
 
     def read(node: ast.expr) -> Any:
         match node:
-            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                return sympy.sympify(value)
+            case ast.Constant(value=int() as value) if not isinstance(value, bool):
+                return sympy.Integer(value)
             case ast.Name(id=name) if name in symbols:
                 return symbols[name]
             case ast.Name(id="pi" | "E" | "oo" as name):
@@ -240,14 +279,57 @@ def read_expression(text: str, variables: Mapping[str, str]) -> Any:
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 return -read(inner)
             case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-                return _OPERATORS[type(sign)](read(left), read(right))
+                sides = read(left), read(right)
+                if isinstance(sign, ast.Pow):
+                    _check_power(*sides)
+                made = _OPERATORS[type(sign)](*sides)
+                _refuse_unless(_bits(made) <= MOST_BITS_OF_A_NUMBER, "a number of an expression is too long")
+                return made
             case ast.Call(func=ast.Name(id=name), args=[*given], keywords=[]) if name in _FUNCTIONS:
-                return getattr(sympy, name)(*map(read, given))
+                arguments = [read(one) for one in given]
+                for one in arguments if name in _GROWING else ():
+                    _check_argument(one)
+                return getattr(sympy, name)(*arguments)
             case _:
                 pass
         raise _Unreadable(ast.unparse(node))
 
-    return read(ast.parse(text, mode="eval").body)
+    return read(_tree(text))
+
+
+def _tree(text: str) -> ast.expr:
+    """The expression of a text.
+
+    Raises:
+        CertificateRefused: it is too long, or too deep.
+        SyntaxError: it is no expression.
+    """
+    try:
+        return expression_of(text)
+    except NotAnExpression as problem:
+        raise CertificateRefused(str(problem)) from None
+
+
+def _bits(value: Any) -> int:
+    """How long a rational number is; 0 of anything else."""
+    return int(max(abs(value.p), value.q)).bit_length() if isinstance(value, sympy.Rational) else 0
+
+
+def _check_power(base: Any, power: Any) -> None:
+    """Refuse a power that nobody can write out, before it is made."""
+    if not isinstance(power, sympy.Rational) or base in (0, 1, -1):
+        return
+    most = MOST_BITS_OF_A_NUMBER // _bits(base) if isinstance(base, sympy.Rational) else LARGEST_POWER
+    short = power.q <= LARGEST_ARGUMENT and abs(power.p) <= most * power.q
+    _refuse_unless(short, "a power is too long to be written out")
+
+
+def _check_argument(value: Any) -> None:
+    """Refuse a function of a number that is so large that its value cannot be found."""
+    if value.is_number:
+        near = value if isinstance(value, sympy.Rational) else value.evalf(15, maxn=100)
+        small = near.is_comparable is not True or bool(abs(near) <= LARGEST_ARGUMENT)
+        _refuse_unless(small, f"a function of a number beyond {LARGEST_ARGUMENT}")
 
 
 _OPERATORS: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
@@ -262,6 +344,8 @@ _NAMES = (
     "factorial binomial harmonic"
 )
 _FUNCTIONS: Final = frozenset(_NAMES.split())
+_GROWING: Final = frozenset(["exp", "sinh", "cosh", "tanh", "gamma", "loggamma", "factorial", "binomial", "harmonic"])
+"""Those whose value is far longer than their argument."""
 
 
 def _symbol(name: str, kind: str) -> Any:
@@ -356,7 +440,7 @@ def _boxes(piece: Json) -> str:
     _refuse_unless(_is_cover(whole, [part for part, _ in parts]), "the parts do not cover the box")
     if piece["expression"] is None:
         return COMPARED
-    tree = ast.parse(piece["expression"], mode="eval").body
+    tree = _tree(piece["expression"])
     left = MOST_HALVINGS
     with precision(96):
         for first, bound in parts:
@@ -410,7 +494,7 @@ def _box_failure(piece: Json) -> str:
         return COMPARED
     at = {name: ball(read_number(x)) for name, x in zip(piece["variables"], piece["at"], strict=True)}
     with precision(96):
-        found = _enclosed(ast.parse(piece["expression"], mode="eval").body, at)
+        found = _enclosed(_tree(piece["expression"]), at)
     _refuse_unless(not (found > ball(value[1]) or found < ball(value[0])), "it has another value at the point")
     return PROVED if found <= 0 else OPEN
 

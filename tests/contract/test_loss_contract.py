@@ -18,7 +18,7 @@ from dp_accounting import LaplaceDpEvent, PoissonSampledDpEvent
 from flint import arb
 
 from dpverdict.audit.exact.events import loss_from_event
-from dpverdict.audit.losses.base import PrivacyLoss, TwoOrders
+from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, RandomisedResponseLoss
 from dpverdict.audit.losses.composition import compose
@@ -28,6 +28,7 @@ from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.finite.pld import from_pld
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.losses.lattice.custom import CustomLoss
 from dpverdict.audit.losses.spherical.isotropic import IsotropicLaplace
 from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
@@ -72,6 +73,10 @@ LOSSES: dict[str, PrivacyLoss] = {
     "event": loss_from_event(PoissonSampledDpEvent(0.3, LaplaceDpEvent(1.0)), "add-or-remove-one"),
     "allocation, remove": random_allocation(noise_multiplier=1, steps=30).remove,
     "allocation, add": random_allocation(noise_multiplier=1, steps=30).add,
+    "epochs, remove": random_allocation(noise_multiplier=1, steps=30, epochs=3).remove,
+    "epochs, add": random_allocation(noise_multiplier=1, steps=30, epochs=3).add,
+    "failure and noise": compose(FiniteLoss(["0.9", "0.1"], [1, 0]), GaussianLoss(1)),
+    "sampled and noise": compose(poisson_sampled(GaussianLoss(1), "0.3", 3).remove, GaussianLoss("0.5")),
     "discrete, narrow": DiscreteGaussianLoss.product([1], ["1/10"]),
     "discrete, none": DiscreteGaussianLoss(1, 1, 0),
     "discretes": compose(DiscreteGaussianLoss(1, 1, 1), DiscreteGaussianLoss.product([2], [3])),
@@ -148,10 +153,9 @@ class Between:
 
 
 BOUNDED = {
-    "bounded": Between(compose(GaussianLoss("0.5"), DiscreteGaussianLoss(1, 1, 1))),
+    "bounded": Between(compose(GaussianLoss("0.5"), CustomLoss(GaussianLoss("0.5").tails, "a Gaussian loss"))),
     "bounded, atoms": Between(compose(LaplaceLoss(["0.5", "1/3"]), DiscreteGaussianLoss.product([1], [3]))),
-    "bounded, allocation": Between(random_allocation(noise_multiplier=2, steps=4, epochs=3).remove, gap=1e-5),
-    "bounded, sampled": Between(compose(LOSSES["sampled, remove"], LOSSES["sampled laplace, remove"])),
+    "bounded, allocation": Between(BoundedLoss([(AllocationLoss(Fraction(2), 4, Direction.REMOVE), 3)]), gap=1e-5),
     "distributions": Between(compose(*[from_pld(GaussianLoss(1).to_pld(0.05).pessimistic)] * 2)),
 }
 EVERY: dict[str, Any] = {**LOSSES, **BOUNDED}
@@ -253,7 +257,7 @@ def floats_are_next_to_the_enclosures(loss: PrivacyLoss) -> None:
 def orders(loss: PrivacyLoss) -> list[Exact]:
     """Orders at which the divergence of the loss is known."""
     factors = [factor for factor, _ in loss.factors]
-    if any(isinstance(factor, TwoOrders | AllocationLoss) for factor in factors):
+    if any(isinstance(factor, AddRemoveLoss | AllocationLoss) for factor in factors):
         return []
     if any(isinstance(factor, SampledStep) for factor in factors) and not isinstance(loss, SampledStep | SampledSteps):
         return [2, 5]

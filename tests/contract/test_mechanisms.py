@@ -44,7 +44,7 @@ from dpverdict.mechanisms import (
     TreeCounter,
     VoteEllipse,
 )
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism, GaussianMechanism
+from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StructuredMechanism
 from dpverdict.mechanisms.finite.selection import Selection
 from dpverdict.mechanisms.queries.grouped import OptimalGroupedGaussian
 
@@ -58,7 +58,7 @@ KURTOSIS = 6.0  # the largest of any noise here: that of one Laplace variable
 
 @dataclass(frozen=True)
 class Case:
-    make: Callable[[], AdditiveMechanism]
+    make: Callable[[], StructuredMechanism]
     dataset: Array
     variances: Callable[[Any], Any]
     """From the mechanism to the stated variance of every number of a release."""
@@ -161,7 +161,7 @@ def stated(mechanism: Any) -> Array:
 FEW_OUTCOMES = (AboveThreshold, Selection, RandomizedResponse, GeometricMechanism)
 
 
-def by_example(mechanism: type[AdditiveMechanism]) -> Case:
+def by_example(mechanism: type[StructuredMechanism]) -> Case:
     """The mechanism that its own file gives as an example, on its worst dataset."""
     made = example_of(mechanism)
     return Case(lambda: example_of(mechanism), worst_case(made).pair.dataset, stated, bound=not worst_case(made).exact)
@@ -246,7 +246,7 @@ def test_the_variances_derived_for_an_example_are_those_written_for_the_mechanis
 # the laws -------------------------------------------------------------------------------------------------------------
 
 
-def the_claim_is_certified(mechanism: AdditiveMechanism, *, bound: bool) -> None:
+def the_claim_is_certified(mechanism: StructuredMechanism, *, bound: bool) -> None:
     verdict = certify(mechanism)
     assert verdict.status is Status.CERTIFIED
     assert verdict.certificate is not None
@@ -255,7 +255,7 @@ def the_claim_is_certified(mechanism: AdditiveMechanism, *, bound: bool) -> None
     assert worst_case(mechanism).exact is not bound
 
 
-def releases_do_not_contradict_the_claim(mechanism: Any, original: AdditiveMechanism, seed: int) -> None:
+def releases_do_not_contradict_the_claim(mechanism: Any, original: StructuredMechanism, seed: int) -> None:
     pair = worst_case(original).pair
     found = distinguish(mechanism, pair, original.claim, error_probability=ERROR, samples=N, seed=seed)
     assert not found.refuted
@@ -350,7 +350,7 @@ def seeds_reproduce_and_one_release_is_the_first_of_many(mechanism: Any, dataset
     assert not np.array_equal(one, mechanism.release(dataset, np.random.default_rng(seed + 1)))
 
 
-def no_record_is_worse_than_the_worst(mechanism: AdditiveMechanism, case: Case, *, factor: float = 1.0) -> None:
+def no_record_is_worse_than_the_worst(mechanism: StructuredMechanism, case: Case, *, factor: float = 1.0) -> None:
     worst = worst_case(mechanism)
     position = worst.pair.position()
     other = worst.pair.neighbour[position] if mechanism.adjacency is REPLACE_ONE else None

@@ -26,11 +26,12 @@ from dpverdict.audit.exact.spending import Odometer
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.runs.audits import Sampling, audit_mechanism
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.bounds import AttainedLoss, Bounds, Dominating, MuBound
+from dpverdict.mechanisms.core.bounds import AttainedLoss, Bounds, Dominating, MuBound, WorstPair
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.arrays import Array
 
@@ -217,6 +218,19 @@ class Twice(Alarm):  # type: ignore[misc, valid-type]
 
     def release(self, dataset: ArrayLike, rng: np.random.Generator) -> Array:
         return 1 - super().release(dataset, rng)
+
+
+def test_a_worst_pair_that_is_worse_in_the_other_order_is_found() -> None:
+    class OneOrder(Coin):  # type: ignore[misc, valid-type]
+        def above(self) -> Sequence[WorstPair]:
+            (stated,) = super().above()
+            return [replace(stated, loss=FiniteLoss(["0.1", "0.9"], ["0", "1"]).reversed())]
+
+        below = above
+
+    verdict = certify(OneOrder(show="0.25"), "eps=0.2, delta=0.05")
+    assert verdict.status is Status.INCONCLUSIVE
+    assert "and its bound for every pair is" in str(verdict.reason)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Ninety-five ways in which audited code misbehaves. Every function here is also a leak: its noise is too small.
+"""A hundred and four ways in which audited code misbehaves. Every function here is also a leak: its noise is too small.
 
 So whatever it does, the audit of the claim "eps=1" ends with REFUTED, or is named as one that did not finish: never
 as expected. A test copies this file beside a plan; nothing here runs in the process of the tests.
@@ -10,6 +10,7 @@ import builtins
 import contextlib
 import ctypes
 import gc
+import hashlib
 import json
 import locale
 import logging
@@ -391,6 +392,66 @@ def replaces_this_package(dataset, rng, trials):
 @batched
 def replaces_json(dataset, rng, trials):
     json.dumps = lambda *arguments, **options: "{}"
+    return leak(dataset, rng, trials)
+
+
+@batched
+def replaces_hashes(dataset, rng, trials):
+    hashlib.sha256 = lambda *arguments, **options: None
+    return leak(dataset, rng, trials)
+
+
+@batched
+def replaces_defaults(dataset, rng, trials):
+    from dpverdict.audit.statistics import joint_test
+
+    for one in list(vars(joint_test).values()):
+        if getattr(one, "__kwdefaults__", None):
+            one.__kwdefaults__ = dict.fromkeys(one.__kwdefaults__, 1.0)
+    joint_test.joint_p_value.__kwdefaults__ = {"level": 0.0}
+    return leak(dataset, rng, trials)
+
+
+@batched
+def replaces_constants(dataset, rng, trials):
+    from dpverdict.audit.statistics import joint_test
+
+    joint_test._SLACK = 1e9
+    math.pi = 3.0
+    return leak(dataset, rng, trials)
+
+
+@batched
+def replaces_the_sampler(dataset, rng, trials):
+    np.random.Generator = np.random.PCG64DXSM = np.random.SeedSequence = None
+    return leak(dataset, rng, trials)
+
+
+@batched
+def exits_with_what_it_saw(dataset, rng, trials):
+    sys.exit(f"the sum is {dataset.sum()}")
+
+
+@batched
+def raises_what_it_saw(dataset, rng, trials):
+    raise OSError(5, "CERTIFIED", f"/data/{dataset.sum()}")
+
+
+@batched
+def raises_a_group_of_what_it_saw(dataset, rng, trials):
+    raise BaseExceptionGroup("no", [SystemExit(dataset.sum()), KeyboardInterrupt(dataset.sum())])
+
+
+@batched
+def returns_what_it_masks(dataset, rng, trials):
+    return [np.ma.masked_array([dataset.sum()], mask=[True]) for _ in range(trials)]
+
+
+@batched
+def spoils_the_environment(dataset, rng, trials):
+    os.environ["COLUMNS"] = "0"
+    os.environ["SOURCE_DATE_EPOCH"] = "\u202e"
+    os.environ["MPLBACKEND"] = "nonsense"
     return leak(dataset, rng, trials)
 
 

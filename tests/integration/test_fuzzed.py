@@ -3,15 +3,25 @@
 import importlib.util
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-_SPEC = importlib.util.spec_from_file_location("fuzzing", Path(__file__).with_name("fuzzing.py"))
-assert _SPEC is not None
-assert _SPEC.loader is not None
-fuzzing = importlib.util.module_from_spec(_SPEC)
-sys.modules["fuzzing"] = fuzzing  # where its dataclasses look for their module
-_SPEC.loader.exec_module(fuzzing)
+
+def loaded(name: str) -> ModuleType:
+    """A script beside this file."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where its dataclasses look for their module
+    spec.loader.exec_module(module)
+    return module
+
+
+fuzzing: Any = loaded("fuzzing")
+verdicts: Any = loaded("fuzzed_verdicts")
 Ended = fuzzing.Ended
 
 
@@ -20,7 +30,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return fuzzing.make_material(tmp_path_factory.mktemp("material"))
 
 
-FEW = {"lines": 4, "plans": 1, "witnesses": 1, "tables": 2, "journals": 1}
+FEW = {"lines": 2, "plans": 1, "witnesses": 1, "tables": 2, "journals": 1}
 """Of each kind in the default run; each is an interpreter of its own. Lines are tried by the hundred in unit/cli."""
 
 
@@ -56,3 +66,25 @@ def test_a_planted_finding_is_named(ended: "fuzzing.Ended", finding: str) -> Non
 def test_a_verdict_is_no_finding(code: int) -> None:
     assert Ended(code, "", 1.0, 0).finding is None
     assert Ended(2, "error: mu=x must be a number\n", 1.0, 0).finding is None
+
+
+@pytest.mark.parametrize("lines", [16, pytest.param(2000, marks=pytest.mark.slow)])
+def test_random_lines_end_as_the_same_request_in_python(
+    lines: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verdicts.write_material(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    ends, found = verdicts.fuzz(range(lines))
+    assert found == []
+    assert sum(ends[status] for status in ("CERTIFIED", "REFUTED", "INCONCLUSIVE")) >= lines / 2
+    assert all(ends[status] for status in ("CERTIFIED", "REFUTED", "refused"))
+
+
+@pytest.mark.parametrize("planted", ["CERTIFIED", "REFUTED", "INCONCLUSIVE", "refused"])
+def test_another_end_in_python_is_found(planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verdicts.write_material(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(verdicts, "in_python", lambda line: planted)
+    _, found = verdicts.fuzz(range(6))
+    assert found
+    assert all(f"and {planted} in Python" in problem for problem in found)

@@ -22,7 +22,7 @@ from dpverdict.mechanisms.broken.counters import ALL as COUNTERS
 from dpverdict.mechanisms.broken.counters import BrokenCounter, CountingMutant
 from dpverdict.mechanisms.broken.laplace import ALL as LAPLACE
 from dpverdict.mechanisms.broken.laplace import LaplaceMutant
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 
 ERROR = 1e-6
 HORIZONS = {2: (1, 2, 3, 7, 20), 3: (1, 4, 5, 9, 13, 27, 40), 4: (2, 10, 16, 30), 5: (2, 12, 25, 62)}
@@ -127,7 +127,7 @@ def test_a_laplace_mechanism_is_refuted_exactly_where_it_is_wrong(mutant: Laplac
     assert float(total) == pytest.approx(mutant.true_epsilon(dim, "0.7"), rel=1e-14)
 
 
-def refuted(mechanism: AdditiveMechanism, samples: int, seed: int) -> bool:
+def refuted(mechanism: StructuredMechanism, samples: int, seed: int) -> bool:
     pair = worst_case(mechanism).pair
     return distinguish(mechanism, pair, mechanism.claim, error_probability=ERROR, samples=samples, seed=seed).refuted
 

@@ -10,7 +10,7 @@ from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee, PureDP, parse_guarantee
-from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
 from dpverdict.strategies import broken_mechanisms, datasets, guarantees, mechanisms, neighbouring_pairs, records
 
@@ -60,13 +60,13 @@ def test_only_the_kinds_asked_for(guarantee: Guarantee) -> None:
 
 @SMALL
 @given(mechanisms())
-def test_mechanisms_keep_their_claims(mechanism: AdditiveMechanism) -> None:
+def test_mechanisms_keep_their_claims(mechanism: StructuredMechanism) -> None:
     assert certify(mechanism).status is Status.CERTIFIED
 
 
 @SMALL
 @given(broken_mechanisms())
-def test_broken_mechanisms_do_not(mechanism: AdditiveMechanism) -> None:
+def test_broken_mechanisms_do_not(mechanism: StructuredMechanism) -> None:
     assert certify(mechanism).status is Status.REFUTED
 
 

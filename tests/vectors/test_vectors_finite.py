@@ -16,12 +16,12 @@ from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
     REPLACE_ONE,
     AboveThreshold,
-    AdditiveMechanism,
     ExponentialMechanism,
     GeometricMechanism,
     PermuteAndFlip,
     RandomizedResponse,
     ReportNoisyMax,
+    StructuredMechanism,
 )
 from dpverdict.mechanisms.finite.selection import Selection
 
@@ -87,7 +87,7 @@ def test_selection(case: dict[str, Any]) -> None:
 def test_finite_laws(case: dict[str, Any]) -> None:
     told = case["params"]
     if told["mechanism"] == "randomized_response":
-        mechanism: AdditiveMechanism = RandomizedResponse(options=told["options"], epsilon=told["eps0"])
+        mechanism: StructuredMechanism = RandomizedResponse(options=told["options"], epsilon=told["eps0"])
     else:
         shift = told["shift"]
         epsilon = Fraction(told["rate"]) * shift

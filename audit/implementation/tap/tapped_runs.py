@@ -37,6 +37,7 @@ from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, Event, R
 from dpverdict.audit.isolation.child import ChildFailed, in_a_child
 from dpverdict.audit.trials.outcomes.canonical import Outcome, outcome_of, outcome_of_error
 from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
+from dpverdict.audit.trials.user_code import own_error_state
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import Neighbours
@@ -211,7 +212,7 @@ def _run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, wat
     with replacing(replaced), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with following(tape):
+            with following(tape), own_error_state():
                 released = OutcomeReader(tape)
                 value = released.plain(function(given, rng))
             shown, outcome = released.shown, outcome_of(value)

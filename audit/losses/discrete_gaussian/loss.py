@@ -13,9 +13,10 @@ from flint import arb
 from dpverdict.audit.losses.base import RANDOM_BITS, BallLoss, ExactLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
+from dpverdict.audit.losses.discrete_gaussian.atoms import MOST_VARIANCE, DiscretePart
 from dpverdict.audit.losses.discrete_gaussian.law import Coordinates, DiscreteGaussians, grouped, one_sided_tails
 from dpverdict.audit.losses.discrete_gaussian.profile import DiscreteGaussianProfile
-from dpverdict.audit.losses.domains import EPSILON, LossTails, finite_losses
+from dpverdict.audit.losses.domains import EPSILON, LossTails, PartMoments, finite_losses
 from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, precision, refine
 from dpverdict.checks import check_not_negative, check_positive, check_whole
 from dpverdict.errors import InvalidValue
@@ -223,6 +224,12 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
         gaussian = delta_ball(Real.of(EPSILON.exact(epsilon)), Real.of(2 * self.rho).sqrt())
         with precision(ACCURACY + 40):
             return Enclosure.of_ball(value / gaussian)
+
+    def moments(self) -> PartMoments | None:
+        """Those of its atoms, where they are not too many."""
+        if not self.groups or any(group.variance > MOST_VARIANCE for group in self.groups):
+            return None
+        return DiscretePart(self.groups)
 
     def p_above(self, level: Fraction, bits: int) -> arb:
         """P[L > level], to ``bits`` accurate bits."""

@@ -26,7 +26,8 @@ from flint import arb
 
 from dpverdict.audit.losses.base import RANDOM_BITS, BallLoss, ExactLoss
 from dpverdict.audit.losses.curves import ACCURACY, log_delta_ball
-from dpverdict.audit.losses.domains import LossTails, finite_losses
+from dpverdict.audit.losses.domains import LossTails, PartMoments, finite_losses
+from dpverdict.audit.losses.finite.atoms import AtomMoments
 from dpverdict.balls import MAX_BITS, Enclosure, Exact, ball, exactly, float_down, float_up, precision, refine
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
@@ -375,6 +376,23 @@ class FiniteLoss(BallLoss, ExactLoss):
         """log(p_i/q_i) at the current precision, for an outcome that both laws have."""
         a, b = self._atoms[i]
         return (a.ball() * self._q_whole.ball() / (b.ball() * self._p_whole.ball())).log()
+
+    def atom_balls(self) -> list[tuple[arb, arb]]:
+        """P-mass and loss of every outcome that both laws have, largest loss first, at the current precision."""
+        return [
+            (self._atoms[i][0].ball() / self._p_whole.ball(), self._loss_ball(i))
+            for i in range(self._infinite, self._finite)
+        ]
+
+    def infinite_mass(self, bits: int) -> arb:
+        """P[L infinite], to ``bits`` accurate bits; exactly 0 where there is no such outcome."""
+        return self._tail(self._infinite, bits)[0] if self._infinite else arb(0)
+
+    def moments(self) -> PartMoments | None:
+        """Those of its atoms; None where no loss is finite."""
+        with precision(ACCURACY):
+            atoms = self.atom_balls()
+        return AtomMoments(atoms, self.atom_balls) if atoms else None
 
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         return [self.profile(exactly(epsilon), ACCURACY) for epsilon in epsilons]

@@ -90,7 +90,7 @@ def lattice_pair(tails: Tails, interval: float, *, tail_mass: float = TAIL_MASS)
         raise InvalidValue("interval", interval, "in [1e-9, 10]", "give the distance of neighbouring losses in nats")
     if not 0 < tail_mass <= 1e-3:
         raise InvalidValue("tail_mass", tail_mass, "in (0, 1e-3]", "give the mass that may be truncated and charged")
-    first, last = _range(tails, interval, tail_mass)
+    first, last = lattice_range(tails, interval, tail_mass)
     numbers = np.arange(first, last + 1, dtype=np.float64)
     pessimistic, raised = _split(tails, numbers, interval)
     optimistic, dropped, first_order, rounded = _merge(tails, numbers, interval)
@@ -106,7 +106,7 @@ def lattice_pair(tails: Tails, interval: float, *, tail_mass: float = TAIL_MASS)
     return LatticePair(pessimistic=pessimistic, optimistic=optimistic, ledger=ledger, rounded=rounded)
 
 
-def _range(tails: Tails, interval: float, tail_mass: float) -> tuple[int, int]:
+def lattice_range(tails: Tails, interval: float, tail_mass: float) -> tuple[int, int]:
     """Indices of the ends: Q[L <= first] and P[L > last] are at most ``tail_mass``, if the lattice can be so long."""
     reach, furthest = 64 * interval, MAX_KNOTS / 2 * interval
     while reach < furthest:

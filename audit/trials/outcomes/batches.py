@@ -277,11 +277,11 @@ def _gap(counts: tuple[Counter[str], Counter[str]], totals: list[int], kind: str
 
 
 def failed_everywhere(dataset: Iterable[Outcome], neighbour: Iterable[Outcome]) -> Outcome | None:
-    """The exception that ended every trial on both sides in the same way; None if there is no such."""
+    """The exception that ended every trial on both sides in the same way, saying the same; None if there is no such."""
     first: Outcome | None = None
     for side in (dataset, neighbour):
         for row in side:
-            if not row.raised or (first is not None and row.signature != first.signature):
+            if not row.raised or (first is not None and not row.same_as(first)):
                 return None
             first = first or row
     return first

@@ -9,8 +9,12 @@ exception. `outcome_of` brings a value to
 
 The form is a function of the outcome alone, so an event of the form is an event of the outcome: whatever it leaves out
 can cost power, and can never refute a claim that holds. It leaves out the width of a number (``1``, ``1.0``, ``True``
-and ``numpy.float32(1)`` are one outcome), the sign of a zero, the payload of a NaN, the order of a dictionary and the
-message of an exception: messages carry addresses and the noise itself, and would split one event into thousands.
+and ``numpy.float32(1)`` are one outcome), the sign of a zero, the payload of a NaN, the order of a dictionary, and of
+what an exception says the addresses of objects, which differ from one process to the next.
+
+What an exception says is of the outcome, because it reaches whoever reads the log: its message, arguments, attributes
+and notes, and the same of its causes. So is what lies below a mask, because it travels with the array. `observed` can
+leave out either.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.trials.outcomes.frames import is_lazy, reader_of
+from dpverdict.audit.trials.outcomes.frames import BELOW, is_lazy, reader_of
 from dpverdict.errors import InvalidValue, in_one_line
 from dpverdict.numerics.arrays import Array
 
@@ -64,6 +68,11 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 LEFT: Final = "~left"
 LAST: Final = "~last"
 """Ends of the paths of what float64 leaves of a number, and of its last bits or all its digits."""
+_SAID: Final = "~said"
+"""The path of what an exception says."""
+_MOST_CAUSES: Final = 16
+"""Exceptions that are read with one: its causes, and the members of a group."""
+_ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 RAISED: Final = "raised "
 """What the signature of an exception begins with."""
 TIMED_OUT: Final = "timed out"
@@ -83,11 +92,15 @@ class Watched:
         value: what was returned.
         warned: the categories of its warnings, sorted.
         bits: whether the sign of a zero and the payload of a NaN count.
+        said: the texts of its warnings, in their order.
+        masked: whether what lies below a mask counts.
     """
 
     value: object
     warned: tuple[str, ...]
     bits: bool
+    said: tuple[str, ...] = ()
+    masked: bool = True
 
 
 @final
@@ -99,7 +112,7 @@ class Outcome:
         signature: everything that is not a value.
         numbers: finite float64 by their path, each a block of shape (k,).
         symbols: exact texts by their path.
-        note: an exception with its message, in one line, for the reader; no event looks at it.
+        note: an exception with its message, in one line, for the reader.
     """
 
     signature: str
@@ -157,15 +170,22 @@ def outcome_of(value: object) -> Outcome:
         InvalidValue: a value of a kind that has no form here, with the path to it.
     """
     if isinstance(value, Watched):
-        found = _Parts(bits=value.bits)
+        found = _Parts(bits=value.bits, masked=value.masked)
         signature = found.walk(value.value, "", 0)
+        for i, text in enumerate(value.said):
+            found.add_text(_without_addresses(text), f"~warned[{i}]")
         return found.outcome(f"{signature}, warned {', '.join(value.warned)}" if value.warned else signature)
     found = _Parts()
     return found.outcome(found.walk(value, "", 0))
 
 
-def outcome_of_error(error: Exception) -> Outcome:
-    """The form of an exception: its type, and the file and the function that raised it."""
+def outcome_of_error(error: Exception, *, messages: bool = True) -> Outcome:
+    """The form of an exception: its type, the file and the function that raised it, and what it says.
+
+    Args:
+        error: what a call ended in.
+        messages: whether its message, arguments, attributes, notes and causes count.
+    """
     if isinstance(error, CallTimedOut):
         return Outcome(TIMED_OUT, note=str(error))
     kind = type(error)
@@ -173,7 +193,11 @@ def outcome_of_error(error: Exception) -> Outcome:
     where = "nowhere"
     if frames:
         where = f"{os.path.basename(frames[-1].filename)}, {frames[-1].name}"
-    return Outcome(f"{RAISED}{kind.__module__}.{kind.__qualname__} in {where}", note=in_one_line(error))
+    found = _Parts()
+    if messages:
+        found.add_error(error, _SAID)
+    signature = f"{RAISED}{kind.__module__}.{kind.__qualname__} in {where}"
+    return Outcome(signature, found.numbers, found.symbols, in_one_line(error))
 
 
 def plain_numbers(value: object) -> Array | None:
@@ -211,11 +235,12 @@ def is_long(array: NDArray[Any]) -> bool:
 class _Parts:
     """The numbers and the symbols that were met on the way through a value."""
 
-    def __init__(self, *, bits: bool = False) -> None:
+    def __init__(self, *, bits: bool = False, masked: bool = True) -> None:
         self.numbers: dict[str, Array] = {}
         self.symbols: dict[str, str] = {}
         self._count = 0
         self._bits = bits
+        self._masked = masked
 
     def outcome(self, signature: str) -> Outcome:
         return Outcome(signature, self.numbers, self.symbols)
@@ -269,7 +294,7 @@ class _Parts:
                 self.add_numbers(path, np.array([value.real, value.imag], dtype=np.float64))
                 return "complex"
             case str():
-                self._text(str(value), path)
+                self.add_text(str(value), path)
                 return "text"
             case bytes() | bytearray() | memoryview():
                 return self._bytes(bytes(value), path)
@@ -310,12 +335,46 @@ class _Parts:
                 self.add_symbol(path, f"{value.__module__}.{value.__qualname__}")
                 return "class"
             case BaseException():
-                return f"{_name(value)}({self.walk(value.args, path, depth + 1)})"
+                self.add_error(value, path, depth)
+                return _name(value)
             case numbers.Number():  # of a library, such as mpmath
                 self.add_symbol(path, str(value))
                 return _name(value)
             case _:
                 return self._object(value, path, depth)
+
+    def add_error(self, error: BaseException, path: str, depth: int = 0) -> None:
+        """What an exception and its causes say: messages, arguments, attributes, notes, and the members of a group.
+
+        A cause counts as far as Python prints it: not where it is suppressed by ``raise ... from None``.
+        """
+        pending, read = [(error, path)], set[int]()
+        while pending and len(read) < _MOST_CAUSES:
+            one, at = pending.pop(0)
+            if id(one) in read:
+                continue
+            read.add(id(one))
+            self.add_symbol(f"{at}.type", _name(one))
+            message = _message(one)
+            self.add_text(message, at)
+            held: dict[str, object] = {"args": one.args, **{k: v for k, v in vars(one).items() if k != "__notes__"}}
+            for name, part in held.items():
+                if name != "args" or one.args != (message,):
+                    self._add_part(part, f"{at}.{name}", depth)
+            for i, note in enumerate(getattr(one, "__notes__", ())):
+                self.add_text(_without_addresses(str(note)), f"{at}.note[{i}]")
+            cause = one.__cause__ if one.__suppress_context__ else one.__cause__ or one.__context__
+            if cause is not None:
+                pending.append((cause, f"{at}.cause"))
+            if isinstance(one, BaseExceptionGroup):
+                pending += [(inner, f"{at}.exceptions[{i}]") for i, inner in enumerate(one.exceptions)]
+
+    def _add_part(self, value: object, path: str, depth: int) -> None:
+        """A part of an exception; of one that has no form, its type."""
+        try:
+            self.add_symbol(f"{path}.type", self.walk(value, path, depth + 1))
+        except Exception:  # an object of the user's may raise whatever is read of it
+            self.add_symbol(f"{path}.type", _name(value))
 
     def _drawn(self, value: Iterator[Any], path: str) -> list[Any]:
         """Everything that an iterator gives, as its caller would draw it."""
@@ -332,7 +391,8 @@ class _Parts:
             self.add_numbers(f"{path}~bytes", np.frombuffer(value, np.uint8).astype(np.float64))
         return f"bytes({len(value)})"
 
-    def _text(self, value: str, path: str) -> None:
+    def add_text(self, value: str, path: str) -> None:
+        """A text as it is; one with numbers, and a long one, also by its length, its numbers and its other words."""
         self.add_symbol(path, value)
         found = _NUMBER.findall(value) if len(value) <= LONGEST_READ else []
         if found or len(value) > LONGEST_LABEL:
@@ -378,9 +438,12 @@ class _Parts:
         return f"[{_joined(parts)}]"
 
     def _array(self, value: NDArray[Any], path: str, depth: int) -> str:
-        if isinstance(value, np.ma.MaskedArray):
-            mask = np.ma.getmaskarray(value)
-            of_data = self.walk(np.where(mask, np.zeros((), value.dtype), value.data), path, depth + 1)
+        if isinstance(value, np.ma.MaskedArray) and value.dtype.names is None:
+            mask, data, nothing = np.ma.getmaskarray(value), np.asarray(value.data), np.zeros((), value.dtype)
+            of_data = self.walk(np.where(mask, nothing, data), path, depth + 1)
+            if self._masked and mask.any():
+                self.walk(np.where(mask, data, nothing), f"{path}{BELOW}", depth + 1)
+                self.walk(value.fill_value, f"{path}.fill_value", depth + 1)
             return f"masked {of_data} {self.walk(mask, f'{path}.mask', depth + 1)}"
         kind = value.dtype.kind
         if kind in "iu" and is_long(value):
@@ -419,7 +482,8 @@ class _Parts:
         if reader is not None:
             name, parts = reader(value)
             if parts is not None:
-                return self._fields(name, parts, path, depth)
+                shown = [one for one in parts if self._masked or not one[0].endswith(BELOW)]
+                return self._fields(name, shown, path, depth)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
             return self._fields(_name(value), fields, path, depth)
@@ -464,6 +528,18 @@ def _attributes(value: Any) -> list[tuple[str, Any]]:
             if hasattr(value, name):
                 held.setdefault(name, getattr(value, name))
     return [(name, held[name]) for name in sorted(held) if not name.startswith("_")]
+
+
+def _message(error: BaseException) -> str:
+    """What an exception says; "" where that cannot be read."""
+    try:
+        return _without_addresses(str(error))
+    except Exception:
+        return ""
+
+
+def _without_addresses(text: str) -> str:
+    return _ADDRESS.sub("0x", text)
 
 
 def _joined(parts: list[str]) -> str:

@@ -8,6 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
+BELOW: Final = "~below"
+"""The end of the path of what lies below a mask."""
+
 Read: TypeAlias = "tuple[str, list[tuple[str, Any]] | None]"
 """What is no value (kind, types, labels of rows, categories), and the parts that are; None where they are not known."""
 
@@ -17,12 +22,12 @@ def _of_pandas(value: Any) -> Read:
     if kind == "DataFrame":
         types = ", ".join(_pandas_type(one) for one in value.dtypes)
         labels, parts = _index(value.index)
-        columns = [(repr(name), value.iloc[:, i].to_numpy()) for i, name in enumerate(value.columns)]
+        columns = [part for i, name in enumerate(value.columns) for part in _column(repr(name), value.iloc[:, i])]
         named = _named(value.columns)
         return f"DataFrame[{types}]{labels}{named}", [*columns, *parts, *_attributes(value)]
     if kind == "Series":
         labels, parts = _index(value.index)
-        held = [(repr(value.name), value.to_numpy()), *parts, *_attributes(value)]
+        held = [*_column(repr(value.name), value), *parts, *_attributes(value)]
         return f"Series[{_pandas_type(value.dtype)}]{labels}", held
     if kind.endswith("Index"):
         return f"{kind}[{_pandas_type(value.dtype)}]{_named(value)}", [("", value.to_numpy())]
@@ -31,8 +36,21 @@ def _of_pandas(value: Any) -> Read:
     if kind in ("NAType", "NaTType"):
         return kind, []
     if hasattr(value, "to_numpy"):  # an extension array
-        return f"{kind}[{_pandas_type(value.dtype)}]", [("", value.to_numpy(dtype=object))]
+        return f"{kind}[{_pandas_type(value.dtype)}]", [("", value.to_numpy(dtype=object)), *_below("", value)]
     return kind, None
+
+
+def _column(name: str, values: Any) -> list[tuple[str, Any]]:
+    """A column, and what lies below its mask."""
+    return [(name, values.to_numpy()), *_below(name, values.array)]
+
+
+def _below(name: str, array: Any) -> list[tuple[str, Any]]:
+    """What lies below the mask of an array of pandas that has one, such as Int64; zeros elsewhere."""
+    mask, data = getattr(array, "_mask", None), getattr(array, "_data", None)
+    if not isinstance(mask, np.ndarray) or not isinstance(data, np.ndarray) or not mask.any():
+        return []
+    return [(f"{name}{BELOW}", np.where(mask, data, np.zeros((), data.dtype)))]
 
 
 def _pandas_type(kind: Any) -> str:

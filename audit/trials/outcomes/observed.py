@@ -1,6 +1,7 @@
 """What else of a call belongs to its outcome, where it is asked for: a time-out, warnings, the bits of numbers.
 
-None of it is watched by default. Python shows a warning once per place, so calls would differ from each other; how
+And what does not, where that is asked for: what exceptions say, and what lies below masks. Time-outs, warnings and bits
+are not watched by default. Python shows a warning once per place, so calls would differ from each other; how
 long a call takes depends on the machine and its load. A function marked by `observed` is audited like any other.
 """
 
@@ -29,8 +30,17 @@ CLEAR: Final = 0.1
 are timed out."""
 FEWEST_BY_DEFAULT: Final = 1000
 """Releases per dataset if none are named and calls may be timed out."""
+SHORTEST: Final = 1e-3
 LONGEST: Final = 3600.0
-_WORDS: Final = ("warnings", "bits", "time")
+"""Seconds of a limit: a shorter one is over before an alarm can ring, a longer one is that of no call."""
+_WORDS: Final = {
+    "warnings": ("warnings", True),
+    "bits": ("bits", True),
+    "time": ("time", True),
+    "no-messages": ("messages", False),
+    "no-masked": ("masked", False),
+}
+"""What is written for each argument of `observed` that is not its default."""
 
 
 class _Rung(BaseException):
@@ -62,15 +72,20 @@ class observed:
             one after another in this process, in its main thread. A call that is outside Python at that time is ended
             when it returns. In every audit a call that ends by itself has to end within a tenth of the limit, if any
             call is timed out; otherwise the audit ends with an error.
-        warnings: whether the categories of the warnings of a call are part of its outcome.
+        warnings: whether the warnings of a call, their categories and texts, are part of its outcome.
         bits: whether -0.0 differs from 0.0, and NaNs of other payloads from each other.
         canonical: applied to the value of each call, where that has no form of its own, such as a model or a file: what
             it returns is the outcome, or the exception that it raises. It is post-processing, which no claim forbids.
+        messages: whether what an exception says is part of the outcome: its message, arguments, attributes, notes and
+            causes; and the text of a warning. Leave it out where nobody but the curator reads the log: the type of the
+            exception and the function that raised it still count.
+        masked: whether what lies below the mask of an array is part of the outcome. Leave it out where what is sent on
+            is filled first.
         time: whether reports say if the time of a call tells the datasets apart. That is a finding about this machine
             under this load, and never refutes.
 
     Raises:
-        InvalidValue: a limit out of (0, 3600], or a function that runs many trials at once.
+        InvalidValue: a limit out of [0.001, 3600], or a function that runs many trials at once.
 
     >>> import warnings
     >>> def careless(dataset, rng):
@@ -78,7 +93,7 @@ class observed:
     ...         warnings.warn("more than one")
     ...     return 1.0
     >>> observed(careless, warnings=True)([1, 2], None)
-    Watched(value=1.0, warned=('UserWarning',), bits=False)
+    Watched(value=1.0, warned=('UserWarning',), bits=False, said=('more than one',), masked=True)
     """
 
     function: Callable[..., object]
@@ -87,12 +102,14 @@ class observed:
     bits: bool = field(default=False, kw_only=True)
     canonical: Callable[[Any], object] | None = field(default=None, kw_only=True)
     time: bool = field(default=False, kw_only=True)
+    messages: bool = field(default=True, kw_only=True)
+    masked: bool = field(default=True, kw_only=True)
     clock: Clock = field(default_factory=Clock, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
-        if self.timeout is not None and not 0 < self.timeout <= LONGEST:
+        if self.timeout is not None and not SHORTEST <= self.timeout <= LONGEST:
             remedy = "give seconds, ten times those of the slowest call that should end by itself"
-            raise InvalidValue("timeout", self.timeout, f"in (0, {LONGEST:g}]", remedy)
+            raise InvalidValue("timeout", self.timeout, f"in [{SHORTEST:g}, {LONGEST:g}]", remedy)
         if hasattr(self.function, "release_many") or not callable(self.function):
             remedy = "observe a function (dataset, rng): of many trials at once nobody knows which one it was"
             raise InvalidValue("observed", self.function, "a function that runs one trial", remedy)
@@ -103,17 +120,20 @@ class observed:
         Raises:
             CallTimedOut: the limit has passed.
         """
-        warned: tuple[str, ...] = ()
+        warned, said = tuple[str, ...](), tuple[str, ...]()
         if self.warnings:
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
                 value = self._timed(dataset, rng)
             warned = tuple(sorted({one.category.__qualname__ for one in told}))
+            said = tuple(str(one.message) for one in told) if self.messages else ()
         else:
             value = self._timed(dataset, rng)
         if self.canonical is not None:
             value = self.canonical(value)
-        return Watched(value, warned, self.bits) if warned or self.bits else value
+        if not (warned or self.bits or not self.masked):
+            return value
+        return Watched(value, warned, self.bits, said, self.masked)
 
     def _timed(self, dataset: Any, rng: np.random.Generator) -> object:
         if self.timeout is None:
@@ -166,7 +186,7 @@ class observed:
     def describe(self) -> str:
         """What is observed, as `parse_observed` reads it."""
         words = [f"timeout={self.timeout!r}"] if self.timeout is not None else []
-        words += [word for word in _WORDS if getattr(self, word)]
+        words += [word for word, (name, given) in _WORDS.items() if getattr(self, name) is given]
         return ", ".join([*words, *([] if self.canonical is None else [f"canonical={_named(self.canonical)}"])])
 
 
@@ -176,8 +196,8 @@ def parse_observed(text: str) -> Mapping[str, Any]:
     Raises:
         InvalidValue: anything else.
 
-    >>> parse_observed("timeout=0.5, warnings")
-    {'timeout': 0.5, 'warnings': True}
+    >>> parse_observed("timeout=0.5, warnings, no-messages")
+    {'timeout': 0.5, 'warnings': True, 'messages': False}
     """
     found: dict[str, Any] = {}
     for part in text.split(","):
@@ -186,10 +206,11 @@ def parse_observed(text: str) -> Mapping[str, Any]:
             remedy = "name a function of a module that is observed(..., canonical=...) there"
             raise InvalidValue("observe", text, "without a canonical form, which is code", remedy)
         number = _seconds(value) if name == "timeout" and equals else None
-        if name in found or (number is None if name == "timeout" else equals or name not in _WORDS):
+        argument, given = _WORDS.get(name, (name, None))
+        if argument in found or (number is None if name == "timeout" else equals or name not in _WORDS):
             remedy = 'write for example "timeout=0.5", in seconds, or "timeout=0.5, warnings"'
             raise InvalidValue("observe", text, f"some of timeout=SECONDS, {', '.join(_WORDS)}, each once", remedy)
-        found[name] = True if number is None else number
+        found[argument] = given if number is None else number
     return found
 
 

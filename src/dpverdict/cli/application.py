@@ -27,7 +27,13 @@ from dpverdict.cli.prove import check, prove
 from dpverdict.cli.run import run
 from dpverdict.cli.schema import schema
 from dpverdict.cli.scores import scores
-from dpverdict.cli.session import in_progress, leave_standard_output, open_standard_streams, say
+from dpverdict.cli.session import (
+    in_progress,
+    leave_standard_output,
+    open_standard_streams,
+    say,
+    settle_environment,
+)
 from dpverdict.cli.tap import tap
 from dpverdict.errors import DpverdictError, printable
 
@@ -81,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     open_standard_streams()
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
+        settle_environment()
         code = _run(arguments)
         sys.stdout.flush()
     except DpverdictError as error:
@@ -89,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = "" if error.filename is None else f"{error.filename}: "
         return _fail(f"{where}{error.strerror or error}", error)
     except MemoryError as error:
-        return _fail("the audit does not fit in the memory: choose a smaller --dim or --samples", error)
+        return _fail("the command does not fit in the memory: ask for less, or give a smaller file", error)
     except (KeyboardInterrupt, typer.Abort) as error:
         say(_with_notes("interrupted", error))
         return INTERRUPTED
@@ -112,6 +119,8 @@ def _run(arguments: list[str]) -> int:
     try:
         # reading the options of a mechanism imports all of them, which takes a second
         with contextlib.nullcontext() if told else in_progress("starting"):
+            if arguments == ["list"]:  # nothing is to be parsed, for which typer may load pydantic: a fifth of the time
+                list_mechanisms()
             found = command.main(args=arguments, prog_name="dpverdict", standalone_mode=False, obj=arguments)
     except typer.Exit as stop:  # raised or returned, as the version of typer has it
         found = stop.exit_code

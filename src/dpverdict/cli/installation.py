@@ -9,7 +9,6 @@ and something false that must not. It is no substitute for the test suite: it sh
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import re
@@ -75,6 +74,8 @@ def findings() -> Iterator[Finding]:
 
 def _required() -> Iterator[Finding]:
     """The libraries that this package cannot do without, against their bounds."""
+    import importlib.metadata
+
     try:
         lines = importlib.metadata.requires("dpverdict") or []
     except importlib.metadata.PackageNotFoundError:
@@ -119,6 +120,8 @@ def _files() -> Finding:
 
 
 def _version(name: str) -> str | None:
+    import importlib.metadata
+
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

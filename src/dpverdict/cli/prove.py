@@ -99,6 +99,11 @@ def check(
             help="Make the certificates of statements again from the installed source, and compare.",
         ),
     ] = False,
+    timeout: Annotated[
+        str | None,
+        option("--timeout", "SECONDS", "Stop a check that has not finished by then; 600 if not given.", "Machines"),
+    ] = None,
+    memory: Memory = None,
     quiet: Quiet = False,
 ) -> CommandResult:
     """Read certificates again: every identity, inequality, box, matrix and comparison in them is decided anew.
@@ -111,52 +116,23 @@ def check(
 
     For example: dpverdict check certificates/lebeda2024/thm3.1.json
 
-    Exit codes: 0 nothing in them is wrong, 1 something is, or was changed after it was made, 2 usage error.
+    Exit codes: 0 nothing in them is wrong, 1 something is, or was changed after it was made, 2 usage error, or a check
+    that did not finish.
     """
     from dataclasses import replace
 
-    from dpverdict.errors import printable
-    from dpverdict.proofs.ledger.certificate_files import check_files
+    from dpverdict.audit.isolation.process import parse_limits
+    from dpverdict.proofs.ledger.certificate_files import checked
     from dpverdict.proofs.ledger.proof_process import unlike_source
 
-    traced = _of_function(path)
-    if traced is not None:
-        code, text = traced
-        if not quiet:
-            with printing():
-                print(printable(text, sys.stdout.encoding))
-        return CommandResult(code=code)
-    found = check_files(path)
-    if against_source:
-        unlike = [
-            (name, problem)
-            for name, document in found.documents
-            if "statement" in document and (problem := unlike_source(document)) is not None
-        ]
-        found = replace(found, refused=(*found.refused, *unlike))
+    found = checked(path, parse_limits(timeout, memory), with_documents=against_source)
+    unlike = [
+        (name, problem)
+        for name, document in found.documents
+        if "statement" in document and (problem := unlike_source(document)) is not None
+    ]
+    found = replace(found, refused=(*found.refused, *unlike))
     if not quiet:
         with printing():
             print(found.text)
     return CommandResult(code=found.exit_code)
-
-
-def _of_function(path: Path) -> tuple[int, str] | None:
-    """The check of the certificate of a function; None for any other file."""
-    import json
-
-    from dpverdict.audit.tracing.certificate import FORMAT, check_certificate
-    from dpverdict.errors import DpverdictError
-    from dpverdict.proofs.ledger.certificates import seal
-
-    try:
-        document = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-    except ValueError:
-        return None
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        return None
-    if document.get("sha256") != seal(document):
-        return 1, f"{path}: it was changed after it was made"
-    try:
-        return 0, f"{path}: {check_certificate(document)}"
-    except (DpverdictError, KeyError, TypeError, ValueError, IndexError, AssertionError) as error:
-        return 1, f"{path}: {' '.join(str(error).split()) or type(error).__name__}"

@@ -7,6 +7,7 @@ a command, and may raise anything; that it ended the program is no verdict.
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import sys
 from collections.abc import Callable, Generator, Mapping
@@ -111,7 +112,7 @@ class Outputs:
             error.add_note(f"not written: {', '.join(map(str, self.files.values()))}")
 
     def refuse_overwriting(self, inputs: Mapping[str, str | os.PathLike[str]]) -> None:
-        """Refuse an output that is one of the inputs; see `whole_files.refuse_overwriting`."""
+        """Refuse an output that is one of the inputs; see `atomic_files.refuse_overwriting`."""
         from dpverdict.audit.trials.atomic_files import refuse_overwriting
 
         refuse_overwriting(self.files, inputs)
@@ -158,6 +159,8 @@ def engine_of_options(jobs: str | None, dask: str | None) -> Generator[None]:
     from dpverdict.audit.trials.engines import chosen_engine
     from dpverdict.numerics.text import whole_number
 
+    if dask is not None:  # that it has lost a scheduler or a worker is told in one line, by the error
+        logging.disable(logging.CRITICAL)
     with chosen_engine(
         jobs=None if jobs is None else whole_number(jobs, "jobs", at_least=1, at_most=MOST_JOBS), dask=dask
     ):
@@ -253,6 +256,32 @@ def printing() -> Generator[None]:
 def leave_standard_output() -> None:
     """What is still to be written goes nowhere, so that the end of the program has nothing to fail at."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+LEAST_COLUMNS: Final = 20
+"""Of a terminal: on fewer, tables lose what they say."""
+
+LATEST: Final = 253402300799
+"""The end of the year 9999, in seconds since 1970."""
+
+
+def settle_environment() -> None:
+    """Refuse or leave out what the environment says and no library here can use.
+
+    Raises:
+        InvalidValue: SOURCE_DATE_EPOCH is no time; NumPy would fail at it, and a page would bear no date.
+    """
+    for name, least in (("COLUMNS", LEAST_COLUMNS), ("LINES", 2)):
+        given = os.environ.get(name)
+        if given is not None and not (given.isascii() and given.isdigit() and least <= int(given[:9]) < 10**6):
+            del os.environ[name]
+    if "MPLBACKEND" in os.environ:  # pages are drawn without a display, and one that is unknown would end the program
+        os.environ["MPLBACKEND"] = "agg"
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # that its cache cannot be kept is of no use to a reader
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch is not None and not (epoch.isascii() and epoch.isdigit() and len(epoch) < 20 and int(epoch) <= LATEST):
+        remedy = "unset it, or give seconds since 1970"
+        raise InvalidValue("SOURCE_DATE_EPOCH", epoch, "a whole number of seconds", remedy)
 
 
 def open_standard_streams() -> None:

@@ -7,7 +7,6 @@ installed here already, that is used.
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import os
 import re
 import shutil
@@ -36,6 +35,8 @@ def default_folder() -> Path:
 
 def version_here(package: str) -> str | None:
     """The version of a distribution in this environment; None if it is not installed."""
+    import importlib.metadata
+
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

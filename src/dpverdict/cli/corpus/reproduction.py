@@ -6,7 +6,6 @@ that the release is what the reproduction imports; that it was is checked afterw
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import sys
 import time
@@ -56,6 +55,8 @@ def _carried_out(request: Mapping[str, Any]) -> dict[str, object]:
 
 def _check_release(requirement: str, folder: str | None) -> None:
     """Whether the release that was asked for is the one that Python finds, and what is loaded of it came from there."""
+    import importlib.metadata
+
     name, _, version = requirement.partition("==")
     found = importlib.metadata.distribution(name)
     if found.version != version:

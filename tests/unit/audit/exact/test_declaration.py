@@ -18,6 +18,7 @@ from dpverdict.audit.exact.declaration import SEED, declared_here, tried
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.closed_form import gaussian_loss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.runs.audits import Sampling, audit_mechanism
 from dpverdict.audit.trials.catalogue import example_of, mechanism_classes
 from dpverdict.checks import check_array
@@ -468,9 +469,8 @@ def test_every_noise_knows_what_a_move_costs() -> None:
         assert squared is not None
         assert squared.nearest() == pytest.approx(float(moved @ noise.solve(moved)), rel=1e-12)
     assert SharedNoise(dim=5, independent_scale=2.0, count_loading=0).mu_squared(here, there) is None
-    pair = LaplaceNoise(size=2, scale=2.0).pair(np.array([0.0, 3.0]), np.array([1.0, 3.0]))
-    assert pair is not None
-    assert pair.groups == ((Fraction(1, 2), 1),)
+    loss = LaplaceNoise(size=2, scale=2.0).loss(np.array([0.0, 3.0]), np.array([1.0, 3.0]))
+    assert loss.law_key == LaplaceLoss(["0.5"]).law_key
 
 
 def test_laplace_noise_that_is_declared_for_another_norm_is_refuted() -> None:

@@ -1,5 +1,6 @@
 """What user code replaces in the packages that a verdict rests on is named; what it adds is its own affair."""
 
+import hashlib
 import json
 import math
 import sys
@@ -12,6 +13,7 @@ import pytest
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
 from dpverdict.audit.reports.report import Report
+from dpverdict.audit.statistics import joint_test
 from dpverdict.numerics.text import decimal
 
 
@@ -44,6 +46,11 @@ def test_replaced_code_and_modules_are_named(monkeypatch: pytest.MonkeyPatch) ->
         assert found is not None
         return found
 
+    defaults = {**(distinguish.__kwdefaults__ or {}), "samples": 7}
+    assert "distinguish" in changed(lambda: monkeypatch.setattr(distinguish, "__kwdefaults__", defaults))
+    assert "_SLACK" in changed(lambda: monkeypatch.setattr(joint_test, "_SLACK", 1e9))
+    assert "math.pi" in changed(lambda: monkeypatch.setattr(math, "pi", 3.0))
+    assert "hashlib.sha256" in changed(lambda: monkeypatch.setattr(hashlib, "sha256", lambda data: None))
     other = distinguish.__code__.replace(co_name="other")
     assert "distinguish" in changed(lambda: monkeypatch.setattr(distinguish, "__code__", other))
     assert "numpy.linalg" in changed(lambda: monkeypatch.delitem(sys.modules, "numpy.linalg"))

@@ -1,4 +1,4 @@
-"""Compositions of losses of which only the tails are known: bounds on both sides of the truth, and never certified."""
+"""Compositions on a lattice: bounds on both sides of the truth, certified where the tails of all factors are."""
 
 import math
 from fractions import Fraction
@@ -19,7 +19,9 @@ from dpverdict.errors import InvalidValue
 
 EPSILONS = np.array([-3.0, -0.5, 0.0, 0.5, 1.0, 3.0, 10.0, 30.0])
 ALPHAS = np.array([0.0, 1e-12, 0.01, 0.3, 0.5, 0.9, 1.0])
-HUNDRED = BoundedLoss([(GaussianLoss("0.1"), 100)])  # GaussianLoss(1), known by its tails only
+TAILS = CustomLoss(GaussianLoss("0.1").tails, "a Gaussian loss, known by its tails in float64 only")
+HUNDRED = BoundedLoss([(TAILS, 100)])  # GaussianLoss(1)
+WHOLE = BoundedLoss([(GaussianLoss("0.5"), 4)])  # GaussianLoss(1), certified
 LOGISTIC = additive_noise_loss(logistic(), 1.0, relative_error=1e-13)
 
 
@@ -41,6 +43,31 @@ def brackets(loss: BoundedLoss, truth: GaussianLoss) -> bool:
 def test_the_bounds_are_on_both_sides_of_a_composition_that_is_known():
     assert brackets(HUNDRED, GaussianLoss(1))
     assert brackets(BoundedLoss(HUNDRED.factors, 0.01), GaussianLoss(1))
+
+
+def test_certified_bounds_are_on_both_sides_of_a_composition_that_is_known():
+    assert WHOLE.is_certified
+    assert "whole numbers" in WHOLE.route
+    truth = GaussianLoss(1)
+    for epsilon in ("-1", "0", "1", "3"):
+        found, own = WHOLE.certified_delta(epsilon), truth.certified_delta(epsilon)
+        assert found.lower <= own.upper
+        assert own.lower <= found.upper
+        assert found.upper - found.lower <= 2e-6 * found.upper
+    for delta in ("0.01",):
+        found, own = WHOLE.certified_epsilon(delta), truth.certified_epsilon(delta)
+        assert found.lower <= own.upper
+        assert own.lower <= found.upper
+        assert found.upper - found.lower <= 1e-4
+    for alpha in ("0.1",):
+        found, own = WHOLE.certified_beta(alpha), truth.certified_beta(alpha)
+        assert found.lower <= own.upper
+        assert own.lower <= found.upper
+        assert found.upper - found.lower <= 1e-4
+    assert WHOLE.certified_advantage().contains(truth.advantage())
+    points = np.array([0.0, 1.0])
+    assert (WHOLE.delta_bounds(points)[0] <= truth.certified_delta(points).upper).all()
+    assert (truth.certified_log_delta(points).lower <= WHOLE.log_delta_bounds(points)[1]).all()
 
 
 @pytest.mark.parametrize("mu", ["1.00001", "0.99999"])
@@ -86,7 +113,7 @@ def test_nothing_of_the_float_route_is_certified():
 
 def test_renyi_divergences_add():
     for order in ("0.5", 1, 2, "17.5"):
-        ours, truth = HUNDRED.certified_renyi(order), GaussianLoss(1).certified_renyi(order)
+        ours, truth = WHOLE.certified_renyi(order), GaussianLoss(1).certified_renyi(order)
         assert ours.lower <= truth.upper
         assert truth.lower <= ours.upper
         assert ours.upper <= ours.lower * (1 + 1e-14)
@@ -167,7 +194,7 @@ def test_distributions_on_one_lattice_are_composed_in_balls():
         assert value.lower >= GaussianLoss.from_squared(3).certified_delta(epsilon).lower  # it is pessimistic
     epsilon = loss.certified_epsilon("1e-3")
     assert loss.certified_delta(epsilon.upper).lower <= 1e-3 <= loss.certified_delta(epsilon.lower).upper
-    assert "ball arithmetic" in loss.route
+    assert "whole numbers" in loss.route
 
 
 def test_an_infinite_loss_of_one_is_one_of_all():

@@ -19,12 +19,12 @@ from dpverdict.audit.reports.summary import meaning, own_delta, promised_epsilon
 from dpverdict.cards import DECISIONS
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
-    AdditiveMechanism,
     CorrelatedGaussian,
     GaussianMechanism,
     LaplaceMechanism,
     Rank1Gaussian,
     StandardGaussian,
+    StructuredMechanism,
 )
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
 
@@ -33,7 +33,7 @@ from .conftest import CREATED
 Reports = dict[str, Report]
 
 
-def report_of(mechanism: AdditiveMechanism, claim: str | None = None) -> Report:
+def report_of(mechanism: StructuredMechanism, claim: str | None = None) -> Report:
     made = mechanism.claim if claim is None else parse_guarantee(claim)
     worst = worst_case(mechanism)
     return Report(
@@ -88,7 +88,7 @@ def test_a_promise_kept_with_room_says_both_numbers() -> None:
         ),
     ],
 )
-def test_numbers_far_from_one_read_well(mechanism: AdditiveMechanism, claim: str, sentence: str, found: str) -> None:
+def test_numbers_far_from_one_read_well(mechanism: StructuredMechanism, claim: str, sentence: str, found: str) -> None:
     said = report_of(mechanism, claim).summary
     assert sentence in said.sentence
     assert found in said.found

@@ -6,31 +6,32 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from flint import acb, arb
+from flint import arb
 
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.sampling.allocation import AllocationLoss, random_allocation
+from dpverdict.audit.sampling.allocation_line import AllocationMoments
 from dpverdict.balls import precision
-from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.errors import InvalidValue
 
 
-def test_the_moment_is_that_of_its_definition():
-    loss = AllocationLoss(Fraction("0.7"), 10, Direction.REMOVE)
-    with mpmath.workdps(25), precision(120):
-        for w in (complex(0.5, 0), complex(0.3, 2), complex(0.2, -1.5)):
-            value = loss.moment(acb(w.real, w.imag), 90)
-            s = mpmath.mpf("0.7")
-
-            def integrand(z, w=w, s=s):
-                return mpmath.npdf(z) * mpmath.exp(-w * mpmath.exp(z / s - 1 / (2 * s * s)))
-
-            fine = mpmath.mpf(1) / 200  # a plain Riemann sum, with no shift of the line
-            truth = fine * mpmath.fsum(integrand(fine * j) for j in range(-12 * 200, 5 * 200))
-            assert abs(arb(mpmath.nstr(truth.real, 22)) - value.real.mid()) < 1e-18
-            assert abs(arb(mpmath.nstr(truth.imag, 22)) - value.imag.mid()) < 1e-18
-            assert value.real.rad() < 1e-25
+def test_the_moments_are_those_of_their_definition():
+    """E R^-b of two steps: R = exp(m/s - 1/(2 s^2)) cosh(d/s) with m and d normal of variance 1/2."""
+    moments = AllocationMoments(Fraction("0.7"), 2)
+    with mpmath.workdps(25), precision(140):
+        s = mpmath.mpf("0.7")
+        for c, y in ((0.5, 0), (1.5, 2), (6.0, 9)):
+            b, fine = mpmath.mpc(c, y), mpmath.mpf(1) / 40
+            total = fine * mpmath.fsum(
+                mpmath.cosh(j * fine / s) ** -b * mpmath.exp(-((j * fine) ** 2)) for j in range(-400, 401)
+            )
+            truth = mpmath.exp(b / (2 * s * s) + b * b / (4 * s * s)) * total / mpmath.sqrt(mpmath.pi)
+            value = moments.line(c, [arb(y)], 80)[0]
+            for own, part in ((value.real, truth.real), (value.imag, truth.imag)):
+                assert abs(arb(mpmath.nstr(part, 22)) - own.mid()) < 1e-17 * abs(truth) + 1e-20
+                assert own.rad() < 1e-20 * float(abs(moments.line(c, [arb(0)], 60)[0].real))
 
 
 def test_the_profile_is_that_of_a_simulation_within_its_errors():
@@ -87,25 +88,29 @@ def test_epsilon_inverts_the_profile():
     assert loss.certified_delta(level.upper).lower <= 1e-2 <= loss.certified_delta(level.lower).upper
 
 
-def test_an_alias_that_is_not_charged_is_found(monkeypatch):
-    loss = AllocationLoss(Fraction(1), 10, Direction.ADD)
-    right = loss.profile(Fraction(1, 4), 56)
-    monkeypatch.setattr(AllocationLoss, "_beyond", lambda *_: arb(0))
-    monkeypatch.setattr(AllocationLoss, "_height", lambda *_: 2.0)
-    assert not loss.profile(Fraction(1, 4), 56).overlaps(right)
+def test_few_steps_with_little_noise_are_certified():
+    few = random_allocation(noise_multiplier="0.4", steps=2)
+    assert few.is_certified
+    found = few.certified_delta(1)
+    assert found.contains("0.58071459339215364")
+    assert found.upper - found.lower < 1e-15
 
 
-def test_what_is_out_of_reach_or_not_proved_is_refused():
+def test_divergences_are_those_of_the_moments():
+    both = random_allocation(noise_multiplier=1, steps=10, epochs=3)
+    assert both.remove.certified_renyi(2).contains(3 * math.log(1 + (math.e - 1) / 10))
+    assert both.add.certified_renyi("1.5").lower > 0
+    with pytest.raises(InvalidValue, match="order"):
+        both.remove.certified_renyi("1.5")
+
+
+def test_what_is_out_of_range_is_refused():
     with pytest.raises(InvalidValue, match="epochs"):
         random_allocation(noise_multiplier=1, steps=10, epochs=0)
-    with pytest.raises(PrecisionExhausted, match="delta_bounds"):
-        AllocationLoss(Fraction("0.4"), 2, Direction.REMOVE).certified_delta(1)
-    few = random_allocation(noise_multiplier="0.4", steps=2)
-    assert not few.is_certified
-    with pytest.raises(InvalidValue, match="delta_bounds"):
-        few.certified_delta(1)
     with pytest.raises(InvalidValue, match="steps"):
         random_allocation(noise_multiplier=1, steps=0)
+    with pytest.raises(InvalidValue, match="epochs"):
+        random_allocation(noise_multiplier=1, steps=10, epochs=2).remove.to_pld(0.01)
 
 
 @pytest.mark.parametrize("epsilon", [601, 700, 10**5])

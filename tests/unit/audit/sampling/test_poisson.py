@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpverdict.audit.losses.base import TwoOrders
+from dpverdict.audit.losses.base import AddRemoveLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.domains import Direction
@@ -54,7 +54,7 @@ def test_an_unsymmetric_loss_is_refused_in_one_order_and_taken_in_two():
     one = from_pld(GaussianLoss(1).to_pld(0.05).pessimistic)
     with pytest.raises(InvalidValue, match="both orders"):
         poisson_sampled(one, "0.1")
-    both = poisson_sampled(TwoOrders(remove=one, add=one), "0.1")
+    both = poisson_sampled(AddRemoveLoss(remove=one, add=one), "0.1")
     true = poisson_sampled(GaussianLoss(1), "0.1").remove.delta("0.05")
     assert both.remove.delta("0.05") == pytest.approx(true, rel=1e-2)
 
@@ -84,7 +84,7 @@ def test_the_order_add_is_the_worse_one_after_two_steps_exactly():
 def test_a_composition_keeps_the_orders_apart():
     sampled = poisson_sampled(FiniteLoss(["3/4", "1/4"], ["1/4", "3/4"]), "0.5")
     both = compose(sampled, sampled)
-    assert isinstance(both, TwoOrders)
+    assert isinstance(both, AddRemoveLoss)
     assert both.add.certified_delta("0.28").lower > both.remove.certified_delta("0.28").upper
     assert both.certified_delta("0.28").lower == both.add.certified_delta("0.28").lower
 

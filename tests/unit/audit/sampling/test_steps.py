@@ -154,7 +154,7 @@ def test_lattice_and_contour_agree():
 
 def test_a_composition_takes_the_steps_apart(many):
     both = compose(many, poisson_sampled(GaussianLoss("0.5"), "0.02", 500))
-    assert isinstance(both.remove, BoundedLoss)
+    assert both.is_certified
     assert [count for _, count in both.remove.factors] == [1000, 500]
 
 
@@ -191,11 +191,13 @@ def test_the_larger_epsilon_of_both_orders_needs_only_one(many):
         assert many.certified_epsilon(delta).lower == max(value.lower for value in both)
 
 
+@pytest.mark.slow
 def test_noise_beyond_the_moments_is_bracketed_on_a_lattice():
     loss = poisson_sampled(GaussianLoss(25), "0.1", 3)
-    assert not loss.is_certified
-    with pytest.raises(InvalidValue, match="delta_bounds"):
-        loss.certified_delta(1)
+    assert loss.is_certified
+    found = loss.certified_delta(1)
+    assert found.contains(1 - 0.9**3) or found.lower > 0.27  # with so little noise a sampled record is seen
+    assert found.upper - found.lower < 1e-4
 
 
 def test_numbers_of_any_size_have_a_value(many):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
+from dpverdict.audit.trials import engines
 from dpverdict.audit.trials.engines import (
     ATTEMPTS,
     DaskCluster,
@@ -218,6 +219,19 @@ def test_a_dask_cluster_gives_the_same_bits_and_survives_the_death_of_a_worker(s
         assert (tmp_path / "7").exists()
     finally:
         cluster.close()
+
+
+def test_a_dask_cluster_without_workers_and_one_that_is_lost_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(engines, "BETWEEN_LOOKS", 0.1)
+    monkeypatch.setattr(engines, "PATIENCE", 0.3)
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+        lost = DaskCluster(cluster.scheduler_address)
+        with pytest.raises(InvalidValue, match="a scheduler with workers: start workers, then run it again"):
+            list(lost.map(abs, [1, 2]))
+    vars(lost)["_client"].close()  # as a client does that has lost its scheduler
+    with pytest.raises(InvalidValue, match="that answers: start it again, then run the same command: it was lost"):
+        list(lost.map(abs, [1, 2]))
 
 
 def test_the_engine_is_that_of_the_innermost_block() -> None:

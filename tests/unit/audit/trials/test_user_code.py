@@ -5,9 +5,11 @@ import signal
 import threading
 from typing import NoReturn
 
+import numpy as np
 import pytest
 
-from dpverdict.audit.trials.user_code import guarded
+from dpverdict.audit.trials.run import Sampler
+from dpverdict.audit.trials.user_code import guarded, in_own_error_state, own_error_state
 from dpverdict.errors import InvalidValue, MechanismFailure
 
 
@@ -81,3 +83,26 @@ def test_a_handler_that_user_code_sets_does_not_stay() -> None:
     former = signal.getsignal(signal.SIGINT)
     guarded(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), failure)
     assert signal.getsignal(signal.SIGINT) is former
+
+
+def test_what_code_makes_of_floating_point_errors_holds_for_that_code_alone() -> None:
+    ours = np.geterr()
+    guarded(lambda: np.seterr(all="raise"), failure)
+    assert np.geterr() == ours
+    in_own_error_state(lambda: np.seterr(under="raise"))
+    assert np.geterr() == ours
+    with own_error_state():
+        assert np.geterr()["under"] == "raise"  # from call to call
+        np.seterr(**ours)
+    seen: list[str] = []
+
+    def strict(data: object, rng: np.random.Generator) -> float:
+        seen.append(np.geterr()["under"])
+        np.seterr(all="raise")
+        return float(rng.laplace())
+
+    sampler = Sampler.prepare(strict, np.ones((2, 1)), where="the dataset", seed=1)
+    sampler.collect("a", 3)
+    assert np.geterr() == ours
+    assert set(seen[1:]) == {"raise"}
+    in_own_error_state(lambda: np.seterr(**ours))

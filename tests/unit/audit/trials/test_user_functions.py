@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpverdict.audit.trials.user_functions import (
+    files_beside,
     load_callable,
     names_a_callable,
     probability,
@@ -33,7 +34,8 @@ def test_a_function_is_named_by_its_module_or_its_file(folder: Path) -> None:
     for text in ("words_of_a_user:noisy", "words_of_a_user.py:noisy", str(folder / "words_of_a_user.py:noisy")):
         assert names_a_callable(text)
         assert load_callable(text, name="mechanism")() == 7
-        assert [Path(file).name for file in source_files(text)] == sorted(path.name for path in folder.glob("*.py"))
+        assert [Path(file).name for file in source_files(text)] == ["words_beside_it.py", "words_of_a_user.py"]
+        assert [Path(file).name for file in files_beside(text)] == sorted(path.name for path in folder.glob("*.py"))
     for text in ("noisy", ":noisy", "a:", "a:b.c", "a:1"):
         assert not names_a_callable(text)
 
@@ -52,7 +54,17 @@ def test_a_function_is_named_by_its_module_or_its_file(folder: Path) -> None:
 def test_what_names_no_function_is_refused_with_the_reason(folder: Path, text: str, reason: str) -> None:
     with pytest.raises(InvalidValue, match=reason):
         load_callable(text, name="mechanism")
-    assert source_files("no_such_module:f") == []
+    assert source_files("no_such_module:f") == files_beside("no_such_module:f") == []
+
+
+def test_the_source_of_a_function_is_what_its_file_imports(folder: Path) -> None:
+    (folder / "kit" / "deep").mkdir(parents=True)
+    (folder / "kit" / "deep" / "tool.py").write_text("import json\nimport kit\n")
+    (folder / "asks.py").write_text("def f():\n    from kit.deep import tool\n")
+    found = [str(Path(file).relative_to(Path.cwd())) for file in source_files(str(folder / "asks.py:f"))]
+    assert found == ["asks.py", str(Path("kit/deep/tool.py"))]
+    (folder / "asks.py").write_text("no Python at all")
+    assert [Path(file).name for file in source_files("asks.py:f")] == ["asks.py"]
 
 
 def test_whole_numbers_and_probabilities_may_have_an_exponent() -> None:

@@ -8,6 +8,7 @@ import io
 import itertools
 import math
 from collections import namedtuple
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.trials.outcomes.canonical import of_numbers, outcome_of, outcome_of_error, plain_numbers
+from dpverdict.audit.trials.outcomes.canonical import Watched, of_numbers, outcome_of, outcome_of_error, plain_numbers
 from dpverdict.errors import InvalidValue
 
 Point = namedtuple("Point", "x y")  # the untyped kind is an outcome too
@@ -145,18 +146,21 @@ def test_keys_and_members_that_are_numbers_and_long_bytes_are_compared_by_order_
     assert numbers(bytes([7]) * 65)["~bytes"] == [7.0] * 65
 
 
-def test_an_exception_is_its_type_and_the_function_that_raised_it() -> None:
+def test_an_exception_is_its_type_the_function_that_raised_it_and_what_it_says() -> None:
     def divide(by: float) -> float:
         return 1 / by
 
-    found = []
+    found, silent = [], []
     for message in ("one", "two"):
         try:
             raise ValueError(message)
         except ValueError as error:
             found.append(outcome_of_error(error))
-    assert found[0].same_as(found[1])
-    assert found[0].note == "ValueError: one"
+            silent.append(outcome_of_error(error, messages=False))
+    assert not found[0].same_as(found[1])
+    assert silent[0].same_as(silent[1])
+    assert found[0].signature == silent[0].signature
+    assert found[0].note == silent[0].note == "ValueError: one"
     try:
         divide(0)
     except ZeroDivisionError as error:
@@ -164,6 +168,83 @@ def test_an_exception_is_its_type_and_the_function_that_raised_it() -> None:
     assert other.signature == "raised builtins.ZeroDivisionError in test_canonical.py, divide"
     assert not other.same_as(found[0])
     assert other.raised
+
+
+class Told(Exception):
+    def __init__(self, number: float) -> None:
+        super().__init__()
+        self.number = number
+
+
+def caused(number: float, *, suppressed: bool) -> Exception:
+    try:
+        try:
+            raise KeyError(number)
+        except KeyError:
+            if suppressed:
+                raise ValueError("no") from None
+            raise ValueError("no")  # noqa: B904  # the context counts, as Python prints it
+    except ValueError as error:
+        return error
+
+
+def noted(number: float) -> Exception:
+    error = ValueError("no")
+    error.add_note(f"of {number}")
+    return error
+
+
+SAYING: list[Callable[[float], Exception]] = [
+    lambda x: ValueError(f"the sum {x} is out of range"),
+    lambda x: ValueError("out of range", x),
+    lambda x: ValueError({"sum": [x]}),
+    lambda x: OSError(2, "no such file", f"/data/{x}"),
+    lambda x: KeyError(x),
+    lambda x: UnicodeDecodeError("ascii", bytes([int(x)]), 0, 1, "no"),
+    lambda x: StopIteration(x),
+    lambda x: ExceptionGroup("no", [ValueError(1), TypeError(x)]),
+    lambda x: BaseExceptionGroup("no", [SystemExit(x)]).derive([ValueError(x)]),  # type: ignore[return-value, list-item]
+    lambda x: caused(x, suppressed=False),
+    lambda x: ValueError(np.ma.masked_array([x], mask=[True])),
+    noted,
+    Told,
+]
+
+
+@pytest.mark.parametrize("saying", SAYING)
+def test_whatever_an_exception_says_tells_outcomes_apart_and_can_be_left_out(saying: Callable[[float], Any]) -> None:
+    first, again, other = (outcome_of_error(saying(x)) for x in (3.0, 3.0, 4.0))
+    assert first.same_as(again)
+    assert not first.same_as(other)
+    assert first.signature == other.signature
+    assert outcome_of_error(saying(3.0), messages=False).same_as(outcome_of_error(saying(4.0), messages=False))
+
+
+def test_what_an_exception_does_not_say_is_left_out() -> None:
+    assert outcome_of_error(caused(3.0, suppressed=True)).same_as(outcome_of_error(caused(4.0, suppressed=True)))
+    assert outcome_of_error(ValueError(f"{object()!r}")).same_as(outcome_of_error(ValueError(f"{object()!r}")))
+    circle = ValueError("no")
+    circle.__cause__ = circle
+    assert outcome_of_error(circle).raised
+    assert outcome_of_error(ValueError(object(), lambda: 1)).symbols["~said.args.type"] == "tuple"
+
+
+MASKED: list[Callable[[float], Any]] = [
+    lambda x: np.ma.masked_array([x, 1.0], mask=[True, False]),
+    lambda x: np.ma.masked_array([[int(x)]], mask=[[True]]),
+    lambda x: np.ma.masked_array([str(x)], mask=[True]),
+    lambda x: {"a": [np.ma.masked_array([x], mask=True)]},
+    lambda x: np.ma.masked_array([(1.0, x)], mask=[(False, True)], dtype=[("a", float), ("b", float)]),
+    lambda x: np.ma.masked_array([1.0, 2.0], mask=[True, False], fill_value=x),
+]
+
+
+@pytest.mark.parametrize("made", MASKED)
+def test_what_lies_below_a_mask_tells_outcomes_apart_and_can_be_left_out(made: Callable[[float], Any]) -> None:
+    assert outcome_of(made(3.0)).same_as(outcome_of(made(3.0)))
+    assert not outcome_of(made(3.0)).same_as(outcome_of(made(4.0)))
+    hidden = (outcome_of(Watched(made(x), (), False, masked=False)) for x in (3.0, 4.0))
+    assert next(hidden).same_as(next(hidden))
 
 
 @pytest.mark.parametrize("value", [lambda: 1, object(), {"model": object()}])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverdict.audit.trials.outcomes.canonical import outcome_of
+from dpverdict.audit.trials.outcomes.canonical import Watched, outcome_of
 from dpverdict.audit.trials.outcomes.frames import is_lazy, reader_of
 from dpverdict.errors import InvalidValue
 
@@ -22,6 +22,22 @@ def test_frames_and_tables_are_read_by_column() -> None:
     assert found.symbols[".'a'[1]?"] == "nan"
     assert outcome_of(pandas.Series([1.0], index=["k"])).signature != outcome_of(pandas.Series([1.0])).signature
     assert outcome_of(pandas.NA).signature == "NAType()"
+
+
+def test_what_lies_below_the_mask_of_a_column_is_part_of_it() -> None:
+    pandas = pytest.importorskip("pandas")
+
+    def column(hidden: int) -> Any:
+        return pandas.Series(pandas.arrays.IntegerArray(np.array([hidden, 2]), np.array([True, False])))
+
+    for wrapped in (lambda one: one, lambda one: pandas.DataFrame({"a": one}), lambda one: [one.array]):
+        assert apart(wrapped(column(3)), wrapped(column(4)))
+        left_out = (outcome_of(Watched(wrapped(column(hidden)), (), False, masked=False)) for hidden in (3, 4))
+        assert next(left_out).same_as(next(left_out))
+    assert apart(
+        pandas.DataFrame({"a": [np.ma.masked_array([3.0], True)]}),
+        pandas.DataFrame({"a": [np.ma.masked_array([4.0], True)]}),
+    )
 
 
 def test_what_a_frame_says_beside_its_values_is_part_of_it() -> None:

@@ -50,6 +50,11 @@ def warns_on_two(data: Any, rng: np.random.Generator) -> float:
     return 0.0
 
 
+def warns_of_length(data: Any, rng: np.random.Generator) -> float:
+    warnings.warn(f"{len(data)} records", stacklevel=1)
+    return 0.0
+
+
 def sign_of_zero(data: Any, rng: np.random.Generator) -> float:
     return -0.0 if len(data) == 2 else 0.0
 
@@ -114,6 +119,8 @@ def test_warnings_and_bits_are_outcomes_where_they_are_asked_for() -> None:
     found = audit(observed(warns_on_two, warnings=True))
     assert found.refuted
     assert "warned UserWarning" in found.outcomes
+    assert audit(observed(warns_of_length, warnings=True)).refuted
+    assert not audit(observed(warns_of_length, warnings=True, messages=False)).refuted
     assert not audit(sign_of_zero).refuted
     assert audit(observed(sign_of_zero, bits=True)).refuted
     assert not audit(observed(count, bits=True), 200).refuted
@@ -138,17 +145,31 @@ def test_the_payload_of_a_nan_counts_with_its_bits_alone() -> None:
 
 
 def test_texts_are_read_and_written() -> None:
-    for text in ("timeout=0.5, warnings", "bits, time", "timeout=2.0"):
+    for text in ("timeout=0.5, warnings", "bits, time", "timeout=2.0", "bits, no-messages, no-masked"):
         assert observed(count, **parse_observed(text)).describe() == text
 
 
-@pytest.mark.parametrize("text", ["", "warning", "timeout", "timeout=x", "timeout=nan", "bits=1", "bits, bits"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "warning",
+        "timeout",
+        "timeout=x",
+        "timeout=nan",
+        "bits=1",
+        "bits, bits",
+        "no-bits",
+        "messages",
+        "no-messages=1",
+    ],
+)
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(InvalidValue, match=r"^observe="):
         parse_observed(text)
 
 
-@pytest.mark.parametrize("limit", [0.0, -1.0, math.inf, 1e9])
+@pytest.mark.parametrize("limit", [0.0, 1e-9, -1.0, math.inf, 1e9])
 def test_a_limit_has_its_range(limit: float) -> None:
     with pytest.raises(InvalidValue, match=r"^timeout="):
         observed(count, timeout=limit)

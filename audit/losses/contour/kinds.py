@@ -1,0 +1,362 @@
+"""The composition of losses of different kinds: a mixture of shifted profiles, or one contour for all of them.
+
+**Mixture.** Let one part be a finite law, with masses p_i of the losses l_i and p of an infinite loss, and let the
+other part have the profile delta'. Then
+
+    delta(epsilon) = p + sum over i of p_i delta'(epsilon - l_i).
+
+The shifted epsilons are irrational: delta' falls by at most r from x to x + r, because its slope is at least -1.
+
+**Contour.** Where all parts have moments, and one of them a density, their product is inverted
+(`dpverdict.audit.losses.contour.product`); mass of an infinite loss is kept out of it and added at the end. Where
+moments are known in the other order only,
+
+    delta(epsilon) = 1 - exp(epsilon) + exp(epsilon) delta~(-epsilon)
+
+for the profile delta~ of that order; what cancels is made up for by more bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from fractions import Fraction
+from typing import Final, Protocol, final
+
+from flint import arb
+
+from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.contour.moments import MomentFunction
+from dpverdict.audit.losses.contour.product import GaussianAndLaplace, ProductContour
+from dpverdict.audit.losses.curves import (
+    ACCURACY,
+    beta_between,
+    epsilon_ball,
+    epsilon_between,
+    log_delta_ball,
+    q_above_of_profile,
+)
+from dpverdict.audit.losses.domains import PartMoments
+from dpverdict.audit.losses.finite.loss import FiniteLoss
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.balls import Exact, Real, ball, exactly, precision, refine
+from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.numerics.roots import as_fraction
+
+_LEAST_ACCURACY: Final = 30
+_TAIL_BITS: Final = 24
+_BITS: Final = 128
+_ATTEMPTS: Final = 8
+_MOST_BITS: Final = 400
+_MOST_SHIFT_BITS: Final = 4000
+_FAR_BITS: Final = 1200
+
+Counted = Sequence[tuple[PrivacyLoss, int]]
+
+
+class _Engine(Protocol):
+    """The profile of a composition."""
+
+    infinite: arb
+    """Encloses P[L infinite]."""
+
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon), to ``bits`` accurate bits; raises `PrecisionExhausted`."""
+        ...
+
+    def at_most(self, epsilon: Fraction) -> arb:
+        """An upper bound on delta(epsilon) for epsilon >= 0."""
+        ...
+
+
+@final
+class Mixture:
+    """The profile of a finite law composed with one other loss."""
+
+    __slots__ = ("_base", "_finite", "infinite")
+    infinite: arb
+
+    def __init__(self, base: PrivacyLoss, finite: FiniteLoss) -> None:
+        self._base, self._finite = base, finite
+        self.infinite = finite.infinite_mass(_BITS)
+
+    def reversed(self) -> Mixture:
+        """That of the other order."""
+        return Mixture(self._base.reversed(), self._finite.reversed())
+
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """The sum over the atoms; their shifts are as close as the accuracy takes."""
+        fine = bits + 40
+        while fine < _MOST_SHIFT_BITS:
+            total = self._sum(epsilon, bits, fine)
+            if total.is_zero() or total.rel_accuracy_bits() >= bits:
+                return total
+            if total.is_finite() and abs(total) < arb(2) ** -1100:
+                break
+            fine *= 2
+        raise PrecisionExhausted("delta", fine, "the value may be exactly 0")
+
+    def _sum(self, epsilon: Fraction, bits: int, fine: int) -> arb:
+        with precision(fine):
+            total = self._finite.infinite_mass(fine)
+            for mass, loss in self._finite.atom_balls():
+                total += mass * self._shifted(ball(epsilon) - loss, bits + 4)
+            return total
+
+    def _shifted(self, epsilon: arb, bits: int) -> arb:
+        """The profile of the other loss at an epsilon in a ball, at the current precision."""
+        point = as_fraction(epsilon.mid())
+        value = self._base.profile(point, bits)
+        if value.is_zero():  # beyond its largest loss, or at an end of it
+            return arb(0).union(self._base.profile(as_fraction(epsilon.lower()), bits))
+        return value + (epsilon - ball(point))
+
+    def at_most(self, epsilon: Fraction) -> arb:
+        """The profile itself, which is quick."""
+        with suppress(PrecisionExhausted):
+            return self._sum(epsilon, _LEAST_ACCURACY, _FAR_BITS).upper().min(arb(1))
+        return arb(1)
+
+
+@final
+class ProductOfMoments:
+    """The profile of a product of moments, in whichever order they are known.
+
+    Args:
+        moments: of all parts, of the order asked for or of the other one.
+        infinite: P[L infinite] of the order asked for.
+        other: Q[L = -infinity], which is the infinite mass of the other order.
+        is_reversed: whether the moments are those of the other order.
+    """
+
+    __slots__ = ("_contour", "_is_reversed", "_other", "infinite")
+    infinite: arb
+
+    def __init__(
+        self, moments: Sequence[tuple[PartMoments, int]], infinite: arb, other: arb, *, is_reversed: bool
+    ) -> None:
+        self._contour, self._is_reversed = ProductContour(moments), is_reversed
+        self.infinite, self._other = infinite, other
+
+    def is_cheap(self) -> bool:
+        """Whether there is a contour for epsilon = 0."""
+        return self._contour.is_cheap(0.0, _LEAST_ACCURACY)
+
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """From the contour; raises `PrecisionExhausted` where none reaches."""
+        if not self._is_reversed:
+            with precision(bits + _BITS):
+                if self.infinite.is_zero():
+                    return self._contour.value(epsilon, bits)
+                return self._contour.value(epsilon, bits, absolute=bits + 4 - _log2(self.infinite)) + self.infinite
+        wanted = bits + 8 + max(0, math.ceil(float(epsilon) / math.log(2)) if abs(epsilon) < _MOST_BITS else _MOST_BITS)
+        for _ in range(_ATTEMPTS):
+            if wanted > _MOST_BITS:
+                break
+            put = self._contour.value(-epsilon, bits, absolute=wanted)
+            with precision(wanted + _BITS):
+                growth = ball(epsilon).exp()
+                value = 1 - growth + growth * (put + self._other)
+            missing = bits - value.rel_accuracy_bits()
+            if missing <= 0:
+                return value
+            wanted += max(min(missing, 2 * bits), 8)
+        raise PrecisionExhausted("the integral", wanted, "ask for a smaller epsilon: this is far in the tail")
+
+    def at_most(self, epsilon: Fraction) -> arb:
+        """Chernoff's bound, or what a contour of few bits leaves."""
+        with precision(_BITS):
+            if not self._is_reversed:
+                return (self._contour.at_most(epsilon) + self.infinite).upper().min(arb(1))
+            with suppress(PrecisionExhausted):
+                put = self._contour.value(-epsilon, _LEAST_ACCURACY, absolute=_BITS)
+                growth = ball(epsilon).exp()
+                return (1 - growth + growth * (put + self._other)).upper().min(arb(1))
+            return arb(1)
+
+
+def _log2(value: arb) -> int:
+    return math.floor(float(value.log()) / math.log(2)) if value > 0 else 0
+
+
+@final
+class ProductLoss(BallLoss):
+    """The privacy loss of a composition of several kinds, certified: `dpverdict.audit.losses.composition.compose`.
+
+    ``certified_delta`` has a relative width of 2^-53, or 2^-30 where more would take long; where no contour reaches, it
+    is between the mass of an infinite loss and an upper bound.
+
+    Args:
+        factors: the losses with the number of times each is composed.
+        engine: their profile.
+    """
+
+    __slots__ = ("_engine", "_factors")
+
+    def __init__(self, factors: Counted, engine: _Engine) -> None:
+        self._factors, self._engine = tuple(factors), engine
+
+    @property
+    def factors(self) -> tuple[tuple[PrivacyLoss, int], ...]:
+        """The losses, each with the number of times it is composed."""
+        return self._factors
+
+    @property
+    def route(self) -> str:
+        """How the curves are computed."""
+        return "mixture of shifted profiles" if isinstance(self._engine, Mixture) else "certified contour"
+
+    def explain(self) -> str:
+        """The factors, and how the curves are computed."""
+        count = sum(times for _, times in self._factors)
+        value = self.certified_delta(0)
+        return (
+            f"{count} factors, {len(self._factors)} of them distinct. Route: {self.route}; "
+            f"delta(0) is between {value.lower:.17g} and {value.upper:.17g}."
+        )
+
+    def reversed(self) -> PrivacyLoss:
+        """The composition of the factors in the other order."""
+        factors = [(factor.reversed(), count) for factor, count in self._factors]
+        if isinstance(self._engine, Mixture):
+            return ProductLoss(factors, self._engine.reversed())
+        found = product_loss(factors)
+        return PrivacyLoss.reversed(self) if found is None else found
+
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon), to ``bits`` accurate bits.
+
+        Raises:
+            PrecisionExhausted: no contour of moderate length reaches it.
+        """
+        return self._engine.profile(epsilon, bits)
+
+    def q_above(self, level: Fraction, bits: int) -> arb:
+        """The probability of a loss above the level under the second law, to 24 bits at most, fewer beside an atom."""
+        return q_above_of_profile(self.profile, level, min(bits, _TAIL_BITS))
+
+    def p_above(self, level: Fraction, bits: int) -> arb:
+        """The probability of a loss above the level under the first law, as ``q_above``."""
+        q_above, own = self.q_above(level, bits), self.profile(level, 2 * _TAIL_BITS)
+        with precision(_BITS):
+            return own + ball(level).exp() * q_above
+
+    def delta_at_most(self, epsilon: Fraction) -> arb:
+        """An upper bound on delta(epsilon) for epsilon >= 0."""
+        return self._engine.at_most(epsilon)
+
+    # balls ------------------------------------------------------------------------------------------------------------
+
+    def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return [self._enclosed(exactly(epsilon)) for epsilon in epsilons]
+
+    def _enclosed(self, epsilon: Fraction) -> arb:
+        """A ball that contains delta(epsilon)."""
+        for bits in (ACCURACY, _LEAST_ACCURACY):
+            with suppress(PrecisionExhausted):
+                return self.profile(epsilon, bits)
+        with precision(_BITS):
+            most = self._engine.at_most(epsilon) if epsilon >= 0 else arb(1)
+            least = self._engine.infinite.max(-ball(epsilon).expm1())
+            return least.max(arb(0)).union(most)
+
+    def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return [log_delta_ball(self.profile, exactly(epsilon)) for epsilon in epsilons]
+
+    def _epsilon_ball(self, delta: Fraction) -> arb:
+        if delta == 1:
+            return arb(0)
+        with precision(_BITS):
+            level, infinite = ball(delta), self._engine.infinite
+            if level < infinite:
+                return arb("inf")
+        if not level > infinite:  # it is the mass of an infinite loss, or too close to it: no epsilon is certain
+            return self._largest()
+        try:
+            return epsilon_ball(self.profile, delta)
+        except PrecisionExhausted:
+            high = self._beyond(delta)
+            if not self._enclosed(high) <= ball(delta):
+                raise
+            return epsilon_between(self._enclosed, delta, high)
+
+    def _largest(self) -> arb:
+        """The largest finite loss, where every factor has one; else infinity."""
+        total = arb(0)
+        with precision(_BITS):
+            for factor, count in self._factors:
+                if not isinstance(factor, FiniteLoss):
+                    return arb("inf")
+                total += count * factor.atom_balls()[0][1]
+        return total
+
+    def _beta_ball(self, alpha: Fraction) -> arb:
+        if alpha == 1:
+            return arb(0)
+        if alpha == 0:
+            with precision(_BITS):
+                return 1 - self._engine.infinite
+        return beta_between(self._enclosed, alpha, self._beyond(Fraction(1, 10**12)))
+
+    def _beyond(self, delta: Fraction) -> Fraction:
+        """An epsilon where the bound is at most delta beside the mass of an infinite loss, or 2^12."""
+        high = Fraction(1)
+        with precision(_BITS):
+            level = ball(delta) + self._engine.infinite
+            while not self._engine.at_most(high) <= level and high < 1 << 12:
+                high *= 2
+        return high
+
+    def _renyi_ball(self, order: Fraction) -> arb:
+        parts = [(factor._renyi_balls([order])[0], count) for factor, count in self._factors]
+        return refine(lambda: sum((part * count for part, count in parts), start=arb(0)), bits=53, start=96)
+
+    def _advantage_ball(self) -> arb:
+        return self._enclosed(Fraction(0))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{factor!r} x {count}" for factor, count in self._factors[:4])
+        rest = ", ..." if len(self._factors) > 4 else ""
+        return f"ProductLoss({shown}{rest})"
+
+
+def product_loss(factors: Counted) -> ProductLoss | None:
+    """The product by one contour, in either order; None where no contour of moderate length is known."""
+    for is_reversed in (False, True):
+        moments: list[tuple[PartMoments, int]] = []
+        try:
+            for factor, count in factors:
+                one = _moments_of(factor.reversed() if is_reversed else factor)
+                if one is None:
+                    break
+                moments.append((one, count))
+        except InvalidValue:  # not known in the other order
+            break
+        if len(moments) < len(factors):
+            continue
+        infinite, other = _infinite(factors), _infinite(factors, is_reversed=True)
+        engine = ProductOfMoments(moments, infinite, other, is_reversed=is_reversed)
+        if engine.is_cheap():
+            return ProductLoss(factors, engine)
+    return None
+
+
+def _moments_of(factor: PrivacyLoss) -> PartMoments | None:
+    if isinstance(factor, GaussianLoss):
+        return GaussianAndLaplace(MomentFunction(factor.mu_squared, ()))
+    if isinstance(factor, LaplaceLoss):
+        return GaussianAndLaplace(MomentFunction(Real.of(0), factor.groups))
+    return factor.moments()
+
+
+def _infinite(factors: Counted, *, is_reversed: bool = False) -> arb:
+    """The mass of an infinite loss of the product: of finite laws alone, others have none."""
+    with precision(_MOST_BITS + _BITS):
+        finite = arb(1)
+        for factor, count in factors:
+            if isinstance(factor, FiniteLoss):
+                law = factor.reversed() if is_reversed else factor
+                finite *= (1 - law.infinite_mass(_MOST_BITS)) ** count
+        return arb(0) if finite == 1 else 1 - finite
