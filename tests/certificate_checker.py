@@ -24,6 +24,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -816,7 +817,10 @@ def exactly(end: Any) -> Fraction:
 
 
 def value(piece: Mapping[str, Any]) -> str:
-    low, high = map(Fraction, piece["value"])
+    pair = ends(piece["value"])
+    if pair is None:
+        raise Refused(f"{piece['value']} is no pair of numbers")
+    low, high = pair
     found = enclosure(piece["expression"], 256)
     if found[1] < low or high < found[0]:
         raise Refused(f"{piece['expression']} is not {piece['value']}")
@@ -901,6 +905,11 @@ def check(document: Mapping[str, Any], *, sealed: bool = True) -> Counter[str]:
     return grades
 
 
+@lru_cache(maxsize=4)
+def derived_once(head: str) -> Any:
+    return derivation["derive"](json.loads(head), enclosure)
+
+
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON in which no key stands twice."""
     made = dict(pairs)
@@ -956,7 +965,7 @@ def said(document: Mapping[str, Any]) -> str:
     try:
         for extra in set(document) - {"format", "verdict", "versions", "readings", "sha256"}:
             raise derivation["Wrong"](f"{extra}: there is no such field")
-        conditions, gap = derivation["derive"](head, enclosure)
+        conditions, gap = derived_once(json.dumps(head))
         expected = [{"reading": "the claim", "conditions": conditions}]
         place = derivation["first_difference"](document["readings"], expected, "readings")
         if place is not None:

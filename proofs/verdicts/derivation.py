@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final, final
 
 from dpverdict.proofs.verdicts.catalogue import worst_pair
@@ -233,12 +234,18 @@ def checked(document: Mapping[str, Any]) -> Derived:
     extra = set(document) - {"format", "verdict", "versions", "readings", "sha256"}
     if extra:
         raise NotDerived(f"{sorted(extra)[0]}: there is no such field")
-    found = derived(document["verdict"])
+    found = _derived_once(json.dumps(document["verdict"]))
     expected = [{"reading": "the claim", "conditions": found.conditions}]
     place = difference(document["readings"], expected, "readings")
     if place is not None:
         raise NotDerived(place)
     return found
+
+
+@lru_cache(maxsize=4)
+def _derived_once(head: str) -> Derived:
+    """What follows from a head, which is asked for by the check and again by the line of what it proves."""
+    return derived(json.loads(head))
 
 
 def difference(found: Any, expected: Any, path: str) -> str | None:

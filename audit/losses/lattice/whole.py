@@ -235,7 +235,7 @@ class WholeComposition:
                 low = one
             else:
                 high = other
-        return (low + high) // 2
+        return int((low + high) // 2)
 
     @property
     def apart(self) -> arb:
