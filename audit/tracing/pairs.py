@@ -14,8 +14,8 @@ import numpy as np
 
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.implementation.tap.confirmation import Confirmation, confirm
-from dpverdict.audit.implementation.tap.tapped_runs import tap
 from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
+from dpverdict.audit.implementation.tap.tapped_runs import tap
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.reach import reach
 from dpverdict.errors import DpverdictError
