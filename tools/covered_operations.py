@@ -43,7 +43,7 @@ def tables() -> str:
     named = {f"np.{one.__name__}" for one in FUNCTIONS if callable(one) and one.__name__ not in REFUSED and
              one is not np.linalg.norm}  # fmt: skip
     named |= {f"np.{name}" for name in ELEMENTWISE} | {"np.array", "np.asarray", "np.zeros", "np.empty",
-                                                     "np.linalg.norm", "np.power", "np.floor_divide", "np.remainder"}  # fmt: skip
+                                                     "np.linalg.norm", "np.power", "np.floor_divide", "np.remainder"}  # fmt: skip  # noqa: E501
     laws = sorted(name for name in draws._DRAWS)
     parts: list[Any] = [
         "### Operations and why their rules hold\n",

@@ -75,7 +75,7 @@ def _operand_of(given: Mapping[str, Any], steps: list[Step]) -> Operand:
             raise InvalidValue("certificate", number, "an operation before this one", "write the certificate again")
         return Operand(number, steps[number].fact)
     if "mapping" in given:
-        return Operand(None, None, {key: value for key, value in given["mapping"]})
+        return Operand(None, None, dict(given["mapping"]))
     if given["list"]:
         return Operand(None, None, list(given["value"]))
     return Operand(None, None, np.array(given["value"], dtype=given["dtype"]))
@@ -133,7 +133,7 @@ def check_certificate(given: Mapping[str, Any]) -> str:
     found = decided(alternatives(releases, replace=setting.replace), claim)
     if not found.kept or (found.rounded and not given["rounded"]):
         raise InvalidValue("certificate", given["claim"], "a claim that the releases keep", "write it again")
-    return (f"{given['function']} keeps {given['claim']}: {len(given['steps'])} operations and {len(releases)} releases "
+    return (f"{given['function']} keeps {given['claim']}: {len(given['steps'])} operations and {len(releases)} releases "  # noqa: E501
             "were derived again")  # fmt: skip
 
 

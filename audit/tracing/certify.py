@@ -145,7 +145,7 @@ def lines_of(trace: Trace, schema: TableSchema) -> tuple[Line, ...]:
         spent = alternatives([release], replace=replace)
         worst = max(spent, key=lambda one: (float(one.gaussian), float(one.epsilon() or 0)))
         found.append(Line(line=release.line, statistic=_shortened(expression(trace.steps, number, 6)),
-                          moved=_moved(release, replace=replace), noise=_noise(release), spent=in_words(worst)))  # fmt: skip
+                          moved=_moved(release, replace=replace), noise=_noise(release), spent=in_words(worst)))  # fmt: skip  # noqa: E501
     return tuple(found)
 
 
@@ -157,7 +157,7 @@ def _moved(release: Released, *, replace: bool) -> str:
     fact: Total = release.fact
     sizes = fact.high - fact.low if replace else np.maximum(np.abs(fact.low), np.abs(fact.high))
     text = f"{float(sizes.max(initial=0.0)):.6g}"
-    cells = len({one for one in fact.supports}) > 1
+    cells = len(set(fact.supports)) > 1
     if fact.norm is not None:
         text = f"{fact.norm.bound * (2 if replace else 1):.6g} in l{fact.norm.order}"
     elif sizes.size > 1:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from dpverdict.audit.exact.decide import certify as certify_mechanism
 from dpverdict.audit.exact.verdict import Verdict
-from dpverdict.audit.tables.schema import TableSchema
-from dpverdict.audit.tracing.certify import certify_function
-from dpverdict.audit.tracing.verdict import TracedVerdict
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
+
+if TYPE_CHECKING:
+    from dpverdict.audit.tables.schema import TableSchema
+    from dpverdict.audit.tracing.verdict import TracedVerdict
 
 
 @overload
@@ -48,4 +49,6 @@ def certify(
         raise InvalidValue("claim", None, "given for a function", 'say what it promises, such as "eps=1"')
     if isinstance(mechanism, StructuredMechanism):
         raise InvalidValue("schema", schema, "left out of a mechanism of known structure", "leave it out")
+    from dpverdict.audit.tracing.certify import certify_function  # it loads the tap and the tests of releases
+
     return certify_function(mechanism, claim, schema=schema)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
 
+from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.implementation.tap.confirmation import Confirmation, confirm
-from dpverdict.audit.implementation.tap.tapped_runs import tap
 from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
+from dpverdict.audit.implementation.tap.tapped_runs import tap
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.reach import reach
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
@@ -21,6 +25,8 @@ from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 MOST_PAIRS: Final = 24
 FRESH: Final = 4000
 """Releases on each table, to confirm what the tap finds."""
+UNSEEN: Final = 1000
+"""The same of a pair that the tap cannot follow."""
 ERROR: Final = 1e-6
 """Of refuting a claim that holds by the fresh releases, for all pairs together."""
 _LARGE: Final = 1e6
@@ -51,7 +57,8 @@ def find_pair(
     until = time.monotonic() + seconds
     largest: float | None = None
     count = 0
-    for rows, other, words in _pairs(schema, seed):
+    usual = list(itertools.islice(_pairs(schema, seed), 2 * MOST_PAIRS))
+    for rows, other, words in [*usual[:8], *_at_thresholds(function, schema), *usual[8:]]:
         if time.monotonic() > until or count >= MOST_PAIRS or seconds <= 0:
             break
         tables = _table(schema, rows), _table(schema, other)
@@ -63,14 +70,15 @@ def find_pair(
         if found.exact and found.epsilon is not None:
             size = found.mu if found.mu is not None and not np.isfinite(found.epsilon) else found.epsilon
             largest = size if largest is None else max(largest, size)
-        if found.status not in (TapStatus.REFUTED, TapStatus.FINDING):
+        if found.status is TapStatus.QUIET:
             continue
-        fresh = _confirmed(found, function, tables, claim, seed + count)
+        unseen = found.status is TapStatus.NOT_COVERED
+        fresh = (_tested if unseen else partial(_confirmed, found))(function, tables, claim, seed + count)
         shown = fresh is not None and fresh.refuted
         if found.status is TapStatus.REFUTED or shown:
             how = "the tap, exactly" if found.status is TapStatus.REFUTED else "fresh releases"
             said = found.reason if found.status is TapStatus.REFUTED or fresh is None else (
-                f"{found.reason}; {fresh.text()}"
+                fresh.text() if unseen else f"{found.reason}; {fresh.text()}"
             )  # fmt: skip
             witness = {
                 "relation": "replace-one" if schema.relation is REPLACE_ONE else "add-or-remove-one",
@@ -96,6 +104,19 @@ def _confirmed(found: Any, function: Any, tables: Any, claim: Guarantee, seed: i
                            samples=FRESH)  # fmt: skip
     except DpverdictError:
         return None
+
+
+def _tested(function: Any, tables: Any, claim: Guarantee, seed: int) -> Confirmation | None:
+    """What releases show of a pair that the tap cannot follow; None where they are not compared."""
+    share = ERROR / MOST_PAIRS
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of the user's function
+            test = distinguish(function, tables, claim, error_probability=share, samples=UNSEEN, seed=seed, delta=0)
+    except DpverdictError:
+        return None
+    return Confirmation(samples=UNSEEN, error_probability=share, refuted=test.refuted,
+                        epsilon_lower=test.epsilon_lower, score="")  # fmt: skip
 
 
 def _json(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -131,6 +152,19 @@ def _pairs(schema: TableSchema, seed: int) -> Iterator[tuple[list[dict[str, Any]
     if not replace:
         for record in extremes[:4]:
             yield [record], [], f"{_words(record)} alone, and no record"
+
+
+def _at_thresholds(
+    function: Any, schema: TableSchema
+) -> Iterator[tuple[list[dict[str, Any]], list[dict[str, Any]], str]]:
+    """As many equal records as a small number in the function's code, and one less."""
+    if schema.relation is REPLACE_ONE:
+        return
+    constants = [one for code in reach(function).codes for one in code.co_consts]
+    sizes = sorted({one for one in constants if type(one) is int and 3 <= one <= 200})[:3]
+    for size in sizes:
+        for record in [_tamed(one) for one in schema.extreme_records()[:4]]:
+            yield [record] * size, [record] * (size - 1), f"{size} times, or once less, {_words(record)}"
 
 
 def _words(record: Mapping[str, Any]) -> str:

@@ -393,7 +393,7 @@ def _of_intervals(cells: Sequence[Cell]) -> list[frozenset[Cell]]:
         for cell in cells
     ])  # fmt: skip
     columns = {column.tobytes(): column for column in held.T}
-    return [frozenset(), *(frozenset(cells[i] for i in np.flatnonzero(one)) for one in columns.values())]
+    return [frozenset(), *(frozenset(cells[i] for i in np.flatnonzero(one).tolist()) for one in columns.values())]
 
 
 def _pruned(options: Sequence[Spent]) -> list[Spent]:
@@ -473,7 +473,7 @@ def with_slack(claim: Guarantee) -> Guarantee:
 
 
 def true_from(options: Sequence[Spent], claim: Guarantee) -> float | None:
-    """The least epsilon (mu, rho) at which a claim of this kind is kept by all alternatives; None if it is not known."""
+    """The least epsilon (mu, rho) at which a claim of this kind is kept by all; None if it is not known."""
     found = 0.0
     try:
         for one in options:

@@ -7,7 +7,8 @@
 
 A mechanism whose noise law is known (one of `dpverdict.mechanisms`, or another `StructuredMechanism`) has to be
 certified, and its releases must not contradict the certificate. Of a callable only the releases are seen: it must not
-be refuted. With the schema of its table a plain function can be certified as well: `assert_certified`. Under pytest the fixture ``privacy_audit`` gives the seed and the error probability.
+be refuted. With the schema of its table a plain function can be certified as well: `assert_certified`. Under pytest the
+fixture ``privacy_audit`` gives the seed and the error probability.
 """
 
 from __future__ import annotations

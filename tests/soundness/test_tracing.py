@@ -143,8 +143,8 @@ PLANTED = {
     "converted": "return [(x[:, 0] > 1).sum().astype(float) + rng.laplace()]",
     "weights": "w = np.exp(x[:, :2].sum(axis=0))\n    return [rng.choice(2, p=w / w.sum())]",
     "normalised weights": "w = np.exp(x[:, :2].sum(axis=0))\n    return [rng.choice(2, p=w / w.sum())]",
-    "from the largest": "s = x[:, :2].sum(axis=0)\n    w = np.exp(s - s.max())\n    return [rng.choice(2, p=w / w.sum())]",
-    "scaled scores": "s = x[:, :2].sum(axis=0)\n    w = np.exp(2 * (s - s.max()))\n    return [rng.choice(2, p=w / w.sum())]",
+    "from the largest": "s = x[:, :2].sum(axis=0)\n    w = np.exp(s - s.max())\n    return [rng.choice(2, p=w / w.sum())]",  # noqa: E501
+    "scaled scores": "s = x[:, :2].sum(axis=0)\n    w = np.exp(2 * (s - s.max()))\n    return [rng.choice(2, p=w / w.sum())]",  # noqa: E501
 }
 """For each operation, a program in which it matters; those of pandas are tried in tests/unit/audit/tracing."""
 
@@ -189,9 +189,9 @@ def above(body: str, schema: TableSchema, rng: np.random.Generator) -> bool | No
 def shrunk(fact: Any) -> Any:
     """A fact that claims too little."""
     if isinstance(fact, Rows):
-        middle = np.where(np.isfinite(fact.low) & np.isfinite(fact.high), fact.low + (fact.high - fact.low) / 2, fact.low)
+        middle = np.where(np.isfinite(fact.low) & np.isfinite(fact.high), fact.low + (fact.high - fact.low) / 2, fact.low)  # noqa: E501
         middle = np.where(fact.low == fact.high, fact.low, middle)
-        return replace(fact, high=middle, norm=None if fact.norm is None else replace(fact.norm, bound=fact.norm.bound / 2))
+        return replace(fact, high=middle, norm=None if fact.norm is None else replace(fact.norm, bound=fact.norm.bound / 2))  # noqa: E501
     assert isinstance(fact, Total)
     norm = None if fact.norm is None else replace(fact.norm, bound=fact.norm.bound / 2)
     return replace(fact, low=fact.low / 2, high=fact.high / 2, norm=norm)

@@ -101,10 +101,10 @@ class Program:
         low, high = sorted([self.number(), self.number() + 3])
         found = self.pick([
             lambda: f"np.clip({a}, {low}, {high})", lambda: f"{a}.clip({low}, {high})", lambda: f"{a} + {b}",
-            lambda: f"{a} - {b}", lambda: f"{a} * {b}", lambda: f"{a} * {c}", lambda: f"{c} - {a}", lambda: f"{a} / {d}",
+            lambda: f"{a} - {b}", lambda: f"{a} * {b}", lambda: f"{a} * {c}", lambda: f"{c} - {a}", lambda: f"{a} / {d}",  # noqa: E501
             lambda: f"np.abs({a})", lambda: f"np.square({a})", lambda: f"np.sqrt(np.abs({a}))", lambda: f"np.tanh({a})",
             lambda: f"np.log1p(np.abs({a}))", lambda: f"np.exp(np.clip({a}, -2, 2))", lambda: f"np.floor({a})",
-            lambda: f"np.minimum({a}, {b})", lambda: f"np.maximum({a}, {c})", lambda: f"np.where({self.mask()}, {a}, {b})",
+            lambda: f"np.minimum({a}, {b})", lambda: f"np.maximum({a}, {c})", lambda: f"np.where({self.mask()}, {a}, {b})",  # noqa: E501
             lambda: f"np.where({self.mask()}, {a}, 0)", lambda: f"np.where({self.mask()}, 0, {a})",
             lambda: f"{a} * {self.mask()}", lambda: f"np.nan_to_num({a}, nan={c})", lambda: f"{a} % {d}",
             lambda: f"np.sign({a})", lambda: f"-{a}", lambda: f"{a} ** 2", lambda: f"np.round({a}, 1)",

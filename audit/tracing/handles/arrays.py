@@ -153,7 +153,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
 
     # ways out ---------------------------------------------------------------------------------------------------------
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> bool:  # noqa: PLE0304
         no(self, "a branch on data", "put the test behind the noise, or use np.where")
 
     def __float__(self) -> float:
@@ -162,7 +162,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
     __int__ = __float__
     __complex__ = __float__
 
-    def __index__(self) -> int:
+    def __index__(self) -> int:  # noqa: PLE0305
         no(self, "an index or a size that is data", "add noise first, or use public sizes")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
@@ -172,7 +172,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
     def __array_interface__(self) -> Any:
         raise AttributeError("__array_interface__")
 
-    def __str__(self) -> str:
+    def __str__(self) -> str:  # noqa: PLE0307
         no(self, "data that become text", "return or print noisy values only")
 
     __repr__ = __str__
@@ -320,7 +320,7 @@ class Transposed(Followed):
             return args[0] @ args[1]
         no(self.of, f"np.{function.__name__} of transposed records", "use x.T @ y")
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> bool:  # noqa: PLE0304
         no(self.of, "a branch on data", "put the test behind the noise")
 
     def __repr__(self) -> str:
@@ -422,7 +422,7 @@ def length_of(array: FollowedArray) -> int:
         return int(array._dpv_tape.setting.records or 0)
     no(array, f"len() or the shape of records: {_NO_SHAPE}" if not array._dpv_tape.setting.replace
        else "len() or the shape of selected records, or of records whose number the schema does not state",
-       "count them, np.sum(mask) or np.count_nonzero, and add noise; or state records = n under replace-one")  # fmt: skip
+       "count them, np.sum(mask) or np.count_nonzero, and add noise; or state records = n under replace-one")  # fmt: skip  # noqa: E501
 
 
 def counted(array: FollowedArray) -> Any:

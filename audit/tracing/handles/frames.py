@@ -48,7 +48,7 @@ class _Frame(Followed):
     def _no(self, what: str, remedy: str = _SEE) -> NoReturn:
         self._dpv_tape.refuse(what, remedy)
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> bool:  # noqa: PLE0304
         self._no("a branch on data", "put the test behind the noise, or use a mask")
 
     def __float__(self) -> float:
@@ -56,7 +56,7 @@ class _Frame(Followed):
 
     __int__ = __float__
 
-    def __index__(self) -> int:
+    def __index__(self) -> int:  # noqa: PLE0305
         self._no("an index that is data", "add noise first")
 
     def __array__(self, *args: Any, **given: Any) -> Any:
@@ -899,7 +899,7 @@ class Grouped(_Frame):
     def __iter__(self) -> Any:
         self._labels()
 
-    def __len__(self) -> int:
+    def __len__(self) -> int:  # noqa: PLE0303
         self._labels()
 
     def __add__(self, other: Any) -> Any:
@@ -981,7 +981,7 @@ def _shared(tape: Tape, values: Sequence[Any]) -> Any:
             continue
         if found is None:
             found = one._dpv_index
-        same = found.equals(one._dpv_index) if isinstance(found, pd.Index) and isinstance(one._dpv_index, pd.Index) else (
+        same = found.equals(one._dpv_index) if isinstance(found, pd.Index) and isinstance(one._dpv_index, pd.Index) else (  # noqa: E501
             type(found) is type(one._dpv_index) and found == one._dpv_index
         )  # fmt: skip
         if not same:

@@ -234,4 +234,4 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Released, f"__{_name}__", _method(f"__{_name}__", getattr(operator, _name)))
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(Released, f"__{_name}__",
-            lambda self, function=getattr(operator, _name): made(self._dpv_tape, function(plain(self))))  # fmt: skip
+            lambda self, function=getattr(operator, _name): made(self._dpv_tape, function(plain(self))))  # fmt: skip  # noqa: B008

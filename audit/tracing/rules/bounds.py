@@ -247,6 +247,6 @@ ELEMENTWISE: Final[dict[str, tuple[Callable[..., Interval], str]]] = {
     "sign": (increasing(np.sign, exact=True), "never falls"),
     "sin": (wave, "between -1 and 1; NaN of what is infinite"),
     "cos": (wave, "between -1 and 1; NaN of what is infinite"),
-    **dict.fromkeys(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isnan", "isfinite", "isinf", "logical_and", "logical_or", "logical_not", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "invert"), (truth, "true or false")),
+    **dict.fromkeys(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isnan", "isfinite", "isinf", "logical_and", "logical_or", "logical_not", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "invert"), (truth, "true or false")),  # noqa: E501
 }  # fmt: skip
 """How each elementwise function of NumPy that is covered carries bounds on, and why that holds."""

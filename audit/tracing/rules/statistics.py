@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -176,7 +177,7 @@ def histogram(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
     if np.isinf(key.low) or np.isinf(key.high):
         refuse("a histogram of numbers that may be infinite", "clip them first, or give low and high in the schema")
     edges = [float(one) for one in given["edges"]]
-    if len(edges) < 2 or any(not a < b for a, b in zip(edges, edges[1:], strict=False)):
+    if len(edges) < 2 or any(not a < b for a, b in itertools.pairwise(edges)):
         refuse("a histogram with edges that do not increase")
     number = operands[0].number
     assert number is not None

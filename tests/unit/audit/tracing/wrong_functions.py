@@ -513,7 +513,7 @@ class numpy_forms:
     def deleted_noise(x, rng):
         s = x[:, 0].sum() + rng.laplace(scale=100)
         t = x[:, 0].sum()
-        return [s][:0] + [t]
+        return [s][:0] + [t]  # noqa: RUF005
 
     def sum_of_repeated(x, rng):
         return np.repeat(x[:, 0], 3).sum() + rng.laplace(scale=100)
