@@ -248,7 +248,7 @@ def epsilon_between(enclosed: Enclosed, delta: Fraction, highest: Fraction) -> a
     Args:
         enclosed: the profile.
         delta: the level.
-        highest: an epsilon >= 0 from which on the profile is 0.
+        highest: an epsilon >= 0 at which the profile is certainly at or below the level (caller-verified).
     """
     with precision(_BITS):
         level = ball(delta)

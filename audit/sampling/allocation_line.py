@@ -36,9 +36,8 @@ from functools import lru_cache
 from typing import Final, final
 
 import numpy as np
+import scipy
 from flint import acb, acb_poly, arb, arb_poly, ctx
-from scipy.interpolate import CubicSpline
-from scipy.special import loggamma
 
 from dpverdict.audit.losses.finite.atoms import to_the_power
 from dpverdict.balls import ball, precision
@@ -91,7 +90,7 @@ class AllocationMoments:
             rest, whole = -np.expm1(-sizes) @ weights, np.exp(-sizes) @ weights
             logarithm = np.where(rest < 0.5, np.log1p(-np.minimum(rest, 0.6)), np.log(np.maximum(whole, 1e-300)))
         known = whole > 1e-290  # beyond, float64 has no figure
-        self._curve = CubicSpline(x[known], steps * logarithm[known])
+        self._curve = scipy.interpolate.CubicSpline(x[known], steps * logarithm[known])
         exponents = np.geomspace(1.0, 2e4, 120)
         inside = (exponents[:, None] * self._curve.x + self._curve(self._curve.x)).argmax(axis=1)
         self.largest = float(exponents[inside < known.sum() - 4].max(initial=1.0))
@@ -110,7 +109,7 @@ class AllocationMoments:
         pieces = np.diff(near, axis=1)
         total = (np.exp(heights - peak[:, None])[:, 1:] * pieces).sum(axis=1)
         total += np.exp(heights[:, 0] - peak) / exponents  # F is 1 below, or there is next to nothing
-        found: Array = peak + np.log(total) - loggamma(exponents).real
+        found: Array = peak + np.log(total) - scipy.special.loggamma(exponents).real
         return found
 
     def _deep(self, c: float) -> float:
@@ -123,7 +122,7 @@ class AllocationMoments:
         """log u and d where the part of the integral for c beyond u is below exp(aim)."""
         s = self._s
         powers = c + np.geomspace(0.5, 4000.0, 240)
-        moments = loggamma(powers + 1).real + powers * (powers / self.steps + 1) / (2 * s * s)
+        moments = scipy.special.loggamma(powers + 1).real + powers * (powers / self.steps + 1) / (2 * s * s)
         for end in np.arange(-40.0, 400.0 + 4 / (s * s), 0.5).tolist():
             bounds = moments + (c - powers) * end - np.log(powers - c)
             best = int(bounds.argmin())
@@ -172,13 +171,13 @@ class AllocationMoments:
         """
         c, need = centre, bits * _LOG2
         tops = np.array([float(height) for height in heights])
-        log_gamma = loggamma(c + 1j * tops).real
+        log_gamma = scipy.special.loggamma(c + 1j * tops).real
         size = float(self.estimates(np.array([c]))[0])
         rays = self._rays(c, tops, log_gamma)
         step = min(self._step(c, tops, log_gamma, ray, need) for ray in rays)
         worst = max(ray.lost for ray in rays)
         turned = max(ray.angle for ray in rays)
-        real_size = float(loggamma(c).real) + size
+        real_size = float(scipy.special.loggamma(c).real) + size
         last, power = self._beyond(c, real_size - need - worst)
         # (f + e)^T is too large by T f^(T-1) e where f is, and by e^T where f is next to nothing
         nothing = (c * last - real_size + need + worst) / self.steps - need - worst
@@ -222,7 +221,7 @@ class AllocationMoments:
     def _lost(c: float, tops: Array, log_gamma: Array, angles: Array) -> Array:
         """log of N(angle) over |Gamma(b)| E R^-c."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            found: Array = -tops * angles - c * np.log(np.cos(angles)) + loggamma(c).real - log_gamma
+            found: Array = -tops * angles - c * np.log(np.cos(angles)) + scipy.special.loggamma(c).real - log_gamma
         return np.where(np.abs(angles) < math.pi / 2, found, np.inf)
 
     def _step(self, c: float, tops: Array, log_gamma: Array, ray: _Ray, need: float) -> float:

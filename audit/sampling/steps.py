@@ -367,7 +367,10 @@ class SampledSteps(BallLoss):
         try:
             return epsilon_ball(near, delta)
         except PrecisionExhausted:  # so many bits no line has
-            return epsilon_between(self._enclosed, delta, self._beyond(float(delta) / 2))
+            high = self._beyond(float(delta) / 2)
+            if not self._enclosed(high) <= ball(delta):  # with little noise the profile is above delta far out
+                raise
+            return epsilon_between(self._enclosed, delta, high)
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):

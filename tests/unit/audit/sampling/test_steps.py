@@ -16,7 +16,7 @@ from dpverdict.audit.sampling import steps
 from dpverdict.audit.sampling.moments import GaussianMoments
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.audit.sampling.steps import SampledSteps
-from dpverdict.errors import InvalidValue
+from dpverdict.errors import InvalidValue, PrecisionExhausted
 
 
 def two_steps(s, q, epsilon, order):
@@ -206,3 +206,11 @@ def test_numbers_of_any_size_have_a_value(many):
     assert many.remove.tails is not None
     with pytest.raises(InvalidValue, match="takes the steps apart"):
         many.remove.tails(np.zeros(1))
+
+
+def test_an_epsilon_beyond_what_is_looked_at_is_not_taken_for_one_within() -> None:
+    """The profile of 30 steps with 1/60 of the sensitivity as noise is near 1 up to 2^12, where the search ends."""
+    run = poisson_sampled(GaussianLoss(60), "0.5", 30).remove
+    assert run.certified_delta(4096).lower > Fraction(1, 2)
+    with pytest.raises(PrecisionExhausted, match="epsilon"):
+        run.certified_epsilon("1e-5")
