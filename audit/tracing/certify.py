@@ -10,6 +10,7 @@ import numpy as np
 
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.moves import widest_pairs
 from dpverdict.audit.tracing.pairs import Broken, find_pair
 from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.rules.operations import Step
@@ -24,6 +25,9 @@ from dpverdict.numerics.text import at_least, at_most
 
 SEARCH_SECONDS: Final = 40.0
 """For the search of a pair that breaks the claim, where the bound does not prove it."""
+LARGEST_SHARE: Final = 0.25
+MOST_SECONDS: Final = 10.0
+"""Of that, for the records that move the releases furthest."""
 
 
 def as_schema(schema: TableSchema | str | os.PathLike[str]) -> TableSchema:
@@ -89,7 +93,9 @@ def certify_function(
         found = certificate_of(trace, known, guarantee, called, assumptions, rounded=decision.rounded)
         return TracedVerdict(status=Status.CERTIFIED, reason=reason, lines=lines, assumptions=assumptions,
                              certificate=found, true_from=true_from(options, guarantee), **shared)  # fmt: skip
-    broken = find_pair(function, known, guarantee, seed=seed, seconds=search)
+    most = min(LARGEST_SHARE * search, MOST_SECONDS)
+    first = widest_pairs(function, known, trace, options, seed=seed, seconds=most) if search > 0 else []
+    broken = find_pair(function, known, guarantee, seed=seed, seconds=search - most, first=first)
     least = true_from(options, guarantee)
     unit = {PureDP: "eps", ApproximateDP: "eps", GaussianDP: "mu"}.get(type(guarantee), "the claimed quantity")
     reason = "the bound on the loss does not prove the claim"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
@@ -17,6 +17,7 @@ from dpverdict.audit.implementation.tap.confirmation import Confirmation, confir
 from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
 from dpverdict.audit.implementation.tap.tapped_runs import tap
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.moves import Pair, in_words, tamed
 from dpverdict.audit.tracing.reach import reach
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import Guarantee
@@ -29,7 +30,6 @@ UNSEEN: Final = 1000
 """The same of a pair that the tap cannot follow."""
 ERROR: Final = 1e-6
 """Of refuting a claim that holds by the fresh releases, for all pairs together."""
-_LARGE: Final = 1e6
 
 
 @final
@@ -51,14 +51,16 @@ class Broken:
 
 
 def find_pair(
-    function: Callable[..., Any], schema: TableSchema, claim: Guarantee, *, seed: int, seconds: float
-) -> Broken:
-    """Measure pairs, until one breaks the claim or the time is over."""
+    function: Callable[..., Any], schema: TableSchema, claim: Guarantee, *, seed: int, seconds: float,
+    first: Sequence[Pair] = (),
+) -> Broken:  # fmt: skip
+    """Measure pairs, those given first, until one breaks the claim or the time is over."""
     until = time.monotonic() + seconds
     largest: float | None = None
     count = 0
     usual = list(itertools.islice(_pairs(schema, seed), 2 * MOST_PAIRS))
-    for rows, other, words in [*usual[:8], *_at_thresholds(function, schema), *usual[8:]]:
+    given = [(one.rows, one.neighbour, one.words) for one in first]
+    for rows, other, words in [*given, *usual[:8], *_at_thresholds(function, schema), *usual[8:]]:
         if time.monotonic() > until or count >= MOST_PAIRS or seconds <= 0:
             break
         tables = _table(schema, rows), _table(schema, other)
@@ -143,15 +145,15 @@ def _pairs(schema: TableSchema, seed: int) -> Iterator[tuple[list[dict[str, Any]
             whole = [base[k % len(base)] for k in range(size - 1)]
             for other in (extremes[1 if i != 1 else 0], extremes[(i + 1) % len(extremes)], extremes[-1]):
                 if other != record:
-                    yield [*whole, record], [*whole, other], f"{_words(record)} in place of {_words(other)}"
+                    yield [*whole, record], [*whole, other], f"{in_words(record)} in place of {in_words(other)}"
         else:
-            yield [*base, record], base, f"with and without {_words(record)}"
+            yield [*base, record], base, f"with and without {in_words(record)}"
             if i < 4:
                 same = bases[2 + i % 2]
-                yield [*same, record], same, f"with and without {_words(record)}"
+                yield [*same, record], same, f"with and without {in_words(record)}"
     if not replace:
         for record in extremes[:4]:
-            yield [record], [], f"{_words(record)} alone, and no record"
+            yield [record], [], f"{in_words(record)} alone, and no record"
 
 
 def _at_thresholds(
@@ -164,16 +166,8 @@ def _at_thresholds(
     sizes = sorted({one for one in constants if type(one) is int and 3 <= one <= 200})[:3]
     for size in sizes:
         for record in [_tamed(one) for one in schema.extreme_records()[:4]]:
-            yield [record] * size, [record] * (size - 1), f"{size} times, or once less, {_words(record)}"
-
-
-def _words(record: Mapping[str, Any]) -> str:
-    shown = ", ".join(f"{key}={value!r}" for key, value in list(record.items())[:6])
-    return f"the record ({shown})"
+            yield [record] * size, [record] * (size - 1), f"{size} times, or once less, {in_words(record)}"
 
 
 def _tamed(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Huge numbers, where nothing bounds a column, made large ones: their sums stay finite."""
-    return {key: float(np.sign(one)) * _LARGE if isinstance(one, float) and abs(one) > 1e12 else
-            (1 if one > 0 else -1) * int(_LARGE) if isinstance(one, int) and abs(one) > 1e12 else one
-            for key, one in record.items()}  # fmt: skip
+    return {key: tamed(one) for key, one in record.items()}

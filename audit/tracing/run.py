@@ -21,7 +21,7 @@ from dpverdict.audit.tracing.reach import Reached, a_generator, fingerprint, rea
 from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step
 from dpverdict.audit.tracing.spending import Released as Spending
-from dpverdict.audit.tracing.tape import Tape, set_current
+from dpverdict.audit.tracing.tape import Release, Tape, set_current
 from dpverdict.audit.trials.run import unseeded, with_generator
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 
@@ -103,6 +103,35 @@ def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0
         releases.append(Spending(fact, one.noise, one.chosen and not one.exposed, one.line))
     return Trace(refused=None, steps=steps, releases=releases, statistics=[one.statistic for one in first.releases],
                  runs=runs, read=_names(found))  # fmt: skip
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """The releases of a function that is covered, with the values of their statistics on any table.
+
+    Attributes:
+        function: that is run.
+        found: what it reaches.
+    """
+
+    function: Callable[..., Any]
+    found: Reached
+
+    @property
+    def codes(self) -> Sequence[Any]:
+        """Of all functions that it reaches."""
+        return self.found.codes
+
+    def on(self, schema: TableSchema, table: Any) -> list[Release] | None:
+        """The releases on a table of the schema, where no noisy value decides for "yes"; None if it is not covered."""
+        tape = _run(self.function, schema, self.found, (), sample=table)
+        return tape.releases if tape.refused is None else None
+
+
+def statistics_of(function: Callable[..., Any]) -> Statistics:
+    """What measures the statistics of a function."""
+    return Statistics(function, reach(function))
 
 
 def _not_covered(why: str, runs: int, found: Reached) -> Trace:

@@ -37,6 +37,7 @@ class Release:
         statistic: the number of the operation that made it.
         noise: the draws; None for a choice.
         line: of the user's code.
+        value: of the statistic on the table of this run; of a choice, the probabilities.
         exposed: whether more of the noisy values is used than which of them is the largest.
         chosen: whether the largest of them was taken.
     """
@@ -44,6 +45,7 @@ class Release:
     statistic: int
     noise: Noise | None
     line: str
+    value: Any
     exposed: bool = False
     chosen: bool = False
 
@@ -145,8 +147,8 @@ class Tape:
             self.refuse("noise that is used twice", "draw noise for each number: size=...")
         self._used.update(numbers)
 
-    def release(self, statistic: int, noise: Noise) -> Release:
-        """A statistic with noise added to each of its coordinates."""
+    def release(self, statistic: int, noise: Noise, value: Any) -> Release:
+        """A statistic with noise added to each of its coordinates, and its value on the table of this run."""
         self.must_be_open()
         fact = self.fact(statistic)
         if not isinstance(fact, Total):
@@ -165,14 +167,15 @@ class Tape:
         if noise.law == "two-sided geometric" and np.dtype(fact.dtype).kind not in "iu":
             self.refuse("noise on whole numbers, added to a statistic that is none", "round the records first")
         self.use(whole)
-        made = Release(statistic, whole, self.line())
+        made = Release(statistic, whole, self.line(), np.array(value, dtype=np.float64))
         self.releases.append(made)
         return made
 
-    def choose(self, scores: int) -> None:
-        """A choice with probabilities in proportion to exp(score)."""
+    def choose(self, scores: int, value: Any) -> None:
+        """A choice with probabilities in proportion to exp(score), and these on the table of this run."""
         self.must_be_open()
-        self.releases.append(Release(scores, None, self.line(), exposed=True, chosen=True))
+        held = np.array(value, dtype=np.float64)
+        self.releases.append(Release(scores, None, self.line(), held, exposed=True, chosen=True))
 
     # what was noised --------------------------------------------------------------------------------------------------
 

@@ -564,7 +564,7 @@ def _with_noise(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> An
         tape.refuse("noise added to each record", "sum first, and add noise to the sum")
     value = np.asarray(function(raw(one), raw(other)))
     if is_total(rest):
-        release = tape.release(rest._dpv_number, noise._dpv_noise)
+        release = tape.release(rest._dpv_number, noise._dpv_noise, raw(rest))
         return Released(tape, value[()] if value.ndim == 0 else value, (release,))
     tape.use(noise._dpv_noise)
     return Released(tape, value[()] if value.ndim == 0 else value)

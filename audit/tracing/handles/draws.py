@@ -138,7 +138,7 @@ def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, *args:
         _refuse("a choice among another number of outcomes than there are probabilities")
     assert isinstance(p, FollowedArray)
     assert p._dpv_number is not None
-    tape.choose(p._dpv_number)
+    tape.choose(p._dpv_number, p._dpv_value)
     picked = outcomes[int(_FRESH.integers(len(outcomes)))]
     return Released(tape, picked if size is None else np.array([picked]))
 

@@ -216,6 +216,53 @@ def truth(a: Interval, *others: Interval) -> Interval:
     return Interval.of(np.zeros(shape), np.ones(shape))
 
 
+def _of_truths(always: Any, never: Any) -> Interval:
+    """A truth value that is true for every record, false for every one, or either."""
+    always, never = np.broadcast_arrays(np.asarray(always), np.asarray(never))
+    return Interval.of(np.where(always, 1.0, 0.0), np.where(never, 0.0, 1.0))
+
+
+def less(a: Interval, b: Interval) -> Interval:
+    """Whether a < b: of two ranges that do not overlap it is known, and false of NaN."""
+    return _of_truths((a.high < b.low) & ~(a.missing | b.missing), a.low >= b.high)
+
+
+def less_equal(a: Interval, b: Interval) -> Interval:
+    """Whether a <= b."""
+    return _of_truths((a.high <= b.low) & ~(a.missing | b.missing), a.low > b.high)
+
+
+def equal(a: Interval, b: Interval) -> Interval:
+    """Whether a == b, which is false of NaN."""
+    same = (a.low == a.high) & (b.low == b.high) & (a.low == b.low) & ~(a.missing | b.missing)
+    return _of_truths(same & np.isfinite(a.low), (a.high < b.low) | (a.low > b.high))
+
+
+def opposite(a: Interval) -> Interval:
+    """Not a, of a truth value."""
+    return _of_truths(_false(a), _true(a))
+
+
+def conjunction(a: Interval, b: Interval) -> Interval:
+    """a and b, of truth values."""
+    return _of_truths(_true(a) & _true(b), _false(a) | _false(b))
+
+
+def disjunction(a: Interval, b: Interval) -> Interval:
+    """a or b, of truth values."""
+    return _of_truths(_true(a) | _true(b), _false(a) & _false(b))
+
+
+def _true(a: Interval) -> Flags:
+    found: Flags = (a.low > 0) & ~a.missing
+    return found
+
+
+def _false(a: Interval) -> Flags:
+    found: Flags = a.high <= 0
+    return found
+
+
 ELEMENTWISE: Final[dict[str, tuple[Callable[..., Interval], str]]] = {
     "add": (add, "ends of the sum"),
     "subtract": (subtract, "ends of the difference"),
@@ -247,6 +294,18 @@ ELEMENTWISE: Final[dict[str, tuple[Callable[..., Interval], str]]] = {
     "sign": (increasing(np.sign, exact=True), "never falls"),
     "sin": (wave, "between -1 and 1; NaN of what is infinite"),
     "cos": (wave, "between -1 and 1; NaN of what is infinite"),
-    **dict.fromkeys(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isnan", "isfinite", "isinf", "logical_and", "logical_or", "logical_not", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "invert"), (truth, "true or false")),  # noqa: E501
+    "less": (less, "known where the two ranges do not overlap"),
+    "less_equal": (less_equal, "known where the two ranges do not overlap"),
+    "greater": (lambda a, b: less(b, a), "known where the two ranges do not overlap"),
+    "greater_equal": (lambda a, b: less_equal(b, a), "known where the two ranges do not overlap"),
+    "equal": (equal, "false where the two ranges do not overlap"),
+    "not_equal": (lambda a, b: opposite(equal(a, b)), "true where the two ranges do not overlap"),
+    "logical_and": (conjunction, "known where one is always false, or both always true"),
+    "logical_or": (disjunction, "known where one is always true, or both always false"),
+    "logical_not": (opposite, "the opposite"),
+    "bitwise_and": (conjunction, "as logical_and"),
+    "bitwise_or": (disjunction, "as logical_or"),
+    "invert": (opposite, "as logical_not"),
+    **dict.fromkeys(("isnan", "isfinite", "isinf", "logical_xor", "bitwise_xor"), (truth, "true or false")),
 }  # fmt: skip
 """How each elementwise function of NumPy that is covered carries bounds on, and why that holds."""

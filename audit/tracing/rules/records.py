@@ -23,6 +23,7 @@ _COMPARED: Final = {
     "greater": lambda c: Cell(low=c, low_closed=False),
     "greater_equal": lambda c: Cell(low=c),
 }
+_JOINING: Final = ("logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "invert")
 _MIRRORED: Final = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 
 
@@ -100,12 +101,18 @@ def elementwise(setting: Setting, operands: Sequence[Operand], given: Mapping[st
                     refuse(f"{name} of texts")
                 value = np.zeros(np.shape(value))
             intervals.append(bounds.constant(value))
+    if name.startswith(("bitwise", "invert")) and np.dtype(dtype).kind != "b":
+        refuse(f"{name} of integers, bit by bit", "use it of truth values alone")
     rule = ELEMENTWISE[name][0]
     with np.errstate(all="ignore"):
-        found = bounds.truth(intervals[0], *intervals[1:]) if np.dtype(dtype).kind == "b" else rule(*intervals)
+        known = compares or name in _JOINING
+        decidable = np.dtype(dtype).kind != "b" or (known and _compared_exactly(operands, truths=not compares))
+        found = rule(*intervals) if decidable else bounds.truth(intervals[0], *intervals[1:])
     if np.dtype(dtype).kind not in "biuf":
         refuse(f"{name} that gives {dtype}")
     support, exact = _support(setting, name, operands, found)
+    if np.dtype(dtype).kind == "b" and (found.low > 0).all():  # true of every record: no cell says more
+        support, exact = None, False
     if name not in _STAYING:
         must_fit(found, dtype)
     return Rows(rows[0].masks, *found, dtype, None, support, exact, _norm(setting, name, operands))
@@ -113,6 +120,16 @@ def elementwise(setting: Setting, operands: Sequence[Operand], given: Mapping[st
 
 def _is_number(fact: Rows) -> bool:
     return np.dtype(fact.dtype).kind in "biuf" if fact.dtype != "category" else False
+
+
+def _compared_exactly(operands: Sequence[Operand], *, truths: bool) -> bool:
+    """Whether bounds decide a comparison, or what joins truth values: texts have none, and others round constants."""
+    kinds = ("bool",) if truths else ("bool", "int64", "float64")
+    return all(
+        one.fact.dtype in kinds if isinstance(one.fact, Rows) else
+        np.asarray(one.value).dtype.kind in ("b" if truths else "biuf")
+        for one in operands
+    )  # fmt: skip
 
 
 def _support(setting: Setting, name: str, operands: Sequence[Operand], found: Interval) -> tuple[Support | None, bool]:
@@ -435,9 +452,11 @@ def remainder(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
     missing = fact.missing | np.isinf(fact.low) | np.isinf(fact.high)
     if not _is_number(fact) or not divisor > 0:
         refuse("a remainder by something else than a positive number")
-    found = Interval.of(
-        np.zeros(fact.shape), np.full(fact.shape, divisor), missing & (np.dtype(fact.dtype).kind == "f")
-    )
+    least, most = np.zeros(fact.shape), np.full(fact.shape, divisor)
+    if fact.dtype == "float64":  # a number from 0 to less than the divisor stays as it is
+        stays = (fact.low >= 0) & (fact.high < divisor)
+        least, most = np.where(stays, fact.low, least), np.where(stays, fact.high, most)
+    found = Interval.of(least, most, missing & (np.dtype(fact.dtype).kind == "f"))
     return Rows(fact.masks, *must_fit(found, given["dtype"]), given["dtype"])
 
 

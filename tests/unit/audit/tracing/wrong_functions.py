@@ -47,6 +47,24 @@ class numpy_forms:
     def half_the_scale(x, rng):
         return np.clip(x[:, 0], 0, 10).sum() + rng.laplace(scale=5)
 
+    def bits_of_integers(x, rng):
+        return (x[:, 0].astype(int) & 127).sum() + rng.laplace()
+
+    def bits_of_two_columns(x, rng):
+        return (x[:, 0].astype(int) | x[:, 1].astype(int)).sum() + rng.laplace()
+
+    def inverted_integers(x, rng):
+        return (~x[:, 0].astype(int)).sum() + rng.laplace()
+
+    def comparison_that_some_records_pass(x, rng):
+        return (x[:, 0] >= 100).sum() + rng.laplace(scale=0.5)
+
+    def comparison_of_sums_that_overlap(x, rng):
+        return ((x[:, 0] + x[:, 1]) > 199).sum() + rng.laplace(scale=0.5)
+
+    def remainder_of_what_is_larger(x, rng):
+        return (x[:, 0] % 100).sum() + rng.laplace(scale=50)
+
     def number_of_records(x, rng):
         return len(x) + 0 * rng.laplace()
 
