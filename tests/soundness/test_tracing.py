@@ -148,7 +148,7 @@ PLANTED = {
 }
 """For each operation, a program in which it matters; those of pandas are tried in tests/unit/audit/tracing."""
 
-OF_PANDAS = {"is missing", "drop missing", "map", "groups"}
+OF_PANDAS = {"is missing", "drop missing", "map", "groups", "groups of several columns"}
 SCHEMA = """
 relation = "{}"
 table = "numpy"

@@ -359,14 +359,14 @@ class FollowedSeries(_Frame, np.lib.mixins.NDArrayOperatorsMixin):
         """Counts, whose labels and order depend on data until they are put into a public order."""
         if normalize or bins is not None or not dropna:
             self._no("value_counts with normalize, bins or missing values", "count, and divide the noisy counts")
-        return Grouped(self._dpv_tape, self._dpv_arr, None, "value_counts")
+        return Grouped(self._dpv_tape, (self._dpv_arr,), None, "value_counts")
 
     def groupby(self, by: Any, **given: Any) -> Any:
         """Groups by another column."""
         if not isinstance(by, FollowedSeries):
             self._no("groupby of something else than a column")
         _shared(self._dpv_tape, [self, by])
-        return Groups(self._dpv_tape, by._dpv_arr, {self.name: self._dpv_arr}, self.name)
+        return Groups(self._dpv_tape, (by._dpv_arr,), {self.name: self._dpv_arr}, self.name)
 
     def tolist(self) -> Any:
         """Refused."""
@@ -695,7 +695,7 @@ class FollowedFrame(_Frame):
         return _series(parts, self.columns, None)
 
     def groupby(self, by: Any, observed: Any = None, **given: Any) -> Any:
-        """Groups by one column."""
+        """Groups by one column, or by several whose values are all known."""
         if isinstance(by, list) and len(by) == 1:
             by = by[0]
         for key, value in given.items():
@@ -703,12 +703,14 @@ class FollowedFrame(_Frame):
                 self._no(f"groupby with {key}=", "leave it out")
         if isinstance(by, FollowedSeries):
             _shared(self._dpv_tape, [self._column(self.columns[0]), by])
-            array = by._dpv_arr
+            keys = (by._dpv_arr,)
         elif isinstance(by, str):
-            array = self._column(by)._dpv_arr
+            keys = (self._column(by)._dpv_arr,)
+        elif isinstance(by, list) and by and all(isinstance(one, str) for one in by) and len(set(by)) == len(by):
+            keys = tuple(self._column(one)._dpv_arr for one in by)
         else:
-            self._no("groupby of several columns", "join them into one column of categories by map")
-        return Groups(self._dpv_tape, array, self._dpv_columns, None)
+            self._no("groupby of something else than columns", "name them: df.groupby(['city', 'sex'])")
+        return Groups(self._dpv_tape, keys, self._dpv_columns, None)
 
     def value_counts(self, *args: Any, **given: Any) -> Any:
         """Refused."""
@@ -781,17 +783,19 @@ class _Located:
 class Groups(_Frame):
     """``df.groupby(key)``."""
 
-    __slots__ = ("_dpv_columns", "_dpv_key", "_dpv_name", "_dpv_tape")
+    __slots__ = ("_dpv_columns", "_dpv_keys", "_dpv_name", "_dpv_tape")
 
-    def __init__(self, tape: Tape, key: FollowedArray, columns: Mapping[Any, FollowedArray], name: Any) -> None:
-        self._dpv_tape, self._dpv_key, self._dpv_columns, self._dpv_name = tape, key, columns, name
+    def __init__(
+        self, tape: Tape, keys: tuple[FollowedArray, ...], columns: Mapping[Any, FollowedArray], name: Any
+    ) -> None:
+        self._dpv_tape, self._dpv_keys, self._dpv_columns, self._dpv_name = tape, keys, columns, name
 
     def __getitem__(self, name: Any) -> Groups:
         if isinstance(name, list) and len(name) == 1:
             self._no("groups of a list of columns", "name one column")
         if not isinstance(name, str) or name not in self._dpv_columns:
             raise KeyError(name)
-        return Groups(self._dpv_tape, self._dpv_key, self._dpv_columns, name)
+        return Groups(self._dpv_tape, self._dpv_keys, self._dpv_columns, name)
 
     def _of(self, what: str) -> FollowedArray:
         if self._dpv_name is None:
@@ -800,17 +804,17 @@ class Groups(_Frame):
 
     def size(self) -> Grouped:
         """How many records each group has."""
-        return Grouped(self._dpv_tape, self._dpv_key, None, "size")
+        return Grouped(self._dpv_tape, self._dpv_keys, None, "size")
 
     def count(self) -> Grouped:
         """How many present values each group has."""
         array = self._of("count")
         present = applied("is missing", [array], pd.isna(raw(array)))
-        return Grouped(self._dpv_tape, self._dpv_key, np.where(present, 0, 1), "count")
+        return Grouped(self._dpv_tape, self._dpv_keys, np.where(present, 0, 1), "count")
 
     def sum(self, *args: Any, **given: Any) -> Grouped:
         """The sum of each group."""
-        return Grouped(self._dpv_tape, self._dpv_key, _filled(self._of("sum")), "sum")
+        return Grouped(self._dpv_tape, self._dpv_keys, _filled(self._of("sum")), "sum")
 
     def mean(self, *args: Any, **given: Any) -> NoReturn:
         """Refused."""
@@ -837,10 +841,10 @@ class Groups(_Frame):
 class Grouped(_Frame):
     """Statistics of groups, whose labels depend on data until they are put in a public order."""
 
-    __slots__ = ("_dpv_key", "_dpv_tape", "_dpv_weights", "_dpv_what")
+    __slots__ = ("_dpv_keys", "_dpv_tape", "_dpv_weights", "_dpv_what")
 
-    def __init__(self, tape: Tape, key: FollowedArray, weights: Any, what: str) -> None:
-        self._dpv_tape, self._dpv_key, self._dpv_weights, self._dpv_what = tape, key, weights, what
+    def __init__(self, tape: Tape, keys: tuple[FollowedArray, ...], weights: Any, what: str) -> None:
+        self._dpv_tape, self._dpv_keys, self._dpv_weights, self._dpv_what = tape, keys, weights, what
 
     def reindex(self, labels: Any = None, *, index: Any = None, fill_value: Any = None, **given: Any) -> Any:
         """In the order of public labels, with 0 where a group has no record."""
@@ -848,19 +852,26 @@ class Grouped(_Frame):
         if given or isinstance(labels, Followed):
             self._no("reindex of another kind", "reindex(values, fill_value=0)")
         if fill_value is None:
-            return Unfilled(self, list(labels))
+            return Unfilled(self, labels if isinstance(labels, pd.MultiIndex) else list(labels))
         if fill_value != 0:
             self._no("reindex with another fill_value than 0")
-        values = [one.item() if isinstance(one, np.generic) else one for one in labels]
+        several = len(self._dpv_keys) > 1
+        if several != isinstance(labels, pd.MultiIndex) or (several and labels.nlevels != len(self._dpv_keys)):
+            self._no("reindex with labels of another number of columns",
+                     "of several columns: pd.MultiIndex.from_product([['Oslo', 'Rome'], ['f', 'm']])")  # fmt: skip
+        values = [_plain_label(one) for one in labels]
         if len(set(values)) < len(values):
             self._no("reindex with a label twice")
         weights = self._dpv_weights
-        keys = pd.Series(raw(self._dpv_key))
-        if weights is None:
-            found = keys.value_counts().reindex(values, fill_value=0).to_numpy()
-        else:
-            found = pd.Series(raw(weights)).groupby(keys).sum().reindex(values, fill_value=0).to_numpy()
-        arrays = [self._dpv_key] if weights is None else [self._dpv_key, weights]
+        keys = [pd.Series(raw(one)) for one in self._dpv_keys]
+        counted = pd.Series(np.ones(len(keys[0]), dtype=np.int64) if weights is None else raw(weights))
+        order = labels if several else values
+        found = counted.groupby(keys if several else keys[0]).sum().reindex(order, fill_value=0).to_numpy()
+        arrays = [*self._dpv_keys] if weights is None else [*self._dpv_keys, weights]
+        if several:
+            total = applied("groups of several columns", arrays, found, values=values, keys=len(keys),
+                            dtype=dtype_of(found))  # fmt: skip
+            return _series(total, labels, None)
         total = applied("groups", arrays, found, values=values, dtype=dtype_of(found))
         return _series(total, pd.Index(values), None)
 
@@ -868,6 +879,8 @@ class Grouped(_Frame):
         """The statistic of one public label, 0 where it has no record."""
         if default != 0:
             self._no("get without 0 for a group that has no record", "write counts.get(label, 0)")
+        if len(self._dpv_keys) > 1:
+            self._no("get of a group by several columns", "reindex them first")
         return self.reindex([key], fill_value=0)._dpv_arr[0]
 
     def sum(self) -> Any:
@@ -913,7 +926,7 @@ class Unfilled(_Frame):
 
     __slots__ = ("_dpv_labels", "_dpv_of", "_dpv_tape")
 
-    def __init__(self, of: Grouped, labels: list[Any]) -> None:
+    def __init__(self, of: Grouped, labels: Any) -> None:
         self._dpv_tape, self._dpv_of, self._dpv_labels = of._dpv_tape, of, labels
 
     def fillna(self, value: Any) -> Any:
@@ -949,6 +962,12 @@ def _series(array: Any, index: Any, name: Any) -> Any:
         if np.ndim(value) == 1 and len(value) == len(index):
             return Released(array._dpv_tape, pd.Series(value, index=index, name=name), array._dpv_pending)
     return array
+
+
+def _plain_label(label: Any) -> Any:
+    if isinstance(label, tuple):
+        return tuple(_plain_label(one) for one in label)
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _fits(found: Any, index: Any, array: FollowedArray) -> bool:

@@ -143,6 +143,29 @@ def groups(setting: Setting, operands: Sequence[Operand], given: Mapping[str, An
     return summed(setting, key, found, given["dtype"], supports)
 
 
+@operation("groups of several columns", "a record is in one group by its own entries", "known groups")
+def groups_of_several(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """A count, or a sum, for each of some public combinations of values of several columns."""
+    size = int(given["keys"])
+    rows = the_rows(operands)
+    keys = rows[:size]
+    numbers = [one.number for one in operands[:size]]
+    if len(rows) != len(operands) or not size <= len(rows) <= size + 1 or any(one.shape != () for one in keys):
+        refuse("groups by something else than columns of the same records")
+    if any(len(one) != size for one in given["values"]):
+        refuse("groups with labels of another number of columns")
+    found = _each_cell(rows[size] if len(rows) > size else None, len(given["values"]))
+    outside = support_of_masks(setting, keys[0])
+    supports = []
+    for label in given["values"]:
+        support = outside
+        for number, value in zip(numbers, label, strict=True):
+            assert number is not None
+            support = both(support, ((number, Cell(frozenset([value]))),))
+        supports.append(support)
+    return summed(setting, keys[0], found, given["dtype"], tuple(supports))
+
+
 def _each_cell(weights: Rows | None, size: int) -> Interval:
     """What a record adds to its cell."""
     if weights is None:

@@ -320,6 +320,22 @@ class pandas_forms:
         n = df.groupby("city").size().reindex(CITIES).fillna(0)
         return (n + rng.laplace(scale=1, size=len(n))).clip(lower=0).round()
 
+    def groups_of_two_columns(df, rng):
+        order = pd.MultiIndex.from_product([CITIES, [18, 19, 20]])
+        n = df.groupby(["city", "age"]).size().reindex(order, fill_value=0)
+        return n + rng.laplace(scale=1, size=9)
+
+    def sums_of_groups_of_two_columns(df, rng):
+        order = pd.MultiIndex.from_product([CITIES, [18, 19, 20]], names=["city", "age"])
+        d = df.assign(w=df["income"].fillna(0).clip(0, 5))
+        s = d.groupby(["city", "age"])["w"].sum().reindex(order).fillna(0)
+        return pd.DataFrame(
+            {
+                "s": s + rng.laplace(0, 10, 9),
+                "n": d.groupby(["city", "age"])["w"].count().reindex(order, fill_value=0) + rng.laplace(0, 2, 9),
+            }
+        )
+
     def group_sums(df, rng):
         s = df.groupby("city")["age"].sum().reindex(CITIES, fill_value=0)
         return s + rng.laplace(scale=120, size=3)

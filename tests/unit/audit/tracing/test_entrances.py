@@ -1,6 +1,7 @@
 """Python, the test suite's assertion, the fixture and the command line lead to the same verdict."""
 
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE
 from dpverdict.proofs.ledger.certificates import sealed
 from dpverdict.testing import assert_certified
 
+CHECKER = runpy.run_path(str(Path(__file__).parents[3] / "certificate_checker.py"))
 SCHEMA = """
 relation = "replace-one"
 records = 400
@@ -110,6 +112,9 @@ def test_the_command_line(name: str, code: int, folder: Path, capsys: pytest.Cap
     assert found["status"] == ("CERTIFIED" if code == 0 else "REFUTED")
     if code == 0:
         assert main(["check", "c.json"]) == 0
+        assert CHECKER["main"](["c.json"]) == 1  # it shares no code with the project, and knows no such certificate
+        said = capsys.readouterr().out
+        assert "REFUSED c.json: Refused: the certificate of a function, which this checker does not know" in said
         kept = (folder / "c.json").read_text()
         (folder / "c.json").write_text(kept.replace('"claim": "eps=1"', '"claim": "eps=0.5"'))
         assert main(["check", "c.json"]) == 1  # changed after it was made

@@ -656,6 +656,23 @@ class pandas_forms:
         n = df["city"].value_counts()
         return {c: n[c] + rng.laplace(scale=1) for c in n.index}
 
+    def groups_of_two_columns_and_of_one(df, rng):
+        order = pd.MultiIndex.from_product([CITIES, [18, 19, 20]])
+        n = df.groupby(["city", "age"]).size().reindex(order, fill_value=0) + rng.laplace(scale=1, size=9)
+        return n, df.groupby("city").size().reindex(CITIES, fill_value=0) + rng.laplace(scale=1, size=3)
+
+    def sums_of_groups_of_two_columns(df, rng):
+        order = pd.MultiIndex.from_product([CITIES, [18, 19, 20]])
+        s = df.groupby(["city", "age"])["age"].sum().reindex(order, fill_value=0)
+        return s + rng.laplace(scale=119, size=9)
+
+    def groups_of_two_columns_by_the_data(df, rng):
+        n = df.groupby(["city", "age"]).size()
+        return n + rng.laplace(scale=1, size=len(n))
+
+    def groups_of_two_columns_by_one_label(df, rng):
+        return df.groupby(["city", "age"]).size().reindex(CITIES, fill_value=0) + rng.laplace(scale=1, size=3)
+
     def reindexed_with_gaps(df, rng):
         n = df.groupby("city").size().reindex(CITIES)
         return n + rng.laplace(scale=1, size=3)
