@@ -69,6 +69,11 @@ class Summary:
     found: str
 
 
+def _concludes(one: Evidence, status: Status) -> bool:
+    """Whether evidence leads to a status by itself."""
+    return one.decides is status or (status is Status.REFUTED and one.refutes)
+
+
 def summary_of(
     status: Status,
     claim: Guarantee,
@@ -102,7 +107,7 @@ def summary_of(
         sentence = disagreement
     elif verdict is not None and verdict.status is status:
         sentence = _exact_sentence(status, claim, worst, verdict, epsilon, promised)
-    elif (deciding := next((one.answer for one in others if one.decides is status), None)) is not None:
+    elif (deciding := next((one.answer for one in others if _concludes(one, status)), None)) is not None:
         sentence = deciding
     else:
         sentence = _sampled_sentence(claim, tests)

@@ -19,6 +19,7 @@ from dpverdict.audit.implementation.tap.tapped_runs import tap
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.moves import Pair, in_words, tamed
 from dpverdict.audit.tracing.reach import reach
+from dpverdict.audit.tracing.verdict import EXACTLY
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
@@ -78,7 +79,7 @@ def find_pair(
         fresh = (_tested if unseen else partial(_confirmed, found))(function, tables, claim, seed + count)
         shown = fresh is not None and fresh.refuted
         if found.status is TapStatus.REFUTED or shown:
-            how = "the tap, exactly" if found.status is TapStatus.REFUTED else "fresh releases"
+            how = EXACTLY if found.status is TapStatus.REFUTED else "fresh releases"
             said = found.reason if found.status is TapStatus.REFUTED or fresh is None else (
                 fresh.text() if unseen else f"{found.reason}; {fresh.text()}"
             )  # fmt: skip

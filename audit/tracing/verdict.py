@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn, final
+from typing import Any, Final, NoReturn, Self, final
 
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.errors import NotCertified
 
+EXACTLY: Final = "the tap, exactly"
+"""How the pair of a witness was measured, where that needed no samples."""
 EXIT_CODES: Final = {Status.CERTIFIED: 0, Status.REFUTED: 1, Status.INCONCLUSIVE: 3}
 
 
@@ -135,6 +137,18 @@ class TracedVerdict:
             "witness": None if self.witness is None else dict(self.witness),
             "runs": self.runs,
         }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Self:
+        """The verdict that `to_dict` gave, without its certificate."""
+        return cls(
+            status=Status[found["status"]],
+            name=found["function"],
+            lines=tuple(Line(**one) for one in found["lines"]),
+            assumptions=tuple(found["assumptions"]),
+            **{name: found[name] for name in ("claim", "relation", "reason", "covered", "witness", "true_from",
+                                              "found_up_to", "runs")},
+        )  # fmt: skip
 
     def to_json(self) -> str:
         """The same as text."""

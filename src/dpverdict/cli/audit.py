@@ -78,9 +78,9 @@ def audit(
     limits = parse_limits(timeout, memory)
     if schema is not None:
         given = {name: getattr(request, name) for name in parts(Request)} | dict(request.options)
-        others = {"jobs": jobs, "dask": dask, "report": report}
+        others = {"jobs": jobs, "dask": dask}
         _only_a_schema({**given, "mechanism": None, "claim": None, "exact_only": None, **others})
-        outputs = Outputs(json=json, witness=witness, certificate=certificate)
+        outputs = Outputs(json=json, report=report, witness=witness, certificate=certificate)
         search = not request.exact_only
         return _audit_function(request.mechanism, schema, request.claim, limits, outputs, quiet=quiet, search=search)
     if names_an_event(request.mechanism):
@@ -136,6 +136,7 @@ def _audit_function(
     """Decide the claim of a function for every pair of tables of a schema."""
     import json
 
+    from dpverdict.audit.runs.traced import traced_page
     from dpverdict.audit.tracing.isolated import audit_isolated
     from dpverdict.errors import InvalidValue, printable
     from dpverdict.mechanisms.core.guarantees import parse_guarantee
@@ -150,6 +151,7 @@ def _audit_function(
         found = made["verdict"]
         outputs.write(
             json=lambda: json.dumps(found, indent=2, allow_nan=False) + "\n",
+            report=lambda: traced_page(found),
             witness=lambda: None if found["witness"] is None else json.dumps(found["witness"], indent=2) + "\n",
             certificate=lambda: None if made["certificate"] is None else sealed(made["certificate"]),
         )

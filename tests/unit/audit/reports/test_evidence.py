@@ -30,20 +30,20 @@ from dpverdict.audit.reports.evidence.evidence import Evidence, Known
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table
 
 
-class TracedFields(TypedDict):
+class PlantedFields(TypedDict):
     """What a trace showed."""
 
     lines: Annotated[list[str], described("The lines that release something.")]
 
 
 @dataclass(frozen=True)
-class TracedEvidence(Evidence):
+class PlantedEvidence(Evidence):
     lines: tuple[str, ...]
     status: Status
 
-    name = "traced"
+    name = "planted"
     position = 15
-    document = {"traced": TracedFields}
+    document = {"planted": PlantedFields}
 
     @property
     def decides(self) -> Status | None:
@@ -67,7 +67,7 @@ class TracedEvidence(Evidence):
         )
 
     def fields(self, known: Known) -> Mapping[str, object]:
-        return {"traced": {"lines": list(self.lines)}}
+        return {"planted": {"lines": list(self.lines)}}
 '''
 
 
@@ -76,7 +76,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type:
     """A kind of evidence, added as one file."""
     (tmp_path / "planted_kind.py").write_text(PLANTED)
     monkeypatch.setattr(evidence, "__path__", [*evidence.__path__, str(tmp_path)])
-    found: type = importlib.import_module(f"{evidence.__name__}.planted_kind").TracedEvidence
+    found: type = importlib.import_module(f"{evidence.__name__}.planted_kind").PlantedEvidence
     return found
 
 
@@ -88,18 +88,18 @@ def test_a_new_kind_is_one_file_that_every_face_shows(reports: Reports, planted:
         assert "release.py:7 <b>" in report_text(report)
         assert "release.py:7 &lt;b&gt;" in render_html(report)
         fields = json.loads(render_json(report))
-        assert fields["traced"] == {"lines": ["release.py:7 <b>"]}
+        assert fields["planted"] == {"lines": ["release.py:7 <b>"]}
         schema = read_schema()
-        assert schema["properties"]["traced"]["properties"]["lines"]["description"]
+        assert schema["properties"]["planted"]["properties"]["lines"]["description"]
         jsonschema.Draft202012Validator(schema).validate(fields)
-        assert not jsonschema.Draft202012Validator(schema).is_valid(fields | {"traced": {"lines": 3}})
-    with pytest.raises(InvalidValue, match=r"traced\.lines"):
+        assert not jsonschema.Draft202012Validator(schema).is_valid(fields | {"planted": {"lines": 3}})
+    with pytest.raises(InvalidValue, match=r"planted\.lines"):
         render_json(reports["black box"].with_evidence(planted((3,), Status.CERTIFIED)))
 
 
 def test_evidence_is_kept_in_reading_order_and_at_most_one_of_a_kind(reports: Reports, planted: type) -> None:
     report = reports["CERTIFIED"].with_evidence(planted(("a",), Status.CERTIFIED), CodeEvidence(()))
-    assert [one.name for one in report.evidence] == ["verdict", "traced", "embedding", "test", "implementation"]
+    assert [one.name for one in report.evidence] == ["verdict", "planted", "embedding", "test", "implementation"]
     again = report.with_evidence(planted(("b",), Status.CERTIFIED))
     assert len(again.evidence) == len(report.evidence)
     with pytest.raises(InvalidValue, match="at most one of each kind"):

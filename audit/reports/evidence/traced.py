@@ -1,0 +1,123 @@
+"""What following a function showed: the table of its releases, for every pair of neighbouring tables of a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, TypedDict, final
+
+from dpverdict.audit.documents.schema import described
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.parts import EvidenceKind, Section, Table
+from dpverdict.audit.tracing.verdict import EXACTLY, TracedVerdict
+from dpverdict.numerics.text import at_least, at_most
+
+
+class TracedLineFields(TypedDict):
+    """One release of a function."""
+
+    line: Annotated[str, described("Of the user's code.")]
+    statistic: Annotated[str, described("What is released, as an expression of columns.")]
+    moved: Annotated[str, described("How far one record moves it.")]
+    noise: Annotated[str, described("Its law and its scale.")]
+    spent: Annotated[str, described("The privacy loss of this release alone.")]
+
+
+class TracedFields(TypedDict):
+    """What following a function showed."""
+
+    status: str
+    covered: Annotated[bool, described("Whether the function could be followed.")]
+    relation: Annotated[str, described("Which tables are neighbours.")]
+    reason: str
+    lines: Annotated[list[TracedLineFields], described("One for each release.")]
+    assumptions: Annotated[list[str], described("What is taken for granted.")]
+    true_from: Annotated[float | None, described("The least epsilon, mu or rho that is certified.")]
+    found_up_to: Annotated[float | None, described("The largest loss of a pair that was measured exactly.")]
+    witness: Annotated[dict[str, Any] | None, described("The pair of tables that breaks the claim.")]
+    runs: Annotated[int, described("Of the function, to follow it.")]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TracedEvidence(Evidence):
+    """The verdict on a function that was followed.
+
+    Attributes:
+        verdict: for every pair of neighbouring tables of its schema.
+    """
+
+    verdict: TracedVerdict
+
+    name = "traced"
+    position = 5
+    document: ClassVar[Mapping[str, Any]] = {"traced": TracedFields}
+
+    @property
+    def by_samples(self) -> bool:
+        """Whether it refutes by fresh releases alone, with an error probability."""
+        witness = self.verdict.witness
+        return self.verdict.status is Status.REFUTED and witness is not None and witness["measured_by"] != EXACTLY
+
+    @property
+    def decides(self) -> Status | None:
+        """The verdict; None of one that rests on samples."""
+        return None if self.by_samples else self.verdict.status
+
+    @property
+    def refutes(self) -> bool:
+        """Whether a pair breaks the claim."""
+        return self.verdict.status is Status.REFUTED
+
+    @property
+    def suffices(self) -> bool:
+        """A report may rest on it alone."""
+        return True
+
+    @property
+    def answer(self) -> str:
+        """What the verdict says."""
+        verdict = self.verdict
+        begun = "" if verdict.covered else "Not covered by the trace: "
+        return f"{begun}{verdict.reason[:1].upper() if not begun else verdict.reason[:1]}{verdict.reason[1:]}."
+
+    @property
+    def found(self) -> str:
+        """From where on the claim is certified, and the largest loss of a pair."""
+        verdict, said = self.verdict, []
+        if verdict.true_from is not None:
+            said.append(f"certified from {at_most(verdict.true_from, 6)} on")
+        if verdict.found_up_to is not None:
+            said.append(f"a pair with {at_least(verdict.found_up_to, 6)}")
+        return ", ".join(said) or "nothing"
+
+    def sections(self, known: Known) -> Iterator[Section]:
+        """The table of the releases; and the pair that breaks the claim."""
+        verdict = self.verdict
+        header = ("line", "statistic", "a record moves it by", "noise", "spent")
+        rows = tuple((one.line, one.statistic, one.moved, one.noise, one.spent) for one in verdict.lines)
+        proved = verdict.covered and verdict.status is not Status.REFUTED
+        yield Section(
+            anchor="traced",
+            title="What is released",
+            evidence=EvidenceKind.EXACT if proved else EvidenceKind.NONE,
+            text=(
+                f"Neighbours: {verdict.relation}.",
+                *((f"Taken for granted: {'; '.join(verdict.assumptions)}.",) if verdict.assumptions else ()),
+            ),
+            tables=(Table(header=header, rows=rows),) if rows else (),
+        )
+        if verdict.witness is not None:
+            yield Section(
+                anchor="traced_pair",
+                title="The pair of tables that breaks the claim",
+                evidence=EvidenceKind.STATISTICAL if self.by_samples else EvidenceKind.EXACT,
+                text=(f"Measured by {verdict.witness['measured_by']}: {verdict.witness['reason']}.",),
+                tables=(Table(rows=tuple((str(one),) for one in verdict.witness["words"][:1])),),
+            )
+
+    def fields(self, known: Known) -> Mapping[str, object]:
+        """The verdict, without what the report says elsewhere."""
+        found = self.verdict.to_dict()
+        return {"traced": {name: found[name] for name in TracedFields.__annotations__}}
