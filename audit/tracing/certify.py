@@ -10,11 +10,11 @@ import numpy as np
 
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.tables.schema import TableSchema
-from dpverdict.audit.tracing.moves import widest_pairs
-from dpverdict.audit.tracing.pairs import Broken, find_pair
 from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.rules.operations import Step
 from dpverdict.audit.tracing.run import Trace, followed
+from dpverdict.audit.tracing.search.moves import widest_pairs
+from dpverdict.audit.tracing.search.pairs import Broken, find_pair
 from dpverdict.audit.tracing.spending import Released, alternatives, decided, in_words, true_from
 from dpverdict.audit.tracing.verdict import Line, TracedVerdict
 from dpverdict.audit.trials.run import mechanism_name

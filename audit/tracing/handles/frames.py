@@ -701,6 +701,7 @@ class FollowedFrame(_Frame):
         for key, value in given.items():
             if not (key in ("sort", "group_keys", "as_index", "dropna") and value):
                 self._no(f"groupby with {key}=", "leave it out")
+        keys: tuple[FollowedArray, ...]
         if isinstance(by, FollowedSeries):
             _shared(self._dpv_tape, [self._column(self.columns[0]), by])
             keys = (by._dpv_arr,)

@@ -8,10 +8,10 @@ import pytest
 
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.tables.schema import TableSchema
-from dpverdict.audit.tracing import moves
 from dpverdict.audit.tracing.certify import certify_function
-from dpverdict.audit.tracing.moves import Pair, widest_pairs
 from dpverdict.audit.tracing.run import followed
+from dpverdict.audit.tracing.search import moves
+from dpverdict.audit.tracing.search.moves import Pair, widest_pairs
 from dpverdict.audit.tracing.spending import alternatives
 
 COLUMNS = """

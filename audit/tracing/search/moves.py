@@ -64,7 +64,14 @@ class _State:
     record: Row
     other: Row | None
 
+    def with_entry(self, which: str, name: str, value: Any) -> _State:
+        """With another entry of the record, or of the other one."""
+        if which == "record" or self.other is None:
+            return dataclasses.replace(self, record={**self.record, name: value})
+        return dataclasses.replace(self, other={**self.other, name: value})
+
     def tables(self) -> tuple[list[Row], list[Row]]:
+        """The two tables."""
         return [*self.base, self.record], [*self.base, *(() if self.other is None else (self.other,))]
 
 
@@ -180,7 +187,7 @@ class _Search:
                 for value in self.values[name]:
                     if value == record[name] and type(value) is type(record[name]):
                         continue
-                    tried = dataclasses.replace(state, **{which: {**record, name: value}})
+                    tried = state.with_entry(which, name, value)
                     if (found := self._size(tried)) > size:
                         state, size, improved = tried, found, True
                     if self._over():
