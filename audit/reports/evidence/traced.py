@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypedDict, final
 
 from dpverdict.audit.documents.schema import described
+from dpverdict.audit.documents.values import StatusName
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.evidence.evidence import Evidence, Known
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table
@@ -27,10 +28,10 @@ class TracedLineFields(TypedDict):
 class TracedFields(TypedDict):
     """What following a function showed."""
 
-    status: str
+    status: Annotated[StatusName, described("CERTIFIED for every pair, REFUTED by one, or INCONCLUSIVE.")]
     covered: Annotated[bool, described("Whether the function could be followed.")]
     relation: Annotated[str, described("Which tables are neighbours.")]
-    reason: str
+    reason: Annotated[str, described("Why, in a sentence.")]
     lines: Annotated[list[TracedLineFields], described("One for each release.")]
     assumptions: Annotated[list[str], described("What is taken for granted.")]
     true_from: Annotated[float | None, described("The least epsilon, mu or rho that is certified.")]

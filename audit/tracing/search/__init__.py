@@ -1,1 +1,1 @@
-"""The search of a pair of neighbouring tables that breaks a claim: records that move the releases furthest, measured."""
+"""The search of a pair of neighbouring tables that breaks a claim: the furthest moves, measured by the tap."""
