@@ -36,6 +36,14 @@ def test_no_certified_program_is_above_its_certificate_at_full_size(seed: int) -
     assert found.above == []
 
 
+@pytest.mark.slow
+def test_more_than_half_of_the_bounds_are_attained_by_a_pair_that_is_shown(seed: int) -> None:
+    found = PROGRAMS["attained"](seed, programs=100, seconds=10)
+    assert found.boxes > 25
+    assert found.above == []
+    assert found.reached > found.boxes / 2
+
+
 # the bounds of elementwise functions ----------------------------------------------------------------------------------
 
 ENDS = np.array([-np.inf, -1000.0, -2.0, -1.0, -0.5, 0.0, 1 / 3, 0.5, 1.0, 2.0, 3.5, 1000.0, np.inf])

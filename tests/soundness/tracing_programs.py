@@ -17,6 +17,7 @@ import numpy as np
 from dpverdict.audit.tables.column import Column
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.run import followed
+from dpverdict.audit.tracing.search.moves import widest_pairs
 from dpverdict.audit.tracing.spending import Spent, alternatives
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
@@ -381,4 +382,33 @@ def suite(seed: int, programs: int, pairs_each: int) -> Counted:
             most = max(float(one.gaussian) or float(one.epsilon() or 0) for one in options)
             found.boxes += 1
             found.reached += size >= most * (1 - 1e-12)
+    return found
+
+
+def attained(seed: int, programs: int, seconds: float) -> Counted:
+    """How many bounds of boxes with noise of one kind are attained, to 1e-12, by a pair that the search shows.
+
+    The pairs are measured by running the programs plainly, and held against the bound as random ones are.
+    """
+    rng = np.random.default_rng(seed)
+    found = Counted()
+    while found.programs < programs:
+        found.programs += 1
+        replace = bool(rng.random() < 0.4)
+        schema, program = random_schema(rng, replace=replace), Program(rng, replace=replace)
+        function = program.function()
+        trace = followed(function, schema, seed=1)
+        kinds = {None if one.noise is None else one.noise.law for one in trace.releases}
+        if len(kinds) != 1 or None in kinds or any(one.fact.norm is not None for one in trace.releases):
+            continue
+        found.boxes += 1
+        options = alternatives(trace.releases, replace=replace)
+        most = max(float(one.gaussian) or float(one.epsilon() or 0) for one in options)
+        size = 0.0
+        for pair in widest_pairs(function, schema, trace, options, seed=0, seconds=seconds):
+            moved = measured(function, schema.dataset(pair.rows), schema.dataset(pair.neighbour))
+            if not dominated(moved, options):
+                found.above.append(f"{schema.to_toml()}\n{program.text}\n{pair}")
+            size = max(size, moved.size)
+        found.reached += size >= most * (1 - 1e-12)
     return found
