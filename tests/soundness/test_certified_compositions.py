@@ -341,6 +341,14 @@ def test_a_mixture_has_the_infinite_losses_of_both_parts() -> None:
     assert found.upper - found.lower <= 1e-15
 
 
+def test_a_failure_beside_a_far_tail_is_as_close_as_the_tail() -> None:
+    """The rest is far below what a contour reaches."""
+    law = FiniteLoss(["0.5", "0.4", "0.1"], ["0.25", "0.75", 0])
+    found = compose(random_allocation(noise_multiplier=3, steps=2), law).remove.certified_delta(4)
+    assert found.lower <= Fraction("0.1") <= found.upper
+    assert found.upper - found.lower <= 1e-8
+
+
 def test_a_failure_beside_a_lattice_is_as_close_as_the_lattice() -> None:
     """delta(epsilon) = 0.1 + 0.9 delta'(epsilon - log 0.9)."""
     noise = [DiscreteGaussianLoss(1, 1, 1), LaplaceLoss(["0.3"])]

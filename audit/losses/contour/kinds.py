@@ -138,10 +138,14 @@ class Mixture:
         return value + (epsilon - ball(point))
 
     def between(self, epsilon: Fraction) -> arb:
-        """The profile, as closely as that of the other loss is known."""
-        with suppress(PrecisionExhausted):
-            return self._sum(epsilon, _LEAST_ACCURACY, _FAR_BITS)
-        return arb(0).union(arb(1))
+        """The profile, as closely as that of the other loss is known, however wide that is."""
+        with precision(_FAR_BITS):
+            total = self._finite.infinite_mass(_FAR_BITS)
+            for mass, loss in self._finite.atom_balls():
+                place = ball(epsilon) - loss
+                point = as_fraction(place.mid())
+                total += mass * (self._base._delta_balls([point])[0] + (place - ball(point)))
+            return total
 
     def at_most(self, epsilon: Fraction) -> arb:
         """The profile itself, which is quick."""
