@@ -24,63 +24,10 @@ from typing import Any, Final, final
 import numpy as np
 
 _MODULES: Final = frozenset(
-    [
-        "time",
-        "os",
-        "io",
-        "sys",
-        "socket",
-        "subprocess",
-        "threading",
-        "multiprocessing",
-        "inspect",
-        "gc",
-        "ctypes",
-        "pickle",
-        "shelve",
-        "sqlite3",
-        "tempfile",
-        "shutil",
-        "pathlib",
-        "urllib",
-        "requests",
-        "http",
-        "importlib",
-        "asyncio",
-        "concurrent",
-        "signal",
-        "joblib",
-        "dill",
-        "cloudpickle",
-        "marshal",
-        "weakref",
-        "faulthandler",
-        "traceback",
-        "tracemalloc",
-        "resource",
-        "platform",
-        "uuid",
-    ]  # noqa: E501
+    ["time", "os", "io", "sys", "socket", "subprocess", "threading", "multiprocessing", "inspect", "gc", "ctypes", "pickle", "shelve", "sqlite3", "tempfile", "shutil", "pathlib", "urllib", "requests", "http", "importlib", "asyncio", "concurrent", "signal", "joblib", "dill", "cloudpickle", "marshal", "weakref", "faulthandler", "traceback", "tracemalloc", "resource", "platform", "uuid"]  # noqa: E501
 )
 _FUNCTIONS: Final = frozenset(
-    [
-        "type",
-        "open",
-        "eval",
-        "exec",
-        "compile",
-        "globals",
-        "locals",
-        "vars",
-        "__import__",
-        "id",
-        "input",
-        "breakpoint",
-        "delattr",
-        "setattr",
-        "exit",
-        "quit",
-    ]  # noqa: E501
+    ["type", "open", "eval", "exec", "compile", "globals", "locals", "vars", "__import__", "id", "input", "breakpoint", "delattr", "setattr", "exit", "quit"]  # noqa: E501
 )
 _ATTRIBUTES: Final = {
     "seed": "it starts a generator from a fixed number",
@@ -91,55 +38,15 @@ _ATTRIBUTES: Final = {
     "simplefilter": "a warning that depends on data may become an error",
     "filterwarnings": "a warning that depends on data may become an error",
     **dict.fromkeys(
-        [
-            "load",
-            "loadtxt",
-            "genfromtxt",
-            "fromfile",
-            "memmap",
-            "read_csv",
-            "read_parquet",
-            "read_excel",
-            "read_json",
-            "read_feather",
-            "read_pickle",
-            "read_sql",
-            "scan_csv",
-            "scan_parquet",
-        ],  # noqa: E501
+        ["load", "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv", "read_parquet", "read_excel", "read_json", "read_feather", "read_pickle", "read_sql", "scan_csv", "scan_parquet"],  # noqa: E501
         "it reads a file",
     ),
     **dict.fromkeys(
-        [
-            "save",
-            "savez",
-            "savez_compressed",
-            "savetxt",
-            "tofile",
-            "to_csv",
-            "to_parquet",
-            "to_pickle",
-            "to_excel",
-            "to_json",
-            "to_feather",
-            "to_sql",
-            "write_csv",
-            "write_parquet",
-            "dump",
-        ],  # noqa: E501
+        ["save", "savez", "savez_compressed", "savetxt", "tofile", "to_csv", "to_parquet", "to_pickle", "to_excel", "to_json", "to_feather", "to_sql", "write_csv", "write_parquet", "dump"],  # noqa: E501
         "it writes a file",
     ),
     **dict.fromkeys(
-        [
-            "__dict__",
-            "__array_interface__",
-            "__array_struct__",
-            "__closure__",
-            "__globals__",
-            "__code__",
-            "f_locals",
-            "f_globals",
-        ],  # noqa: E501
+        ["__dict__", "__array_interface__", "__array_struct__", "__closure__", "__globals__", "__code__", "f_locals", "f_globals"],  # noqa: E501
         "it looks inside of objects",
     ),
 }
@@ -172,9 +79,7 @@ def _home(function: Any) -> str | None:
     """The folder of a function that is installed among libraries."""
     while isinstance(function, functools.partial):
         function = function.func
-    code: Any = getattr(function, "__code__", None) or getattr(
-        getattr(type(function), "__call__", None), "__code__", None
-    )  # noqa: B004, E501
+    code: Any = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)  # noqa: B004, E501
     if code is None or not is_library(code.co_filename):
         return None
     return os.path.dirname(os.path.realpath(str(code.co_filename)))
@@ -229,9 +134,7 @@ def _seeded(filename: str) -> str | None:
 def _inner(one: Any, found: Reached) -> Iterator[Any]:
     """Note what a function, a class or an object holds; gives what is to be looked at next."""
     if isinstance(one, functools._lru_cache_wrapper):
-        found.refused = (
-            f"{getattr(one, '__name__', 'a function')} keeps its results from one call to the next (a cache)"  # noqa: E501
-        )
+        found.refused = f"{getattr(one, '__name__', 'a function')} keeps its results from one call to the next (a cache)"  # noqa: E501
         return
     if isinstance(one, functools.partial):
         yield one.func
@@ -292,9 +195,7 @@ def _named(name: str, value: Any, found: Reached) -> Iterator[Any]:
         ):  # a module of the user's: any of its functions may be called
             yield from (one for one in vars(value).values() if isinstance(one, types.FunctionType | type))
         return
-    if isinstance(
-        value, types.FunctionType | type | functools.partial | types.MethodType | functools._lru_cache_wrapper
-    ):  # noqa: E501
+    if isinstance(value, types.FunctionType | type | functools.partial | types.MethodType | functools._lru_cache_wrapper):  # noqa: E501
         yield value
         return
     found.read[name] = value

@@ -189,13 +189,9 @@ def above(body: str, schema: TableSchema, rng: np.random.Generator) -> bool | No
 def shrunk(fact: Any) -> Any:
     """A fact that claims too little."""
     if isinstance(fact, Rows):
-        middle = np.where(
-            np.isfinite(fact.low) & np.isfinite(fact.high), fact.low + (fact.high - fact.low) / 2, fact.low
-        )  # noqa: E501
+        middle = np.where(np.isfinite(fact.low) & np.isfinite(fact.high), fact.low + (fact.high - fact.low) / 2, fact.low)  # noqa: E501
         middle = np.where(fact.low == fact.high, fact.low, middle)
-        return replace(
-            fact, high=middle, norm=None if fact.norm is None else replace(fact.norm, bound=fact.norm.bound / 2)
-        )  # noqa: E501
+        return replace(fact, high=middle, norm=None if fact.norm is None else replace(fact.norm, bound=fact.norm.bound / 2))  # noqa: E501
     assert isinstance(fact, Total)
     norm = None if fact.norm is None else replace(fact.norm, bound=fact.norm.bound / 2)
     return replace(fact, low=fact.low / 2, high=fact.high / 2, norm=norm)
