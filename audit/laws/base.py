@@ -96,6 +96,16 @@ class Law(ABC):
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Independent draws, as float64 of the given shape; whole numbers are exact up to 2^53."""
 
+    def as_exponentials(self, *, above: bool) -> Mapping[int, Fraction] | None:
+        """The distribution function on one side of 0, exactly, if it is a sum of exponentials there.
+
+        Returns:
+            {r: c_r} with P(Z <= z) = sum c_r exp(r z) at all z > 0 if ``above``, else at all z < 0; None where it is no
+            such sum. The law has a density then, which is the derivative.
+        """
+        del above
+        return None
+
     # the privacy loss -------------------------------------------------------------------------------------------------
 
     def loss(self, shift: Exact) -> PrivacyLoss:

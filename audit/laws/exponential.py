@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -48,6 +49,10 @@ class Exponential(Law):
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """The exponential variates of NumPy."""
         return rng.standard_exponential(shape)
+
+    def as_exponentials(self, *, above: bool) -> Mapping[int, Fraction]:
+        """1 - exp(-z) above 0, nothing below."""
+        return {0: Fraction(1), -1: Fraction(-1)} if above else {}
 
     def losses(self, moves: Moves) -> list[PrivacyLoss]:
         """One loss, composed of those of the draws."""

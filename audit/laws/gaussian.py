@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 
 from dpverdict.audit.laws.base import Law, Moves
+from dpverdict.audit.laws.exact_samplers.random_words import Words
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.numerics.arrays import Array
 
@@ -52,6 +53,12 @@ class Gaussian(Law):
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """The normal variates of NumPy."""
         return rng.standard_normal(shape)
+
+    def draw_from_words(self, words: Words, size: int) -> Array:
+        """Independent draws from 64-bit words, shape (size,), by inversion at 53 bits."""
+        bits = np.right_shift(words(size), np.uint64(11)).astype(np.float64)
+        values: Array = scipy.special.ndtri((bits + 0.5) * 2.0**-53)
+        return values
 
     def losses(self, moves: Moves) -> list[GaussianLoss]:
         """One loss, of the l2 length of all moves."""

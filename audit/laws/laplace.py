@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -57,6 +58,10 @@ class Laplace(Law):
         bits = words(size)
         magnitude = -np.log((np.right_shift(bits, np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53)
         return np.where(np.bitwise_and(bits, np.uint64(1)) == 1, magnitude, -magnitude)
+
+    def as_exponentials(self, *, above: bool) -> Mapping[int, Fraction]:
+        """1 - exp(-z)/2 above 0, exp(z)/2 below."""
+        return {0: Fraction(1), -1: Fraction(-1, 2)} if above else {1: Fraction(1, 2)}
 
     def losses(self, moves: Moves) -> list[LaplaceLoss]:
         """One loss, of all moves in groups of one distance."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -40,6 +41,7 @@ from dpverdict.audit.losses.lattice.whole import (
 from dpverdict.balls import Exact, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.roots import as_fraction
 
 CLOSE: Final = 1e-6
 """The relative width of certified bounds, for which the lattice is made finer."""
@@ -49,6 +51,8 @@ _LONG: Final = 1 << 18  # points, beyond which a lattice is not made finer
 _WIDE: Final = 64  # spreads, of the lattice of one factor
 _BITS: Final = 128
 _TAIL_BITS: Final = 80
+_REACH: Final = 26.0  # standard deviations that the lattice of a composition spans
+_SMALLEST_ATOM: Final = 2.0**-30
 _FAR_TAIL: Final = 1e-40  # of mass outside the lattice
 _NOTHING: Final = 1e-40  # of an upper bound on delta
 _PROBE: Final = Fraction(1, 1 << 20)
@@ -71,13 +75,16 @@ class BoundedLoss(PrivacyLoss):
 
     Where the tails of all factors are certified (``is_certified``), so are the bounds: there the laws are composed in
     whole numbers (`dpverdict.audit.losses.lattice.whole`), on finer and finer lattices until they are a relative 1e-6
-    apart. ``certified_renyi`` exists where that of every factor does.
+    apart, or the lattice gets too long. They stay wider in two places: beside an atom that is no point of the lattice,
+    by as much as its mass times a cell; and above about 100 nats, where the masses under Q that are below 2^-256 take
+    the lower bound down to the mass of an infinite loss. ``certified_renyi`` exists where that of every factor does.
 
     Args:
         factors: the losses with the number of times each is composed; at least one, each with tails.
         interval: the step of the lattice in nats; the bracket narrows with its square, wherever the atoms of the loss
             are. Without one: that of a factor that is on a lattice, or else about a 500th of the spread of a factor: a
-            power of 2, or a divisor of the shift of Laplace factors if that is only one.
+            power of 2, or a divisor of an atom of the most frequent Laplace or finite factor, if all Laplace factors
+            have one shift. Of many factors it is larger, so that the lattice has some 2^18 points.
 
     Raises:
         InvalidValue: no factors; a factor without tails; factors on different lattices.
@@ -97,10 +104,6 @@ class BoundedLoss(PrivacyLoss):
             raise InvalidValue("interval", ", ".join(map(str, sorted(known))), "the same for all losses", remedy)
         if interval is None:
             interval = float(known.pop()) if known else _aligned(factors, spreads)
-            if not known:  # and so large that a factor much wider than the others is on the lattice
-                interval = max(
-                    interval, 2.0 ** math.ceil(math.log2(_WIDE * max(size for size, _ in spreads) / (2 * _LONG)))
-                )
         self.interval = interval
 
     @property
@@ -236,7 +239,12 @@ class BoundedLoss(PrivacyLoss):
         if not self.is_certified:
             self._refuse("delta_bounds")
         for halvings in range(_HALVINGS + 1):
-            composition = self._composition(halvings)
+            try:
+                composition = self._composition(halvings)
+            except InvalidValue:  # too long: what the coarser lattice has stays
+                if not halvings:
+                    raise
+                break
             lower, upper = composition.bounds(epsilon)
             done = upper - lower <= CLOSE * upper or upper < _NOTHING
             if done or self._is_on_lattice or composition.points > _LONG:
@@ -291,7 +299,7 @@ class BoundedLoss(PrivacyLoss):
             return arb(0)
         if alpha == 0:
             with precision(_BITS):
-                return 1 - self._enclosed(_FARTHEST)
+                return 1 - self._enclosed(_FARTHEST).union(self._composition(0).apart)
         return beta_between(self._enclosed, alpha, Fraction(64))
 
     def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
@@ -390,13 +398,33 @@ def _spread(factor: Factor) -> float:
 
 
 def _aligned(factors: Sequence[tuple[Factor, int]], spreads: Sequence[tuple[float, int]]) -> float:
-    """The default interval, and where all atoms are multiples of one Laplace shift, an interval that divides it."""
-    interval = default_interval(spreads)
-    shifts = {shift for factor, _ in factors if isinstance(factor, LaplaceLoss) for shift, _ in factor.groups}
-    if len(shifts) != 1:
+    """The default interval, and with few kinds of atoms, one that divides that of the most frequent factor.
+
+    It is so large that neither a factor much wider than the others nor the composition makes the lattice too long.
+    """
+    widest = max(size for size, _ in spreads)
+    whole = math.sqrt(math.fsum(count * size**2 for size, count in spreads))
+    least = 2.0 ** math.ceil(math.log2(max(_WIDE * widest / 2, _REACH * whole) / _LONG))
+    interval = max(default_interval(spreads), least)
+    shifts: Counter[Fraction] = Counter()
+    atoms: Counter[Fraction] = Counter()
+    for factor, count in factors:
+        if isinstance(factor, LaplaceLoss):
+            shifts.update({shift: times * count for shift, times in factor.groups})
+        elif isinstance(factor, FiniteLoss) and (atom := _usual_atom(factor)) is not None:
+            atoms[atom] += count
+    if len(shifts) > 1 or not shifts + atoms:
         return interval
-    (shift,) = shifts
-    return aligned_interval(shift, max(1, round(shift / Fraction(interval))))
+    atom, _ = max([*shifts.items(), *atoms.items()], key=lambda item: item[1])
+    return interval if 2 * atom < least else aligned_interval(atom, max(1, round(atom / Fraction(interval))))
+
+
+def _usual_atom(factor: FiniteLoss) -> Fraction | None:
+    """About the size of the loss != 0 of the largest mass; None where there is none."""
+    with precision(_BITS):
+        atoms = [(mass.mid(), abs(loss).mid()) for mass, loss in factor.atom_balls()]
+    losses = [(float(mass), as_fraction(size)) for mass, size in atoms if size > _SMALLEST_ATOM]
+    return max(losses)[1] if losses else None
 
 
 def _with_divergence(factor: Factor) -> PrivacyLoss:

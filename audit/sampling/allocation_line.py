@@ -161,15 +161,17 @@ class AllocationMoments:
         if exponent.is_zero():
             return arb(1)
         with precision(96):
-            return self.line(float(exponent), [arb(0)], 64)[0].real
+            return self.line(exponent, [arb(0)], 64)[0].real
 
-    def line(self, centre: float, heights: Sequence[arb], bits: int) -> list[acb]:
+    def line(self, centre: float | arb, heights: Sequence[arb], bits: int) -> list[acb]:
         """E R^-(c + i y) at heights y >= 0 that grow, to about ``bits`` bits relative to E R^-c.
+
+        A float is taken at its exact value, and a ball for every c in it.
 
         Raises:
             PrecisionExhausted: that takes too many points.
         """
-        c, need = centre, bits * _LOG2
+        exact, c, need = arb(centre), float(centre), bits * _LOG2
         tops = np.array([float(height) for height in heights])
         log_gamma = scipy.special.loggamma(c + 1j * tops).real
         size = float(self.estimates(np.array([c]))[0])
@@ -194,7 +196,7 @@ class AllocationMoments:
             table = _Table(self, fine)
             for ray in rays:
                 values += self._on_ray(
-                    table, c, heights[ray.first : ray.last], ray, fine, stride, spacing, (first, last, power)
+                    table, exact, heights[ray.first : ray.last], ray, fine, stride, spacing, (first, last, power)
                 )
         return values
 
@@ -247,7 +249,7 @@ class AllocationMoments:
     def _on_ray(
         self,
         table: _Table,
-        c: float,
+        centre: arb,
         heights: Sequence[arb],
         ray: _Ray,
         fine: float,
@@ -260,7 +262,7 @@ class AllocationMoments:
         begin, number = math.floor((low + shift) / fine), math.ceil((ends[1] - low) / (fine * stride)) + 3
         transform = self._transform(table, theta, begin, number, stride, spacing)
         k, origin, d = arb(fine) * stride, arb(fine) * begin, arb(power)
-        centre, cosine, top = arb(c), theta.cos(), origin + k * number
+        cosine, top = theta.cos(), origin + k * number
         with precision(96):
             own = self.real(centre) if heights[-1] > 0 or len(heights) > 1 else None
             s = ball(self.noise_multiplier)

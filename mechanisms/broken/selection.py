@@ -17,6 +17,7 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.laws.laplace import Laplace
 from dpverdict.audit.losses.base import RANDOM_BITS, REAL_ARITHMETIC, PrivacyLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
@@ -31,7 +32,7 @@ from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.mechanisms.finite.above_threshold import AboveThreshold, ThresholdNoise
 from dpverdict.mechanisms.finite.exponential import ExponentialMechanism
 from dpverdict.mechanisms.finite.geometric import GeometricMechanism
-from dpverdict.mechanisms.finite.law import LaplaceLaw, first_below_law
+from dpverdict.mechanisms.finite.law import ScaledNoise, first_below_law
 from dpverdict.mechanisms.finite.noisy_max import ReportNoisyMax
 from dpverdict.mechanisms.finite.permute_and_flip import PermuteAndFlip
 from dpverdict.mechanisms.finite.randomized_response import RandomizedResponse
@@ -206,7 +207,7 @@ class NoisyAnswer(_Broken):
         self.dim, self.claim = dim, PureDP(epsilon)
         scale = float(2 / epsilon)
         self.noise = ThresholdNoise(queries=dim, query_scale=scale, threshold_scale=scale)
-        law, here = LaplaceLaw(1 / Fraction(scale)), np.zeros((1, dim))
+        law, here = ScaledNoise(Laplace(), 1 / Fraction(scale)), np.zeros((1, dim))
         there = np.where(np.arange(dim) < dim - 1, 1.0, 0.0)[None]
         p, q = (first_below_law(law, law, [Fraction(x) for x in side[0].tolist()]) for side in (here, there))
         self.shown = AttainedLoss(

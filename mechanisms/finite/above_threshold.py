@@ -21,6 +21,7 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.laws.laplace import Laplace
 from dpverdict.audit.losses.base import REAL_ARITHMETIC, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, identical_laws
 from dpverdict.audit.losses.finite.loss import FiniteLoss
@@ -33,7 +34,7 @@ from dpverdict.mechanisms.core.guarantees import PureDP
 from dpverdict.mechanisms.core.mechanism import StatisticMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair, check_adjacency
 from dpverdict.mechanisms.core.parameters import Parameter, whole
-from dpverdict.mechanisms.finite.law import LaplaceLaw, NoNoise, PiecewiseLaw, event_law, threshold_law
+from dpverdict.mechanisms.finite.law import NoNoise, PiecewiseLaw, ScaledNoise, event_law, threshold_law
 from dpverdict.mechanisms.finite.selection import exact_scores
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exponential_sums import ExponentialSum
@@ -69,8 +70,8 @@ class ThresholdNoise:
 
     def laws(self) -> tuple[PiecewiseLaw, PiecewiseLaw]:
         """Of the threshold's noise, and of that of a query."""
-        query = LaplaceLaw(1 / Fraction(self.query_scale)) if self.query_scale else NoNoise()
-        return LaplaceLaw(1 / Fraction(self.threshold_scale)), query
+        query = ScaledNoise(Laplace(), 1 / Fraction(self.query_scale)) if self.query_scale else NoNoise()
+        return ScaledNoise(Laplace(), 1 / Fraction(self.threshold_scale)), query
 
     def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
         """Noisy queries and the noisy threshold: shape (T + 1,) -> (trials, T + 1)."""

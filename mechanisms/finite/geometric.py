@@ -244,7 +244,6 @@ class GeometricMechanism(AdditiveMechanism):
         claimed = budget / reach / (2 if outputs == "bounded" else 1)
         self.claim = PureDP(budget)
         self.noise = DiscreteLaplaceNoise(size=1, rate=claimed if rate is None else check_moderate(rate, "rate"))
-        self.noise.law()  # refuses a rate out of range
         self.sensitivity = CountSpace(
             reach=reach, replaced=self.adjacency is not ADD_OR_REMOVE_ONE, outputs=outputs, low=ends[0], high=ends[1]
         )

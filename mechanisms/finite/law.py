@@ -11,9 +11,11 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, final
 
+from dpverdict.audit.laws.base import Law
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.exponential_sums import ExponentialSum, total
 
@@ -38,36 +40,35 @@ class PiecewiseLaw(Protocol):
         ...
 
 
-class LaplaceLaw:
-    """Density (rate/2) exp(-rate |z|)."""
+@final
+@dataclass(frozen=True, slots=True)
+class ScaledNoise:
+    """Noise Z/rate.
 
-    def __init__(self, rate: Fraction) -> None:
-        self.rate = rate
+    Attributes:
+        law: that of Z; its distribution function is a sum of exponentials on either side of 0.
+        rate: > 0.
+    """
 
-    def distribution(self, center: Fraction, *, above: bool) -> Piece:
-        """1 - exp(-rate z)/2 above 0, exp(rate z)/2 below."""
-        half = ExponentialSum.exp(self.rate * center if above else -self.rate * center).times(Fraction(1, 2))
-        return {Fraction(0): _ONE, -self.rate: half.times(-1)} if above else {self.rate: half}
-
-    def density(self, center: Fraction, *, above: bool) -> Piece:
-        """(rate/2) exp(-rate |z|)."""
-        sign = -1 if above else 1
-        return {sign * self.rate: ExponentialSum.exp(-sign * self.rate * center).times(self.rate / 2)}
-
-
-class ExponentialLaw:
-    """Density rate exp(-rate z) at z >= 0."""
-
-    def __init__(self, rate: Fraction) -> None:
-        self.rate = rate
+    law: Law
+    rate: Fraction
 
     def distribution(self, center: Fraction, *, above: bool) -> Piece:
-        """1 - exp(-rate z) above 0, nothing below."""
-        return {Fraction(0): _ONE, -self.rate: ExponentialSum.exp(self.rate * center).times(-1)} if above else {}
+        """That of Z at rate (x - center)."""
+        return {self.rate * r: self._around(center, r, c) for r, c in self._terms(above)}
 
     def density(self, center: Fraction, *, above: bool) -> Piece:
-        """rate exp(-rate z)."""
-        return {-self.rate: ExponentialSum.exp(self.rate * center).times(self.rate)} if above else {}
+        """The derivative."""
+        return {self.rate * r: self._around(center, r, c * r * self.rate) for r, c in self._terms(above) if r}
+
+    def _around(self, center: Fraction, r: int, factor: Fraction) -> ExponentialSum:
+        return ExponentialSum.exp(-self.rate * r * center).times(factor)
+
+    def _terms(self, above: bool) -> Iterable[tuple[int, Fraction]]:
+        terms = self.law.as_exponentials(above=above)
+        if terms is None:
+            raise InvalidValue("noise", self.law.describe(), "piecewise a sum of exponentials", "take laplace noise")
+        return terms.items()
 
 
 class NoNoise:

@@ -11,6 +11,7 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.laws.exact_samplers.random_words import words_of
 from dpverdict.audit.losses.base import RANDOM_BITS, PrivacyLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.finite.loss import FiniteLoss
@@ -19,7 +20,6 @@ from dpverdict.checks import check_array, check_dim, check_positive
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.bounds import WorstPair
 from dpverdict.mechanisms.core.guarantees import PureDP
-from dpverdict.mechanisms.core.laplace_noise import words_of
 from dpverdict.mechanisms.core.mechanism import StatisticMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.parameters import Parameter, whole

@@ -34,6 +34,10 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.laws.base import Law
+from dpverdict.audit.laws.exponential import Exponential
+from dpverdict.audit.laws.gumbel import Gumbel
+from dpverdict.audit.laws.laplace import Laplace
 from dpverdict.audit.losses.base import REAL_ARITHMETIC, PrivacyLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
@@ -47,7 +51,7 @@ from dpverdict.mechanisms.core.guarantees import PureDP
 from dpverdict.mechanisms.core.mechanism import StatisticMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair, check_adjacency
 from dpverdict.mechanisms.core.parameters import Parameter, whole
-from dpverdict.mechanisms.finite.law import ExponentialLaw, LaplaceLaw, noisy_max_law
+from dpverdict.mechanisms.finite.law import ScaledNoise, noisy_max_law
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exact import sum_exactly
 from dpverdict.numerics.exponential_sums import ExponentialSum
@@ -69,14 +73,16 @@ class ScoreNoise(ABC):
     Attributes:
         size: number of options.
         rate: 1/scale, exactly; > 0.
+        unit: the law of one variable of scale 1.
     """
 
     size: int
     rate: Fraction
+    unit: ClassVar[Law]
 
-    @abstractmethod
     def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> Array:
         """Independent variables of scale 1."""
+        return self.unit.draw(shape, rng)
 
     def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
         """Independent noise on ``trials`` copies of the scores: shape (size,) -> (trials, size)."""
@@ -108,9 +114,7 @@ class ScoreNoise(ABC):
 class GumbelNoise(ScoreNoise):
     """P[Z <= z] = exp(-exp(-rate z)): the largest of scores with this noise is drawn by the exponential mechanism."""
 
-    def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> Array:
-        """Standard Gumbel variables."""
-        return rng.gumbel(size=shape)
+    unit: ClassVar[Law] = Gumbel()
 
     def law(self, scores: Sequence[Fraction]) -> tuple[ExponentialSum, ...]:
         """exp(rate (u - largest u)): the weights of the exponential mechanism."""
@@ -141,13 +145,9 @@ class _Piecewise(ScoreNoise):
 
     lowest: ClassVar[float]
 
-    @abstractmethod
-    def log_density(self, z: Array) -> Array:
-        """Of variables of scale 1."""
-
-    @abstractmethod
-    def distribution(self, z: Array) -> Array:
-        """P[Z <= z] of variables of scale 1."""
+    def law(self, scores: Sequence[Fraction]) -> tuple[ExponentialSum, ...]:
+        """By termwise integration, see `noisy_max_law`."""
+        return noisy_max_law(ScaledNoise(self.unit, self.rate), scores)
 
     def bound(self, move: Fraction) -> LaplaceLoss:
         """That of a Laplace variable moved by move * rate, in units of its scale."""
@@ -162,8 +162,8 @@ class _Piecewise(ScoreNoise):
         nodes, weights = leggauss(_NODES)
         x = ((high - low)[:, None] * (nodes + 1) / 2 + low[:, None]).ravel()[:, None] - scaled[None]
         steps = ((high - low)[:, None] * weights / 2).ravel()
-        below = np.log(self.distribution(x))
-        own = np.exp(self.log_density(x) + below.sum(axis=1, keepdims=True) - below)
+        below = np.log(self.unit.distribution(x))
+        own = np.exp(self.unit.log_density(x) + below.sum(axis=1, keepdims=True) - below)
         found: Array = np.log(np.maximum(steps @ own, 1e-300))
         normalised: Array = found - float(np.log(np.exp(found).sum()))
         return normalised
@@ -174,28 +174,17 @@ class _Piecewise(ScoreNoise):
 class LaplaceScores(_Piecewise):
     """Density (rate/2) exp(-rate |z|)."""
 
+    unit: ClassVar[Law] = Laplace()
     lowest: ClassVar[float] = -_FAR
 
     def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> Array:
-        """Standard Laplace variables."""
+        """The Laplace variates of NumPy; those of the law are made otherwise, and a seed keeps its releases."""
         return rng.laplace(size=shape)
-
-    def law(self, scores: Sequence[Fraction]) -> tuple[ExponentialSum, ...]:
-        """By termwise integration, see `noisy_max_law`."""
-        return noisy_max_law(LaplaceLaw(self.rate), scores)
 
     def lead(self, gap: float) -> float:
         """The distribution function of the difference of two Laplace variables."""
         tail = math.exp(-abs(gap)) * (2 + abs(gap)) / 4
         return 1 - tail if gap > 0 else tail
-
-    def log_density(self, z: Array) -> Array:
-        """-|z| - log 2."""
-        return -np.abs(z) - math.log(2)
-
-    def distribution(self, z: Array) -> Array:
-        """exp(z)/2 below 0, 1 - exp(-z)/2 above."""
-        return np.where(z < 0, np.exp(np.minimum(z, 0)) / 2, 1 - np.exp(-np.maximum(z, 0)) / 2)
 
 
 @final
@@ -203,28 +192,13 @@ class LaplaceScores(_Piecewise):
 class ExponentialScores(_Piecewise):
     """Density rate exp(-rate z) at z >= 0: the largest of scores with this noise is drawn by permute-and-flip."""
 
+    unit: ClassVar[Law] = Exponential()
     lowest: ClassVar[float] = 0.0
-
-    def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> Array:
-        """Standard exponential variables."""
-        return rng.exponential(size=shape)
-
-    def law(self, scores: Sequence[Fraction]) -> tuple[ExponentialSum, ...]:
-        """By termwise integration, see `noisy_max_law`."""
-        return noisy_max_law(ExponentialLaw(self.rate), scores)
 
     def lead(self, gap: float) -> float:
         """The distribution function of a Laplace variable."""
         tail = math.exp(-abs(gap)) / 2
         return 1 - tail if gap > 0 else tail
-
-    def log_density(self, z: Array) -> Array:
-        """-z at z >= 0."""
-        return np.where(z < 0, -np.inf, -z)
-
-    def distribution(self, z: Array) -> Array:
-        """1 - exp(-z) at z >= 0."""
-        return -np.expm1(-np.maximum(z, 0))
 
 
 def exact_scores(dataset: Array, options: int) -> list[Fraction]:

@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import ClassVar, Literal, Protocol, final
 
 import numpy as np
-import scipy
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.laws.exact_samplers.random_words import Words, words_of
+from dpverdict.audit.laws.gaussian import Gaussian
 from dpverdict.balls import Real, sqrt_up
 from dpverdict.checks import check_dim, check_positive
 from dpverdict.errors import InvalidValue
@@ -25,7 +26,7 @@ from dpverdict.mechanisms.core.guarantees import (
     ZeroConcentratedDP,
     as_guarantee,
 )
-from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, Words, words_of
+from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.parameters import Parameter
@@ -118,10 +119,8 @@ class NormalNoise:
         return Real.of(difference_moments(here, there)[1] / self.variance)
 
     def sample(self, words: Words, size: int) -> Array:
-        """Independent values from 64-bit words, by inversion at 53 bits."""
-        bits = np.right_shift(words(size), np.uint64(11)).astype(np.float64)
-        values: Array = scipy.special.ndtri((bits + 0.5) * 2.0**-53) * self.scale
-        return values
+        """Independent values from 64-bit words."""
+        return Gaussian().draw_from_words(words, size) * self.scale
 
     def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
         """Independent noise on ``trials`` copies of the statistic: shape (size,) -> (trials, size)."""

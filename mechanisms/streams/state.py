@@ -34,11 +34,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpverdict.audit.laws.exact_samplers.random_words import Words
 from dpverdict.balls import Exact, exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
-
-Words = Callable[[int], NDArray[np.uint64]]
 
 KEY_BYTES = 32
 BLOCK = 512

@@ -227,8 +227,9 @@ class TreeCounter(Counter):
     def _start(
         self, key: bytes, time: int = 0, sums: Sequence[float] | None = None, pending: Sequence[float] = ()
     ) -> None:
-        law = self.noise.law() if isinstance(self.noise, DiscreteLaplaceNoise) else self.noise
-        self._source = NoiseSource(lambda words, size: law.sample(words, size).tolist(), key, pending)
+        noise = self.noise
+        sample = noise.law().draw_from_words if isinstance(noise, DiscreteLaplaceNoise) else noise.sample
+        self._source = NoiseSource(lambda words, size: sample(words, size).tolist(), key, pending)
         zero = 0 if isinstance(self.noise, DiscreteLaplaceNoise) else 0.0
         self._stream = TreeStream(self.nodes.digits, self.height, self._source.draw, zero, time=time, sums=sums)
 
@@ -334,9 +335,7 @@ class TreeCounter(Counter):
 def _noise(kind: object, rate: Fraction, size: int) -> LaplaceNoise | DiscreteLaplaceNoise:
     """Noise of scale 1/rate; the float64 scale is rounded up."""
     if kind == "discrete":
-        noise = DiscreteLaplaceNoise(size=size, rate=rate)
-        noise.law()  # refuses a rate out of range
-        return noise
+        return DiscreteLaplaceNoise(size=size, rate=rate)
     if kind == "continuous":
         return LaplaceNoise(size=size, scale=float_above(1 / rate))
     raise InvalidValue("noise", kind, "'discrete' or 'continuous'", "discrete noise for items 0 and 1 is exact")

@@ -15,8 +15,8 @@ import sympy
 from flint import arb
 from sympy import Integer, Rational, Symbol, exp
 
+from dpverdict.audit.laws.two_sided_geometric import TwoSidedGeometric
 from dpverdict.balls import Real, ball
-from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplace
 from dpverdict.mechanisms.streams import tree
 from dpverdict.mechanisms.streams.errors import laplace_constant
 from dpverdict.mechanisms.streams.tree import TreeDigits, unit_mean_squared_error
@@ -477,7 +477,7 @@ def sampling(claim: Mapping[str, Formula]) -> Findings:
         "the project's law",
         [Fraction(1, 3), Fraction(2), Fraction(1, 50)],
         lambda rate: _matches(claim["variance"], rate),
-        over="rates: `DiscreteLaplace` and `TreeCounter.variance_ratio`, to 30 digits",
+        over="rates: `TwoSidedGeometric` and `TreeCounter.variance_ratio`, to 30 digits",
         cases=3,
         method=Method.BALLS,
         show=lambda rate: f"rate {rate}",
@@ -497,6 +497,6 @@ def _matches(variance: Formula, rate: Fraction) -> bool:
     counter = TreeCounter(horizon=13, epsilon=3 * rate, arity=3)  # three levels
     own = Real(lambda: variance((-ball(rate)).exp()))
     assert counter.height == 3
-    return equal_to_digits(DiscreteLaplace(rate).variance(), own) and equal_to_digits(
+    return equal_to_digits(TwoSidedGeometric(rate).variance(), own) and equal_to_digits(
         counter.variance_ratio(), _share(variance, rate)
     )

@@ -12,6 +12,7 @@ import dpverdict.audit
 import dpverdict.mechanisms
 import dpverdict.testing
 from dpverdict.audit.exact.exchange import ProfileClaim
+from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import (
     ADD_OR_REMOVE_ONE,
@@ -36,6 +37,20 @@ BITS = RNG.integers(0, 2, 40)
 
 def noisy(dataset: Array, rng: np.random.Generator) -> Array:
     return dataset.sum(axis=0, keepdims=True)[0] + rng.normal(size=1)
+
+
+ONE_COLUMN = """
+relation = "add-or-remove-one"
+table = "numpy"
+[columns.age]
+type = "float"
+low = 0
+high = 1
+"""
+
+
+def noisy_count(table: Array, rng: np.random.Generator) -> Any:
+    return table[:, 0].sum() + rng.normal(scale=1.0)
 
 
 def sampling() -> dpverdict.audit.Sampling:
@@ -85,6 +100,9 @@ CALLS: dict[str, Callable[[Any], object]] = {
     ).describe(),
     "audit.calibrate": lambda claim: dpverdict.audit.calibrate(gaussian, claim),
     "audit.held_to": lambda claim: dpverdict.audit.held_to(dpverdict.audit.GaussianLoss(1), claim),
+    "testing.assert_certified": lambda claim: (
+        dpverdict.testing.assert_certified(noisy_count, claim, schema=TableSchema.from_toml(ONE_COLUMN)).status
+    ),
     "testing.assert_private": lambda claim: (
         dpverdict.testing.assert_private(MECHANISM, claim, samples=200, **FEW).verdict
     ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, final
 
@@ -24,6 +24,8 @@ from dpverdict.audit.implementation.tap.tapped_runs import tap_runs
 from dpverdict.audit.laws import registry
 from dpverdict.audit.laws.base import Law, Moves
 from dpverdict.audit.laws.discrete_gaussian import DiscreteGaussian
+from dpverdict.audit.laws.exact_samplers.random_words import words_of
+from dpverdict.audit.laws.exponential import Exponential
 from dpverdict.audit.laws.gaussian import Gaussian
 from dpverdict.audit.laws.geometric import Geometric
 from dpverdict.audit.laws.gumbel import Gumbel
@@ -202,6 +204,19 @@ def check_composition(law: Law) -> None:
         assert (low <= high + ACCURATE).all()
 
 
+def check_exponentials(law: Law) -> None:
+    """Where the distribution function is said to be a sum of exponentials, it is, on that side of 0."""
+    z = np.linspace(0.01, 20, 400)
+    for side, above in ((z, True), (-z, False)):
+        terms = law.as_exponentials(above=above)
+        if terms is None:
+            assert law.as_exponentials(above=not above) is None
+            continue
+        total = np.sum([float(c) * np.exp(r * side) for r, c in terms.items()] or [0.0 * side], axis=0)
+        assert np.abs(total - law.distribution(side)).max() < 1e-15
+        assert float(law.distribution(np.array(0.0))) == float(sum((law.as_exponentials(above=True) or {}).values()))
+
+
 def log_ratios(law: Law, shift: Fraction, reach: float) -> Array:
     grid = np.arange(-round(reach), round(reach) + 1.0)
     z = grid if law.on_whole_numbers else np.unique(np.concatenate([grid / 8, grid / 8 + float(shift)]))
@@ -248,6 +263,7 @@ CHECKS: list[Callable[[Law], None]] = [
     check_tails,
     check_loss,
     check_composition,
+    check_exponentials,
     check_largest_loss,
     check_rho,
 ]
@@ -268,6 +284,15 @@ def test_a_law_is_one_law(law: Law, check: Callable[[Law], None]) -> None:
 @every_law
 def test_draws_have_the_law(law: Law, seed: int) -> None:
     check_draws(law, seed)
+
+
+@pytest.mark.parametrize("law", [Gaussian(), Laplace(), TwoSidedGeometric("0.3")], ids=lambda law: law.describe())
+def test_draws_from_words_have_the_law_too(law: Gaussian | Laplace | TwoSidedGeometric, seed: int) -> None:
+    drawn = law.draw_from_words(words_of(np.random.default_rng([seed, 14])), SAMPLES)
+    assert drawn.shape == (SAMPLES,)
+    check_values(law, drawn.astype(np.float64))
+    with pytest.raises(AssertionError):
+        check_values(law, np.round(1.25 * drawn) if law.on_whole_numbers else 1.25 * drawn)
 
 
 @every_law
@@ -360,6 +385,9 @@ class Copy(Law):
     def why_disjoint(self, shift: Fraction) -> str | None:
         return self.law.why_disjoint(shift)
 
+    def as_exponentials(self, *, above: bool) -> Mapping[int, Fraction] | None:
+        return self.law.as_exponentials(above=above)
+
     def largest_loss(self, moves: Moves) -> Fraction | None:
         return self.law.largest_loss(moves)
 
@@ -411,6 +439,11 @@ class WithHalfTheLargestLoss(Copy):
         return largest / 2 if largest is not None else Fraction(1)
 
 
+class WithOtherExponentials(Copy):
+    def as_exponentials(self, *, above: bool) -> Mapping[int, Fraction]:
+        return {0: Fraction(1), -1: Fraction(-2, 3)} if above else {1: Fraction(1, 3)}
+
+
 class WithHalfTheRho(Copy):
     def rho(self, moves: Moves) -> Fraction | None:
         rho = self.law.rho(moves)
@@ -442,6 +475,11 @@ def test_a_planted_fault_is_caught(law: Law, check: Callable[[Law], None], fault
 def test_a_fault_of_some_laws_is_caught(seed: int) -> None:
     with pytest.raises(AssertionError):
         check_tails(WithInaccurateTails(Gaussian()))
+    for law in (Laplace(), Exponential()):
+        assert law.as_exponentials(above=True) is not None
+        check_exponentials(Copy(law))
+        with pytest.raises(AssertionError):
+            check_exponentials(WithOtherExponentials(law))
     for law in (Gaussian(), DiscreteGaussian("2.5")):
         with pytest.raises(AssertionError):
             check_rho(WithHalfTheRho(law))

@@ -40,12 +40,21 @@ def draw_geometric(rate: Fraction, words: Words, size: int) -> Integers:
     Raises:
         InvalidValue: the rate is below `SMALLEST_RATE`.
     """
-    if rate < SMALLEST_RATE:
-        raise InvalidValue("rate", rate, ">= 2^-40", "use continuous noise for scales beyond 2^40")
+    check_sampled_rate(rate)
     total = np.zeros(size, dtype=np.int64)
     for level, digit in enumerate(digits_of(rate)):
         total += digit.draw(words, size) * BASE**level
     return total
+
+
+def check_sampled_rate(rate: Fraction) -> None:
+    """Refuse a rate below `SMALLEST_RATE`.
+
+    Raises:
+        InvalidValue: it is.
+    """
+    if rate < SMALLEST_RATE:
+        raise InvalidValue("rate", rate, ">= 2^-40", "use continuous noise for scales beyond 2^40")
 
 
 @final

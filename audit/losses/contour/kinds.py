@@ -22,6 +22,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import cached_property
 from typing import Final, Protocol, final
 
 from flint import arb
@@ -38,8 +39,10 @@ from dpverdict.audit.losses.curves import (
     log_delta_ball,
     q_above_of_profile,
 )
+from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import PartMoments
 from dpverdict.audit.losses.finite.loss import FiniteLoss
+from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Exact, Real, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -52,6 +55,7 @@ _ATTEMPTS: Final = 8
 _MOST_BITS: Final = 400
 _MOST_SHIFT_BITS: Final = 4000
 _FAR_BITS: Final = 1200
+_FARTHEST: Final = Fraction(1 << 12)
 
 Counted = Sequence[tuple[PrivacyLoss, int]]
 
@@ -59,11 +63,17 @@ Counted = Sequence[tuple[PrivacyLoss, int]]
 class _Engine(Protocol):
     """The profile of a composition."""
 
-    infinite: arb
-    """Encloses P[L infinite]."""
+    @property
+    def infinite(self) -> arb:
+        """Encloses P[L infinite]."""
+        ...
 
     def profile(self, epsilon: Fraction, bits: int) -> arb:
         """delta(epsilon), to ``bits`` accurate bits; raises `PrecisionExhausted`."""
+        ...
+
+    def between(self, epsilon: Fraction) -> arb:
+        """Encloses delta(epsilon), where ``profile`` does not reach."""
         ...
 
     def at_most(self, epsilon: Fraction) -> arb:
@@ -75,12 +85,26 @@ class _Engine(Protocol):
 class Mixture:
     """The profile of a finite law composed with one other loss."""
 
-    __slots__ = ("_base", "_finite", "infinite")
-    infinite: arb
+    __slots__ = ("__dict__", "_base", "_finite")
 
     def __init__(self, base: PrivacyLoss, finite: FiniteLoss) -> None:
         self._base, self._finite = base, finite
-        self.infinite = finite.infinite_mass(_BITS)
+
+    @cached_property
+    def infinite(self) -> arb:
+        """Encloses P[L infinite]: of either, the other loss too."""
+        with precision(_BITS):
+            own, other = self._finite.infinite_mass(_BITS), self._infinite_of_base()
+            return own if other.is_zero() else own + (1 - own) * other
+
+    def _infinite_of_base(self) -> arb:
+        if isinstance(self._base, PldLoss):
+            return arb(self._base.law.infinity_mass)
+        if isinstance(self._base, GaussianLoss | LaplaceLoss | DiscreteGaussianLoss) or self._base.moments():
+            return arb(0)
+        with suppress(PrecisionExhausted):  # it is no more than the profile anywhere
+            return arb(0).union(self._base._delta_balls([_FARTHEST])[0].upper().min(arb(1)))
+        return arb(0).union(arb(1))
 
     def reversed(self) -> Mixture:
         """That of the other order."""
@@ -113,11 +137,19 @@ class Mixture:
             return arb(0).union(self._base.profile(as_fraction(epsilon.lower()), bits))
         return value + (epsilon - ball(point))
 
+    def between(self, epsilon: Fraction) -> arb:
+        """The profile, as closely as that of the other loss is known, however wide that is."""
+        with precision(_FAR_BITS):
+            total = self._finite.infinite_mass(_FAR_BITS)
+            for mass, loss in self._finite.atom_balls():
+                place = ball(epsilon) - loss
+                point = as_fraction(place.mid())
+                total += mass * (self._base._delta_balls([point])[0] + (place - ball(point)))
+            return total
+
     def at_most(self, epsilon: Fraction) -> arb:
         """The profile itself, which is quick."""
-        with suppress(PrecisionExhausted):
-            return self._sum(epsilon, _LEAST_ACCURACY, _FAR_BITS).upper().min(arb(1))
-        return arb(1)
+        return self.between(epsilon).upper().min(arb(1))
 
 
 @final
@@ -164,6 +196,10 @@ class ProductOfMoments:
                 return value
             wanted += max(min(missing, 2 * bits), 8)
         raise PrecisionExhausted("the integral", wanted, "ask for a smaller epsilon: this is far in the tail")
+
+    def between(self, epsilon: Fraction) -> arb:
+        """From 0 to an upper bound."""
+        return arb(0).union(self.at_most(epsilon) if epsilon >= 0 else arb(1))
 
     def at_most(self, epsilon: Fraction) -> arb:
         """Chernoff's bound, or what a contour of few bits leaves."""
@@ -258,9 +294,9 @@ class ProductLoss(BallLoss):
             with suppress(PrecisionExhausted):
                 return self.profile(epsilon, bits)
         with precision(_BITS):
-            most = self._engine.at_most(epsilon) if epsilon >= 0 else arb(1)
-            least = self._engine.infinite.max(-ball(epsilon).expm1())
-            return least.max(arb(0)).union(most)
+            known = self._engine.between(epsilon)
+            least = self._engine.infinite.lower().max(-ball(epsilon).expm1()).max(known.lower())
+            return least.max(arb(0)).union(known.upper().min(arb(1)))
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         return [log_delta_ball(self.profile, exactly(epsilon)) for epsilon in epsilons]
@@ -272,8 +308,8 @@ class ProductLoss(BallLoss):
             level, infinite = ball(delta), self._engine.infinite
             if level < infinite:
                 return arb("inf")
-        if not level > infinite:  # it is the mass of an infinite loss, or too close to it: no epsilon is certain
-            return self._largest()
+        if not level > infinite:
+            return self._at_infinite_mass(delta)
         try:
             return epsilon_ball(self.profile, delta)
         except PrecisionExhausted:
@@ -282,15 +318,46 @@ class ProductLoss(BallLoss):
                 raise
             return epsilon_between(self._enclosed, delta, high)
 
-    def _largest(self) -> arb:
-        """The largest finite loss, where every factor has one; else infinity."""
+    def _at_infinite_mass(self, delta: Fraction) -> arb:
+        """epsilon at delta = P[L infinite], where it is the largest finite loss, or too close to it to tell."""
+        largest, exact = self._largest(), self._infinite_exactly()
+        if exact is not None and delta < exact:
+            return arb("inf")
+        if exact == delta and largest is not None:
+            return largest
+        low, high = Fraction(0), Fraction(1)
+        with precision(_BITS):
+            while high < _FARTHEST and self._enclosed(high) > ball(delta):
+                low, high = high, 2 * high
+            return ball(low).union(arb("inf") if exact is None or largest is None else largest)
+
+    def _largest(self) -> arb | None:
+        """The largest finite loss, infinite with Gaussian noise; None where it is not known."""
         total = arb(0)
         with precision(_BITS):
+            if any(isinstance(factor, GaussianLoss) for factor, _ in self._factors):
+                return arb("inf")
             for factor, count in self._factors:
-                if not isinstance(factor, FiniteLoss):
-                    return arb("inf")
-                total += count * factor.atom_balls()[0][1]
-        return total
+                if isinstance(factor, LaplaceLoss):
+                    total += count * ball(factor.total)
+                elif isinstance(factor, FiniteLoss) and (atoms := factor.atom_balls()):
+                    total += count * atoms[0][1]
+                else:
+                    return None
+        return total.max(arb(0))
+
+    def _infinite_exactly(self) -> Fraction | None:
+        """P[L infinite] of Gaussian, Laplace and finite factors, if it is rational and known."""
+        finite = Fraction(1)
+        for factor, count in self._factors:
+            if isinstance(factor, FiniteLoss):
+                own = factor.infinite_mass_exactly()
+                if own is None:
+                    return None
+                finite *= (1 - own) ** count
+            elif not isinstance(factor, GaussianLoss | LaplaceLoss):
+                return None
+        return 1 - finite
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha == 1:

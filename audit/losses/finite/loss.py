@@ -388,6 +388,14 @@ class FiniteLoss(BallLoss, ExactLoss):
         """P[L infinite], to ``bits`` accurate bits; exactly 0 where there is no such outcome."""
         return self._tail(self._infinite, bits)[0] if self._infinite else arb(0)
 
+    def infinite_mass_exactly(self) -> Fraction | None:
+        """The same as a rational number, if the probabilities are."""
+        if not self.is_rational or self._p_whole.rational is None:
+            return None
+        return sum((a.rational or Fraction(0) for a, _ in self._atoms[: self._infinite]), Fraction(0)) / (
+            self._p_whole.rational
+        )
+
     def moments(self) -> PartMoments | None:
         """Those of its atoms; None where no loss is finite."""
         with precision(ACCURACY):

@@ -21,13 +21,14 @@ under P, and counted as that cell under Q.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any, Final, final
 
-from flint import arb, fmpq, fmpz_poly
+from flint import arb, fmpz_poly
 
 from dpverdict.balls import ball, precision
 from dpverdict.errors import InvalidValue
@@ -128,11 +129,10 @@ def laws_of_atoms(
     with precision(_WORKING):
         h = ball(interval)
         for mass, loss in atoms:
-            low = _whole((loss / h).lower().floor())
-            high = max(_whole((loss / h).upper().ceil()), low + 1)  # 2 cells where it may be on a point
-            if high > low + 1:
-                low = high - 2
-            raised = mass * -(h * low - loss).expm1() / -(h * (low - high)).expm1()
+            largest = loss.upper()  # a ball around a point would else be split between both of its neighbours
+            low = _whole((largest / h).upper().floor())
+            high = low + 1
+            raised = mass * -(h * low - largest).expm1() / -(-h).expm1()
             for law, point, units in (
                 (up, low, units_up(mass - raised)),
                 (up, high, units_up(raised)),
@@ -176,7 +176,10 @@ class WholeComposition:
         InvalidValue: a law of more than `MOST_POINTS` points.
     """
 
-    __slots__ = ("_apart", "_infinite", "_interval", "_p", "_p_first", "_q", "_q_first", "_up", "_up_first", "_up_q")
+    __slots__ = (
+        *("_apart", "_infinite", "_interval", "_p", "_p_first", "_places", "_q", "_q_first"),
+        *("_up", "_up_first", "_up_q"),
+    )
 
     def __init__(self, parts: Sequence[tuple[WholeLaws, int]], interval: Fraction) -> None:
         self._interval = interval
@@ -196,6 +199,7 @@ class WholeComposition:
         self._up = _upper_sums(up.masses)
         self._up_q = _upper_sums([mass * decay for mass, decay in zip(up.masses, decays, strict=True)])
         self._p, self._q = _upper_sums(p.masses), _upper_sums(q.masses)
+        self._places = [p.first + i for i, mass in enumerate(p.masses) if mass]
 
     def bounds(self, epsilon: Fraction) -> tuple[arb, arb]:
         """(lower, upper) bounds on delta(epsilon)."""
@@ -206,8 +210,8 @@ class WholeComposition:
             above = self._up[place] * unit - growth * (self._up_q[place] * unit) * unit / arb(2) ** _FINER
             upper = above.max(arb(0)) + self._infinite + self._apart
             lower = arb(0)
-            middle = self._best(epsilon, growth)
-            for t in range(middle - _NEAR, middle + _NEAR + 1):
+            best = self._best(growth)
+            for t in self._places[max(best - _NEAR, 0) : best + _NEAR + 1]:
                 p, q = self._sums(t)
                 lower = lower.max(p * unit - growth * (q * unit))
             lower += self._apart
@@ -220,22 +224,15 @@ class WholeComposition:
         p = self._p[min(max(i, 0), len(self._p) - 1)]
         return p, self._q[min(max(j, 0), len(self._q) - 1)]
 
-    def _best(self, epsilon: Fraction, growth: arb) -> int:
-        """About the best t, by thirds: the gain grows up to it and falls beyond."""
-        rate = Fraction(str(fmpq(*_as_fraction(growth))))
-        low, high = self._p_first - 1, self._p_first + len(self._p)
+    def _best(self, growth: arb) -> int:
+        """About where in the places the best t is: the first place with p >= growth q, as p/q grows."""
+        above, below = _as_fraction(growth)
 
-        def gain(t: int) -> Fraction:
-            p, q = self._sums(t)
-            return p - rate * q
+        def gains(t: int) -> bool:
+            (p, q), (next_p, next_q) = self._sums(t), self._sums(t + 1)
+            return (p - next_p) * below >= (q - next_q) * above
 
-        while high - low > 8:
-            one, other = low + (high - low) // 3, high - (high - low) // 3
-            if gain(one) < gain(other):
-                low = one
-            else:
-                high = other
-        return int((low + high) // 2)
+        return bisect_left(self._places, True, key=gains)
 
     @property
     def apart(self) -> arb:

@@ -291,16 +291,14 @@ def _dpverdict_primitives() -> list[Replaced]:
         tape = current_tape()
         if tape is None:
             return discrete(self, words, size)
-        law = TwoSidedGeometric(self.rate)
-        return tagged(tape.draw("DiscreteLaplaceNoise", law, (size,), lambda: discrete(self, words, size)))
+        return tagged(tape.draw("DiscreteLaplaceNoise", self.law(), (size,), lambda: discrete(self, words, size)))
 
     def sample_lattice(self: Any, variance: Fraction, shape: tuple[int, ...], rng: Any) -> Any:
         tape = current_tape()
         if tape is None:
             return lattice(self, variance, shape, rng)
         law = DiscreteGaussian(variance)
-        make = lambda: np.asarray(lattice(self, variance, shape, rng), dtype=np.float64)  # noqa: E731
-        return tagged(tape.draw("LatticeNoise", law, shape, make))
+        return tagged(tape.draw("LatticeNoise", law, shape, lambda: lattice(self, variance, shape, rng)))
 
     def add_response(self: Any, statistic: Any, trials: int, rng: Any) -> Any:
         tape = current_tape()

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from flint import arb
 
+from dpverdict.audit.laws.two_sided_geometric import TwoSidedGeometric
 from dpverdict.audit.losses.closed_form import RandomisedResponseLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Enclosure, ball, precision
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.bounds import concentrated_delta_upper
-from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplace
 
 CASES = [(1, Fraction(1, 2)), (3, Fraction(1, 3)), (5, Fraction(2)), (8, Fraction(1, 10))]
 
@@ -48,7 +48,7 @@ def test_the_profile_is_that_of_all_outcomes(m: int, rate: Fraction) -> None:
 
 def test_the_atoms_are_those_of_discrete_laplace_noise_moved_by_one() -> None:
     rate = Fraction(1, 3)
-    law = DiscreteLaplace(rate)
+    law = TwoSidedGeometric(rate)
     above = sum(law.probability(z).nearest() for z in range(-200, 1))  # where P/Q is exp(rate)
     assert math.isclose(RandomisedResponseLoss(1, rate).tails(np.array([0.0])).p_above[0], above, rel_tol=1e-12)
     for z in (-3, 0, 1, 4):

@@ -10,12 +10,13 @@ import pytest
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
+from dpverdict.audit.laws.laplace import Laplace
 from dpverdict.audit.losses.closed_form import DisjointLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.balls import refine
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, AboveThreshold, NeighbourPair, PureDP
-from dpverdict.mechanisms.finite.law import LaplaceLaw, event_law
+from dpverdict.mechanisms.finite.law import ScaledNoise, event_law
 
 F = Fraction
 LEVELS = ("0", "0.3", "0.8")
@@ -67,7 +68,7 @@ def test_a_planted_quarter_of_the_noise_breaks_the_bound() -> None:
 )
 def test_epsilon_is_approached_with_the_number_of_queries(scales: Any, limit: Fraction, seen: Any) -> None:
     """Queries (0, ..., 0, 0) against (1, ..., 1, -1) at threshold 0: the log ratio of the event 0...01."""
-    threshold, query = (LaplaceLaw(1 / F(scale)) for scale in scales)
+    threshold, query = (ScaledNoise(Laplace(), 1 / F(scale)) for scale in scales)
     for queries, known in zip((3, 7, 13), seen, strict=True):
         p = event_law(threshold, query, [F(0)] * queries, queries - 1)
         q = event_law(threshold, query, [F(1)] * (queries - 1) + [F(-1)], queries - 1)

@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.queries import discrete as module
-from dpverdict.mechanisms.queries.discrete import (
+from dpverdict.audit.laws.exact_samplers import discrete_gaussian as module
+from dpverdict.audit.laws.exact_samplers.discrete_gaussian import (
     DiscreteGaussianTable,
     bernoulli_exp,
     discrete_gaussian,
     discrete_laplace,
 )
+from dpverdict.audit.laws.exact_samplers.random_words import UniformBelow
+from dpverdict.errors import InvalidValue
 
 ERROR = 1e-9
 
@@ -49,7 +50,7 @@ def chi_square_p_value(samples: list[int], law: dict[int, float]) -> float:
     return float(stats.chisquare(observed, expected).pvalue)
 
 
-def from_generator(seed: int) -> module.UniformBelow:
+def from_generator(seed: int) -> UniformBelow:
     rng = np.random.default_rng(seed)
     return lambda n: int(rng.integers(0, n))
 
@@ -125,7 +126,7 @@ def test_the_discrete_laplace_has_its_law(seed: int) -> None:
 def test_a_sampler_is_a_function_of_its_uniform_integers_and_asks_for_what_it_says() -> None:
     asked: list[int] = []
 
-    def replay(values: Iterator[int]) -> module.UniformBelow:
+    def replay(values: Iterator[int]) -> UniformBelow:
         def below(n: int) -> int:
             asked.append(n)
             return next(values) % n

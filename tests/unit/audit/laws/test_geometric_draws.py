@@ -1,4 +1,4 @@
-"""Discrete Laplace noise: the exact law, by digits and where the first 64 bits do not decide, and its statistics.
+"""Geometric variables, of one side and of two: exact draws, by digits and where the first 64 bits do not decide.
 
 The chi-square tests reject a correct sampler with probability ERROR_PROBABILITY each (TESTS of them).
 """
@@ -11,16 +11,19 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from dpverdict.audit.laws.exact_samplers.geometric import BASE, GeometricDigit
+from dpverdict.audit.laws.exact_samplers.random_words import Words, words_of
+from dpverdict.audit.laws.two_sided_geometric import TwoSidedGeometric
 from dpverdict.balls import Enclosure, ball, precision
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.laplace_noise import BASE, DiscreteLaplace, Words, _Digit, words_of
+from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise
 
 ERROR_PROBABILITY = 1e-9
 SAMPLES = 100_000
 RATES = ["3", "1", "1/3", "0.05", "0.004"]
 
 
-def statistic(values: NDArray[np.int64], law: DiscreteLaplace) -> tuple[float, int]:
+def statistic(values: NDArray[np.int64], law: TwoSidedGeometric) -> tuple[float, int]:
     """Pearson's statistic over cells of at least 20 expected values, and its degrees of freedom."""
     width = max(1, int(1 / float(law.rate)) // 4)
     cells = np.floor_divide(values, width)
@@ -43,18 +46,18 @@ def statistic(values: NDArray[np.int64], law: DiscreteLaplace) -> tuple[float, i
 
 @pytest.mark.parametrize("rate", RATES)
 def test_the_sample_has_the_stated_law_and_not_one_of_a_slightly_other_rate(rate: str, seed: int) -> None:
-    law = DiscreteLaplace(rate)
-    values = law.sample(words_of(np.random.default_rng(seed)), SAMPLES)
+    law = TwoSidedGeometric(rate)
+    values = law.draw_from_words(words_of(np.random.default_rng(seed)), SAMPLES)
     limit = chi2.isf(ERROR_PROBABILITY, statistic(values, law)[1])
     assert statistic(values, law)[0] < limit
-    other = DiscreteLaplace(law.rate * Fraction(13, 12))
+    other = TwoSidedGeometric(law.rate * Fraction(13, 12))
     wrong, freedom = statistic(values, other)
     assert wrong > chi2.isf(ERROR_PROBABILITY, freedom)
 
 
 def test_the_digits_of_a_large_scale_are_put_together(seed: int) -> None:
     rate = Fraction(1, 10**9)  # three digits
-    values = DiscreteLaplace(rate).sample(words_of(np.random.default_rng(seed)), SAMPLES)
+    values = TwoSidedGeometric(rate).draw_from_words(words_of(np.random.default_rng(seed)), SAMPLES)
     # |Z| rate is exponential with mean 1 up to 1e-9, with variance 1: six standard errors, probability 2e-9
     assert abs(np.abs(values).mean() * 1e-9 - 1) < 6 / SAMPLES**0.5
     low = values % BASE  # uniform up to 1e-5
@@ -75,7 +78,7 @@ def planted(*words: int) -> Words:
 
 @pytest.mark.parametrize(("rate", "bound"), [("0.2", None), ("7", None), ("1e-3", BASE), ("1e-9", BASE), ("90", None)])
 def test_a_digit_is_the_inverse_of_its_distribution_function_to_the_last_bit(rate: str, bound: int | None) -> None:
-    digit = _Digit(Fraction(rate), bound)
+    digit = GeometricDigit(Fraction(rate), bound)
     rng = np.random.default_rng(5)
     points = digit._points.tolist()
     chosen = sorted({*points[:3], points[len(points) // 2], points[-1], 0, 2**63, 2**64 - 1})
@@ -87,24 +90,24 @@ def test_a_digit_is_the_inverse_of_its_distribution_function_to_the_last_bit(rat
                 mass = 1 if bound is None else -mpmath.expm1(-slope * bound)
                 uniform = mpmath.mpf((first << 64) + second) / 2**128
                 exact = int(mpmath.floor(-mpmath.log(1 - mass * uniform) / slope))
-            (value,) = digit.sample(planted(first, second), 1).tolist()
+            (value,) = digit.draw(planted(first, second), 1).tolist()
             assert value == exact
 
 
 def test_further_bits_are_read_until_they_decide() -> None:
-    digit = _Digit(Fraction(1, 5), None)
+    digit = GeometricDigit(Fraction(1, 5), None)
     with precision(1000):
         words = int(((1 - (-ball("1/5")).exp()) * 2**192).floor().unique_fmpz())
     pieces = [words >> 128, words >> 64 & (1 << 64) - 1, words & (1 << 64) - 1]
-    assert digit.sample(planted(*pieces, 0), 1).tolist() == [0]
-    assert digit.sample(planted(*pieces, (1 << 64) - 1, (1 << 64) - 1), 1).tolist() in ([0], [1])
-    assert digit.sample(planted(*pieces[:2], pieces[2] + 1), 1).tolist() == [1]
-    assert digit.sample(planted(*pieces[:2], pieces[2] - 1), 1).tolist() == [0]
+    assert digit.draw(planted(*pieces, 0), 1).tolist() == [0]
+    assert digit.draw(planted(*pieces, (1 << 64) - 1, (1 << 64) - 1), 1).tolist() in ([0], [1])
+    assert digit.draw(planted(*pieces[:2], pieces[2] + 1), 1).tolist() == [1]
+    assert digit.draw(planted(*pieces[:2], pieces[2] - 1), 1).tolist() == [0]
 
 
 @pytest.mark.parametrize("rate", ["1e-12", "0.2", "3", "300"])
 def test_variance_and_probabilities_are_those_of_the_law(rate: str) -> None:
-    law = DiscreteLaplace(rate)
+    law = TwoSidedGeometric(rate)
     with mpmath.workprec(200):
         p = mpmath.exp(-mpmath.mpf(rate))
         variance, third = float(2 * p / (1 - p) ** 2), float((1 - p) / (1 + p) * p**3)
@@ -116,12 +119,15 @@ def test_variance_and_probabilities_are_those_of_the_law(rate: str) -> None:
 @pytest.mark.parametrize("rate", [0, -1, "nan", float("inf"), "1e-13", True, "x"])
 def test_a_rate_out_of_range_is_refused(rate: object) -> None:
     with pytest.raises(InvalidValue, match="rate"):
-        DiscreteLaplace(rate)  # type: ignore[arg-type]
+        TwoSidedGeometric(rate).draw((1,), np.random.default_rng(0))  # type: ignore[arg-type]
+    if rate == "1e-13":  # a law, of which the draws alone would leave 64-bit integers
+        with pytest.raises(InvalidValue, match="rate"):
+            DiscreteLaplaceNoise(size=1, rate=Fraction(rate))
 
 
 def test_equal_seeds_give_equal_samples_and_blocks_do_not_overlap() -> None:
-    law = DiscreteLaplace("0.1")
-    first = law.sample(words_of(np.random.default_rng(1)), 50)
-    assert np.array_equal(first, law.sample(words_of(np.random.default_rng(1)), 50))
+    law = TwoSidedGeometric("0.1")
+    first = law.draw_from_words(words_of(np.random.default_rng(1)), 50)
+    assert np.array_equal(first, law.draw_from_words(words_of(np.random.default_rng(1)), 50))
     words = words_of(np.random.default_rng(1))
-    assert not np.array_equal(law.sample(words, 50), law.sample(words, 50))
+    assert not np.array_equal(law.draw_from_words(words, 50), law.draw_from_words(words, 50))
