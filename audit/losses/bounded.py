@@ -57,6 +57,7 @@ _FAR_TAIL: Final = 1e-40  # of mass outside the lattice
 _NOTHING: Final = 1e-40  # of an upper bound on delta
 _PROBE: Final = Fraction(1, 1 << 20)
 _FARTHEST: Final = Fraction(1 << 12)
+_BEYOND: Final = Fraction(1 << 20)
 
 Factor: TypeAlias = PrivacyLoss | CustomLoss
 """A loss with tails."""
@@ -238,6 +239,11 @@ class BoundedLoss(PrivacyLoss):
         """delta(epsilon), between bounds that are closer than `CLOSE` relatively, or as close as lattices get."""
         if not self.is_certified:
             self._refuse("delta_bounds")
+        if abs(epsilon) > _BEYOND:  # no lattice reaches so far: the profile falls, and is at least 1 - exp(epsilon)
+            with precision(_BITS):
+                if epsilon < 0:
+                    return (-ball(-_BEYOND).expm1()).union(arb(1))
+                return self._composition(0).apart.union(self._enclosed(_BEYOND).upper())
         for halvings in range(_HALVINGS + 1):
             try:
                 composition = self._composition(halvings)
@@ -265,11 +271,8 @@ class BoundedLoss(PrivacyLoss):
         return [self._enclosed(exactly(epsilon)) for epsilon in epsilons]
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        values = self._delta_balls(epsilons)
         with precision(_BITS):
-            return [
-                value.lower().log().union(value.upper().log()) if value.upper() > 0 else arb("-inf") for value in values
-            ]
+            return [_log_between(value.lower(), value.upper()) for value in self._delta_balls(epsilons)]
 
     def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
         return [self._epsilon_ball(exactly(delta)) for delta in deltas]
@@ -286,7 +289,7 @@ class BoundedLoss(PrivacyLoss):
                 if highest > _FARTHEST:
                     if self._composition(0).apart > ball(delta):
                         return arb("inf")
-                    raise PrecisionExhausted("epsilon", _BITS, "no epsilon up to 2^12 is large enough")
+                    return arb(0).union(arb("inf"))  # no epsilon up to 2^12 is certainly large enough
         return epsilon_between(self._enclosed, delta, highest)
 
     def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
@@ -320,6 +323,13 @@ class BoundedLoss(PrivacyLoss):
         shown = ", ".join(f"{factor!r} x {count}" for factor, count in self.factors[:4])
         rest = ", ..." if len(self.factors) > 4 else ""
         return f"BoundedLoss({shown}{rest}; interval {self.interval!r})"
+
+
+def _log_between(lower: arb, upper: arb) -> arb:
+    """The logarithms of the numbers between two, of which the lower one may be 0."""
+    if not upper > 0:
+        return arb("-inf")
+    return upper.log().union(lower.log() if lower > 0 else arb("-inf"))
 
 
 def _at_each(bounds: Callable[[Exact], tuple[float, float]], points: Array) -> tuple[Array, Array]:

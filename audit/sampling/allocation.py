@@ -151,7 +151,8 @@ class AllocationLoss(BallLoss):
         if epsilon <= 0:
             return 0
         with precision(_BITS):
-            return max(0, math.floor(float((ball(epsilon) - self.delta_at_most(epsilon).log()) / arb(2).log())))
+            lost = float((ball(epsilon) - self.delta_at_most(epsilon).log()) / arb(2).log())
+        return max(0, math.floor(lost)) if lost < _MOST_BITS else _MOST_BITS + 1
 
     def q_above(self, level: Fraction, bits: int) -> arb:
         """The probability of a loss above the level under the second law, to 24 bits at most: more take long."""

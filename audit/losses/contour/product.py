@@ -26,7 +26,7 @@ from typing import Final, final
 import numpy as np
 from flint import acb, arb
 
-from dpverdict.audit.losses.contour.integral import Contour
+from dpverdict.audit.losses.contour.integral import Contour, nearest
 from dpverdict.audit.losses.contour.moments import Kind, MomentFunction, Plan
 from dpverdict.audit.losses.domains import PartMoments
 from dpverdict.audit.losses.finite.atoms import to_the_power
@@ -169,8 +169,8 @@ class ProductContour:
             value = known.value(Kind.PROFILE, x)
             if not short(value):
                 return value
-        place = float(x)
-        if not math.isfinite(self.log_size(place)):
+        place = nearest(x)
+        if not (math.isfinite(place) and math.isfinite(self.log_size(place))):
             raise PrecisionExhausted("the integral", bits, "ask for delta_bounds, or for a smaller epsilon")
         wanted = bits + _GUARD if absolute is None else absolute + _GUARD + round(self.log_size(place) / _LOG2)
         wanted = max(wanted, 16)
@@ -197,8 +197,11 @@ class ProductContour:
 
     def at_most(self, x: Fraction) -> arb:
         """Chernoff's bound M(t) exp(-t x) at the best of some t; 1 where none is found."""
+        place = nearest(x)
+        if not math.isfinite(place):
+            return arb(1)
         with np.errstate(all="ignore"):
-            heights = self._logarithms - self._centres * float(x)
+            heights = self._logarithms - self._centres * place
         for i in np.argsort(heights)[:_CHERNOFF]:
             with suppress(PrecisionExhausted), precision(_BOUND_BITS):
                 best = arb(float(self._centres[int(i)]))

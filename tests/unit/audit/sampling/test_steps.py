@@ -208,9 +208,16 @@ def test_numbers_of_any_size_have_a_value(many):
         many.remove.tails(np.zeros(1))
 
 
-def test_an_epsilon_beyond_what_is_looked_at_is_not_taken_for_one_within() -> None:
-    """The profile of 30 steps with 1/60 of the sensitivity as noise is near 1 up to 2^12, where the search ends."""
-    run = poisson_sampled(GaussianLoss(60), "0.5", 30).remove
-    assert run.certified_delta(4096).lower > Fraction(1, 2)
-    with pytest.raises(PrecisionExhausted, match="epsilon"):
+def test_an_epsilon_that_is_not_known_to_be_large_enough_is_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no line has enough bits, the upper end has to be an epsilon at which the profile is certainly small."""
+    run = poisson_sampled(GaussianLoss(1), "0.3", 30).remove
+    assert isinstance(run, SampledSteps)
+
+    def refuse(*arguments: object) -> arb:
+        raise PrecisionExhausted("epsilon", 53, "planted")
+
+    monkeypatch.setattr(steps, "epsilon_ball", refuse)
+    assert run.certified_epsilon("1e-5").lower > 1
+    monkeypatch.setattr(SampledSteps, "_beyond", lambda self, delta: Fraction(1, 100))
+    with pytest.raises(PrecisionExhausted):
         run.certified_epsilon("1e-5")
