@@ -24,9 +24,9 @@ from dpverdict.mechanisms import (
     LaplaceMechanism,
     Rank1Gaussian,
     StandardGaussian,
-    StructuredMechanism,
 )
 from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 
 from .conftest import CREATED
 
