@@ -20,6 +20,7 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 
 from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss
+from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss, identical_laws
 from dpverdict.audit.losses.domains import Direction, EventBound
 from dpverdict.audit.sampling.allocation import random_allocation
@@ -301,13 +302,16 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         if loss.is_certified:
             worst = WorstPair(loss=loss, pair=pair, description=_CANARY, justification=_CONVEXITY)
             known = self.steps / self.noise_multiplier**2
+            below: list[Below] = [worst]
+            if isinstance(loss, AddRemoveLoss) and isinstance(loss.remove, BoundedLoss):  # it has no certified events
+                below.append(AttainedLoss(pair=pair, loss=self._first_step(), description=_CANARY))
             return Bounds(
                 above=(
                     MuBound(mu_squared=known, source=_KNOWN, because=worst.because),
                     RhoBound(rho=known / 2, source="by the l2 norm", because=worst.because),
                     worst,
                 ),
-                below=(worst, tail),
+                below=(*below, tail),
             )
         unsampled = Dominating(
             loss=self.known_batches,
@@ -315,9 +319,12 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             justification="the same without sampling, which tells no less by joint convexity; of steps with so "
             "little noise no certified curve is known",
         )
-        first = poisson_sampled(GaussianLoss(1 / self.noise_multiplier), self.rate)
-        attained = (AttainedLoss(pair=pair, loss=one, description=_CANARY) for one in (first, loss))
+        attained = (AttainedLoss(pair=pair, loss=one, description=_CANARY) for one in (self._first_step(), loss))
         return Bounds(above=(unsampled,), below=(*attained, tail))
+
+    def _first_step(self) -> PrivacyLoss:
+        """That of the first step alone, which tells no more than the run."""
+        return poisson_sampled(GaussianLoss(1 / self.noise_multiplier), self.rate)
 
     def _allocated(self) -> Bounds:
         """Balls in bins: known batches, and at one epsilon moments or a lattice; whole curves take long."""
