@@ -362,7 +362,7 @@ class Odometer:
         while high <= MOST_RELEASES and (found := account(high)).status is Status.CERTIFIED:
             low, high, under = high, 16 * high, _excess(found)
         if high <= MOST_RELEASES:
-            over = _excess(found)
+            over = _excess(found)  # pyright: ignore[reportPossiblyUnboundVariable]
         high = min(high, MOST_RELEASES + 1)
         for turn in itertools.count():
             if high - low <= 1:

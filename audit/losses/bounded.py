@@ -118,7 +118,7 @@ class BoundedLoss(PrivacyLoss):
         return "lattice in whole numbers" if self.is_certified else METHOD
 
     @cached_property
-    def is_certified(self) -> bool:
+    def is_certified(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Whether the tails of all factors are, so that there are certified bounds on the profile."""
         return all(_has_certified_tails(factor) for factor, _ in _parts(self.factors))
 
@@ -256,7 +256,7 @@ class BoundedLoss(PrivacyLoss):
             if done or self._is_on_lattice or composition.points > _LONG:
                 break
         with precision(_BITS):
-            return lower.union(upper)
+            return lower.union(upper)  # pyright: ignore[reportPossiblyUnboundVariable]
 
     @property
     def _is_on_lattice(self) -> bool:

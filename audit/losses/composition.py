@@ -226,7 +226,7 @@ def _by_kinds(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
 def _mixture(
     factors: Sequence[tuple[PrivacyLoss, int]], base: PrivacyLoss, finite: Sequence[tuple[FiniteLoss, int]]
 ) -> PrivacyLoss:
-    return ProductLoss(factors, Mixture(base, FiniteLoss.product(finite)))
+    return ProductLoss(factors, Mixture(base, FiniteLoss.product(finite)))  # pyright: ignore[reportArgumentType]
 
 
 def _sum(squares: Sequence[tuple[Real, int]]) -> Real:

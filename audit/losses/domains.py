@@ -331,20 +331,20 @@ class PartMoments(Protocol):
     largest: float
     """The largest t for which estimates are made."""
 
-    def estimates(self, points: Array) -> Array:
+    def estimates(self, points: Array) -> Array:  # pyright: ignore[reportReturnType]
         """log M at t > 0 of shape (n,), about."""
 
-    def log_beyond(self, centre: float, heights: Array) -> Array:
+    def log_beyond(self, centre: float, heights: Array) -> Array:  # pyright: ignore[reportReturnType]
         """About log of ``beyond``/M(c), at heights of shape (n,)."""
 
-    def terms(self, centre: float, height: float, number: int, bits: float) -> float:
+    def terms(self, centre: float, height: float, number: int, bits: float) -> float:  # pyright: ignore[reportReturnType]
         """About how many exponentials so many nodes up to a height take."""
 
-    def at(self, t: arb) -> arb:
+    def at(self, t: arb) -> arb:  # pyright: ignore[reportReturnType]
         """M(t) at a real t >= 0, or an upper bound."""
 
-    def on_line(self, centre: float, step: float, number: int) -> list[acb]:
+    def on_line(self, centre: float, step: float, number: int) -> list[acb]:  # pyright: ignore[reportReturnType]
         """M(centre + i step (k + 1/2)) for k < number, at the current precision."""
 
-    def beyond(self, centre: arb, height: arb) -> arb:
+    def beyond(self, centre: arb, height: arb) -> arb:  # pyright: ignore[reportReturnType]
         """An upper bound on |M(centre + i w)| for all w >= height."""

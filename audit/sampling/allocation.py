@@ -116,7 +116,7 @@ class AllocationLoss(BallLoss):
         """E_Q[R^-t] of one epoch in the order add; of the other order only whole orders are known."""
         if self.order is Direction.REMOVE or self.epochs > 1:
             return None
-        return allocation_moments(self.noise_multiplier, self.steps)
+        return allocation_moments(self.noise_multiplier, self.steps)  # pyright: ignore[reportReturnType]
 
     # the profile ------------------------------------------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class AllocationLoss(BallLoss):
 @lru_cache(maxsize=16)
 def _contour(noise_multiplier: Fraction, steps: int, epochs: int) -> ProductContour:
     """The contours of both orders, which are kept."""
-    return ProductContour([(allocation_moments(noise_multiplier, steps), epochs)])
+    return ProductContour([(allocation_moments(noise_multiplier, steps), epochs)])  # pyright: ignore[reportArgumentType]
 
 
 def random_allocation(*, noise_multiplier: Exact, steps: int, epochs: int = 1) -> AddRemoveLoss:

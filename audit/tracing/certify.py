@@ -62,7 +62,7 @@ def certify_function(
         InvalidValue: no claim, no schema, or something that is no function.
     """
     guarantee, known = as_guarantee(claim), as_schema(schema)
-    if guarantee is None:
+    if guarantee is None:  # pyright: ignore[reportUnnecessaryComparison]
         raise InvalidValue("claim", None, "given for a function", 'say what it promises, such as "eps=1"')
     if not callable(function):
         raise InvalidValue("function", function, "a function", "give a function of a table, or of a table and an rng")
@@ -97,7 +97,7 @@ def certify_function(
     first = widest_pairs(function, known, trace, options, seed=seed, seconds=most) if search > 0 else []
     broken = find_pair(function, known, guarantee, seed=seed, seconds=search - most, first=first)
     least = true_from(options, guarantee)
-    unit = {PureDP: "eps", ApproximateDP: "eps", GaussianDP: "mu"}.get(type(guarantee), "the claimed quantity")
+    unit = {PureDP: "eps", ApproximateDP: "eps", GaussianDP: "mu"}.get(type(guarantee), "the claimed quantity")  # pyright: ignore[reportArgumentType, reportCallIssue]
     reason = "the bound on the loss does not prove the claim"
     if least is not None:
         reason += f": it is true from {unit} {at_most(least, 6)}"

@@ -5,6 +5,9 @@ modules that go around the trace, what is kept from one call to the next, seeds,
 left the trace.
 """
 
+# The parts of one trace make and read each other.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import ast
@@ -219,7 +222,7 @@ def _seeded(filename: str) -> str | None:
     except (SyntaxError, ValueError):
         return None
     for node in ast.walk(tree):
-        match node:
+        match node:  # pyright: ignore[reportMatchNotExhaustive]
             case ast.Call(func=ast.Attribute(attr="seed" | "set_state" | "setstate")):
                 return f"line {node.lineno}: .{node.func.attr}() starts the noise from a fixed number"  # type: ignore[attr-defined]
     return None
@@ -241,7 +244,7 @@ def _inner(one: Any, found: Reached) -> Iterator[Any]:
         yield type(one.__self__)
     elif isinstance(one, types.FunctionType):
         if hasattr(one, "__wrapped__"):
-            yield one.__wrapped__
+            yield one.__wrapped__  # pyright: ignore[reportFunctionMemberAccess]
         if not is_library(one.__code__.co_filename, found.home):
             yield from _of_function(one, found)
     elif isinstance(one, type):

@@ -87,7 +87,7 @@ def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0
     other = _run(function, schema, found, (), sample=_sample(schema, seed, 1))
     runs += 1
     if other.refused is not None or (unlike := _unlike(first, other)) is not None:
-        return _not_covered(other.refused or f"another dataset was treated otherwise: {unlike}", runs, found)
+        return _not_covered(other.refused or f"another dataset was treated otherwise: {unlike}", runs, found)  # pyright: ignore[reportPossiblyUnboundVariable]
     after = {name: fingerprint(value) for name, value in found.read.items()}
     changed = next((name for name in before if before[name] != after[name]), None)
     if changed is not None:
@@ -277,7 +277,7 @@ def _leaves(tape: Tape, value: Any, depth: int) -> Iterator[Any]:
         for one in dataclasses.fields(value):
             yield from _leaves(tape, getattr(value, one.name), depth + 1)
     elif type(value).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(value, "to_numpy"):
-        yield from _leaves(tape, np.asarray(value.to_numpy(), dtype=object).ravel().tolist(), depth + 1)
+        yield from _leaves(tape, np.asarray(value.to_numpy(), dtype=object).ravel().tolist(), depth + 1)  # pyright: ignore[reportAttributeAccessIssue]
     else:
         tape.refuse(f"an outcome of type {type(value).__name__}, which is not looked into",
                     "return numbers, arrays, frames, lists or dictionaries")  # fmt: skip

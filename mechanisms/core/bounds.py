@@ -121,14 +121,14 @@ class WorstPair(_LossAbove, Below):
         pair: the datasets.
     """
 
-    pair: NeighbourPair
+    pair: NeighbourPair  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _QuantityAbove(Above):
-    because: str
+    because: str  # pyright: ignore[reportIncompatibleMethodOverride]
     source: str
-    assumptions: tuple[str, ...] = (REAL_ARITHMETIC, NORMAL_VARIATES)
+    assumptions: tuple[str, ...] = (REAL_ARITHMETIC, NORMAL_VARIATES)  # pyright: ignore[reportIncompatibleMethodOverride]
     cost: ClassVar[int] = FORMULA
 
 
@@ -214,9 +214,9 @@ class AttainedLoss(Below):
         description: the pair in words.
     """
 
-    pair: NeighbourPair
+    pair: NeighbourPair  # pyright: ignore[reportIncompatibleMethodOverride]
     loss: PrivacyLoss
-    description: str
+    description: str  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 @final
@@ -255,8 +255,8 @@ class KnownEvent(Below):
         event: from an epsilon to the event.
     """
 
-    pair: NeighbourPair
-    description: str
+    pair: NeighbourPair  # pyright: ignore[reportIncompatibleMethodOverride]
+    description: str  # pyright: ignore[reportIncompatibleMethodOverride]
     event: Callable[[Fraction], EventBound]
     cost: ClassVar[int] = BY_HAND
 
@@ -295,8 +295,8 @@ class TailEvents(Below):
         against: from a claim to an event that breaks it; None where none is known.
     """
 
-    pair: NeighbourPair
-    description: str
+    pair: NeighbourPair  # pyright: ignore[reportIncompatibleMethodOverride]
+    description: str  # pyright: ignore[reportIncompatibleMethodOverride]
     mu_squared: Fraction
     source: str
     against: Callable[[Guarantee], BreakingEvent | None]

@@ -303,7 +303,7 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             worst = WorstPair(loss=loss, pair=pair, description=_CANARY, justification=_CONVEXITY)
             known = self.steps / self.noise_multiplier**2
             below: list[Below] = [worst]
-            if isinstance(loss, AddRemoveLoss) and isinstance(loss.remove, BoundedLoss):  # it has no certified events
+            if isinstance(loss.remove, BoundedLoss):  # it has no certified events
                 below.append(AttainedLoss(pair=pair, loss=self._first_step(), description=_CANARY))
             return Bounds(
                 above=(

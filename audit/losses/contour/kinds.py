@@ -103,7 +103,7 @@ class Mixture:
         if isinstance(self._base, GaussianLoss | LaplaceLoss | DiscreteGaussianLoss) or self._base.moments():
             return arb(0)
         with suppress(PrecisionExhausted):  # it is no more than the profile anywhere
-            return arb(0).union(self._base._delta_balls([_FARTHEST])[0].upper().min(arb(1)))
+            return arb(0).union(self._base._delta_balls([_FARTHEST])[0].upper().min(arb(1)))  # pyright: ignore[reportPrivateUsage]
         return arb(0).union(arb(1))
 
     def reversed(self) -> Mixture:
@@ -144,7 +144,7 @@ class Mixture:
             for mass, loss in self._finite.atom_balls():
                 place = ball(epsilon) - loss
                 point = as_fraction(place.mid())
-                total += mass * (self._base._delta_balls([point])[0] + (place - ball(point)))
+                total += mass * (self._base._delta_balls([point])[0] + (place - ball(point)))  # pyright: ignore[reportPrivateUsage]
             return total
 
     def at_most(self, epsilon: Fraction) -> arb:

@@ -1,5 +1,8 @@
 """Arrays of NumPy that are followed: of the records, of a statistic, or of draws of noise."""
 
+# The parts of one trace make and read each other.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import copy
@@ -37,7 +40,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
     # what is public ---------------------------------------------------------------------------------------------------
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:  # what "isinstance(x, np.ndarray)" of the user's sees
+    def __class__(self) -> Any:  # what "isinstance(x, np.ndarray)" of the user's sees  # pyright: ignore[reportIncompatibleMethodOverride]
         return np.ndarray if isinstance(fact_of(self), Rows) or fact_of(self).shape else self.dtype.type
 
     @property
@@ -472,7 +475,7 @@ def call_ufunc(tape: Tape, function: Any, args: Sequence[Any]) -> Any:
     if name == "clip":
         return FUNCTIONS[np.clip](*args)
     if any(is_noise(one) for one in given):
-        return _with_noise(tape, name, function, args)
+        return _with_noise(tape, name, function, args)  # pyright: ignore[reportArgumentType]
     if any(is_total(one) for one in given):
         if not all(is_total(one) for one in given):
             tape.refuse("records together with a statistic of them, so that a record meets all others",

@@ -38,7 +38,7 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
         self._dpv_parts: dict[int, Any] = {}
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:  # what "isinstance(x, np.ndarray)" of the user's sees
+    def __class__(self) -> Any:  # what "isinstance(x, np.ndarray)" of the user's sees  # pyright: ignore[reportIncompatibleMethodOverride]
         return np.ndarray
 
     def _dpv_settled(self) -> Any:

@@ -4,6 +4,9 @@ A draw is noise of a known law, a choice by scores, or not covered. Generators t
 not covered, as nobody sees how they were started; neither is one that is started from a number.
 """
 
+# The parts of one trace make and read each other.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import contextlib
@@ -169,7 +172,7 @@ class FollowedGenerator:
         self._dpv_kind = kind
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self._dpv_kind
 
     def __getattr__(self, name: str) -> Any:

@@ -1,5 +1,8 @@
 """Frames and series of pandas that are followed: they keep the calls of the user's code."""
 
+# The parts of one trace make and read each other.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import ast
@@ -82,7 +85,7 @@ class FollowedSeries(_Frame, np.lib.mixins.NDArrayOperatorsMixin):
         self._dpv_tape, self._dpv_arr, self._dpv_index, self.name = array._dpv_tape, array, index, name
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return pd.Series
 
     def _dpv_array(self) -> FollowedArray:
@@ -414,7 +417,7 @@ class FollowedFrame(_Frame):
         object.__setattr__(self, "_dpv_shown", {})
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return pd.DataFrame
 
     def _first(self) -> FollowedArray:
@@ -610,7 +613,7 @@ class FollowedFrame(_Frame):
         return self._selected(self._asked(tree))
 
     def _asked(self, node: ast.expr) -> Any:
-        match node:
+        match node:  # pyright: ignore[reportMatchNotExhaustive]
             case ast.BoolOp(op=op, values=[first, *others]):
                 found = self._asked(first)
                 for one in others:
@@ -672,7 +675,7 @@ class FollowedFrame(_Frame):
         names = [name for name, one in self._dpv_columns.items() if one.dtype.kind in "biuf"]
         if len(names) < len(self._dpv_columns) and not numeric_only:
             self._no("a statistic of columns of texts", "choose the columns, df[['age', 'income']]")
-        parts = np.stack([function(self._dpv_columns[name]) for name in names])
+        parts = np.stack([function(self._dpv_columns[name]) for name in names])  # pyright: ignore[reportUnusedVariable]
         return _series(parts, pd.Index(names), None)
 
     def sum(self, axis: Any = 0, numeric_only: bool = False, **given: Any) -> Any:

@@ -1,5 +1,8 @@
 """The functions of NumPy that are covered, as they act on followed arrays."""
 
+# The parts of one trace make and read each other.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import math
@@ -206,7 +209,7 @@ def _weights(tape: Tape, name: str, arrays: Sequence[Any], value: Any) -> Any:
         if name == "multiply" and not isinstance(arrays[0], FollowedArray):
             return applied("scaled scores", arrays[::-1], value, name=name, dtype=dtype_of(value))
     if fact.weights and name == "true_divide" and all(isinstance(one, FollowedArray) for one in arrays):
-        bottom = tape.setting.steps[arrays[1]._dpv_number]
+        bottom = tape.setting.steps[arrays[1]._dpv_number]  # pyright: ignore[reportArgumentType, reportCallIssue]
         if bottom.name == "normalised weights" and bottom.parameters.get("sum") and (
             bottom.operands[0].number == arrays[0]._dpv_number
         ):  # fmt: skip
@@ -378,7 +381,7 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min:
 @covers(np.where)
 def _where(condition: Any, x: Any = _ABSENT, y: Any = _ABSENT) -> Any:
     if isinstance(x, Released) or isinstance(y, Released):
-        public(_first(condition, x, y), x), public(_first(condition, x, y), y)
+        public(_first(condition, x, y), x), public(_first(condition, x, y), y)  # pyright: ignore[reportUnusedExpression]
     array = _first(condition, x, y)
     if x is _ABSENT or y is _ABSENT:
         no(array, "np.where that gives positions of records", "use a mask")
@@ -506,7 +509,7 @@ def _matmul(a: Any, b: Any, out: Any = None) -> Any:
     if is_total(array):
         if isinstance(a, Followed) and isinstance(b, Followed):
             no(array, "a product of statistics, of which no bound is known", "add noise to each first")
-        return _linear(array, lambda one: np.matmul(one, b) if array is a else np.matmul(a, one))
+        return _linear(array, lambda one: np.matmul(one, b) if array is a else np.matmul(a, one))  # pyright: ignore[reportArgumentType]
     no(array, "a product of public numbers with records", "write x.T @ y with columns of the table")
 
 

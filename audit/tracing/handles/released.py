@@ -3,6 +3,9 @@
 Each operation gives a value of this kind again, so that it is seen when one decides something, or meets data again.
 """
 
+# The parts of one trace make and read each other.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import operator
@@ -40,7 +43,7 @@ class Released:
         object.__setattr__(self, "_dpv_pending", pending)
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:  # what "isinstance(n, float)" of the user's sees
+    def __class__(self) -> Any:  # what "isinstance(n, float)" of the user's sees  # pyright: ignore[reportIncompatibleMethodOverride]
         return type(self._dpv_value)
 
     # computations -----------------------------------------------------------------------------------------------------

@@ -229,7 +229,7 @@ def product_of_columns(setting: Setting, operands: Sequence[Operand], given: Map
         found = bounds.multiply(wide, Interval.of(*(np.broadcast_to(b, shape) for b in right)))
         if operands[0].number == operands[1].number:  # the diagonal is of squares
             own = bounds.square(left)
-            for i in range(one.shape[0]):
+            for i in range(one.shape[0]):  # pyright: ignore[reportGeneralTypeIssues]
                 for part, square in zip(found, own, strict=True):
                     part[i, i] = square[i]
     return summed(setting, one, found, given["dtype"], supports_of(found.low.shape, support_of_masks(setting, one)))

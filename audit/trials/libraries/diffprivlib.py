@@ -68,7 +68,7 @@ class RandomisedValue(LibraryRelease):
         one, other = self._values()
         self.pair: AnyPair | None = ObjectPair(dataset=[one], neighbour=[other], adjacency=REPLACE_ONE)
 
-    def __call__(self, dataset: Any) -> object:
+    def __call__(self, dataset: Any) -> object:  # pyright: ignore[reportIncompatibleMethodOverride]
         """One release."""
         if type(self._mechanism).__name__ in _CHOICES:
             return self._choosing(dataset[0]).randomise()
@@ -142,7 +142,7 @@ class FittedModel(LibraryRelease):
         self.claim = _claim(model)
         self.pair: AnyPair | None = None
 
-    def __call__(self, dataset: Any) -> object:
+    def __call__(self, dataset: Any) -> object:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The public attributes after training, in which the last column of the table holds the labels, if it takes
         labels."""
         model = copy.deepcopy(self._model)

@@ -93,7 +93,7 @@ class MeasuredRelease(LibraryRelease):
         self.distance, self.pair = self._neighbours()
         self.claim = _claim(measurement.map(self.distance), str(measurement.output_measure))
 
-    def __call__(self, dataset: Any, rng: np.random.Generator) -> Any:
+    def __call__(self, dataset: Any, rng: np.random.Generator) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """One release; the generator is not used."""
         if self._is_frame:
             return self._measurement(dataset.lazy()).collect()
