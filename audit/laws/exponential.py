@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class Exponential(Law):
 
     name = "exponential"
     symmetric = False
-    scipy_name = "expon"
+    scipy_name: ClassVar[str | None] = "expon"
 
     def log_weight(self, z: Array) -> Array:
         """-z at z >= 0."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 import scipy
@@ -31,8 +31,8 @@ class Gaussian(Law):
     name = "gaussian"
     symmetric = True
     spherical = True
-    scipy_name = "norm"
-    numpy_name = "normal"
+    scipy_name: ClassVar[str | None] = "norm"
+    numpy_name: ClassVar[str | None] = "normal"
 
     def log_weight(self, z: Array) -> Array:
         """-z^2/2."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self, final
+from typing import ClassVar, Self, final
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class Geometric(Law):
     name = "geometric"
     on_whole_numbers = True
     symmetric = False
-    scipy_name = "geom"
+    scipy_name: ClassVar[str | None] = "geom"
     scipy_origin = 1
 
     def __init__(self, rate: Exact) -> None:

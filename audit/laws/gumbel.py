@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 import scipy
@@ -25,8 +25,8 @@ class Gumbel(Law):
 
     name = "gumbel"
     symmetric = False
-    scipy_name = "gumbel_r"
-    numpy_name = "gumbel"
+    scipy_name: ClassVar[str | None] = "gumbel_r"
+    numpy_name: ClassVar[str | None] = "gumbel"
 
     def log_weight(self, z: Array) -> Array:
         """-z - exp(-z)."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -29,8 +29,8 @@ class Laplace(Law):
 
     name = "laplace"
     symmetric = True
-    scipy_name = "laplace"
-    numpy_name = "laplace"
+    scipy_name: ClassVar[str | None] = "laplace"
+    numpy_name: ClassVar[str | None] = "laplace"
 
     def log_weight(self, z: Array) -> Array:
         """-|z|."""

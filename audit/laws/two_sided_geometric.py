@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Self, final
+from typing import ClassVar, Final, Self, final
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class TwoSidedGeometric(Law):
     name = "two-sided geometric"
     on_whole_numbers = True
     symmetric = True
-    scipy_name = "dlaplace"
+    scipy_name: ClassVar[str | None] = "dlaplace"
 
     def __init__(self, rate: Exact) -> None:
         object.__setattr__(self, "rate", checked_rate(rate))

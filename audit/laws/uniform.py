@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class Uniform(Law):
 
     name = "uniform"
     symmetric = False
-    scipy_name = "uniform"
+    scipy_name: ClassVar[str | None] = "uniform"
 
     def log_weight(self, z: Array) -> Array:
         """0 on [0, 1]."""

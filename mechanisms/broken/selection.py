@@ -184,7 +184,7 @@ class NoisyMaximum(_Broken):
             ),
             description="a record of zeros replaced by a record of ones",
         )
-        self.bound = LaplaceLoss.grouped([(rate, dim)])
+        self.bound: PrivacyLoss | None = LaplaceLoss.grouped([(rate, dim)])
         self.assumptions = ("every score of a record lies in [0, 1]",)
 
     def decode(self, noisy: Array) -> Array:

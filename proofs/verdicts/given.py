@@ -20,7 +20,8 @@ class Parameters:
     def __init__(self, values: Mapping[str, Any], relation: str) -> None:
         if not isinstance(values, dict):
             raise NotDerived("parameters is no object")
-        self._left, self.relation = dict(values), relation
+        self._left = dict(values)
+        self.relation: str = relation
 
     def refuse(self, name: str, reason: str) -> NoReturn:
         """Refuse one of them."""

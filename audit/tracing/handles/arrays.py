@@ -28,7 +28,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
     """An array with a fact; in the trace it has the values of one dataset, which no other code sees."""
 
     __slots__ = ("_dpv_noise", "_dpv_number", "_dpv_owned", "_dpv_tape", "_dpv_value")
-    __array_priority__ = 1000.0
+    __array_priority__: float = 1000.0
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(
@@ -287,11 +287,12 @@ class Transposed(Followed):
     """Records along the second axis: for products with columns, and loops over columns."""
 
     __slots__ = ("_dpv_tape", "of")
-    __array_priority__ = 1000.0
+    __array_priority__: float = 1000.0
     __array_ufunc__ = None
 
     def __init__(self, of: FollowedArray) -> None:
-        self.of, self._dpv_tape = of, of._dpv_tape
+        self.of: FollowedArray = of
+        self._dpv_tape = of._dpv_tape
 
     @property
     def T(self) -> FollowedArray:

@@ -79,10 +79,11 @@ class FollowedSeries(_Frame, np.lib.mixins.NDArrayOperatorsMixin):
     """A column of the records, or a statistic with public labels."""
 
     __slots__ = ("__weakref__", "_dpv_arr", "_dpv_index", "_dpv_tape", "name")
-    __array_priority__ = 1500.0
+    __array_priority__: float = 1500.0
 
     def __init__(self, array: FollowedArray, index: Any, name: Any = None) -> None:
-        self._dpv_tape, self._dpv_arr, self._dpv_index, self.name = array._dpv_tape, array, index, name
+        self._dpv_tape, self._dpv_arr, self._dpv_index = array._dpv_tape, array, index
+        self.name: Any = name
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -922,7 +923,12 @@ class Grouped(_Frame):
     def __add__(self, other: Any) -> Any:
         self._labels()
 
-    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __add__
+    __radd__: Callable[..., Any] = __add__
+    __sub__: Callable[..., Any] = __add__
+    __rsub__: Callable[..., Any] = __add__
+    __mul__: Callable[..., Any] = __add__
+    __rmul__: Callable[..., Any] = __add__
+    __truediv__: Callable[..., Any] = __add__
 
 
 class Unfilled(_Frame):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
@@ -33,8 +33,8 @@ class Released:
     """A value that was noised, or made of such values and public ones."""
 
     __slots__ = ("_dpv_options", "_dpv_pending", "_dpv_tape", "_dpv_value")
-    __array_priority__ = 2000.0
-    __hash__ = None  # type: ignore[assignment]  # it would choose a place in a dictionary
+    __array_priority__: float = 2000.0
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # it would choose a place in a dictionary
 
     def __init__(self, tape: Tape, value: Any, pending: tuple[Release, ...] = (), options: int | None = None) -> None:
         object.__setattr__(self, "_dpv_options", options)

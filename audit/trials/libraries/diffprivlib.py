@@ -60,11 +60,11 @@ class RandomisedValue(LibraryRelease):
 
     def __init__(self, mechanism: Any) -> None:
         self._mechanism = mechanism
-        self.name = f"diffprivlib {type(mechanism).__name__}"
+        self.name: str = f"diffprivlib {type(mechanism).__name__}"
         if type(mechanism).__name__ == "Vector":
             remedy = "give the claim and a pair of inputs with a function of your own that uses what it releases"
             raise InvalidValue("mechanism", self.name, "one that releases a value, and no function", remedy)
-        self.claim = _claim(mechanism)
+        self.claim: Guarantee = _claim(mechanism)
         one, other = self._values()
         self.pair: AnyPair | None = ObjectPair(dataset=[one], neighbour=[other], adjacency=REPLACE_ONE)
 
@@ -138,8 +138,8 @@ class FittedModel(LibraryRelease):
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self.name = f"diffprivlib {type(model).__name__}"
-        self.claim = _claim(model)
+        self.name: str = f"diffprivlib {type(model).__name__}"
+        self.claim: Guarantee = _claim(model)
         self.pair: AnyPair | None = None
 
     def __call__(self, dataset: Any) -> object:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -91,7 +91,7 @@ class MeasuredRelease(LibraryRelease):
             raise InvalidValue("input domain", self._domain, requirement, remedy)
         self._metric = str(measurement.input_metric)
         self.distance, self.pair = self._neighbours()
-        self.claim = _claim(measurement.map(self.distance), str(measurement.output_measure))
+        self.claim: Guarantee = _claim(measurement.map(self.distance), str(measurement.output_measure))
 
     def __call__(self, dataset: Any, rng: np.random.Generator) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """One release; the generator is not used."""
