@@ -130,7 +130,7 @@ def _decided(mechanism: str, relation: str, worst: WorstPair, claim: Claim, leve
     return Derived(concluded=concluded, assumptions=list(worst.assumptions), conditions=conditions, line=gap)
 
 
-NUMBERS: Final = {
+NUMBERS: Final[dict[str, tuple[str, ...]]] = {
     "delta": ("approximate", "pure"),
     "the largest privacy loss": ("pure",),
     "rho": ("concentrated",),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
 
     __slots__ = ("_dpv_noise", "_dpv_number", "_dpv_owned", "_dpv_tape", "_dpv_value")
     __array_priority__: float = 1000.0
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(
         self, tape: Tape, number: int | None, value: Any, *, noise: Noise | None = None, owned: bool = True

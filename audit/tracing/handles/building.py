@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
     """An array of public numbers, until it is given something that is followed."""
 
     __slots__ = ("_dpv_parts", "_dpv_plain")
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(self, values: Any) -> None:
         self._dpv_plain: Any = values

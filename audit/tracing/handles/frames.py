@@ -9,7 +9,7 @@ import ast
 import operator
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class _Frame(Followed):
     """What frames and series have in common: nothing of them leaves the trace."""
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
     _dpv_tape: Tape
 
     def _no(self, what: str, remedy: str = _SEE) -> NoReturn:
