@@ -21,8 +21,8 @@ from dpverdict.mechanisms import (
     PermuteAndFlip,
     RandomizedResponse,
     ReportNoisyMax,
-    StructuredMechanism,
 )
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.finite.selection import Selection
 
 HERE = Path(__file__).parent
