@@ -221,6 +221,7 @@ def test_a_dask_cluster_gives_the_same_bits_and_survives_the_death_of_a_worker(s
         cluster.close()
 
 
+@pytest.mark.slow  # a cluster of its own, which is not always gone in time where other tests run beside it
 def test_a_dask_cluster_without_workers_and_one_that_is_lost_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(engines, "BETWEEN_LOOKS", 0.1)
