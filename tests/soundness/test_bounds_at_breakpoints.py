@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss, ResponseLoss
 from dpverdict.audit.losses.composition import compose
-from dpverdict.audit.losses.contour import floats as contour_floats
 from dpverdict.audit.losses.contour.loss import ComposedLoss
-from dpverdict.audit.losses.curves import beta_between, epsilon_between
+from dpverdict.audit.losses.curves import epsilon_between
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace import profile as laplace_profile
