@@ -15,11 +15,11 @@ from dpverdict.proofs.verdicts.laws import (
     Laplace,
     NotDerived,
     Response,
-    Unknown,
     WorstPair,
     cases,
     condition,
     identity,
+    not_derived,
     sampled_above,
     sum_of_shifts,
 )
@@ -117,15 +117,7 @@ def factorization_counter(given: Parameters) -> WorstPair:
     differences = {"set": "the first column of R", "horizon": str(horizon), "factorisation": kind}
     assumptions = ("every item lies in [0, 1]", REAL, *((NORMAL,) if law == "gaussian" else ()))
     if found is None:
-        return WorstPair(
-            noise=noise,
-            differences=differences,
-            pair="",
-            why="",
-            law=Unknown(),
-            attained=False,
-            assumptions=assumptions,
-        )
+        return not_derived(noise, differences, assumptions)
     column, square_factors = found
     pair, why = "the first item of the stream changed from 0 to 1", "the first item is in the most sums"
     if law == "laplace":
@@ -180,15 +172,7 @@ def dp_ftrl(given: Parameters) -> WorstPair:
         NORMAL,
     )
     if kind != "sqrt-toeplitz" or steps > MOST_STEPS or (participation == "fresh" and epochs > 1):
-        return WorstPair(
-            noise=noise,
-            differences=differences,
-            pair="",
-            why="",
-            law=Unknown(),
-            attained=False,
-            assumptions=assumptions,
-        )
+        return not_derived(noise, differences, assumptions)
     entries, each = toeplitz(steps), steps // epochs
     sums = [sum((entries[t - first] for first in range(0, t + 1, each)), Fraction(0)) for t in range(steps)]
     times = 4 if relation == REPLACE else 1
