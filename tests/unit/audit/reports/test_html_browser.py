@@ -119,7 +119,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def pages(reports: dict[str, Report], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def pages(
+    reports: dict[str, Report], tmp_path_factory: pytest.TempPathFactory, warm_copies_of_module: None
+) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     texts = {
         kind: render_html(dataclasses.replace(reports[kind], name=f"{kind} {EVIL} {LONG}", parameters={EVIL: LONG}))
@@ -196,6 +198,7 @@ def test_nothing_runs_off_the_paper(browser: Browser, pages: dict[str, Path], ki
     assert browser.ask(hidden) == 0
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_stands_out_from_its_ground(browser: Browser, pages: dict[str, Path], kind: str, dark: bool) -> None:
