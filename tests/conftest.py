@@ -133,6 +133,10 @@ RUN_ISOLATED = [
 ]
 
 
+LONGEST_COPY = 600
+"""Seconds on the clock of what a copy does; a shorter limit is kept by a fresh interpreter."""
+
+
 @pytest.fixture(scope="session")
 def warmed_up() -> None:
     """What every audit imports and looks up first is there, so that no copy of this process does it again."""
@@ -150,7 +154,7 @@ def replace_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
     from dpverdict.audit.isolation.process import Limits, run_isolated
 
     def copied(entry: str, request: Mapping[str, object], *, limits: Limits, **others: Any) -> object:
-        if limits:
+        if limits.memory is not None or (limits.seconds is not None and limits.seconds < LONGEST_COPY):
             return run_isolated(entry, request, limits=limits, **others)
         module, _, function = entry.partition(":")
         work = getattr(importlib.import_module(module), function)
@@ -162,7 +166,7 @@ def replace_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(provenance, "READERS", fresh)  # in the copy: what other tests loaded, this code did not
             return (json.dumps(work(sent, lambda _: None)),)
 
-        return json.loads(in_a_child(worked, kind=tuple, seconds=600)[0])
+        return json.loads(in_a_child(worked, kind=tuple, seconds=LONGEST_COPY)[0])
 
     for name in RUN_ISOLATED:
         monkeypatch.setattr(name, copied)
@@ -170,7 +174,7 @@ def replace_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def warm_copies(monkeypatch: pytest.MonkeyPatch, warmed_up: None) -> None:
-    """Code of the user's runs in copies of this process, where it would run in fresh interpreters without limits.
+    """Code of the user's runs in copies of this process, where it would run in fresh interpreters without short limits.
 
     The start of an interpreter is most of the time of such an audit. What is asked and answered crosses as JSON, as it
     does otherwise. The fresh interpreter itself is tested in unit/audit/isolation, unit/audit/runs, in

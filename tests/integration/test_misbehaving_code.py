@@ -66,7 +66,7 @@ def audit(name: str, function: str, more: str = "") -> str:
 
 
 def plan_of(folder: Path, bad: list[str]) -> Path:
-    """A plan of two good audits, each with a helper of its own and the same name, around bad ones."""
+    """Two good audits, each with a helper of its own and the same name, around bad ones, which have limits."""
     np.savez(folder / "pair.npz", dataset=np.ones((2, 1)), neighbour=np.ones((1, 1)))
     (folder / "misbehaving.py").write_text(MODULE.read_text())
     (folder / "deleted.py").write_text("")
@@ -77,11 +77,12 @@ def plan_of(folder: Path, bad: list[str]) -> Path:
     audits = [audit(way, f"misbehaving.py:{way}") for way in bad]
     text = "\n".join(
         [
-            'seed = 5\naccept = "not refuted"\nmemory = "2G"\ntimeout = 40',
+            'seed = 5\naccept = "not refuted"',
+            'memory = "2G"\ntimeout = 40' if bad else "",
             f'error_probability = "{2 + len(bad)}e-7"\n',  # 1e-7 for each
-            audit("first", "first/release.py:noisy", "timeout = 500"),
+            audit("first", "first/release.py:noisy", "timeout = 600"),
             *audits,
-            audit("last", "last/release.py:noisy", "timeout = 500"),
+            audit("last", "last/release.py:noisy", "timeout = 600"),
         ]
     )
     path = folder / "plan.toml"
@@ -147,6 +148,7 @@ def check(folder: Path, bad: list[str], *options: str, runner: Runner = apart) -
     ("number", "runner"),
     [pytest.param(2, main, id="from this process"), pytest.param(len(FEW), apart, marks=pytest.mark.slow, id="apart")],
 )
+@pytest.mark.usefixtures("warm_copies")
 def test_a_few_ways_between_two_good_audits(tmp_path: Path, number: int, runner: Runner) -> None:
     """From this process, where they touch nothing of it either."""
     assert len(ways()) >= 104

@@ -133,7 +133,7 @@ def pages(
     np.savez(folder / "pair.npz", dataset=np.ones((2, 1)), neighbour=np.ones((1, 1)))
     with open_journal(folder / "plan.toml", folder / "journal") as kept:
         texts["plan"] = render_plan_html(run_plan(read_plan(folder / "plan.toml"), kept))
-    chosen = [one for one in statements() if one.paper == "lebeda2024" and one.number.startswith("lem3.4")]
+    chosen = [one for one in statements("lebeda2024") if one.number in ("poster.line1", "lem3.1")]
     chosen += [one for one in statements("new_results") if one.number in ("r1.new.curve", "pou.new.boundary")]  # drawn
     entries = make_ledger(chosen).entries
     hostile = dataclasses.replace(entries[0].outcome, text=f"{EVIL} {LONG}")
