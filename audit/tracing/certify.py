@@ -14,7 +14,7 @@ from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.rules.operations import Step
 from dpverdict.audit.tracing.run import Trace, followed
 from dpverdict.audit.tracing.search.moves import widest_pairs
-from dpverdict.audit.tracing.search.pairs import Broken, find_pair
+from dpverdict.audit.tracing.search.pairs import ERROR, Broken, find_pair
 from dpverdict.audit.tracing.spending import Released, alternatives, decided, in_words, true_from
 from dpverdict.audit.tracing.verdict import Line, TracedVerdict
 from dpverdict.audit.trials.run import mechanism_name
@@ -43,6 +43,7 @@ def certify_function(
     name: str | None = None,
     seed: int = 0,
     search: float = SEARCH_SECONDS,
+    error: float = ERROR,
 ) -> TracedVerdict:
     """Decide whether a function of a user's keeps a claim, for every pair of neighbouring tables of a schema.
 
@@ -57,6 +58,7 @@ def certify_function(
         name: of the function, for messages.
         seed: of the made-up tables, and of the search.
         search: seconds for the search of a pair; 0 for none.
+        error: of refuting a claim that holds, where a pair is measured by fresh releases.
 
     Raises:
         InvalidValue: no claim, no schema, or something that is no function.
@@ -73,7 +75,7 @@ def certify_function(
         "name": called, "claim": guarantee.describe(), "relation": adjacency_name(known.relation), "runs": trace.runs,
     }  # fmt: skip
     if trace.refused is not None:
-        broken = find_pair(function, known, guarantee, seed=seed, seconds=search)
+        broken = find_pair(function, known, guarantee, seed=seed, seconds=search, error=error)
         return _not_proved(shared, broken, f"{trace.refused}", covered=False, lines=())
     options = alternatives(trace.releases, replace=replace)
     decision = decided(options, guarantee)
@@ -95,7 +97,7 @@ def certify_function(
                              certificate=found, true_from=true_from(options, guarantee), **shared)  # fmt: skip
     most = min(LARGEST_SHARE * search, MOST_SECONDS)
     first = widest_pairs(function, known, trace, options, seed=seed, seconds=most) if search > 0 else []
-    broken = find_pair(function, known, guarantee, seed=seed, seconds=search - most, first=first)
+    broken = find_pair(function, known, guarantee, seed=seed, seconds=search - most, first=first, error=error)
     least = true_from(options, guarantee)
     unit = {PureDP: "eps", ApproximateDP: "eps", GaussianDP: "mu"}.get(type(guarantee), "the claimed quantity")  # pyright: ignore[reportArgumentType, reportCallIssue]
     reason = "the bound on the loss does not prove the claim"
@@ -112,7 +114,7 @@ def _not_proved(
     if broken.witness is not None:
         said = f"{broken.reason}" + ("" if covered else f"; not covered by the trace: {reason}")
         return TracedVerdict(status=Status.REFUTED, reason=said, lines=lines, covered=covered, witness=broken.witness,
-                             true_from=least, found_up_to=broken.largest, **shared)  # fmt: skip
+                             tables=broken.tables, true_from=least, found_up_to=broken.largest, **shared)  # fmt: skip
     if broken.pairs:
         seen = "nothing" if broken.largest is None else f"nothing above {at_least(broken.largest, 4)}"
         reason += f"; {seen} was found on {broken.pairs} pairs"
