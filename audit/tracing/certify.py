@@ -10,6 +10,7 @@ import numpy as np
 
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.certificate import assumptions_of, certificate_of
 from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.rules.operations import Step
 from dpverdict.audit.tracing.run import Trace, followed
@@ -81,7 +82,8 @@ def certify_function(
     decision = decided(options, guarantee)
     lines = lines_of(trace, known)
     if decision.kept:
-        assumptions = assumed(trace, known, rounded=decision.rounded)
+        assumptions = assumptions_of(len(trace.steps), replace=replace, records=known.records, numpy=np.__version__,
+                                     public=trace.read, rounded=decision.rounded)  # fmt: skip
         every = "replaced" if replace else "added or removed"
         reason = f"for every table of the schema and every {every} record, the loss is within the claim"
         if known.observed:
@@ -90,9 +92,7 @@ def certify_function(
             return TracedVerdict(
                 status=Status.INCONCLUSIVE, reason=reason, lines=lines, assumptions=assumptions, **shared
             )
-        from dpverdict.audit.tracing.certificate import certificate_of
-
-        found = certificate_of(trace, known, guarantee, called, assumptions, rounded=decision.rounded)
+        found = certificate_of(trace, known, guarantee, called, decision=decision)
         return TracedVerdict(status=Status.CERTIFIED, reason=reason, lines=lines, assumptions=assumptions,
                              certificate=found, true_from=true_from(options, guarantee), **shared)  # fmt: skip
     most = min(LARGEST_SHARE * search, MOST_SECONDS)
@@ -120,26 +120,6 @@ def _not_proved(
         reason += f"; {seen} was found on {broken.pairs} pairs"
     return TracedVerdict(status=Status.INCONCLUSIVE, reason=reason, lines=lines, covered=covered, true_from=least,
                          found_up_to=broken.largest, **shared)  # fmt: skip
-
-
-def assumed(trace: Trace, schema: TableSchema, *, rounded: bool) -> tuple[str, ...]:
-    """What a certificate takes for granted."""
-    found = [
-        "exact real arithmetic",
-        "the draws are independent, and their generator is not started from a known number",
-    ]
-    if rounded:
-        found.append(
-            "the numbers of the program stand for those that they round: the claim is held up to 1.5e-14 of it"
-        )
-    found.append(f"numpy {np.__version__} does what its documentation says of the {len(trace.steps)} operations")
-    if schema.relation is not REPLACE_ONE or schema.records is None:
-        found.append("a table has fewer than 2^33 records")
-    found.append("no warning is turned into an error")
-    found.append("every table that is handed over fits the schema, and each record is of another person")
-    if trace.read:
-        found.append(f"public: {', '.join(trace.read[:8])}")
-    return tuple(found)
 
 
 # the table ------------------------------------------------------------------------------------------------------------
