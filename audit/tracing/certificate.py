@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -23,8 +24,8 @@ from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 FORMAT: Final = "dpverdict traced certificate"
 VERSION: Final = 2
 FIELDS: Final = (
-    "format", "version", "function", "claim", "rounded", "schema", "relation", "records", "public", "versions", "steps",
-    "releases", "spent", "assumptions", "sha256",
+    "format", "version", "proved", "function", "claim", "rounded", "schema", "relation", "records", "public",
+    "versions", "steps", "releases", "spent", "assumptions", "sha256",
 )  # fmt: skip
 LAWS: Final = ("laplace", "gaussian", "two-sided geometric", "gumbel")
 PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -76,7 +77,7 @@ def certificate_of(
     and what is taken for granted.
     """
     replace = schema.relation is REPLACE_ONE
-    return {
+    document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "function": name,
@@ -112,6 +113,23 @@ def certificate_of(
                            public=trace.read, rounded=decision.rounded)
         ),
     }  # fmt: skip
+    return {**document, "proved": proved(document)}
+
+
+def proved(document: Mapping[str, Any]) -> str:
+    """What a certificate proves, in a sentence; it names the schema and the program by their SHA-256.
+
+    The program is what a run showed: the operations with their operands and lines, the draws, the names that are read.
+    """
+    steps = [{name: value for name, value in one.items() if name != "fact"} for one in document["steps"]]
+    run = [steps, document["releases"], document["public"], document["versions"]]
+    text = json.dumps(run, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    schema, program = (hashlib.sha256(one.encode()).hexdigest() for one in (document["schema"], text))
+    spent = document["spent"]
+    return (
+        f"{document['claim']} of {document['function']} (program {program}), {document['relation']}, for every table "
+        f"of the schema {schema}: a record spends epsilon {spent['epsilon']} and mu^2 {spent['mu_squared']} at most"
+    )
 
 
 def spent_of(options: Sequence[Spent]) -> dict[str, str]:
@@ -199,6 +217,23 @@ def check_certificate(given: Mapping[str, Any]) -> str:
     """
     if given.get("format") != FORMAT or given.get("version") != VERSION:
         raise InvalidValue("certificate", given.get("format"), f"{FORMAT}, version {VERSION}", "give another file")
+    try:
+        return _checked(given)
+    except InvalidValue:
+        raise
+    except _UNREADABLE as error:
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise _wrong(said, "a certificate whose parts fit together") from None
+
+
+_UNREADABLE: Final = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError, StopIteration, TypeError,
+    ValueError,
+)  # fmt: skip
+"""What rules raise of operands that no run gives them."""
+
+
+def _checked(given: Mapping[str, Any]) -> str:
     if not set(FIELDS) - {"sha256"} <= set(given) <= set(FIELDS):
         raise _wrong(sorted(set(given) ^ set(FIELDS)), "of the fields of a certificate alone")
     schema = TableSchema.from_toml(given["schema"])
@@ -229,6 +264,8 @@ def check_certificate(given: Mapping[str, Any]) -> str:
         raise InvalidValue("certificate", given["claim"], "a claim that the releases keep", "write it again")
     if not _same(spent_of(options), given["spent"]):
         raise _wrong(given["spent"], "what the releases spend")
+    if not _same(proved(given), given["proved"]):
+        raise _wrong(given["proved"], "what such a certificate proves")
     taken = assumptions_of(len(setting.steps), replace=replace, records=schema.records, rounded=found.rounded,
                            numpy=given["versions"]["numpy"], public=given["public"])  # fmt: skip
     if not _same(list(taken), given["assumptions"]):
@@ -298,13 +335,22 @@ def _must_be_of(schema: TableSchema, given: Mapping[str, Any]) -> None:
     """The bounds of a column are those of the schema."""
     from dpverdict.audit.tracing.handles.tables import bounds_of
 
-    for i, name in enumerate(given["names"]):
+    names = given["names"]
+    lengths = {len(given[key]) for key in ("low", "high", "missing")} | {len(names)}
+    if len(lengths) != 1 or given["single"] is not (len(names) == 1):
+        raise _wrong(names, "columns with one bound on each side of each")
+    listed = None
+    for i, name in enumerate(names):
         column = schema.column(name)
+        category = list(column.values) if column.type == "category" else None
         if given["dtype"] == "category":
-            listed = list(column.values) if column.type == "category" else None
-            same = given["values"] == listed and bool(given["missing"][i]) == column.nullable
+            listed = category
+            low, high, missing = 0.0, 0.0, column.nullable
         else:
+            listed = category if given["single"] and given["values"] is not None else None
             low, high, missing = bounds_of(column, np.dtype(given["dtype"]))
-            same = (float(given["low"][i]), float(given["high"][i]), bool(given["missing"][i])) == (low, high, missing)
-        if not same:
-            raise InvalidValue("certificate", name, "a column with the bounds of the schema", "write it again")
+        stated = [given[key][i] for key in ("low", "high", "missing")]
+        if not _same(stated, [repr(low), repr(high), missing]):
+            raise _wrong(name, "a column with the bounds of the schema")
+    if not _same(given["values"], listed):
+        raise _wrong(given["values"], "the categories of the schema")
