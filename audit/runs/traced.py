@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from dpverdict.audit.distinguishing.witness_document import (
     FORMAT,
@@ -17,14 +18,16 @@ from dpverdict.audit.distinguishing.witness_document import (
 )
 from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY, Request, names_a_callable, option_of, parts
 from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.isolation.process import NO_LIMITS, run_isolated
 from dpverdict.audit.reports.evidence.traced import TracedEvidence
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.certificate import check_certificate
 from dpverdict.audit.tracing.certify import SEARCH_SECONDS, certify_function
+from dpverdict.audit.tracing.scales import NeededNoise, NeededScale, needed_noise
 from dpverdict.audit.tracing.verdict import TracedVerdict
 from dpverdict.audit.trials.user_functions import load_callable, probability
-from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure
+from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.mechanisms.core.neighbours import adjacency_name
 from dpverdict.numerics.text import whole_number
@@ -155,3 +158,39 @@ def must_be_certified(fields: Mapping[str, Any], certificate: Mapping[str, Any] 
     except (DpverdictError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         problem = f"sent a certificate that does not prove its verdict ({' '.join(str(error).split())})"
         raise MechanismFailure(request.mechanism, problem, "look at what it replaces or writes to") from None
+
+
+CALIBRATION: Final = "dpverdict.audit.runs.traced:calibrate_here"
+
+
+def calibrated_function(function: str, schema: str, claim: str) -> NeededNoise:
+    """The least noise at which a function that is named by its module keeps a claim; it runs in a process of its own.
+
+    Raises:
+        DpverdictError: it cannot be carried out.
+    """
+    check_request(Request(mechanism=function, schema=schema, claim=claim))
+    TableSchema.from_toml(schema)  # an error in it is told at once
+    sent = {"function": function, "schema": schema, "claim": claim}
+    answer = run_isolated(CALIBRATION, sent, what=function, limits=NO_LIMITS)
+    assert isinstance(answer, dict)
+    if isinstance(answer.get("error"), str):
+        raise CalibrationFailed(answer["error"])
+    lines = tuple(NeededScale(**one) for one in answer.pop("lines"))
+    return NeededNoise(lines=lines, **{**answer, "observed": tuple(answer["observed"])})
+
+
+class CalibrationFailed(DpverdictError):
+    """A function could not be followed in a process of its own; the message is the one it had there."""
+
+
+def calibrate_here(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
+    """The other side: what is needed as data, or the message of why that is not known."""
+    try:
+        function = load_callable(request["function"], name="mechanism")
+        found = needed_noise(function, request["claim"], schema=request["schema"], name=request["function"])
+        return asdict(found)
+    except DpverdictError as error:
+        return {"error": " ".join(str(error).split())}
+    except BaseException as error:  # the user's code may raise anything
+        return {"error": f"{request['function']} ended the calibration with {in_one_line(error)}"}

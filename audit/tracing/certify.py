@@ -187,6 +187,10 @@ def expression(steps: Sequence[Step], number: int, depth: int) -> str:
         return f"{inner[0]}[{inner[1]}]"
     if step.name == "pick":
         return f"{inner[0]}[...]"
+    if step.name == "weights":
+        return f"exp({inner[0]})"
+    if step.name in ("from the largest", "normalised weights"):  # of which a choice sees nothing
+        return inner[0]
     if step.name == "count":
         return f"count({inner[0]})"
     if step.name in ("sum", "mean", "bincount", "histogram", "where", "map", "astype", "fill", "isin"):
