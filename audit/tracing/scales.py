@@ -31,7 +31,7 @@ class NeededScale:
     Attributes:
         line: of the user's code.
         statistic: what is released there, as an expression of columns.
-        noise: what is drawn there now, in words.
+        noise: its scale or its rate now; empty where there are several, or none.
         factor: by which its scales have to be multiplied at least, with the noise of the other lines as it is; None
             where no factor is enough.
         needed: the same in words.
@@ -78,7 +78,7 @@ class NeededNoise:
             return f"NOT COVERED: {self.name}: {self.refused}"
         found = [f"{self.name} keeps {self.claim} ({self.relation}) with one of these changes:"]
         for one in self.lines:
-            instead = "" if one.factor is None else f", in place of {one.noise}"
+            instead = "" if one.factor is None or not one.noise else f", in place of {one.noise}"
             found.append(f"  {one.line}: {one.needed}{instead}")
             found.append(f"    of {one.statistic}")
         if not self.lines:
@@ -141,7 +141,7 @@ def _of_line(trace: Trace, line: str, claim: Guarantee, *, replace: bool) -> Nee
     elif noise is not None and noise.parameter is not None:
         shown = f"rate {noise.parameter:.6g}"
     else:
-        shown = "what they are"
+        shown = ""
     if factor is None:
         needed = "no scale of this line alone is enough"
     elif plain:
