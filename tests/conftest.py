@@ -127,7 +127,7 @@ RUN_ISOLATED = [
     f"dpverdict.{module}.run_isolated"
     for module in (
         *("audit.isolation.process", "audit.implementation.tap.tap_request", "audit.runs.subprocess_audit"),
-        *("audit.runs.subprocess_replay", "audit.tracing.isolated", "proofs.ledger.proof_process"),
+        *("audit.runs.subprocess_replay", "audit.runs.traced", "proofs.ledger.proof_process"),
         "proofs.ledger.certificate_files",
     )
 ]

@@ -91,14 +91,8 @@ def test_a_reader_can_recompute_the_counterexample(capsys: pytest.CaptureFixture
     assert 1 - missed - math.e * missed > 0.8016
 
 
-@pytest.mark.parametrize(
-    ("level", "failure", "degree"),
-    [
-        (1, "1e-3", 3),
-        *(pytest.param(*cell, 5, marks=pytest.mark.slow) for cell in ((1, "1e-3"), (2, "1e-5"), (10, "1e-3"))),
-    ],
-)
-def test_dimension_three_by_a_second_library(level: int, failure: str, degree: int) -> None:
+@pytest.mark.parametrize(("level", "failure"), [(1, "1e-3"), (2, "1e-5"), (10, "1e-3")])
+def test_dimension_three_by_a_second_library(level: int, failure: str) -> None:
     """mpmath integrates (p - e^eps q)_+ over the sphere and the radius; it shares nothing with the enclosures."""
     sigma = mpmath.pi / (mpmath.mpf(failure) * mpmath.sqrt(2 * level))
 
@@ -117,7 +111,8 @@ def test_dimension_three_by_a_second_library(level: int, failure: str, degree: i
 
     stretch = mpmath.exp(mpmath.mpf(level) / 2)
     breaks = [mpmath.mpf(10) ** -9, 1 / (stretch + 1), 1 / (stretch - 1) + mpmath.mpf(10) ** -5]
-    value = mpmath.quad(excess, breaks, maxdegree=degree)
+    with mpmath.workdps(15):  # another test may have left it at more, which takes ten times as long
+        value = mpmath.quad(excess, breaks, maxdegree=5)
     found = true_delta(printed_variance, 3, (Fraction(level), Fraction(failure)))
     assert abs(value / mpmath.mpf(found.lower) - 1) < 1e-4
 
