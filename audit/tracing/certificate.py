@@ -315,7 +315,7 @@ def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[Rel
         if noise is not None:
             numbers = noise.numbers.ravel().tolist()
             fits = noise.shape == fact.shape and not fact.weights and _same(noise.to_json(), one["noise"])
-            known = noise.law in LAWS and (noise.scale > 0).all() and np.isfinite(noise.scale).all()
+            known = noise.law in LAWS and bool(((noise.scale > 0) & np.isfinite(noise.scale)).all())
             geometric = noise.law == "two-sided geometric"
             known = known and (noise.parameter is None) is not geometric
             if not (fits and known) or len(set(numbers)) != len(numbers) or used & set(numbers):
