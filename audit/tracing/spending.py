@@ -10,10 +10,11 @@ This file is where the rest of the package is met: the losses, their composition
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, TypeAlias, final
@@ -28,6 +29,8 @@ from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.tracing.joint import Joint, Weighted, most_spent
+from dpverdict.audit.tracing.rules.boxes import Boxes
 from dpverdict.audit.tracing.rules.facts import Cell, Noise, Norm, Support, Total
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import (
@@ -58,6 +61,7 @@ class Spent:
         geometric: whole moves of two-sided geometric draws with their rate, and how often each occurs.
         pure: a bound on the largest loss of choices, and of what is bounded by a norm.
         ranges: the ranges of choices by the exponential mechanism.
+        together: a bound on the largest loss of all that is not Gaussian; None where there is none but their sum.
     """
 
     laplace: tuple[tuple[Fraction, int], ...] = ()
@@ -65,6 +69,7 @@ class Spent:
     geometric: tuple[tuple[tuple[Fraction, int], int], ...] = ()
     pure: Fraction = Fraction(0)
     ranges: tuple[Fraction, ...] = ()
+    together: Fraction | None = None
 
     def plus(self, other: Spent) -> Spent:
         """Both."""
@@ -76,9 +81,24 @@ class Spent:
             tuple(sorted(self.ranges + other.ranges)),
         )
 
+    def within(self, together: Fraction | None, gaussian: Fraction | None) -> Spent:
+        """The same, where all that is not Gaussian, and all that is, is known to be within these."""
+        least = self.gaussian if gaussian is None else min(self.gaussian, gaussian)
+        return dataclasses.replace(self, together=together, gaussian=least)
+
+    def losses(self) -> list[PrivacyLoss]:
+        """Losses each of which dominates it: of all draws, and of the bound on their sum."""
+        plain = dataclasses.replace(self, together=None)
+        whole = dataclasses.replace(plain, gaussian=Fraction(0)).epsilon()
+        if self.together is None or whole is None or self.together >= whole:
+            return [plain.loss()]
+        return [Spent(gaussian=self.gaussian, pure=self.together).loss(), plain.loss()]
+
     def loss(self) -> PrivacyLoss:
         """The privacy loss that dominates it."""
         parts: list[Any] = []
+        if self.together is not None:
+            return self.losses()[0]
         if self.laplace:
             parts.append(LaplaceLoss.grouped(self.laplace))
         if self.gaussian:
@@ -105,13 +125,14 @@ class Spent:
         if self.gaussian:
             return None
         total = sum((move * times for move, times in self.laplace), self.pure + sum(self.ranges, Fraction(0)))
-        return total + sum((rate * move * times for (rate, move), times in self.geometric), Fraction(0))
+        total += sum((rate * move * times for (rate, move), times in self.geometric), Fraction(0))
+        return total if self.together is None else min(total, self.together)
 
     def at_most(self, other: Spent) -> bool:
         """Whether the other one dominates it, move by move."""
         if self.gaussian > other.gaussian or self.pure > other.pure or self.geometric != other.geometric:
             return False
-        if self.ranges != other.ranges:
+        if self.ranges != other.ranges or self.together != other.together:
             return False
         ours, theirs = _falling(self.laplace), _falling(other.laplace)
         return len(ours) <= len(theirs) and all(a <= b for a, b in zip(ours, theirs, strict=False))
@@ -261,29 +282,84 @@ def by_norm(release: Released, *, replace: bool) -> Spent | None:
 
 
 def alternatives(releases: Sequence[Released], *, replace: bool) -> list[Spent]:
-    """What one record spends, for each choice of cells it may lie in; every pair is dominated by one of them."""
-    fixed, elements = Spent(), list[Element]()
-    for release in releases:
-        own = [] if release.noise is None or release.noise.law == "gumbel" else elements_of(release)
-        if by_its_largest(release):
-            chosen, box = choice_of(release, replace=replace), whole_box(own, replace=replace).epsilon()
-            if own and own[0][0] == "laplace" and box is not None and box < chosen.pure:
-                elements += own
-            else:
-                fixed = fixed.plus(chosen)
-            continue
-        normed = by_norm(release, replace=replace)
-        if normed is not None and _smaller(normed, whole_box(own, replace=replace)):
-            fixed = fixed.plus(normed)
-        else:
-            elements += own
+    """What one record spends, for each choice of cells it may lie in; every pair is dominated by one of them.
+
+    Where the steps of the run are known, each is held within the bound on all releases together: see `joint`.
+    """
+    fixed, elements = _sorted_out(releases, replace=replace)
     found = [fixed.plus(whole_box([one for one in elements if not one[5]], replace=replace))]
     for group in _connected([one for one in elements if one[5]]):
         options = _pruned(_of_group(group, replace=replace))
         if len(found) * len(options) > MOST_ALTERNATIVES:
             options = [whole_box(group, replace=replace)]
         found = _pruned([one.plus(other) for one in found for other in options])
-    return found
+    joint = _jointly(releases, replace=replace)
+    pure, gaussian = joint.get("pure"), joint.get("gaussian")
+    choices = fixed.epsilon() if not fixed.gaussian else dataclasses.replace(fixed, gaussian=Fraction(0)).epsilon()
+    together = None if pure is None or choices is None else choices + pure.bound
+    squares = None if gaussian is None else fixed.gaussian + gaussian.bound
+    if together is None and squares is None:
+        return found
+    return _pruned([one.within(together, squares) for one in found])
+
+
+def widest_records(releases: Sequence[Released], *, replace: bool) -> list[tuple[Mapping[str, Any], ...]]:
+    """Records that spend most, as the bound on all releases together came by them."""
+    return [one.records for one in _jointly(releases, replace=replace).values() if one.records]
+
+
+def _sorted_out(releases: Sequence[Released], *, replace: bool) -> tuple[Spent, list[Element]]:
+    """What is known of releases as a whole, and the coordinates of the others."""
+    fixed, elements = Spent(), list[Element]()
+    for release in releases:
+        known = _as_a_whole(release, replace=replace)
+        if known is None:
+            elements += elements_of(release)
+        else:
+            fixed = fixed.plus(known)
+    return fixed, elements
+
+
+def _as_a_whole(release: Released, *, replace: bool) -> Spent | None:
+    """What a choice spends, or what a norm bounds; None of a release that is better known by its coordinates."""
+    own = [] if release.noise is None or release.noise.law == "gumbel" else elements_of(release)
+    if by_its_largest(release):
+        chosen, box = choice_of(release, replace=replace), whole_box(own, replace=replace).epsilon()
+        return None if own and own[0][0] == "laplace" and box is not None and box < chosen.pure else chosen
+    normed = by_norm(release, replace=replace)
+    return normed if normed is not None and _smaller(normed, whole_box(own, replace=replace)) else None
+
+
+def _jointly(releases: Sequence[Released], *, replace: bool) -> dict[str, Joint]:
+    """The bounds on all releases together that are known by their coordinates."""
+    weighted: list[Weighted] = []
+    setting: Any = None
+    for release in releases:
+        if _as_a_whole(release, replace=replace) is not None:
+            continue
+        fact, noise = release.fact, release.noise
+        assert noise is not None
+        if fact.origin is None or (setting is not None and fact.origin[0] is not setting):
+            return {}
+        setting, number = fact.origin
+        for i in range(len(fact.supports)):
+            if float(fact.low.ravel()[i]) or float(fact.high.ravel()[i]):
+                part = "gaussian" if noise.law == "gaussian" else "pure"
+                weighted.append((number, i, part, _weight(noise, i)))
+    if not weighted:
+        return {}
+    key = (replace, tuple(weighted))
+    known: dict[Any, dict[str, Joint]] = setting.known
+    if key not in known:
+        known[key] = most_spent(Boxes(setting, [one[0] for one in weighted]), weighted, replace=replace)
+    return known[key]
+
+
+def _weight(noise: Noise, i: int) -> Fraction:
+    """By which a move counts: whole moves of geometric draws by the rate, all others by 1 / scale."""
+    if noise.law == "two-sided geometric":
+        return Fraction(_rate(noise.parameter))
+    return 1 / Fraction(float(noise.scale.ravel()[i]))
 
 
 def _smaller(one: Spent, other: Spent) -> bool:
@@ -440,7 +516,7 @@ def decided(options: Sequence[Spent], claim: Guarantee) -> Decision:
     """
     worst: Decision | None = None
     for claimed, rounded in ((claim, False), (with_slack(claim), True)):
-        accounts = [(held_to(one.loss(), claimed), one) for one in options]
+        accounts = [(_held_to(one, claimed), one) for one in options]
         failing = [pair for pair in accounts if pair[0].status is not Status.CERTIFIED or not pair[0].certified]
         account, spent = max(failing or accounts, key=lambda pair: _size(pair[0]))
         found = Decision(kept=not failing, rounded=rounded, account=account, spent=spent, options=list(options))
@@ -449,6 +525,12 @@ def decided(options: Sequence[Spent], claim: Guarantee) -> Decision:
         worst = worst or found
     assert worst is not None
     return worst
+
+
+def _held_to(spent: Spent, claim: Guarantee) -> Account:
+    """What is spent held to a claim, by the first loss that keeps it."""
+    accounts = [held_to(one, claim) for one in spent.losses()]
+    return next((one for one in accounts if one.status is Status.CERTIFIED and one.certified), accounts[0])
 
 
 def _size(account: Account) -> float:
