@@ -29,9 +29,9 @@ from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
-from dpverdict.audit.tracing.joint import Joint, Weighted, most_spent
 from dpverdict.audit.tracing.rules.boxes import Boxes
 from dpverdict.audit.tracing.rules.facts import Cell, Noise, Norm, Support, Total
+from dpverdict.audit.tracing.rules.joint import Joint, Weighted, most_spent
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.tables.schema import TableSchema
-from dpverdict.audit.tracing import joint
-from dpverdict.audit.tracing.rules import boxes
+from dpverdict.audit.tracing.rules import boxes, joint
 from dpverdict.audit.tracing.rules.boxes import FORMS, Form, Side
 from dpverdict.audit.tracing.run import followed
 from dpverdict.audit.tracing.spending import Spent, alternatives

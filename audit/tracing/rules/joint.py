@@ -213,11 +213,11 @@ class _Search:
             size = Fraction(0)
             for i in range(len(self.weighted)):
                 ends = []
-                for one in known:
+                for one, point in zip(known, points, strict=True):
                     if one is None:
                         return
-                    form = one.forms[i]
-                    ends.append(one.ends[i] if form is None or form.factors else (form.constant, form.constant))
+                    corner = {place: Fraction(side.low) for place, side in enumerate(point) if math.isfinite(side.low)}
+                    ends.append(one.at(i, corner))
                 low, high = ends[0]
                 if len(ends) > 1:
                     low, high = low - ends[1][1], high - ends[1][0]
