@@ -15,7 +15,7 @@ from dpverdict.audit.tracing.rules.operations import Step
 from dpverdict.audit.tracing.run import Trace, followed
 from dpverdict.audit.tracing.search.moves import widest_pairs
 from dpverdict.audit.tracing.search.pairs import Broken, find_pair
-from dpverdict.audit.tracing.spending import Released, alternatives, decided, in_words, true_from
+from dpverdict.audit.tracing.spending import Released, alternatives, decided, in_words, nearest_kept, true_from
 from dpverdict.audit.tracing.verdict import Line, TracedVerdict
 from dpverdict.audit.trials.run import mechanism_name
 from dpverdict.errors import InvalidValue
@@ -52,7 +52,8 @@ def certify_function(
 
     Args:
         function: called with a table and a generator of NumPy, or with a table alone.
-        claim: what it promises, also as text.
+        claim: what it promises, also as text. A claim that is missed by the rounding of the function's own float64
+            numbers alone is not certified, but a claim that is larger by that; the verdict states it.
         schema: of the table: `TableSchema`, or the path of its file.
         name: of the function, for messages.
         seed: of the made-up tables, and of the search.
@@ -76,12 +77,15 @@ def certify_function(
         broken = find_pair(function, known, guarantee, seed=seed, seconds=search)
         return _not_proved(shared, broken, f"{trace.refused}", covered=False, lines=())
     options = alternatives(trace.releases, replace=replace)
-    decision = decided(options, guarantee)
+    kept = guarantee if decided(options, guarantee).kept else nearest_kept(options, guarantee)
     lines = lines_of(trace, known)
-    if decision.kept:
-        assumptions = assumed(trace, known, rounded=decision.rounded)
+    if kept is not None:
+        assumptions = assumed(trace, known)
         every = "replaced" if replace else "added or removed"
         reason = f"for every table of the schema and every {every} record, the loss is within the claim"
+        if kept is not guarantee:
+            reason += f", which is {guarantee.describe()} and what the rounding of its float64 numbers adds to it"
+            shared["claim"] = kept.describe()
         if known.observed:
             reason = (f"the claim would hold, but the bounds of {', '.join(known.observed)} were only observed: "
                       "put in what is promised, and delete observed = true")  # fmt: skip
@@ -90,7 +94,7 @@ def certify_function(
             )
         from dpverdict.audit.tracing.certificate import certificate_of
 
-        found = certificate_of(trace, known, guarantee, called, assumptions, rounded=decision.rounded)
+        found = certificate_of(trace, known, kept, called, assumptions, rounded=False)
         return TracedVerdict(status=Status.CERTIFIED, reason=reason, lines=lines, assumptions=assumptions,
                              certificate=found, true_from=true_from(options, guarantee), **shared)  # fmt: skip
     most = min(LARGEST_SHARE * search, MOST_SECONDS)
@@ -120,16 +124,12 @@ def _not_proved(
                          found_up_to=broken.largest, **shared)  # fmt: skip
 
 
-def assumed(trace: Trace, schema: TableSchema, *, rounded: bool) -> tuple[str, ...]:
+def assumed(trace: Trace, schema: TableSchema) -> tuple[str, ...]:
     """What a certificate takes for granted."""
     found = [
         "exact real arithmetic",
         "the draws are independent, and their generator is not started from a known number",
     ]
-    if rounded:
-        found.append(
-            "the numbers of the program stand for those that they round: the claim is held up to 1.5e-14 of it"
-        )
     found.append(f"numpy {np.__version__} does what its documentation says of the {len(trace.steps)} operations")
     if schema.relation is not REPLACE_ONE or schema.records is None:
         found.append("a table has fewer than 2^33 records")

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, TypeAlias, final
+from typing import Any, ClassVar, Final, TypeAlias, final
 
 import numpy as np
 
@@ -43,8 +43,9 @@ from dpverdict.mechanisms.core.guarantees import (
 )
 from dpverdict.numerics.exponential_sums import ExponentialSum
 
-SLACK: Final = Fraction(1, 2**46)
-"""Relative: scales and bounds that a program computes are rounded to floats. See `decided`."""
+ROUNDING: Final = (52, 50, 48, 46)
+"""Powers of two by which a claim may be missed because a program computes its scales in floats. See `nearest_kept`."""
+_DIGITS: Final = 17
 
 MOST_ALTERNATIVES: Final = 4096
 _LONGEST_MOVE: Final = 256
@@ -494,37 +495,41 @@ class Decision:
     """Whether the alternatives keep a claim.
 
     Attributes:
-        kept: whether each of them does.
-        rounded: whether that took the room for the rounding of floats, `SLACK`.
+        kept: whether each of them does, exactly.
         account: of the alternative that spends most.
         spent: that alternative.
         options: all of them.
     """
 
     kept: bool
-    rounded: bool
     account: Account
     spent: Spent
     options: list[Spent] = field(default_factory=list)
 
+    rounded: ClassVar[bool] = False
+    """No claim is kept up to a rounding any more: a claim that is missed by one is stated anew, see `nearest_kept`."""
+
 
 def decided(options: Sequence[Spent], claim: Guarantee) -> Decision:
-    """Hold every alternative to a claim.
+    """Hold every alternative to a claim, exactly: the scales and bounds of a program are the floats that they are."""
+    accounts = [(_held_to(one, claim), one) for one in options]
+    failing = [pair for pair in accounts if pair[0].status is not Status.CERTIFIED or not pair[0].certified]
+    account, spent = max(failing or accounts, key=lambda pair: _size(pair[0]))
+    return Decision(kept=not failing, account=account, spent=spent, options=list(options))
 
-    The scales and the bounds of a program are floats, which it computes from its numbers: 120/400 is not exactly
-    0.3. Where the claim fails by less than `SLACK` of it, relatively, it is kept up to this rounding, and that is told.
+
+def nearest_kept(options: Sequence[Spent], claim: Guarantee) -> Guarantee | None:
+    """A claim that is kept exactly, and is larger by what rounding in float64 explains; None if there is none.
+
+    A program computes 120/0.4 in floats, which is not the quotient of the decimal numbers, so an honest function may
+    miss its claim eps=0.4 in the sixteenth digit. It is not taken for kept: the least of a few claims above it, by
+    2^-52 to 2^-46 of it and with 17 digits, is tried, and it is this claim that is certified and told, in its digits.
     """
-    worst: Decision | None = None
-    for claimed, rounded in ((claim, False), (with_slack(claim), True)):
-        accounts = [(_held_to(one, claimed), one) for one in options]
-        failing = [pair for pair in accounts if pair[0].status is not Status.CERTIFIED or not pair[0].certified]
-        account, spent = max(failing or accounts, key=lambda pair: _size(pair[0]))
-        found = Decision(kept=not failing, rounded=rounded, account=account, spent=spent, options=list(options))
-        if found.kept:
-            return found
-        worst = worst or found
-    assert worst is not None
-    return worst
+    for power in ROUNDING:
+        larger = _larger(claim, 1 + Fraction(1, 2**power))
+        if decided(options, larger).kept:
+            return larger
+    return None
 
 
 def _held_to(spent: Spent, claim: Guarantee) -> Account:
@@ -538,20 +543,26 @@ def _size(account: Account) -> float:
     return float("inf") if spent is None else float(spent.upper)
 
 
-def with_slack(claim: Guarantee) -> Guarantee:
-    """The claim, larger by `SLACK`."""
-    more = 1 + SLACK
+def _larger(claim: Guarantee, factor: Fraction) -> Guarantee:
+    """The claim times a factor, rounded up to so many digits."""
+
+    def times(number: Fraction) -> Fraction:
+        if not number:
+            return number
+        unit = Fraction(10) ** (math.floor(math.log10(number)) + 1 - _DIGITS)
+        return math.ceil(number * factor / unit) * unit
+
     match claim:
         case PureDP():
-            return PureDP(claim.epsilon * more)
+            return PureDP(times(claim.epsilon))
         case ApproximateDP():
-            return ApproximateDP(claim.epsilon * more, claim.delta)
+            return ApproximateDP(times(claim.epsilon), claim.delta)
         case GaussianDP():
-            return GaussianDP(claim.mu * more)
+            return GaussianDP(times(claim.mu))
         case ZeroConcentratedDP():
-            return ZeroConcentratedDP(claim.rho * more)
+            return ZeroConcentratedDP(times(claim.rho))
         case RenyiDP():
-            return RenyiDP(claim.order, claim.epsilon * more)
+            return RenyiDP(claim.order, times(claim.epsilon))
 
 
 def true_from(options: Sequence[Spent], claim: Guarantee) -> float | None:
