@@ -9,6 +9,7 @@ import dataclasses
 import json
 import runpy
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -54,46 +55,47 @@ def certificate(function: Any, schema: TableSchema, claim: str | None = None) ->
         return None
     replace = schema.relation is REPLACE_ONE
     guarantee = parse_guarantee(claim or claim_for(trace, replace=replace))
-    decision = decided(alternatives(trace.releases, replace=replace), guarantee)
-    if not decision.kept:
+    options = alternatives(trace.releases, replace=replace)
+    if not decided(options, guarantee).kept:
         return None
-    found: Document = json.loads(sealed(certificate_of(trace, schema, guarantee, "program", decision=decision)))
+    found: Document = json.loads(sealed(certificate_of(trace, schema, guarantee, "program", options=options)))
     return found
 
 
-def derived(document: Document) -> bool:
+def derived(document: Document) -> str:
+    """ "derived", "open" where a bound on all releases together is closer than what is derived, or "refused"."""
     try:
         grades = independent["check"](document)
     except independent["Refused"]:
-        return False
-    return not grades[independent["OPEN"]]
+        return "refused"
+    return "open" if grades[independent["OPEN"]] else "derived"
 
 
-def agree(seed: int, programs: int) -> tuple[int, list[str]]:
-    """How many random programs are certified, and those of which the two sets of rules say something else."""
-    rng, count, apart = np.random.default_rng(seed), 0, []
+def agree(seed: int, programs: int) -> tuple[Counter[str], list[str]]:
+    """How many random programs are derived, and those of which the two sets of rules say something else."""
+    rng, count, apart = np.random.default_rng(seed), Counter[str](), []
     for _ in range(programs):
         replace = bool(rng.random() < 0.4)
         schema, program = random_schema(rng, replace=replace), Program(rng, replace=replace)
         made = certificate(program.function(), schema)
         if made is not None:
-            count += 1
-            if not derived(made):
+            count[derived(made)] += 1
+            if derived(made) == "refused":
                 apart.append(f"{schema.to_toml()}\n{program.text}")
     return count, apart
 
 
 def test_both_sets_of_rules_agree_on_random_programs(seed: int) -> None:
-    count, apart = agree(seed, 20)
-    assert count >= 10
+    count, apart = agree(seed, 12)
     assert not apart
+    assert count["derived"] >= 6
 
 
 @pytest.mark.slow
 def test_both_sets_of_rules_agree_on_many_random_programs(seed: int) -> None:
     count, apart = agree(seed, 1000)
-    assert count >= 700
     assert not apart
+    assert count["derived"] >= 0.6 * count.total() >= 300
 
 
 def shrunk(fact: Fact) -> Fact:
@@ -154,5 +156,4 @@ def test_a_wrong_rule_is_found_by_the_other_set_of_rules(
     monkeypatch.setitem(OPERATIONS, operation, dataclasses.replace(right, rule=rule))
     made = [certificate(*the_program(name)) for name in users[operation][:4]]
     found = [derived(one) for one in made if one is not None]
-    assert found
-    assert not all(found)
+    assert "refused" in found

@@ -367,7 +367,7 @@ def test_a_certificate_is_derived_again_where_the_function_did_not_run(planted: 
         case "fact":
             certificate["releases"][0]["noise"]["scale"] = [0.2]
         case _:
-            must_be_certified({"status": "CERTIFIED"}, certificate, request)
+            must_be_certified({"status": "CERTIFIED", "claim": {"text": verdict.claim}}, certificate, request)
             return
     with pytest.raises(MechanismFailure, match="certificate that does not prove"):
-        must_be_certified({"status": "CERTIFIED"}, certificate, request)
+        must_be_certified({"status": "CERTIFIED", "claim": {"text": verdict.claim}}, certificate, request)
