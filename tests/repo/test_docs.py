@@ -137,7 +137,19 @@ def test_a_planted_unchecked_block_is_found() -> None:
 WITH_EXAMPLES = [page for page in sorted((ROOT / "docs").glob("*.md")) if ">>> " in page.read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
+OVER_TWO_SECONDS = {
+    *("howto_audit_any_function.md", "howto_audit_training.md", "howto_eight_tasks.md", "howto_many_machines.md"),
+    "tutorial_library_author.md",
+}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in OVER_TWO_SECONDS else [])
+        for page in WITH_EXAMPLES
+    ],
+)
 def test_the_python_examples_of_a_page_are_real(page: Path) -> None:
     try:
         assert doctest.testfile(str(page), module_relative=False).failed == 0

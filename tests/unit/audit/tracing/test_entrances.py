@@ -162,7 +162,11 @@ def test_bounds_that_were_only_observed_certify_nothing() -> None:
 
 
 @pytest.mark.parametrize(("name", "code"), [("mean_age", 0), ("too_little", 1)])
-def test_the_command_line(name: str, code: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(
+    name: str, code: int, folder: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    if code == 1:
+        request.getfixturevalue("warm_copies")
     files = ["--json", "v.json", "--certificate", "c.json", "--witness", "w.json", "--report", "r.html"]
     assert main(["audit", f"release.py:{name}", "--schema", "s.toml", "--claim", "eps=1", *files]) == code
     assert "line" in capsys.readouterr().out
@@ -173,6 +177,7 @@ def test_the_command_line(name: str, code: int, folder: Path, capsys: pytest.Cap
     assert found["status"] == found["traced"]["status"] == ("CERTIFIED" if code == 0 else "REFUTED")
     jsonschema.Draft202012Validator(read_schema()).validate(found)
     if code == 0:
+        request.getfixturevalue("warm_copies")
         assert main(["check", "c.json"]) == 0
         assert CHECKER["main"](["c.json"]) == 0  # it shares no code with the project
         said = capsys.readouterr().out
@@ -189,12 +194,14 @@ def test_the_command_line(name: str, code: int, folder: Path, capsys: pytest.Cap
         assert json.loads((folder / "w.json").read_text())["kind"] == "tap"
 
 
+@pytest.mark.usefixtures("warm_copies")
 def test_what_is_not_covered_ends_with_3_and_names_the_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["audit", "release.py:on_data", "--schema", "s.toml", "--claim", "eps=1", "--no-test"]
     assert main(command) == 3
     assert "NOT COVERED: release.py:on_data claims eps=1: line 11" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("warm_copies")
 @pytest.mark.parametrize("name", ["mean_age", "too_little", "on_data"])
 def test_a_report_of_it_has_its_status_on_every_face(name: str, folder: Path) -> None:
     functions = runpy.run_path(str(folder / "release.py"))
