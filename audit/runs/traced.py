@@ -188,8 +188,10 @@ def calibrated_function(function: str, schema: str, claim: str) -> NeededNoise:
     assert isinstance(answer, dict)
     if isinstance(answer.get("error"), str):
         raise CalibrationFailed(answer["error"])
-    lines = tuple(NeededScale(**one) for one in answer.pop("lines"))
-    return NeededNoise(lines=lines, **{**answer, "observed": tuple(answer["observed"])})
+    found: dict[str, Any] = answer
+    lines = tuple(NeededScale(**one) for one in found.pop("lines"))
+    observed = tuple(found.pop("observed"))
+    return NeededNoise(lines=lines, observed=observed, **found)
 
 
 class CalibrationFailed(DpverdictError):
