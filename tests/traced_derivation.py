@@ -443,6 +443,7 @@ class Derivation:
         self.records: int | None = document["records"]
         self.steps: list[Mapping[str, Any]] = []
         self.facts: list[Fact] = []
+        self.exact: list[list[tuple[F, F]]] = []
         self.columns = columns_of(document)
 
     def given(self, one: Mapping[str, Any]) -> Given:
@@ -479,7 +480,9 @@ class Derivation:
         smooth = name in ("elementwise", "clipped by norm") and parameters["name"] in (*SMOOTH, "sin", "cos")
         close = CLOSE if smooth else 0
         found = rule(self, operands, parameters)
-        self.facts.append(compared(found, one["fact"], max(close, 1 if found.box.at.size > WIDE else 0)))
+        fact = compared(found, one["fact"], max(close, 1 if found.box.at.size > WIDE else 0))
+        self.exact.append(exactly(self, name, operands, parameters, fact))
+        self.facts.append(fact)
         self.steps.append(one)
 
     def before(self, number: int | None) -> Mapping[str, Any]:
@@ -547,6 +550,35 @@ def the_rows(one: Given) -> Rows:
     if not isinstance(one.fact, Rows):
         raise Wrong("records")
     return one.fact
+
+
+def exactly(d: Derivation, name: str, operands: list[Given], p: Mapping[str, Any], fact: Fact) -> list[tuple[F, F]]:
+    """The bounds of a statistic before they were rounded, where it is one sum times public numbers."""
+    if not isinstance(fact, Total):
+        return []
+    ends = [(F(low), F(high)) for low, high, _ in fact.box.flat()]
+    found = ends
+    numbers = [one.number for one in operands if isinstance(one.fact, Total)]
+    before = d.exact[numbers[0]] if len(numbers) == 1 and numbers[0] is not None else []
+    if name == "mean":
+        rows = the_rows(operands[0])
+        size = (d.records or 1) * (rows.box.at.size if p["all"] else 1)
+        found = [(F(low) / size, F(high) / size) for low, high, _ in sum_of(d, operands, p).box.flat()]
+    elif name == "negative":
+        found = [(-high, -low) for low, high in before]
+    elif name == "pick":
+        found = [before[i] for i in np.array(p["places"]).ravel().tolist()]
+    elif name == "move" and before and p["name"] in ("multiply", "true_divide"):
+        public_value = next(np.asarray(one.value) for one in operands if one.fact is None)
+        if public_value.size == 1 and len(before) == len(ends):
+            factor = F(public_value.ravel().tolist()[0])
+            factor = factor if p["name"] == "multiply" else 1 / factor
+            found = [(min(a * factor, b * factor), max(a * factor, b * factor)) for a, b in before]
+    elif name == "move" and len(before) == len(ends):
+        minus_it = p["name"] == "subtract" and operands[0].fact is None
+        found = [(-b, -a) if minus_it else (a, b) for a, b in before]
+    inside = len(found) == len(ends) and all(a <= c and e <= b for (a, b), (c, e) in zip(ends, found, strict=True))
+    return found if inside else ends
 
 
 def table(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
@@ -1388,7 +1420,9 @@ def box_of(elements: Iterable[Element], replace: bool) -> Spent:
     return added(cost(one, reach(one, replace)) for one in elements)
 
 
-def spent_by(document: Mapping[str, Any], facts: Sequence[Fact], replace: bool) -> list[Spent]:
+def spent_by(
+    document: Mapping[str, Any], facts: Sequence[Fact], exact: Sequence[list[tuple[F, F]]], replace: bool
+) -> list[Spent]:
     """What a record spends, for each choice of cells that it lies in."""
     fixed, free = [], list[Element]()
     used: set[int] = set()
@@ -1406,7 +1440,7 @@ def spent_by(document: Mapping[str, Any], facts: Sequence[Fact], replace: bool) 
             need(fact.weights and fact.normalised and not one["only_the_largest"], "a choice by weights")
             fixed.append((spread_of, F(0)))
             continue
-        own = elements(fact, noise, used)
+        own = elements(fact, noise, exact[number], used)
         scales = {float(x) for x in noise["scale"]}
         if noise["law"] == "gumbel":
             need(one["only_the_largest"] and len(scales) == 1, "of Gumbel noise the largest alone")
@@ -1434,7 +1468,7 @@ def spent_by(document: Mapping[str, Any], facts: Sequence[Fact], replace: bool) 
     return found
 
 
-def elements(fact: Total, noise: Mapping[str, Any], used: set[int]) -> list[Element]:
+def elements(fact: Total, noise: Mapping[str, Any], exact: Sequence[tuple[F, F]], used: set[int]) -> list[Element]:
     need(set(noise) == {"kind", "law", "parameter", "shape", "numbers", "scale"} and noise["kind"] == "noise", "noise")
     need(noise["law"] in ("laplace", "gaussian", "two-sided geometric", "gumbel"), "a law that is known")
     need(not fact.weights and noise["shape"] == list(fact.box.shape), "noise on each coordinate")
@@ -1450,11 +1484,11 @@ def elements(fact: Total, noise: Mapping[str, Any], used: set[int]) -> list[Elem
                            and noise["parameter"] > 0), "whole numbers, and a positive rate")  # fmt: skip
     if noise["law"] == "gumbel":
         return []
-    return [
-        Element(noise["law"], F(noise["parameter"] if geometric else scale), F(low), F(high), support)
-        for scale, (low, high, _), support in zip(noise["scale"], fact.box.flat(), fact.supports, strict=True)
-        if low or high
-    ]
+    made = []
+    for scale, (low, high), support in zip(noise["scale"], exact, fact.supports, strict=True):
+        rate = F(noise["parameter"] if geometric else scale)
+        made += [Element(noise["law"], rate, low, high, support)] if low or high else []
+    return made
 
 
 def connected(free: Sequence[Element]) -> list[list[Element]]:
@@ -1626,15 +1660,22 @@ def derive(document: Mapping[str, Any], profile: Callable[[F, F], tuple[F, F]]) 
             derivation.step(one)
         except Wrong as problem:
             raise Wrong(f"step {number}, {one['operation']}: {problem}") from None
-    options = spent_by(document, derivation.facts, derivation.replace)
     stated = {name: F(text) for name, text in document["spent"].items()}
-    most = {"epsilon": max(one[0] for one in options), "mu_squared": max(one[1] for one in options)}
     need({name: str(one) for name, one in stated.items()} == document["spent"], "numbers in lowest terms")
+    rounded_ends = [
+        [(F(low), F(high)) for low, high, _ in fact.box.flat()] if isinstance(fact, Total) else []
+        for fact in derivation.facts
+    ]
+    options = None
+    for ends in (derivation.exact, rounded_ends):
+        found = spent_by(document, derivation.facts, ends, derivation.replace)
+        most = {"epsilon": max(one[0] for one in found), "mu_squared": max(one[1] for one in found)}
+        options = found if stated == most else options
     need(set(stated) == set(most) and all(stated[name] <= most[name] for name in most),
          f"what is spent: {document['spent']} and not at most {most}")  # fmt: skip
     need(document["assumptions"] == assumed(document), "what is taken for granted")
     need(document["proved"] == sentence(document), "what is proved")
-    if stated != most:  # a bound on all releases together, which is closer than what is derived here
+    if options is None:  # a bound on all releases together, which is closer than what is derived here
         return len(derivation.facts), False
     try:
         need(all(keeps(one, claim, profile) for one in options), "a claim that is kept")
