@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any, Final
 
 from dpverdict.audit.distinguishing.witness_document import (
@@ -136,19 +137,21 @@ def traced_witness(verdict: TracedVerdict, report: Report, request: Request) -> 
     return {**document, "sha256": checksum(document)}
 
 
-def must_be_certified(fields: Mapping[str, Any], certificate: Mapping[str, Any] | None, request: Request) -> None:
+def must_be_certified(found: Mapping[str, Any], certificate: Mapping[str, Any] | None, request: Request) -> None:
     """Derive the certificate of a CERTIFIED function again, outside of the process in which the function ran.
 
     Raises:
         MechanismFailure: the process sent a status that its certificate does not prove.
     """
-    if fields["status"] != Status.CERTIFIED.name:
+    if found["status"] != Status.CERTIFIED.name:
         return
     schema = TableSchema.from_toml(str(request.schema))
     try:
         if certificate is None:
             raise ValueError("it is missing")
-        claim = parse_guarantee(str(request.claim)).describe()
+        claim = found["claim"]["text"]
+        if claim != parse_guarantee(str(request.claim)).describe() and not _restated(claim, str(request.claim)):
+            raise ValueError(f"{claim} is another claim")
         relation = adjacency_name(schema.relation)
         stated = {"schema": schema.to_toml(), "claim": claim, "function": request.mechanism, "relation": relation}
         other = [name for name, value in stated.items() if certificate.get(name) != value]
@@ -158,6 +161,15 @@ def must_be_certified(fields: Mapping[str, Any], certificate: Mapping[str, Any] 
     except (DpverdictError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         problem = f"sent a certificate that does not prove its verdict ({' '.join(str(error).split())})"
         raise MechanismFailure(request.mechanism, problem, "look at what it replaces or writes to") from None
+
+
+def _restated(claim: str, asked: str) -> bool:
+    """Whether a claim is the one that was asked for, but for what the rounding of floats adds to it."""
+    ours, theirs = parse_guarantee(claim), parse_guarantee(asked)
+    if type(ours) is not type(theirs):
+        return False
+    pairs = [(getattr(ours, one.name), getattr(theirs, one.name)) for one in fields(ours)]
+    return all(most <= mine <= most * (1 + Fraction(1, 2**45)) for mine, most in pairs)
 
 
 CALIBRATION: Final = "dpverdict.audit.runs.traced:calibrate_here"
@@ -176,8 +188,10 @@ def calibrated_function(function: str, schema: str, claim: str) -> NeededNoise:
     assert isinstance(answer, dict)
     if isinstance(answer.get("error"), str):
         raise CalibrationFailed(answer["error"])
-    lines = tuple(NeededScale(**one) for one in answer.pop("lines"))
-    return NeededNoise(lines=lines, **{**answer, "observed": tuple(answer["observed"])})
+    found: dict[str, Any] = answer
+    lines = tuple(NeededScale(**one) for one in found.pop("lines"))
+    observed = tuple(found.pop("observed"))
+    return NeededNoise(lines=lines, observed=observed, **found)
 
 
 class CalibrationFailed(DpverdictError):

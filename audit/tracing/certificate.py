@@ -16,7 +16,7 @@ from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Noise, Total, fact_from_json
 from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Setting, Step
 from dpverdict.audit.tracing.run import Trace
-from dpverdict.audit.tracing.spending import Decision, Released, Spent, alternatives, decided
+from dpverdict.audit.tracing.spending import Released, Spent, alternatives, decided
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
@@ -24,7 +24,7 @@ from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 FORMAT: Final = "dpverdict traced certificate"
 VERSION: Final = 2
 FIELDS: Final = (
-    "format", "version", "proved", "function", "claim", "rounded", "schema", "relation", "records", "public",
+    "format", "version", "proved", "function", "claim", "schema", "relation", "records", "public",
     "versions", "steps", "releases", "spent", "assumptions", "sha256",
 )  # fmt: skip
 LAWS: Final = ("laplace", "gaussian", "two-sided geometric", "gumbel")
@@ -68,7 +68,7 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def certificate_of(
-    trace: Trace, schema: TableSchema, claim: Guarantee, name: str, *, decision: Decision
+    trace: Trace, schema: TableSchema, claim: Guarantee, name: str, *, options: Sequence[Spent]
 ) -> dict[str, Any]:
     """The certificate of a function that keeps a claim, as JSON values.
 
@@ -82,7 +82,6 @@ def certificate_of(
         "version": VERSION,
         "function": name,
         "claim": claim.describe(),
-        "rounded": decision.rounded,
         "schema": schema.to_toml(),
         "relation": "replace-one" if replace else "add-or-remove-one",
         "records": schema.records,
@@ -107,10 +106,10 @@ def certificate_of(
             }
             for number, one in zip(trace.statistics, trace.releases, strict=True)
         ],
-        "spent": spent_of(decision.options),
+        "spent": spent_of(options),
         "assumptions": list(
             assumptions_of(len(trace.steps), replace=replace, records=schema.records, numpy=np.__version__,
-                           public=trace.read, rounded=decision.rounded)
+                           public=trace.read)
         ),
     }  # fmt: skip
     return {**document, "proved": proved(document)}
@@ -140,7 +139,7 @@ def spent_of(options: Sequence[Spent]) -> dict[str, str]:
 
 
 def assumptions_of(
-    steps: int, *, replace: bool, records: int | None, numpy: str, public: Sequence[str], rounded: bool
+    steps: int, *, replace: bool, records: int | None, numpy: str, public: Sequence[str]
 ) -> tuple[str, ...]:
     """What a certificate takes for granted.
 
@@ -150,16 +149,11 @@ def assumptions_of(
         records: the public number of records; None where there is none.
         numpy: its version.
         public: the names that the function reads beside its table.
-        rounded: whether the claim holds up to the rounding of floats.
     """
     found = [
         "exact real arithmetic",
         "the draws are independent, and their generator is not started from a known number",
     ]
-    if rounded:
-        found.append(
-            "the numbers of the program stand for those that they round: the claim is held up to 1.5e-14 of it"
-        )
     found.append(f"numpy {numpy} does what its documentation says of the {steps} operations")
     if not replace or records is None:
         found.append("a table has fewer than 2^33 records")
@@ -260,13 +254,13 @@ def _checked(given: Mapping[str, Any]) -> str:
     releases = _releases(given["releases"], setting.steps)
     options = alternatives(releases, replace=replace)
     found = decided(options, claim)
-    if not found.kept or found.rounded is not given["rounded"]:
+    if not found.kept:
         raise InvalidValue("certificate", given["claim"], "a claim that the releases keep", "write it again")
     if not _same(spent_of(options), given["spent"]):
         raise _wrong(given["spent"], "what the releases spend")
     if not _same(proved(given), given["proved"]):
         raise _wrong(given["proved"], "what such a certificate proves")
-    taken = assumptions_of(len(setting.steps), replace=replace, records=schema.records, rounded=found.rounded,
+    taken = assumptions_of(len(setting.steps), replace=replace, records=schema.records,
                            numpy=given["versions"]["numpy"], public=given["public"])  # fmt: skip
     if not _same(list(taken), given["assumptions"]):
         raise _wrong(given["assumptions"], "what such a certificate takes for granted")
@@ -315,7 +309,7 @@ def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[Rel
         if noise is not None:
             numbers = noise.numbers.ravel().tolist()
             fits = noise.shape == fact.shape and not fact.weights and _same(noise.to_json(), one["noise"])
-            known = noise.law in LAWS and (noise.scale > 0).all() and np.isfinite(noise.scale).all()
+            known = noise.law in LAWS and bool(((noise.scale > 0) & np.isfinite(noise.scale)).all())
             geometric = noise.law == "two-sided geometric"
             known = known and (noise.parameter is None) is not geometric
             if not (fits and known) or len(set(numbers)) != len(numbers) or used & set(numbers):

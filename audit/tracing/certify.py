@@ -16,7 +16,7 @@ from dpverdict.audit.tracing.rules.operations import Step
 from dpverdict.audit.tracing.run import Trace, followed
 from dpverdict.audit.tracing.search.moves import widest_pairs
 from dpverdict.audit.tracing.search.pairs import ERROR, Broken, find_pair
-from dpverdict.audit.tracing.spending import Released, alternatives, decided, in_words, true_from
+from dpverdict.audit.tracing.spending import Released, alternatives, decided, in_words, nearest_kept, true_from
 from dpverdict.audit.tracing.verdict import Line, TracedVerdict
 from dpverdict.audit.trials.run import mechanism_name
 from dpverdict.errors import InvalidValue
@@ -54,7 +54,8 @@ def certify_function(
 
     Args:
         function: called with a table and a generator of NumPy, or with a table alone.
-        claim: what it promises, also as text.
+        claim: what it promises, also as text. A claim that is missed by the rounding of the function's own float64
+            numbers alone is not certified, but a claim that is larger by that; the verdict states it.
         schema: of the table: `TableSchema`, or the path of its file.
         name: of the function, for messages.
         seed: of the made-up tables, and of the search.
@@ -79,20 +80,23 @@ def certify_function(
         broken = find_pair(function, known, guarantee, seed=seed, seconds=search, error=error)
         return _not_proved(shared, broken, f"{trace.refused}", covered=False, lines=())
     options = alternatives(trace.releases, replace=replace)
-    decision = decided(options, guarantee)
+    kept = guarantee if decided(options, guarantee).kept else nearest_kept(options, guarantee)
     lines = lines_of(trace, known)
-    if decision.kept:
+    if kept is not None:
         assumptions = assumptions_of(len(trace.steps), replace=replace, records=known.records, numpy=np.__version__,
-                                     public=trace.read, rounded=decision.rounded)  # fmt: skip
+                                     public=trace.read)  # fmt: skip
         every = "replaced" if replace else "added or removed"
         reason = f"for every table of the schema and every {every} record, the loss is within the claim"
+        if kept is not guarantee:
+            reason += f", which is {guarantee.describe()} and what the rounding of its float64 numbers adds to it"
+            shared["claim"] = kept.describe()
         if known.observed:
             reason = (f"the claim would hold, but the bounds of {', '.join(known.observed)} were only observed: "
                       "put in what is promised, and delete observed = true")  # fmt: skip
             return TracedVerdict(
                 status=Status.INCONCLUSIVE, reason=reason, lines=lines, assumptions=assumptions, **shared
             )
-        found = certificate_of(trace, known, guarantee, called, decision=decision)
+        found = certificate_of(trace, known, kept, called, options=options)
         return TracedVerdict(status=Status.CERTIFIED, reason=reason, lines=lines, assumptions=assumptions,
                              certificate=found, true_from=true_from(options, guarantee), **shared)  # fmt: skip
     most = min(LARGEST_SHARE * search, MOST_SECONDS)

@@ -10,13 +10,14 @@ This file is where the rest of the package is met: the losses, their composition
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, TypeAlias, final
+from typing import Any, ClassVar, Final, TypeAlias, final
 
 import numpy as np
 
@@ -28,7 +29,9 @@ from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.tracing.rules.boxes import Boxes
 from dpverdict.audit.tracing.rules.facts import Cell, Noise, Norm, Support, Total
+from dpverdict.audit.tracing.rules.joint import Joint, Weighted, most_spent
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
@@ -40,8 +43,9 @@ from dpverdict.mechanisms.core.guarantees import (
 )
 from dpverdict.numerics.exponential_sums import ExponentialSum
 
-SLACK: Final = Fraction(1, 2**46)
-"""Relative: scales and bounds that a program computes are rounded to floats. See `decided`."""
+ROUNDING: Final = (52, 50, 48, 46)
+"""Powers of two by which a claim may be missed because a program computes its scales in floats. See `nearest_kept`."""
+_DIGITS: Final = 17
 
 MOST_ALTERNATIVES: Final = 4096
 _LONGEST_MOVE: Final = 256
@@ -58,6 +62,7 @@ class Spent:
         geometric: whole moves of two-sided geometric draws with their rate, and how often each occurs.
         pure: a bound on the largest loss of choices, and of what is bounded by a norm.
         ranges: the ranges of choices by the exponential mechanism.
+        together: a bound on the largest loss of all that is not Gaussian; None where there is none but their sum.
     """
 
     laplace: tuple[tuple[Fraction, int], ...] = ()
@@ -65,6 +70,7 @@ class Spent:
     geometric: tuple[tuple[tuple[Fraction, int], int], ...] = ()
     pure: Fraction = Fraction(0)
     ranges: tuple[Fraction, ...] = ()
+    together: Fraction | None = None
 
     def plus(self, other: Spent) -> Spent:
         """Both."""
@@ -76,9 +82,24 @@ class Spent:
             tuple(sorted(self.ranges + other.ranges)),
         )
 
+    def within(self, together: Fraction | None, gaussian: Fraction | None) -> Spent:
+        """The same, where all that is not Gaussian, and all that is, is known to be within these."""
+        least = self.gaussian if gaussian is None else min(self.gaussian, gaussian)
+        return dataclasses.replace(self, together=together, gaussian=least)
+
+    def losses(self) -> list[PrivacyLoss]:
+        """Losses each of which dominates it: of all draws, and of the bound on their sum."""
+        plain = dataclasses.replace(self, together=None)
+        whole = dataclasses.replace(plain, gaussian=Fraction(0)).epsilon()
+        if self.together is None or whole is None or self.together >= whole:
+            return [plain.loss()]
+        return [Spent(gaussian=self.gaussian, pure=self.together).loss(), plain.loss()]
+
     def loss(self) -> PrivacyLoss:
         """The privacy loss that dominates it."""
         parts: list[Any] = []
+        if self.together is not None:
+            return self.losses()[0]
         if self.laplace:
             parts.append(LaplaceLoss.grouped(self.laplace))
         if self.gaussian:
@@ -105,13 +126,14 @@ class Spent:
         if self.gaussian:
             return None
         total = sum((move * times for move, times in self.laplace), self.pure + sum(self.ranges, Fraction(0)))
-        return total + sum((rate * move * times for (rate, move), times in self.geometric), Fraction(0))
+        total += sum((rate * move * times for (rate, move), times in self.geometric), Fraction(0))
+        return total if self.together is None else min(total, self.together)
 
     def at_most(self, other: Spent) -> bool:
         """Whether the other one dominates it, move by move."""
         if self.gaussian > other.gaussian or self.pure > other.pure or self.geometric != other.geometric:
             return False
-        if self.ranges != other.ranges:
+        if self.ranges != other.ranges or self.together != other.together:
             return False
         ours, theirs = _falling(self.laplace), _falling(other.laplace)
         return len(ours) <= len(theirs) and all(a <= b for a, b in zip(ours, theirs, strict=False))
@@ -261,29 +283,84 @@ def by_norm(release: Released, *, replace: bool) -> Spent | None:
 
 
 def alternatives(releases: Sequence[Released], *, replace: bool) -> list[Spent]:
-    """What one record spends, for each choice of cells it may lie in; every pair is dominated by one of them."""
-    fixed, elements = Spent(), list[Element]()
-    for release in releases:
-        own = [] if release.noise is None or release.noise.law == "gumbel" else elements_of(release)
-        if by_its_largest(release):
-            chosen, box = choice_of(release, replace=replace), whole_box(own, replace=replace).epsilon()
-            if own and own[0][0] == "laplace" and box is not None and box < chosen.pure:
-                elements += own
-            else:
-                fixed = fixed.plus(chosen)
-            continue
-        normed = by_norm(release, replace=replace)
-        if normed is not None and _smaller(normed, whole_box(own, replace=replace)):
-            fixed = fixed.plus(normed)
-        else:
-            elements += own
+    """What one record spends, for each choice of cells it may lie in; every pair is dominated by one of them.
+
+    Where the steps of the run are known, each is held within the bound on all releases together: see `joint`.
+    """
+    fixed, elements = _sorted_out(releases, replace=replace)
     found = [fixed.plus(whole_box([one for one in elements if not one[5]], replace=replace))]
     for group in _connected([one for one in elements if one[5]]):
         options = _pruned(_of_group(group, replace=replace))
         if len(found) * len(options) > MOST_ALTERNATIVES:
             options = [whole_box(group, replace=replace)]
         found = _pruned([one.plus(other) for one in found for other in options])
-    return found
+    joint = _jointly(releases, replace=replace)
+    pure, gaussian = joint.get("pure"), joint.get("gaussian")
+    choices = fixed.epsilon() if not fixed.gaussian else dataclasses.replace(fixed, gaussian=Fraction(0)).epsilon()
+    together = None if pure is None or choices is None else choices + pure.bound
+    squares = None if gaussian is None else fixed.gaussian + gaussian.bound
+    if together is None and squares is None:
+        return found
+    return _pruned([one.within(together, squares) for one in found])
+
+
+def widest_records(releases: Sequence[Released], *, replace: bool) -> list[tuple[Mapping[str, Any], ...]]:
+    """Records that spend most, as the bound on all releases together came by them."""
+    return [one.records for one in _jointly(releases, replace=replace).values() if one.records]
+
+
+def _sorted_out(releases: Sequence[Released], *, replace: bool) -> tuple[Spent, list[Element]]:
+    """What is known of releases as a whole, and the coordinates of the others."""
+    fixed, elements = Spent(), list[Element]()
+    for release in releases:
+        known = _as_a_whole(release, replace=replace)
+        if known is None:
+            elements += elements_of(release)
+        else:
+            fixed = fixed.plus(known)
+    return fixed, elements
+
+
+def _as_a_whole(release: Released, *, replace: bool) -> Spent | None:
+    """What a choice spends, or what a norm bounds; None of a release that is better known by its coordinates."""
+    own = [] if release.noise is None or release.noise.law == "gumbel" else elements_of(release)
+    if by_its_largest(release):
+        chosen, box = choice_of(release, replace=replace), whole_box(own, replace=replace).epsilon()
+        return None if own and own[0][0] == "laplace" and box is not None and box < chosen.pure else chosen
+    normed = by_norm(release, replace=replace)
+    return normed if normed is not None and _smaller(normed, whole_box(own, replace=replace)) else None
+
+
+def _jointly(releases: Sequence[Released], *, replace: bool) -> dict[str, Joint]:
+    """The bounds on all releases together that are known by their coordinates."""
+    weighted: list[Weighted] = []
+    setting: Any = None
+    for release in releases:
+        if _as_a_whole(release, replace=replace) is not None:
+            continue
+        fact, noise = release.fact, release.noise
+        assert noise is not None
+        if fact.origin is None or (setting is not None and fact.origin[0] is not setting):
+            return {}
+        setting, number = fact.origin
+        for i in range(len(fact.supports)):
+            if float(fact.low.ravel()[i]) or float(fact.high.ravel()[i]):
+                part = "gaussian" if noise.law == "gaussian" else "pure"
+                weighted.append((number, i, part, _weight(noise, i)))
+    if not weighted:
+        return {}
+    key = (replace, tuple(weighted))
+    known: dict[Any, dict[str, Joint]] = setting.known
+    if key not in known:
+        known[key] = most_spent(Boxes(setting, [one[0] for one in weighted]), weighted, replace=replace)
+    return known[key]
+
+
+def _weight(noise: Noise, i: int) -> Fraction:
+    """By which a move counts: whole moves of geometric draws by the rate, all others by 1 / scale."""
+    if noise.law == "two-sided geometric":
+        return Fraction(_rate(noise.parameter))
+    return 1 / Fraction(float(noise.scale.ravel()[i]))
 
 
 def _smaller(one: Spent, other: Spent) -> bool:
@@ -418,37 +495,47 @@ class Decision:
     """Whether the alternatives keep a claim.
 
     Attributes:
-        kept: whether each of them does.
-        rounded: whether that took the room for the rounding of floats, `SLACK`.
+        kept: whether each of them does, exactly.
         account: of the alternative that spends most.
         spent: that alternative.
         options: all of them.
     """
 
     kept: bool
-    rounded: bool
     account: Account
     spent: Spent
     options: list[Spent] = field(default_factory=list)
 
+    rounded: ClassVar[bool] = False
+    """No claim is kept up to a rounding any more: a claim that is missed by one is stated anew, see `nearest_kept`."""
+
 
 def decided(options: Sequence[Spent], claim: Guarantee) -> Decision:
-    """Hold every alternative to a claim.
+    """Hold every alternative to a claim, exactly: the scales and bounds of a program are the floats that they are."""
+    accounts = [(_held_to(one, claim), one) for one in options]
+    failing = [pair for pair in accounts if pair[0].status is not Status.CERTIFIED or not pair[0].certified]
+    account, spent = max(failing or accounts, key=lambda pair: _size(pair[0]))
+    return Decision(kept=not failing, account=account, spent=spent, options=list(options))
 
-    The scales and the bounds of a program are floats, which it computes from its numbers: 120/400 is not exactly
-    0.3. Where the claim fails by less than `SLACK` of it, relatively, it is kept up to this rounding, and that is told.
+
+def nearest_kept(options: Sequence[Spent], claim: Guarantee) -> Guarantee | None:
+    """A claim that is kept exactly, and is larger by what rounding in float64 explains; None if there is none.
+
+    A program computes 120/0.4 in floats, which is not the quotient of the decimal numbers, so an honest function may
+    miss its claim eps=0.4 in the sixteenth digit. It is not taken for kept: the least of a few claims above it, by
+    2^-52 to 2^-46 of it and with 17 digits, is tried, and it is this claim that is certified and told, in its digits.
     """
-    worst: Decision | None = None
-    for claimed, rounded in ((claim, False), (with_slack(claim), True)):
-        accounts = [(held_to(one.loss(), claimed), one) for one in options]
-        failing = [pair for pair in accounts if pair[0].status is not Status.CERTIFIED or not pair[0].certified]
-        account, spent = max(failing or accounts, key=lambda pair: _size(pair[0]))
-        found = Decision(kept=not failing, rounded=rounded, account=account, spent=spent, options=list(options))
-        if found.kept:
-            return found
-        worst = worst or found
-    assert worst is not None
-    return worst
+    for power in ROUNDING:
+        larger = _larger(claim, 1 + Fraction(1, 2**power))
+        if decided(options, larger).kept:
+            return larger
+    return None
+
+
+def _held_to(spent: Spent, claim: Guarantee) -> Account:
+    """What is spent held to a claim, by the first loss that keeps it."""
+    accounts = [held_to(one, claim) for one in spent.losses()]
+    return next((one for one in accounts if one.status is Status.CERTIFIED and one.certified), accounts[0])
 
 
 def _size(account: Account) -> float:
@@ -456,20 +543,26 @@ def _size(account: Account) -> float:
     return float("inf") if spent is None else float(spent.upper)
 
 
-def with_slack(claim: Guarantee) -> Guarantee:
-    """The claim, larger by `SLACK`."""
-    more = 1 + SLACK
+def _larger(claim: Guarantee, factor: Fraction) -> Guarantee:
+    """The claim times a factor, rounded up to so many digits."""
+
+    def times(number: Fraction) -> Fraction:
+        if not number:
+            return number
+        unit = Fraction(10) ** (math.floor(math.log10(number)) + 1 - _DIGITS)
+        return math.ceil(number * factor / unit) * unit
+
     match claim:
         case PureDP():
-            return PureDP(claim.epsilon * more)
+            return PureDP(times(claim.epsilon))
         case ApproximateDP():
-            return ApproximateDP(claim.epsilon * more, claim.delta)
+            return ApproximateDP(times(claim.epsilon), claim.delta)
         case GaussianDP():
-            return GaussianDP(claim.mu * more)
+            return GaussianDP(times(claim.mu))
         case ZeroConcentratedDP():
-            return ZeroConcentratedDP(claim.rho * more)
+            return ZeroConcentratedDP(times(claim.rho))
         case RenyiDP():
-            return RenyiDP(claim.order, claim.epsilon * more)
+            return RenyiDP(claim.order, times(claim.epsilon))
 
 
 def true_from(options: Sequence[Spent], claim: Guarantee) -> float | None:

@@ -316,6 +316,8 @@ def _by(pair: Measured, one: Spent) -> bool:
         return False
     if sum(pair.choices) > float(sum(one.ranges)) * (1 + 1e-12):
         return False
+    if one.together is not None and sum(pair.laplace) + sum(pair.choices) > float(one.together) * (1 + 1e-12):
+        return False
     own = sorted((float(move) for move, times in one.laplace for _ in range(times)), reverse=True)
     if one.pure:
         return sum(pair.laplace) <= (float(one.pure) + sum(own)) * (1 + 1e-12)

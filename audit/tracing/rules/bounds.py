@@ -1,7 +1,8 @@
 """Intervals of what an elementwise function gives, rounded outward: numbers are the floats they are, exactly.
 
 Each function takes intervals (low, high, missing) of one shape, `missing` saying where NaN is possible, and gives one.
-An infinite end means that nothing bounds the number, and that it may be infinite itself.
+An infinite end means that nothing bounds the number, and that it may be infinite itself. A number that is missing for
+certain has low = inf and high = -inf.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def constant(value: Any) -> Interval:
     array = np.asarray(value)
     if array.dtype.kind in "iu":
         flat = [int(one) for one in array.ravel().tolist()]
-        low = np.array([_down(Fraction(one)) for one in flat], dtype=np.float64).reshape(array.shape)
+        low = np.array([rounded_down(Fraction(one)) for one in flat], dtype=np.float64).reshape(array.shape)
         high = np.array([_up(Fraction(one)) for one in flat], dtype=np.float64).reshape(array.shape)
         return Interval.of(low, high)
     given = array.astype(np.float64)
@@ -45,7 +46,8 @@ def constant(value: Any) -> Interval:
                        np.isnan(given))  # fmt: skip
 
 
-def _down(exact: Fraction) -> float:
+def rounded_down(exact: Fraction) -> float:
+    """The largest float that is not above a number."""
     try:
         near = float(exact)
     except OverflowError:
@@ -56,7 +58,7 @@ def _down(exact: Fraction) -> float:
 
 
 def _up(exact: Fraction) -> float:
-    return -_down(-exact)
+    return -rounded_down(-exact)
 
 
 def directed(operate: Callable[[Any, Any], Any], one: Floats, other: Floats, *, up: bool) -> Floats:
@@ -75,7 +77,7 @@ def directed(operate: Callable[[Any, Any], Any], one: Floats, other: Floats, *, 
         if operate is np.true_divide and b == 0:
             continue
         exact = _EXACT[operate](a, b)
-        found[place] = _up(exact) if up else _down(exact)
+        found[place] = _up(exact) if up else rounded_down(exact)
     return found
 
 
@@ -205,9 +207,26 @@ def increasing(
     return found
 
 
-def wave(a: Interval) -> Interval:
-    """Sine and cosine: NaN of what is infinite."""
-    return Interval.of(np.full(a.low.shape, -1.0), np.full(a.low.shape, 1.0), a.missing | _unbounded(a))
+def wave(function: Callable[[Any], Any], offset: float) -> Callable[[Interval], Interval]:
+    """Sine and cosine: of its ends where it rises or falls in between, and from -1 to 1 otherwise.
+
+    It does so between two neighbouring numbers offset + k pi, which are told apart up to 1e-9. NaN of what is infinite.
+    """
+
+    def found(a: Interval) -> Interval:
+        with np.errstate(all="ignore"):
+            turns = [(end - offset) / np.pi for end in (a.low, a.high)]
+            first, last = np.floor(turns[0] - 1e-9), np.floor(turns[1] + 1e-9)
+            between = (first == last) & (np.floor(turns[0] + 1e-9) == first) & (np.floor(turns[1] - 1e-9) == first)
+            small = (np.abs(a.low) < 1e5) & (np.abs(a.high) < 1e5) & (a.low <= a.high) & between
+            ends = [np.asarray(function(end), dtype=np.float64) for end in (a.low, a.high)]
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        for _ in range(4):
+            low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
+        low, high = np.where(small, np.maximum(low, -1.0), -1.0), np.where(small, np.minimum(high, 1.0), 1.0)
+        return Interval.of(low, high, a.missing | _unbounded(a))
+
+    return found
 
 
 def truth(a: Interval, *others: Interval) -> Interval:
@@ -238,6 +257,11 @@ def equal(a: Interval, b: Interval) -> Interval:
     return _of_truths(same & np.isfinite(a.low), (a.high < b.low) | (a.low > b.high))
 
 
+def is_nan(a: Interval) -> Interval:
+    """Whether a is NaN: of what is never missing it is false, and true of what has no number at all."""
+    return _of_truths(a.missing & (a.low > a.high), ~a.missing)
+
+
 def opposite(a: Interval) -> Interval:
     """Not a, of a truth value."""
     return _of_truths(_false(a), _true(a))
@@ -262,6 +286,8 @@ def _false(a: Interval) -> Flags:
     found: Flags = a.high <= 0
     return found
 
+
+_WAVE: Final = "between its ends where it rises or falls, else from -1 to 1; NaN of what is infinite"
 
 ELEMENTWISE: Final[dict[str, tuple[Callable[..., Interval], str]]] = {
     "add": (add, "ends of the sum"),
@@ -292,8 +318,8 @@ ELEMENTWISE: Final[dict[str, tuple[Callable[..., Interval], str]]] = {
     "rint": (increasing(np.rint, exact=True), "never falls"),
     "trunc": (increasing(np.trunc, exact=True), "never falls"),
     "sign": (increasing(np.sign, exact=True), "never falls"),
-    "sin": (wave, "between -1 and 1; NaN of what is infinite"),
-    "cos": (wave, "between -1 and 1; NaN of what is infinite"),
+    "sin": (wave(np.sin, np.pi / 2), _WAVE),
+    "cos": (wave(np.cos, 0.0), _WAVE),
     "less": (less, "known where the two ranges do not overlap"),
     "less_equal": (less_equal, "known where the two ranges do not overlap"),
     "greater": (lambda a, b: less(b, a), "known where the two ranges do not overlap"),
@@ -306,6 +332,7 @@ ELEMENTWISE: Final[dict[str, tuple[Callable[..., Interval], str]]] = {
     "bitwise_and": (conjunction, "as logical_and"),
     "bitwise_or": (disjunction, "as logical_or"),
     "invert": (opposite, "as logical_not"),
-    **dict.fromkeys(("isnan", "isfinite", "isinf", "logical_xor", "bitwise_xor"), (truth, "true or false")),
+    "isnan": (is_nan, "false where nothing is missing"),
+    **dict.fromkeys(("isfinite", "isinf", "logical_xor", "bitwise_xor"), (truth, "true or false")),
 }  # fmt: skip
 """How each elementwise function of NumPy that is covered carries bounds on, and why that holds."""

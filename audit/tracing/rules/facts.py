@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -191,6 +191,7 @@ class Total:
         up_to_a_shift: whether it is known up to a number that all coordinates have in common and that depends on data.
         weights: of exp of a statistic: the statistic is that in the exponent.
         normalised: of weights: whether they were divided by their sum.
+        origin: the setting with the steps of its run, and the number of the step that made it; no part of the fact.
     """
 
     low: Floats
@@ -201,6 +202,7 @@ class Total:
     up_to_a_shift: bool = False
     weights: bool = False
     normalised: bool = False
+    origin: tuple[Any, int] | None = field(default=None, repr=False)
 
     kind = "total"
 

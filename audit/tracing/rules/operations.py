@@ -7,10 +7,10 @@ every step of a recorded run can be derived again from its list alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn, TypeAlias, final
 
-from dpverdict.audit.tracing.rules.facts import Fact, Rows
+from dpverdict.audit.tracing.rules.facts import Fact, Rows, Total
 
 
 class NotCovered(BaseException):  # a user's "except Exception" must not hide it
@@ -70,11 +70,13 @@ class Setting:
         replace: whether neighbours differ by a replaced record; otherwise by one that is added or removed.
         records: the public number of records; None where there is none.
         steps: the operations before this one, by their numbers.
+        known: bounds that were derived of all steps, by what they are bounds on: so that each is derived once.
     """
 
     replace: bool
     records: int | None
     steps: list[Step] = field(default_factory=list)
+    known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def rows(self, number: int) -> Rows:
         """The fact of an operation that gave records."""
@@ -112,7 +114,11 @@ def operation(name: str, reason: str, domain: str = "") -> Callable[[Rule], Rule
     """Register the rule of an operation."""
 
     def registered(rule: Rule) -> Rule:
-        OPERATIONS[name] = Operation(name, rule, reason, domain)
+        def noted(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+            fact = rule(setting, operands, given)
+            return replace(fact, origin=(setting, len(setting.steps))) if isinstance(fact, Total) else fact
+
+        OPERATIONS[name] = Operation(name, noted, reason, domain)
         return rule
 
     return registered

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -105,11 +106,21 @@ def elementwise(setting: Setting, operands: Sequence[Operand], given: Mapping[st
         refuse(f"{name} of integers, bit by bit", "use it of truth values alone")
     rule = ELEMENTWISE[name][0]
     with np.errstate(all="ignore"):
-        known = compares or name in _JOINING
-        decidable = np.dtype(dtype).kind != "b" or (known and _compared_exactly(operands, truths=not compares))
+        known = compares or name in _JOINING or name == "isnan"
+        decidable = np.dtype(dtype).kind != "b" or (known and _compared_exactly(operands, truths=name in _JOINING))
         found = rule(*intervals) if decidable else bounds.truth(intervals[0], *intervals[1:])
+    listed = _of_categories(name, operands) if name in ("equal", "not_equal") else None
+    found = found if listed is None else listed
     if np.dtype(dtype).kind not in "biuf":
         refuse(f"{name} that gives {dtype}")
+    if np.dtype(dtype).kind == "f" and name not in ("fmax", "fmin"):  # NaN of NaN
+        gone = np.logical_or.reduce([
+            np.broadcast_to(one.missing & (one.low > one.high), found.low.shape) for one in intervals
+        ])  # fmt: skip
+        found = Interval(np.where(gone, np.inf, found.low), np.where(gone, -np.inf, found.high), found.missing | gone)
+    if name == "subtract" and len(operands) == 2 and operands[0].number == operands[1].number:
+        sure = np.isfinite(rows[0].low) & np.isfinite(rows[0].high) & ~rows[0].missing
+        found = Interval.of(np.where(sure, 0.0, found.low), np.where(sure, 0.0, found.high), found.missing)
     support, exact = _support(setting, name, operands, found)
     if np.dtype(dtype).kind == "b" and (found.low > 0).all():  # true of every record: no cell says more
         support, exact = None, False
@@ -130,6 +141,17 @@ def _compared_exactly(operands: Sequence[Operand], *, truths: bool) -> bool:
         np.asarray(one.value).dtype.kind in ("b" if truths else "biuf")
         for one in operands
     )  # fmt: skip
+
+
+def _of_categories(name: str, operands: Sequence[Operand]) -> Interval | None:
+    """Whether an entry of a category equals a public value, where that is known of all entries, or of none."""
+    facts = [one.fact for one in operands if isinstance(one.fact, Rows)]
+    public = [np.ravel(one.value).tolist() for one in operands if one.fact is None]
+    if len(facts) != 1 or facts[0].values is None or facts[0].shape != () or len(public) != 1 or len(public[0]) != 1:
+        return None
+    same = [one == public[0][0] for one in facts[0].values] + [False] * bool(facts[0].missing)
+    low, high = float(all(same)), float(any(same))
+    return Interval.of(low, high) if name == "equal" else Interval.of(1 - high, 1 - low)
 
 
 def _support(setting: Setting, name: str, operands: Sequence[Operand], found: Interval) -> tuple[Support | None, bool]:
@@ -290,6 +312,14 @@ def isin(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]
     if fact.shape == () and operands[0].number is not None:
         support = ((operands[0].number, Cell(frozenset(values))),)
     found = bounds.truth(interval_of(fact))
+    one_number = fact.shape == () and fact.dtype in ("int64", "float64") and not fact.missing.any()
+    if one_number and all(type(one) in (int, float) and abs(one) <= _EXACT_FLOATS for one in values):
+        low, high = float(fact.low), float(fact.high)
+        inside = any(low <= one <= high for one in values)
+        found = Interval.of(float(inside and low == high), float(inside))
+    elif fact.values is not None and fact.shape == ():
+        inside = [one in values for one in fact.values] + [False] * bool(fact.missing.any())
+        found = Interval.of(float(all(inside)), float(any(inside)))
     return Rows(fact.masks, *found, "bool", None, support, support is not None)
 
 
@@ -301,7 +331,10 @@ def is_missing(setting: Setting, operands: Sequence[Operand], given: Mapping[str
     support: Support | None = None
     if fact.shape == () and operands[0].number is not None:
         support = ((operands[0].number, Cell(frozenset(), missing=True)),)
-    return Rows(fact.masks, *bounds.truth(interval_of(fact)), "bool", None, support, support is not None)
+    never = ~fact.missing
+    always = fact.missing & ((fact.low > fact.high) | np.bool_(fact.values == ()))
+    found = Interval.of(np.where(always, 1.0, 0.0), np.where(never, 0.0, 1.0))
+    return Rows(fact.masks, *found, "bool", None, support, support is not None)
 
 
 @operation("where", "one of two functions of the same record", "a condition on the same records")
@@ -326,6 +359,8 @@ def where(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any
                 refuse("where of texts", "use map")
             sides.append(bounds.constant(value))
     found = bounds.hull(*sides)
+    if condition.shape == () and condition.low == condition.high:  # it holds of every record, or of none
+        found = Interval.of(*(np.broadcast_to(one, found.low.shape) for one in sides[0 if condition.high > 0 else 1]))
     shape = np.broadcast_shapes(found.low.shape, condition.shape)
     found = Interval.of(*(np.broadcast_to(one, shape) for one in found))
     supports = [one.fact.support if isinstance(one.fact, Rows) else None for one in operands]
@@ -456,6 +491,12 @@ def remainder(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
     if fact.dtype == "float64":  # a number from 0 to less than the divisor stays as it is
         stays = (fact.low >= 0) & (fact.high < divisor)
         least, most = np.where(stays, fact.low, least), np.where(stays, fact.high, most)
+        if fact.shape == () and math.isfinite(fact.low) and math.isfinite(fact.high) and not stays:
+            ends = [Fraction(float(fact.low)), Fraction(float(fact.high))]
+            periods = [math.floor(one / Fraction(divisor)) for one in ends]
+            if periods[0] == periods[1] and ends[0] <= ends[1]:  # it grows within a period; rounded outward
+                rest = [one - periods[0] * Fraction(divisor) for one in ends]
+                least, most = np.asarray(bounds.rounded_down(rest[0])), np.asarray(-bounds.rounded_down(-rest[1]))
     found = Interval.of(least, most, missing & (np.dtype(fact.dtype).kind == "f"))
     return Rows(fact.masks, *must_fit(found, given["dtype"]), given["dtype"])
 
@@ -468,6 +509,8 @@ def mapped(setting: Setting, operands: Sequence[Operand], given: Mapping[str, An
     table: dict[Any, Any] = dict(operands[1].value)
     whole = fact.values is not None and all(one in table for one in fact.values) and not fact.missing.any()
     results = list(table.values())
+    if fact.values is not None and results and all(isinstance(one, int | float) for one in results):
+        results = [table[one] for one in fact.values if one in table] or results[:1]
     if all(isinstance(one, str) for one in results):
         kept = tuple(dict.fromkeys(results))
         zeros = np.zeros(fact.shape)
@@ -488,8 +531,9 @@ def digitized(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
     assert isinstance(fact, Rows)
     if fact.missing.any():
         refuse("bins of numbers that may be missing", "fill them first")
-    size = int(np.asarray(operands[1].value).size)
-    return Rows(fact.masks, *Interval.of(np.zeros(fact.shape), np.full(fact.shape, float(size))), "int64")
+    edges, right = np.asarray(operands[1].value, dtype=np.float64), bool(given["right"])
+    low, high = (np.digitize(end, edges, right) for end in (fact.low, fact.high))  # it never falls
+    return Rows(fact.masks, *Interval.of(low, high), "int64")
 
 
 @operation("along the row", "a function of the entries of one record", "sum, mean, max, min along the columns")

@@ -20,7 +20,7 @@ import numpy as np
 from dpverdict.audit.tables.column import Column
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.run import Trace, statistics_of
-from dpverdict.audit.tracing.spending import Spent
+from dpverdict.audit.tracing.spending import Spent, widest_records
 from dpverdict.audit.tracing.tape import Release
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
@@ -92,7 +92,9 @@ def widest_pairs(
     """
     if schema.records is not None and schema.records > MOST_RECORDS:
         return []
-    found = _Search(function, schema, trace, options, seed=seed, until=time.monotonic() + seconds).run()
+    given = widest_records(trace.releases, replace=schema.relation is REPLACE_ONE)
+    until = time.monotonic() + seconds
+    found = _Search(function, schema, trace, options, seed=seed, until=until, given=given).run()
     best = sorted(found.items(), key=lambda item: -item[1][0])[:count]
     made = []
     for share, state in (item[1] for item in best):
@@ -124,8 +126,9 @@ class _Search:
     """One search, and what it knows."""
 
     def __init__(
-        self, function: Any, schema: TableSchema, trace: Trace, options: Sequence[Spent], *, seed: int, until: float
-    ) -> None:
+        self, function: Any, schema: TableSchema, trace: Trace, options: Sequence[Spent], *, seed: int, until: float,
+        given: Sequence[Sequence[Mapping[str, Any]]],
+    ) -> None:  # fmt: skip
         self.schema, self.rng, self.until = schema, np.random.default_rng(seed), until
         self.measure = statistics_of(function)
         self.largest = [one.only_the_largest for one in trace.releases]
@@ -139,6 +142,7 @@ class _Search:
         whole = sorted({int(one) for one in constants if isinstance(one, int | float) and one in range(3, 201)})
         self.counts = (1, 2, 6, 40, *whole[:3])
         self.runs = 0
+        self._given = [self._of(one) for one in given]
         self.known: dict[str, list[Release] | None] = {}
         self.seen: dict[str, tuple[float, _State]] = {}
 
@@ -146,6 +150,15 @@ class _Search:
         """Restarts of a search entry by entry, until the bound is reached or the time is over."""
         if not self.values or not self.target:
             return self.seen
+        for start in self._given:
+            for base in ((), *(((start.record,) * size) for size in self.counts)) if start.other is None else (
+                start.base,
+            ):  # fmt: skip
+                self._size(dataclasses.replace(start, base=base))
+            if self._over():
+                return self.seen
+            self._climb(start)
+            self._rebased(start)
         best_so_far, idle = 0.0, 0
         for number in range(RESTARTS):
             pool = [self._start(number) for _ in range(_POOL if number else _POOL // 2)]
@@ -161,6 +174,23 @@ class _Search:
     def _over(self) -> bool:
         reached = max((one[0] for one in self.seen.values()), default=0.0) >= self.target * (1 - 1e-13)
         return reached or self.runs >= MOST_RUNS or time.monotonic() > self.until
+
+    def _of(self, records: Sequence[Mapping[str, Any]]) -> _State:
+        """A state with records of which some entries are known."""
+        whole: list[Row] = []
+        for known in records:
+            row = self._record()
+            for one in self.schema.columns:
+                value = known.get(one.name, row[one.name])
+                if isinstance(value, float) and one.type in ("int", "bool"):
+                    value = bool(value) if one.type == "bool" else round(value)
+                if value is not None and one.type == "bool":
+                    value = bool(value)
+                if (value is None and one.nullable) or (value is not None and one.misfit(value) is None):
+                    row[one.name] = value
+            whole.append(row)
+        start = self._start(0)
+        return _State(start.base, whole[0], whole[1] if len(whole) > 1 else None)
 
     # states -----------------------------------------------------------------------------------------------------------
 
@@ -241,7 +271,7 @@ class _Search:
 
 
 def _pure(spent: Spent) -> Any:
-    return dataclasses.replace(spent, gaussian=type(spent.gaussian)(0)).epsilon()
+    return dataclasses.replace(spent, gaussian=type(spent.gaussian)(0)).epsilon()  # within what all spend together
 
 
 def _moved(one: Release, other: Release, *, largest: bool) -> tuple[float, float]:

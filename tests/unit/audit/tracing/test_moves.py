@@ -83,6 +83,7 @@ def test_the_bound_is_attained_by_a_pair(function: Callable[..., Any], schema: T
 
 def test_a_search_among_the_ends_of_columns_alone_is_found_wanting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moves, "_candidates", lambda column, constants: column.extremes()[:2])
+    monkeypatch.setattr(moves, "widest_records", lambda releases, *, replace: [])
     assert furthest(two_masks, ADDED)[0].share < 1
 
 
