@@ -13,7 +13,7 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit.losses.base import PrivacyLoss
-from dpverdict.audit.losses.curves import beta_between, epsilon_between
+from dpverdict.audit.losses.curves import FARTHEST, beta_between, epsilon_between, first_within
 from dpverdict.audit.losses.discrete_gaussian.atoms import MOST_VARIANCE, atoms_within
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, LossTails
@@ -56,7 +56,6 @@ _SMALLEST_ATOM: Final = 2.0**-30
 _FAR_TAIL: Final = 1e-40  # of mass outside the lattice
 _NOTHING: Final = 1e-40  # of an upper bound on delta
 _PROBE: Final = Fraction(1, 1 << 20)
-_FARTHEST: Final = Fraction(1 << 12)
 _BEYOND: Final = Fraction(1 << 20)
 
 Factor: TypeAlias = PrivacyLoss | CustomLoss
@@ -282,15 +281,10 @@ class BoundedLoss(PrivacyLoss):
             self._refuse("epsilon_bounds")
         if delta == 1:
             return arb(0)
-        highest = Fraction(1)
-        with precision(_BITS):
-            while not self._composition(0).bounds(highest)[1] <= ball(delta):
-                highest *= 2
-                if highest > _FARTHEST:
-                    if self._composition(0).apart > ball(delta):
-                        return arb("inf")
-                    return arb(0).union(arb("inf"))  # no epsilon up to 2^12 is certainly large enough
-        return epsilon_between(self._enclosed, delta, highest)
+        composition = self._composition(0)
+        if composition.apart > ball(delta):
+            return arb("inf")
+        return epsilon_between(self._enclosed, delta, first_within(lambda x: composition.bounds(x)[1], delta))
 
     def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
         return [self._beta_ball(exactly(alpha)) for alpha in alphas]
@@ -302,7 +296,7 @@ class BoundedLoss(PrivacyLoss):
             return arb(0)
         if alpha == 0:
             with precision(_BITS):
-                return 1 - self._enclosed(_FARTHEST).union(self._composition(0).apart)
+                return 1 - self._enclosed(FARTHEST).union(self._composition(0).apart)
         return beta_between(self._enclosed, alpha, Fraction(64))
 
     def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:

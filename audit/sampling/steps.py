@@ -33,8 +33,8 @@ from dpverdict.audit.losses.contour.moments import Kind, Plan
 from dpverdict.audit.losses.curves import (
     ACCURACY,
     beta_between,
-    epsilon_ball,
-    epsilon_between,
+    epsilon_by_bounds,
+    first_within,
     log_delta_ball,
     q_above_of_profile,
 )
@@ -68,6 +68,7 @@ _CENTRES = 96
 _LEFT_OF_SADDLE = 4.0  # as a logarithm: few exponentials are needed where the exponent is small
 _SPARE = 250.0  # by how much more than at the saddle the terms may cancel, as a logarithm
 _BOUND_BITS = 96
+_NO_DELTA = Fraction(1, 10**30)  # the profile of an epsilon where the search for a level ends
 
 
 @final
@@ -356,33 +357,12 @@ class SampledSteps(BallLoss):
             largest = self.step._epsilon_balls([0])[0]
             with precision(_BOUND_BITS):
                 return largest * self.steps
-
-        def near(epsilon: Fraction, bits: int) -> arb:
-            """The profile, or a bound where that is below delta: next to its end no contour reaches it."""
-            bound = self.delta_at_most(epsilon)
-            if bound < ball(delta / 4):
-                return arb(0).union(bound)
-            return self.profile(epsilon, bits)
-
-        try:
-            return epsilon_ball(near, delta)
-        except PrecisionExhausted:  # so many bits no line has
-            high = self._beyond(float(delta) / 2)
-            if not self._enclosed(high) <= ball(delta):  # with little noise the profile is above delta far out
-                raise
-            return epsilon_between(self._enclosed, delta, high)
+        return epsilon_by_bounds(self.profile, self._enclosed, self.delta_at_most, delta)
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):
             return arb(1 - alpha.numerator)
-        return beta_between(self._enclosed, alpha, self._beyond(1e-30))
-
-    def _beyond(self, delta: float) -> Fraction:
-        """An epsilon where Chernoff's bound is at most delta, or 2^12."""
-        high = Fraction(1)
-        while float(self.delta_at_most(high)) > delta and high < 1 << 12:
-            high *= 2
-        return high
+        return beta_between(self._enclosed, alpha, first_within(self.delta_at_most, _NO_DELTA))
 
     def _renyi_ball(self, order: Fraction) -> arb:
         if order == 1:
