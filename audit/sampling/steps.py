@@ -63,6 +63,8 @@ _ATTEMPTS = 4
 _KEPT = 16
 _TERMS_OF_EXPONENTIAL = 500  # by time: terms of a contour for each exponential of a line of panels
 _FARTHEST = Fraction(10) ** 300  # of an epsilon, for choosing an exponent
+_ON_A_LATTICE = 20  # bits, about those of a lattice
+_SMALLEST = 1e-290  # of a profile that is looked for on a lattice
 _FAR = 1e4  # of an epsilon, beyond which Chernoff's bound is given
 _CENTRES = 96
 _LEFT_OF_SADDLE = 4.0  # as a logarithm: few exponentials are needed where the exponent is small
@@ -332,7 +334,18 @@ class SampledSteps(BallLoss):
     # balls ------------------------------------------------------------------------------------------------------------
 
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        return [self._enclosed(exactly(epsilon)) for epsilon in epsilons]
+        return [self._close(exactly(epsilon)) for epsilon in epsilons]
+
+    def _close(self, epsilon: Fraction) -> arb:
+        """As `_enclosed`; far in the tail, where no line reaches, between laws on a lattice."""
+        found = self._enclosed(epsilon)
+        if epsilon <= 0 or found.rel_accuracy_bits() >= _ON_A_LATTICE or not found.upper() > _SMALLEST:
+            return found
+        with suppress(InvalidValue, PrecisionExhausted):  # it gets too long
+            own = BoundedLoss(self.factors)
+            if own.is_certified:
+                return own.narrowed(epsilon, found)
+        return found
 
     def _enclosed(self, epsilon: Fraction) -> arb:
         """A ball that contains delta(epsilon), less accurate where a line would be long; else, Chernoff's bound."""

@@ -5,8 +5,6 @@ composition is the sum over all combinations of nodes of the profile of one part
 nodes avoid, at the shifted epsilon. It is computed with two numbers of nodes: what they differ by is its error.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +38,7 @@ class Nodes:
     infinite: float = 0.0
     other: float = 0.0
 
-    def times(self, other: Nodes) -> Nodes:
+    def times(self, other: "Nodes") -> "Nodes":
         p = np.multiply.outer(self.p, other.p).ravel()
         losses = np.add.outer(self.losses, other.losses).ravel()
         return Nodes(
@@ -50,13 +48,13 @@ class Nodes:
             self.other + (1 - self.other) * other.other,
         )
 
-    def merged(self) -> Nodes:
+    def merged(self) -> "Nodes":
         """Equal losses once."""
         keys = np.round(self.losses, 13)
         _, places, inverse = np.unique(keys, return_index=True, return_inverse=True)
         return Nodes(np.bincount(inverse, self.p), self.losses[places], self.infinite, self.other)
 
-    def reversed(self) -> Nodes:
+    def reversed(self) -> "Nodes":
         with np.errstate(under="ignore"):
             return Nodes(self.p * np.exp(-self.losses), -self.losses, self.other, self.infinite)
 

@@ -28,6 +28,7 @@ from typing import Final, Protocol, final
 from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
+from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.contour.moments import MomentFunction
 from dpverdict.audit.losses.contour.product import GaussianAndLaplace, ProductContour
@@ -230,7 +231,7 @@ class ProductLoss(BallLoss):
         engine: their profile.
     """
 
-    __slots__ = ("_engine", "_factors")
+    __slots__ = ("__dict__", "_engine", "_factors")
 
     def __init__(self, factors: Counted, engine: _Engine) -> None:
         self._factors, self._engine = tuple(factors), engine
@@ -294,10 +295,25 @@ class ProductLoss(BallLoss):
         for bits in (ACCURACY, _LEAST_ACCURACY):
             with suppress(PrecisionExhausted):
                 return self.profile(epsilon, bits)
+        lattice = self._lattice
         with precision(_BITS):
             known = self._engine.between(epsilon)
+            if lattice is not None:
+                with suppress(InvalidValue):  # it gets too long
+                    known = known.intersection(lattice.profile(epsilon, _LEAST_ACCURACY))
             least = self._engine.infinite.lower().max(-ball(epsilon).expm1()).max(known.lower())
             return least.max(arb(0)).union(known.upper().min(arb(1)))
+
+    @cached_property
+    def _lattice(self) -> BoundedLoss | None:
+        """The factors between laws on a lattice, where a contour does not reach; None where none is certified."""
+        if isinstance(self._engine, Mixture):
+            return None
+        with suppress(InvalidValue):  # a factor without tails, or too long a lattice
+            found = BoundedLoss(self._factors)
+            if found.is_certified:
+                return found
+        return None
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         return [log_delta_ball(self.profile, exactly(epsilon)) for epsilon in epsilons]
