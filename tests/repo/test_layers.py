@@ -36,8 +36,7 @@ LAYERS = {
         "tracing reports runs comparisons"
     ),
     "dpverdict.audit.losses": (
-        "domains curves lattice base closed_form finite laplace discrete_gaussian whole_laws bounded contour spherical "
-        "composition"
+        "domains curves lattice base closed_form finite laplace discrete_gaussian bounded contour spherical composition"
     ),
     "dpverdict.proofs": "checks verdicts ledger * new_results",
 }

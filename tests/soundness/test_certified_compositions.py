@@ -11,7 +11,7 @@ from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverdict.audit.losses import whole_laws
+from dpverdict.audit.losses import bounded
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
@@ -433,7 +433,7 @@ def test_mass_of_q_that_is_not_in_the_event_is_found(monkeypatch: pytest.MonkeyP
         less = whole.WholeLaw(laws.q.first, [m // 2 for m in laws.q.masses], laws.q.scale)
         return whole.WholeLaws(laws.up, laws.p, less, laws.infinite, laws.apart)
 
-    monkeypatch.setattr(whole_laws, "laws_of_atoms", forgetful)
+    monkeypatch.setattr(bounded, "laws_of_atoms", forgetful)
     lower, _, truth = coins("2")
     assert lower > truth
 
