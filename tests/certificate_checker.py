@@ -1017,8 +1017,15 @@ def said(document: Mapping[str, Any]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    iv.prec = 200
-    mpmath.mp.prec = 220
+    former = iv.prec, mpmath.mp.prec
+    iv.prec, mpmath.mp.prec = 200, 220
+    try:
+        return check_all(arguments)
+    finally:
+        iv.prec, mpmath.mp.prec = former
+
+
+def check_all(arguments: list[str]) -> int:
     total: Counter[str] = Counter()
     refused = 0
     seconds = 600.0

@@ -359,10 +359,12 @@ class Odometer:
             return account_of([*before, (more, count)], self.claim)
 
         low, high, under, over = 0, 1, -math.inf, math.inf
-        while high <= MOST_RELEASES and (found := account(high)).status is Status.CERTIFIED:
+        while high <= MOST_RELEASES:
+            found = account(high)
+            if found.status is not Status.CERTIFIED:
+                over = _excess(found)
+                break
             low, high, under = high, 16 * high, _excess(found)
-        if high <= MOST_RELEASES:
-            over = _excess(found)  # pyright: ignore[reportPossiblyUnboundVariable]
         high = min(high, MOST_RELEASES + 1)
         for turn in itertools.count():
             if high - low <= 1:

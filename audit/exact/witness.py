@@ -111,14 +111,20 @@ def _by_loss(mechanism: StructuredMechanism, claim: Guarantee, entry: Below, los
         if found.broken and direction is not None:
             remove = direction is Direction.REMOVE
             words = "P with the canary, Q without it" if remove else "P without the canary, Q with it"
+            pair = f"{entry.description} ({words})"
+            if (known := one.known_event(found.level)) is not None:
+                return _event_witness(claim, entry, pair, known.event, found, _tails_of(known), _TRAINING_DIGITS)
             # more bits take further integrals, some of which there are none for
             tails = (tail(found.level, _TRAINING_BITS) for tail in (one.p_above, one.q_above))
             p, q = (PROBABILITY.enclosure(tail) for tail in tails)
             event = loss.event_of(direction, float(found.level))
-            return _event_witness(
-                claim, entry, f"{entry.description} ({words})", event, found, (p, q), _TRAINING_DIGITS
-            )
+            return _event_witness(claim, entry, pair, event, found, (p, q), _TRAINING_DIGITS)
     return None
+
+
+def _tails_of(event: EventBound) -> tuple[Enclosure, Enclosure]:
+    """P of the event and Q of it, between what is known and what is possible."""
+    return PROBABILITY.enclosure(event.p_ball, arb(1)), PROBABILITY.enclosure(arb(0), event.q_ball)
 
 
 def _witness_of(
@@ -129,6 +135,8 @@ def _witness_of(
         return _disjoint_witness(mechanism, claim, entry)
     if isinstance(loss, GaussianLoss):
         return _score_witness(mechanism, claim, entry, loss, found)
+    if (known := loss.known_event(found.level)) is not None:
+        return _event_witness(claim, entry, entry.description, known.event, found, _tails_of(known), _TRAINING_DIGITS)
     event, tails = loss.event_above(float(found.level)), loss.certified_tails(found.level)
     return _event_witness(claim, entry, entry.description, event, found, tails, DIGITS)
 

@@ -108,6 +108,10 @@ class PrivacyLoss(ABC):
         """The event {L > level}, in words and numbers a reader can recompute; y is the release."""
         return f"the outputs y at which the privacy loss log dP/dQ(y) exceeds {level!r}"
 
+    def known_event(self, epsilon: Fraction) -> EventBound | None:
+        """An event that shows about delta(epsilon), where {L > epsilon} itself is only known roughly; else None."""
+        return None
+
     @property
     def law_key(self) -> tuple[object, ...]:
         """Equal for two losses of the same pair of laws; the object itself where a class does not say what tells."""
@@ -339,6 +343,10 @@ class PrivacyLoss(ABC):
     def q_above(self, level: Fraction, bits: int) -> arb:
         """Q[L > level] in a ball, to ``bits`` accurate bits; raises as ``p_above``."""
         raise InvalidValue("loss", self, "one whose tails can be certified", "ask for its profile")
+
+    def upper_tails(self, levels: Sequence[Fraction], bits: int) -> tuple[list[arb], list[arb]]:
+        """``p_above`` and ``q_above`` at many levels, where a class has a quicker way to all of them."""
+        return [self.p_above(level, bits) for level in levels], [self.q_above(level, bits) for level in levels]
 
     def certified_tails(self, loss: Exact) -> tuple[Enclosure, Enclosure]:
         """Encloses P[L > loss] and Q[L > loss]: by Neyman and Pearson, no event shows more of delta(loss)."""

@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, NoReturn, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 from flint import arb
 
 from dpverdict.audit.losses.base import PrivacyLoss
-from dpverdict.audit.losses.curves import beta_between, epsilon_between
+from dpverdict.audit.losses.curves import FARTHEST, beta_between, epsilon_between, first_within, q_above_of_profile
 from dpverdict.audit.losses.discrete_gaussian.atoms import MOST_VARIANCE, atoms_within
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
-from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, PROFILE, LossTails
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, PROFILE, EventBound, LossTails
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
@@ -29,7 +29,7 @@ from dpverdict.audit.losses.lattice.discretise import (
     lattice_range,
     spread,
 )
-from dpverdict.audit.losses.lattice.law import LatticePair
+from dpverdict.audit.losses.lattice.law import LatticePair, masses_between
 from dpverdict.audit.losses.lattice.whole import (
     BITS,
     WholeComposition,
@@ -53,11 +53,24 @@ _BITS: Final = 128
 _TAIL_BITS: Final = 80
 _REACH: Final = 26.0  # standard deviations that the lattice of a composition spans
 _SMALLEST_ATOM: Final = 2.0**-30
-_FAR_TAIL: Final = 1e-40  # of mass outside the lattice
-_NOTHING: Final = 1e-40  # of an upper bound on delta
+_FAR: Final = 1e-26  # of an upper bound on delta, below which what is cut off matters more than the step
+_ROUNDS: Final = 4  # of lattices for one epsilon
+_KNOWN_WIDTH: Final = 1e-2  # relative, below which it tells how small a step has to be
+_TINY: Final = 1e-290
+_KEPT: Final = 4
+_TAIL_STEP: Final = 16  # half as many bits is the distance of the slopes
 _PROBE: Final = Fraction(1, 1 << 20)
-_FARTHEST: Final = Fraction(1 << 12)
 _BEYOND: Final = Fraction(1 << 20)
+
+_LEAST_BITS: Final = 20
+_TAIL: Final = 1e-40  # of mass outside the lattice
+_LEAST_MASS: Final = 1e-295
+_SHARE: Final = 1e-9  # of the profile, of mass above a lattice that is made for one epsilon
+_MOST_CELLS: Final = 1 << 16
+_COARSER: Final = 16
+_DEPTH: Final = 80.0  # of tilted mass below the lattice, as a logarithm
+_POINTS: Final = 4096  # of a law that steers
+_EXPONENTS: Final = 200
 
 Factor: TypeAlias = PrivacyLoss | CustomLoss
 """A loss with tails."""
@@ -228,12 +241,22 @@ class BoundedLoss(PrivacyLoss):
         """By how many times the interval is halved."""
         return {}
 
+    @cached_property
+    def _tilted(self) -> dict[tuple[Fraction, Fraction], WholeComposition]:
+        """The last that were made for one epsilon, by it and the interval."""
+        return {}
+
     def _composition(self, halvings: int) -> WholeComposition:
         if halvings not in self._compositions:
             interval = Fraction(self.interval) / 2**halvings
-            parts = [(_whole_laws(factor, interval), count) for factor, count in _parts(self.factors)]
+            parts = [(whole_laws(factor, interval), count) for factor, count in _parts(self.factors)]
             self._compositions[halvings] = WholeComposition(parts, interval)
         return self._compositions[halvings]
+
+    def _refused(self, instead: str) -> None:
+        if not self.is_certified:
+            remedy = f"use {instead}: float64 bounds with an error ledger"
+            raise InvalidValue("loss", self, "one whose curve can be certified", remedy)
 
     def _enclosed(self, epsilon: Fraction) -> arb:
         """delta(epsilon), between bounds that are closer than `CLOSE` relatively, or as close as lattices get.
@@ -241,27 +264,64 @@ class BoundedLoss(PrivacyLoss):
         Raises:
             ContradictoryBounds: they cannot both hold.
         """
-        if not self.is_certified:
-            self._refuse("delta_bounds")
+        self._refused("delta_bounds")
         if abs(epsilon) > _BEYOND:  # no lattice reaches so far: the profile falls, and is at least 1 - exp(epsilon)
             with precision(_BITS):
                 if epsilon < 0:
                     return (-ball(-_BEYOND).expm1()).union(arb(1))
                 return self._composition(0).apart.union(self._enclosed(_BEYOND).upper())
-        lower, upper = arb(0), arb(1)
-        for halvings in range(_HALVINGS + 1):
-            try:
-                composition = self._composition(halvings)
-            except InvalidValue:  # too long: what the coarser lattice has stays
-                if not halvings:
-                    raise
+        lower, upper = self._composition(0).bounds(epsilon)
+        for halvings in range(1, _HALVINGS + 1):
+            finest = self._composition(halvings - 1)
+            if _are_close(lower, upper) or upper < _FAR or self._is_on_lattice or finest.points > _LONG:
                 break
-            lower, upper = composition.bounds(epsilon)
-            done = upper - lower <= CLOSE * upper or upper < _NOTHING
-            if done or self._is_on_lattice or composition.points > _LONG:
+            try:
+                lower, upper = self._composition(halvings).bounds(epsilon)
+            except InvalidValue:  # too long: what the coarser lattice has stays
                 break
         with precision(_BITS):
             return PROFILE.ball(lower, upper)
+
+    def _close(self, epsilon: Fraction) -> arb:
+        """As `_enclosed`, and closer where that is wide."""
+        found = self._enclosed(epsilon)
+        return found if epsilon <= 0 or self._is_on_lattice else self.narrowed(epsilon, found)
+
+    def narrowed(self, epsilon: Fraction, known: arb) -> arb:
+        """delta(epsilon), epsilon > 0, of which a ball is known: closer on lattices that are made for that epsilon.
+
+        Raises:
+            ContradictoryBounds: what is known, and what these lattices say, cannot both hold.
+        """
+        lower, upper = known.lower(), known.upper()
+        used, step = None, Fraction(self.interval) / 2 ** max(len(self._compositions) - 1, 0)
+        for _ in range(_ROUNDS):
+            if _are_close(lower, upper) or not upper > _TINY:
+                break
+            width = float((upper - lower) / upper)
+            if width < _KNOWN_WIDTH:  # of second order in the step
+                step /= 2 ** math.ceil(math.log2(1.2 * math.sqrt(width / CLOSE)))
+            try:
+                made = self._tilted_composition(epsilon, step)
+            except (InvalidValue, PrecisionExhausted):  # too long, or a factor that is not known so far out
+                break
+            step = made.interval
+            if used is not None and step >= used:
+                break
+            used, (below, above) = step, made.bounds(epsilon)
+            with precision(_BITS):
+                lower, upper = lower.max(below), upper.min(above)
+        with precision(_BITS):
+            return PROFILE.ball(lower, upper)
+
+    def _tilted_composition(self, epsilon: Fraction, step: Fraction) -> WholeComposition:
+        key = epsilon, step
+        if key not in self._tilted:
+            made = tilted_composition(_parts(self.factors), step, epsilon)
+            while len(self._tilted) >= _KEPT:
+                del self._tilted[next(iter(self._tilted))]
+            self._tilted[key] = made
+        return self._tilted[key]
 
     @property
     def _is_on_lattice(self) -> bool:
@@ -272,8 +332,35 @@ class BoundedLoss(PrivacyLoss):
         """delta(epsilon), as closely as the lattice has it."""
         return self._enclosed(epsilon)
 
+    def q_above(self, level: Fraction, bits: int) -> arb:
+        """The probability of a loss above the level under the second law, as closely as the profile tells."""
+        self._refused("delta_bounds")
+        return q_above_of_profile(self.profile, level, _TAIL_STEP)
+
+    def p_above(self, level: Fraction, bits: int) -> arb:
+        """The probability of a loss above the level under the first law, as ``q_above``."""
+        q_above = self.q_above(level, bits)
+        with precision(_BITS):
+            return self._enclosed(level) + ball(level).exp() * q_above
+
+    def known_event(self, epsilon: Fraction) -> EventBound:
+        """The event that shows most of delta(epsilon) on the lattice, with its probabilities."""
+        self._refused("delta_bounds")
+        self._enclosed(epsilon)
+        halvings = max(self._compositions)
+        composition, interval = self._compositions[halvings], Fraction(self.interval) / 2**halvings
+        place, p, q = composition.event(epsilon)
+        count = sum(times for _, times in self.factors)
+        words = (
+            f"the outputs y at which the {count} privacy losses log dP/dQ(y), each rounded down to a multiple of "
+            f"{float(interval)!r} between the ends of its lattice, add up to at least {float(place * interval)!r}, "
+            "or one of them is infinite"
+        )
+        with precision(_BITS):
+            return EventBound(event=words, p_ball=p + composition.apart, q_ball=q)
+
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        return [self._enclosed(exactly(epsilon)) for epsilon in epsilons]
+        return [self._close(exactly(epsilon)) for epsilon in epsilons]
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         with precision(_BITS):
@@ -283,31 +370,24 @@ class BoundedLoss(PrivacyLoss):
         return [self._epsilon_ball(exactly(delta)) for delta in deltas]
 
     def _epsilon_ball(self, delta: Fraction) -> arb:
-        if not self.is_certified:
-            self._refuse("epsilon_bounds")
+        self._refused("epsilon_bounds")
         if delta == 1:
             return arb(0)
-        highest = Fraction(1)
-        with precision(_BITS):
-            while not self._composition(0).bounds(highest)[1] <= ball(delta):
-                highest *= 2
-                if highest > _FARTHEST:
-                    if self._composition(0).apart > ball(delta):
-                        return arb("inf")
-                    return arb(0).union(arb("inf"))  # no epsilon up to 2^12 is certainly large enough
-        return epsilon_between(self._enclosed, delta, highest)
+        composition = self._composition(0)
+        if composition.apart > ball(delta):
+            return arb("inf")
+        return epsilon_between(self._enclosed, delta, first_within(lambda x: composition.bounds(x)[1], delta))
 
     def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
         return [self._beta_ball(exactly(alpha)) for alpha in alphas]
 
     def _beta_ball(self, alpha: Fraction) -> arb:
-        if not self.is_certified:
-            self._refuse("beta_bounds")
+        self._refused("beta_bounds")
         if alpha == 1:
             return arb(0)
         if alpha == 0:
             with precision(_BITS):
-                return 1 - self._enclosed(_FARTHEST).union(self._composition(0).apart)
+                return 1 - self._enclosed(FARTHEST).union(self._composition(0).apart)
         return beta_between(self._enclosed, alpha, Fraction(64))
 
     def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
@@ -320,14 +400,14 @@ class BoundedLoss(PrivacyLoss):
     def _advantage_ball(self) -> arb:
         return self._enclosed(Fraction(0))
 
-    def _refuse(self, instead: str) -> NoReturn:
-        remedy = f"use {instead}: float64 bounds with an error ledger"
-        raise InvalidValue("loss", self, "one whose curve can be certified", remedy)
-
     def __repr__(self) -> str:
         shown = ", ".join(f"{factor!r} x {count}" for factor, count in self.factors[:4])
         rest = ", ..." if len(self.factors) > 4 else ""
         return f"BoundedLoss({shown}{rest}; interval {self.interval!r})"
+
+
+def _are_close(lower: arb, upper: arb) -> bool:
+    return bool(upper - lower <= CLOSE * upper)
 
 
 def _log_between(lower: arb, upper: arb) -> arb:
@@ -365,43 +445,6 @@ def _has_certified_tails(factor: Factor) -> bool:
     except (InvalidValue, PrecisionExhausted):
         return False
     return all(tail.rel_accuracy_bits() >= _TAIL_BITS or tail.is_exact() for tail in tails)
-
-
-def _whole_laws(factor: Factor, interval: Fraction) -> WholeLaws:
-    """The laws of one factor on the lattice, in whole numbers."""
-    if isinstance(factor, PldLoss):
-        law = factor.law
-        losses = range(law.lowest, law.lowest + law.masses.size)
-        with precision(BITS + _BITS):
-            points = [(arb(mass), i) for i, mass in zip(losses, law.masses.tolist(), strict=True) if mass > 0]
-            return laws_on_points(points, law.interval, arb(law.infinity_mass))
-    if isinstance(factor, FiniteLoss):
-        with precision(BITS + _BITS):
-            return laws_of_atoms(factor.atom_balls(), interval, factor.infinite_mass(BITS + _BITS))
-    if isinstance(factor, DiscreteGaussianLoss) and factor.groups[0].variance <= MOST_VARIANCE:  # one coordinate
-        with precision(BITS + _BITS):
-            atoms, others = atoms_within(factor.groups[0], BITS)
-            return laws_of_atoms(atoms, interval, arb(0), others=others)
-    assert isinstance(factor, PrivacyLoss)  # its tails are certified
-    first, last = lattice_range(factor.tails, float(interval), _FAR_TAIL)
-    if isinstance(factor, LaplaceLoss) and len(factor.groups) == 1 and factor.groups[0][1] == 1:
-        with precision(BITS + _BITS):
-            return laws_of_tails(*_laplace_tails(factor.groups[0][0], interval, first, last), first, interval)
-    p = [factor.p_above(i * interval, _TAIL_BITS) for i in range(first, last + 1)]
-    q = [factor.q_above(i * interval, _TAIL_BITS) for i in range(first, last + 1)]
-    return laws_of_tails(p, q, first, interval)
-
-
-def _laplace_tails(shift: Fraction, interval: Fraction, first: int, last: int) -> tuple[list[arb], list[arb]]:
-    """P[L > l] = 1 - exp((l - s)/2)/2 and Q[L > l] = exp(-(l + s)/2)/2 for -s <= l < s, at the multiples of h."""
-    p, q = [], []
-    for i in range(first, last + 1):
-        level = i * interval
-        inside = -shift <= level < shift
-        outside = arb(1 if level < -shift else 0)
-        p.append(1 - ball((level - shift) / 2).exp() / 2 if inside else outside)
-        q.append(ball(-(level + shift) / 2).exp() / 2 if inside else outside)
-    return p, q
 
 
 def _spread(factor: Factor) -> float:
@@ -447,3 +490,144 @@ def _with_divergence(factor: Factor) -> PrivacyLoss:
         return factor
     remedy = "its tails determine no Renyi divergence; use delta, epsilon or beta"
     raise InvalidValue("loss", factor, "one that has a Renyi divergence", remedy)
+
+
+# the laws of one factor -----------------------------------------------------------------------------------------------
+
+
+def whole_laws(
+    factor: PrivacyLoss | CustomLoss, interval: Fraction, tilt: Fraction = Fraction(0), above: float = _TAIL
+) -> WholeLaws:
+    """The three laws of one factor whose tails are certified.
+
+    Args:
+        factor: the loss; a vector by its coordinates.
+        interval: the step h of the lattice.
+        tilt: theta of `dpverdict.audit.losses.lattice.whole`.
+        above: about how much mass under P may be above the lattice.
+    """
+    with precision(BITS + _BITS):
+        if isinstance(factor, PldLoss):
+            law = factor.law
+            losses = range(law.lowest, law.lowest + law.masses.size)
+            points = [(arb(mass), i) for i, mass in zip(losses, law.masses.tolist(), strict=True) if mass > 0]
+            return laws_on_points(points, law.interval, arb(law.infinity_mass), tilt)
+        if isinstance(factor, FiniteLoss):
+            return laws_of_atoms(factor.atom_balls(), interval, factor.infinite_mass(BITS + _BITS), tilt)
+        if isinstance(factor, DiscreteGaussianLoss) and factor.groups[0].variance <= MOST_VARIANCE:  # one coordinate
+            atoms, others = atoms_within(factor.groups[0], BITS - math.floor(min(math.log2(above / _TAIL), 0)))
+            return laws_of_atoms(atoms, interval, arb(0), tilt, others=others)
+    assert isinstance(factor, PrivacyLoss)  # its tails are certified
+    first, last = _range(factor, interval, tilt, above)
+    levels = [i * interval for i in range(first, last + 1)]
+    if isinstance(factor, LaplaceLoss) and len(factor.groups) == 1 and factor.groups[0][1] == 1:
+        with precision(BITS + _BITS):
+            return laws_of_tails(*_laplace_tails(factor.groups[0][0], levels), first, interval, tilt)
+    return laws_of_tails(*factor.upper_tails(levels, _TAIL_BITS), first, interval, tilt)
+
+
+def _range(factor: PrivacyLoss, interval: Fraction, tilt: Fraction, above: float) -> tuple[int, int]:
+    """The first and the last point of a lattice that leaves next to nothing below, of tilted mass, and above."""
+    first, last = lattice_range(factor.tails, float(interval), _TAIL)
+    if not tilt:
+        return first, last
+    last = max(_last(factor, interval, above), last)
+    knots = np.linspace(float(first * interval), float(last * interval), _POINTS)
+    masses = masses_between(factor.tails(knots)).p
+    with np.errstate(divide="ignore", invalid="ignore"):
+        heights = np.log(masses) + float(tilt) * knots[1:]
+    kept = np.flatnonzero(heights > np.nanmax(heights) - _DEPTH)
+    return max(first, math.floor(knots[kept[0]] / float(interval)) - 1), last  # beyond it the loss counts as infinite
+
+
+def _last(factor: PrivacyLoss, interval: Fraction, above: float) -> int:
+    """About the first point with at most so much mass above it: looked for on coarser lattices too, which reach on."""
+    step = float(interval)
+    while True:
+        last = lattice_range(factor.tails, step, above)[1] * step
+        if step >= 1 or factor.tails(np.array([last])).p_above[0] <= 2 * above:
+            return math.ceil(last / float(interval))
+        step *= _COARSER
+
+
+def _laplace_tails(shift: Fraction, levels: Sequence[Fraction]) -> tuple[list[arb], list[arb]]:
+    """P[L > l] = 1 - exp((l - s)/2)/2 and Q[L > l] = exp(-(l + s)/2)/2 for -s <= l < s, at every level l."""
+    p, q = [], []
+    for level in levels:
+        inside = -shift <= level < shift
+        outside = arb(1 if level < -shift else 0)
+        p.append(1 - ball((level - shift) / 2).exp() / 2 if inside else outside)
+        q.append(ball(-(level + shift) / 2).exp() / 2 if inside else outside)
+    return p, q
+
+
+# far in the tail ------------------------------------------------------------------------------------------------------
+
+
+def tilted_composition(
+    parts: Sequence[tuple[PrivacyLoss | CustomLoss, int]], interval: Fraction, epsilon: Fraction
+) -> WholeComposition:
+    """The composition on a lattice for one epsilon > 0, tilted to where the profile there is made.
+
+    The exponent is that of Chernoff's bound. What is above the lattice is next to nothing of the largest profile of
+    a part, which that of the composition is not below. All of it steers: any choice bounds.
+
+    Args:
+        parts: losses whose tails are certified, each with the number of times it occurs.
+        interval: the step, or a larger one by a power of 2 where the lattice would be too long.
+        epsilon: where the profile is asked for.
+
+    Raises:
+        InvalidValue: too long a lattice.
+        PrecisionExhausted: a part that is not known so far out.
+    """
+    count = sum(times for _, times in parts)
+    known = [(factor, times) for factor, times in parts if isinstance(factor, PrivacyLoss)]
+    largest = max((float(factor.profile(epsilon, _LEAST_BITS).lower()) for factor, _ in known), default=0.0)
+    above = max(largest * _SHARE / count, _LEAST_MASS)
+    laws = [(*_floats(factor, interval, above), times) for factor, times in known]
+    tilt = Fraction(_chernoff(laws, float(epsilon)))
+    spans = [0.0]
+    for factor, _ in known:
+        if not isinstance(factor, PldLoss | FiniteLoss):
+            first, last = _range(factor, interval, tilt, above)
+            spans.append((last - first) / _MOST_CELLS)
+    step = interval * 2 ** max(0, math.ceil(math.log2(max(max(spans), 1.0))))
+    return WholeComposition([(whole_laws(factor, step, tilt, above), times) for factor, times in known], step, tilt)
+
+
+def _floats(factor: PrivacyLoss, interval: Fraction, above: float) -> tuple[Array, Array]:
+    """Losses that increase, and about the masses under P there."""
+    if isinstance(factor, PldLoss):
+        return factor.law.losses, factor.law.masses
+    atoms: Sequence[tuple[arb, arb]] = ()
+    with precision(_BITS):
+        if isinstance(factor, FiniteLoss):
+            atoms = factor.atom_balls()
+        elif isinstance(factor, DiscreteGaussianLoss) and factor.groups[0].variance <= MOST_VARIANCE:
+            atoms, _ = atoms_within(factor.groups[0], BITS - math.floor(min(math.log2(above / _TAIL), 0)))
+        if atoms:
+            table = np.array(sorted((float(loss), float(mass)) for mass, loss in atoms))
+            return table[:, 0], table[:, 1]
+    first, last = lattice_range(factor.tails, float(interval), _TAIL)
+    if above < _TAIL:
+        last = max(_last(factor, interval, above), last)
+    knots = np.linspace(float(first * interval), float(last * interval), _POINTS)
+    masses = masses_between(factor.tails(knots)).p
+    return (knots[1:] + knots[:-1]) / 2, masses
+
+
+def _chernoff(laws: Sequence[tuple[Array, Array, int]], epsilon: float) -> float:
+    """The exponent theta > 0 of the least E exp(theta (L - epsilon)), about."""
+    width = max(float(losses[-1] - losses[0]) / losses.size for losses, _, _ in laws)
+    widest = max(float(np.abs(losses).max()) for losses, _, _ in laws)
+    exponents = np.geomspace(1e-2 / widest, min(100 / width, 1e12), _EXPONENTS)
+    total = -exponents * epsilon
+    for losses, masses, times in laws:
+        inside = masses > 0
+        heights = exponents[:, None] * losses[inside] + np.log(masses[inside])
+        total += times * np.logaddexp.reduce(heights, axis=1)
+    best = float(exponents[int(total.argmin())])
+    if not math.isfinite(best):
+        raise InvalidValue("epsilon", epsilon, "where the bound of Chernoff is known", "ask for delta_bounds")
+    return best

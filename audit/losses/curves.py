@@ -7,6 +7,7 @@ q(epsilon) = Q[L > epsilon]. What may be assumed of the profile decides which fu
   `beta_ball`. They are accurate to `ACCURACY` bits, and raise where no number of bits is enough.
 * It is only known between two bounds, as `Enclosed`, a ball of any width: `epsilon_between` and `beta_between`. Their
   balls are as wide as that makes them, and certain; they fail nowhere: where the bounds say nothing, the ball says so.
+* It is known to any accuracy near 0, and between bounds further out: `epsilon_by_bounds`.
 * The loss has a density, and its law under P is that of -L under Q: `smooth_beta_ball` needs q alone.
 """
 
@@ -233,6 +234,9 @@ def _bracket_to_the_right(curve: Curve, level: Fraction, at_zero: arb) -> Bracke
 Enclosed: TypeAlias = Callable[[Fraction], arb]
 """``enclosed(epsilon)`` certainly holds delta(epsilon), at any rational epsilon."""
 
+FARTHEST = Fraction(1 << 12)
+"""The largest epsilon at which the level of a profile is looked for that is only known between bounds."""
+
 _BITS = 128
 _GUESSES = 60
 _FIRST = Fraction(1, 1 << 40)  # of the range of epsilon: the first distance to either side
@@ -248,13 +252,16 @@ def epsilon_between(enclosed: Enclosed, delta: Fraction, highest: Fraction) -> a
     Args:
         enclosed: the profile.
         delta: the level.
-        highest: an epsilon >= 0 at which the profile is certainly at or below the level (caller-verified).
+        highest: an epsilon > 0 where the profile should be at or below the level; where it is not certainly so, the
+            ball says nothing.
     """
     with precision(_BITS):
         level = ball(delta)
         at_zero = enclosed(Fraction(0))
-        if at_zero <= level or highest == 0:
+        if at_zero <= level:
             return arb(0)
+        if not enclosed(highest) <= level:
+            return arb(0).union(arb("inf"))  # a ball has no lower end where it has no upper one
         guess = _root_of_middles(enclosed, level, highest, at_zero)
         ends = []
         for side, end in ((-1, Fraction(0)), (1, highest)):
@@ -267,6 +274,38 @@ def epsilon_between(enclosed: Enclosed, delta: Fraction, highest: Fraction) -> a
                 distance *= _GROWTH
             ends.append(end)
         return LEVEL.ball(ball(ends[0]), ball(ends[1]))
+
+
+def epsilon_by_bounds(profile: Curve, enclosed: Enclosed, at_most: Enclosed, delta: Fraction) -> arb:
+    """The smallest epsilon >= 0 with delta(epsilon) <= ``delta``, of a profile that some epsilons are too far out for.
+
+    Args:
+        profile: the profile, which raises `PrecisionExhausted` where it cannot be had to so many bits.
+        enclosed: the profile at every epsilon, as closely as it is known.
+        at_most: upper bounds on it for epsilon >= 0 that are quick.
+        delta: the level, 0 < delta < 1.
+    """
+
+    def near(epsilon: Fraction, bits: int) -> arb:
+        """The profile, or a bound where that is below delta: next to its end there may be no more."""
+        bound = at_most(epsilon)
+        if bound < ball(delta / 4):
+            return arb(0).union(bound)
+        return profile(epsilon, bits)
+
+    try:
+        return epsilon_ball(near, delta)
+    except PrecisionExhausted:  # so many bits there are not
+        return epsilon_between(enclosed, delta, first_within(at_most, delta / 2))
+
+
+def first_within(at_most: Enclosed, level: Fraction) -> Fraction:
+    """The first of 1, 2, 4, ..., `FARTHEST` where a bound on the profile is at most ``level``, or the last of them."""
+    high = Fraction(1)
+    with precision(_BITS):
+        while high < FARTHEST and not at_most(high) <= ball(level):
+            high *= 2
+    return high
 
 
 def beta_between(

@@ -167,7 +167,7 @@ def midpoint(ball: arb) -> float:
         PrecisionExhausted: a ball so wide that its midpoint would pass for a value that is not known.
     """
     radius = float(ball.rad())
-    if math.isfinite(radius) and radius > WIDEST * abs(float(ball.mid())) and radius > NEGLIGIBLE:
+    if not math.isfinite(radius) or (radius > WIDEST * abs(float(ball.mid())) and radius > NEGLIGIBLE):
         remedy = "the method of the same name with certified_ before it gives the bounds that are known"
         raise PrecisionExhausted("the value", ctx.prec, remedy)
     return float(ball)
@@ -331,20 +331,26 @@ class PartMoments(Protocol):
     largest: float
     """The largest t for which estimates are made."""
 
-    def estimates(self, points: Array) -> Array:  # pyright: ignore[reportReturnType]
+    def estimates(self, points: Array) -> Array:
         """log M at t > 0 of shape (n,), about."""
+        ...
 
-    def log_beyond(self, centre: float, heights: Array) -> Array:  # pyright: ignore[reportReturnType]
+    def log_beyond(self, centre: float, heights: Array) -> Array:
         """About log of ``beyond``/M(c), at heights of shape (n,)."""
+        ...
 
-    def terms(self, centre: float, height: float, number: int, bits: float) -> float:  # pyright: ignore[reportReturnType]
+    def terms(self, centre: float, height: float, number: int, bits: float) -> float:
         """About how many exponentials so many nodes up to a height take."""
+        ...
 
-    def at(self, t: arb) -> arb:  # pyright: ignore[reportReturnType]
+    def at(self, t: arb) -> arb:
         """M(t) at a real t >= 0, or an upper bound."""
+        ...
 
-    def on_line(self, centre: float, step: float, number: int) -> list[acb]:  # pyright: ignore[reportReturnType]
+    def on_line(self, centre: float, step: float, number: int) -> list[acb]:
         """M(centre + i step (k + 1/2)) for k < number, at the current precision."""
+        ...
 
-    def beyond(self, centre: arb, height: arb) -> arb:  # pyright: ignore[reportReturnType]
+    def beyond(self, centre: arb, height: arb) -> arb:
         """An upper bound on |M(centre + i w)| for all w >= height."""
+        ...

@@ -46,8 +46,8 @@ from dpverdict.audit.losses.contour.product import ProductContour
 from dpverdict.audit.losses.curves import (
     ACCURACY,
     beta_between,
-    epsilon_ball,
-    epsilon_between,
+    epsilon_by_bounds,
+    first_within,
     log_delta_ball,
     q_above_of_profile,
 )
@@ -68,6 +68,7 @@ _MOST_BITS: Final = 200  # of a put: some seconds
 _STEERING_CELLS: Final = 32  # of the lattice that tells how large the loss is
 _TAIL_BITS: Final = 24
 _BITS: Final = 128
+_NO_DELTA: Final = Fraction(1, 10**12)  # the profile of an epsilon where the search for a level ends
 
 
 @final
@@ -203,33 +204,12 @@ class AllocationLoss(BallLoss):
     def _epsilon_ball(self, delta: Fraction) -> arb:
         if delta in (0, 1):
             return arb("inf") if delta == 0 else arb(0)
-
-        def near(epsilon: Fraction, bits: int) -> arb:
-            """The profile, or a bound where that is below delta."""
-            bound = self.delta_at_most(epsilon)
-            if bound < ball(delta / 4):
-                return arb(0).union(bound)
-            return self.profile(epsilon, bits)
-
-        try:
-            return epsilon_ball(near, delta)
-        except PrecisionExhausted:
-            high = self._beyond(float(delta) / 2)
-            if not self._enclosed(high) <= ball(delta):
-                raise
-            return epsilon_between(self._enclosed, delta, high)
+        return epsilon_by_bounds(self.profile, self._enclosed, self.delta_at_most, delta)
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):
             return arb(1 - alpha.numerator)
-        return beta_between(self._enclosed, alpha, self._beyond(1e-12))
-
-    def _beyond(self, delta: float) -> Fraction:
-        """An epsilon where the bound of moments is at most delta, or 2^12."""
-        high = Fraction(1)
-        while float(self.delta_at_most(high)) > delta and high < 1 << 12:
-            high *= 2
-        return high
+        return beta_between(self._enclosed, alpha, first_within(self.delta_at_most, _NO_DELTA))
 
     def _renyi_ball(self, order: Fraction) -> arb:
         with precision(_BITS):

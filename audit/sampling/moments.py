@@ -56,6 +56,7 @@ _LARGEST_TILT = 100.0  # of z: moments beyond are not used
 _MOST_EXPONENT = 1e13  # times log(1 - q)
 _EXPONENTS = 60
 _NEGLIGIBLE = 100.0  # as a logarithm
+_DEEP = 600.0  # as a logarithm: where a line oscillates least, the integrand may be as far below its largest
 _SHORTEST = 2.0**-12  # piece of the line
 
 
@@ -251,7 +252,7 @@ class GaussianMoments(StepMoments):
         growth = q * np.exp(np.minimum(self._u, 600))
         real, imaginary = 1 - q + growth * math.cos(shift * m), growth * math.sin(shift * m)
         base = self.log_weights + exponent * np.log(np.hypot(real, imaginary)) + shift**2 / 2
-        keep = base > base.max() - 80
+        keep = base > base.max() - _DEEP
         table = base[keep] - heights[:, None] * np.arctan2(imaginary, real)[keep]
         peak = table.max(axis=1)
         found: Array = peak + np.log(np.exp(table - peak[:, None]).sum(axis=1))

@@ -35,6 +35,7 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.curves import (
     ACCURACY,
     Curve,
@@ -49,9 +50,11 @@ from dpverdict.audit.sampling.step_parts import SampledPart, step_moments
 from dpverdict.balls import Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.numerics.roots import as_fraction
 from dpverdict.numerics.text import exact_text, short_text
 
+_NORMAL = BallNormal()
 _GUARD = 32
 _MAX_BITS = 1 << 14
 _UNIT = 2.0**-53
@@ -188,6 +191,25 @@ class SampledStep(BallLoss):
         with precision(bits + _GUARD):
             q = ball(self.sampling_probability)
             return (1 - q) * absent + q * sampled
+
+    def upper_tails(self, levels: Sequence[Fraction], bits: int) -> tuple[list[arb], list[arb]]:
+        """As ``p_above`` and ``q_above``; of Gaussian noise two tails of a normal law at each level."""
+        if not isinstance(self.pair, GaussianLoss):
+            return super().upper_tails(levels, bits)
+        p, q = [], []
+        for level in levels:
+            with precision(2 * bits + _GUARD):
+                x, mu, rate = self._place(level)(), self.pair.mu_real.ball(), ball(self.sampling_probability)
+                z = x / mu + mu / 2
+                tails = _NORMAL.tail(z), _NORMAL.tail(z - mu)
+                without, present = tails if self.order is Direction.REMOVE else tails[::-1]
+                mixed = (1 - rate) * without + rate * present
+            if not z.is_finite():  # at the least or the largest loss, or beyond
+                without = self.q_above(level, bits) if self.order is Direction.REMOVE else self.p_above(level, bits)
+                mixed = self.p_above(level, bits) if self.order is Direction.REMOVE else self.q_above(level, bits)
+            p.append(mixed if self.order is Direction.REMOVE else without)
+            q.append(without if self.order is Direction.REMOVE else mixed)
+        return p, q
 
     def reversed(self) -> SampledStep:
         """The loss in the other order."""

@@ -33,8 +33,8 @@ from dpverdict.audit.losses.contour.moments import Kind, Plan
 from dpverdict.audit.losses.curves import (
     ACCURACY,
     beta_between,
-    epsilon_ball,
-    epsilon_between,
+    epsilon_by_bounds,
+    first_within,
     log_delta_ball,
     q_above_of_profile,
 )
@@ -63,11 +63,14 @@ _ATTEMPTS = 4
 _KEPT = 16
 _TERMS_OF_EXPONENTIAL = 500  # by time: terms of a contour for each exponential of a line of panels
 _FARTHEST = Fraction(10) ** 300  # of an epsilon, for choosing an exponent
+_ON_A_LATTICE = 20  # bits, about those of a lattice
+_SMALLEST = 1e-290  # of a profile that is looked for on a lattice
 _FAR = 1e4  # of an epsilon, beyond which Chernoff's bound is given
 _CENTRES = 96
 _LEFT_OF_SADDLE = 4.0  # as a logarithm: few exponentials are needed where the exponent is small
 _SPARE = 250.0  # by how much more than at the saddle the terms may cancel, as a logarithm
 _BOUND_BITS = 96
+_NO_DELTA = Fraction(1, 10**30)  # the profile of an epsilon where the search for a level ends
 
 
 @final
@@ -331,7 +334,18 @@ class SampledSteps(BallLoss):
     # balls ------------------------------------------------------------------------------------------------------------
 
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        return [self._enclosed(exactly(epsilon)) for epsilon in epsilons]
+        return [self._close(exactly(epsilon)) for epsilon in epsilons]
+
+    def _close(self, epsilon: Fraction) -> arb:
+        """As `_enclosed`; far in the tail, where no line reaches, between laws on a lattice."""
+        found = self._enclosed(epsilon)
+        if epsilon <= 0 or found.rel_accuracy_bits() >= _ON_A_LATTICE or not found.upper() > _SMALLEST:
+            return found
+        with suppress(InvalidValue, PrecisionExhausted):  # it gets too long
+            own = BoundedLoss(self.factors)
+            if own.is_certified:
+                return own.narrowed(epsilon, found)
+        return found
 
     def _enclosed(self, epsilon: Fraction) -> arb:
         """A ball that contains delta(epsilon), less accurate where a line would be long; else, Chernoff's bound."""
@@ -356,33 +370,12 @@ class SampledSteps(BallLoss):
             largest = self.step._epsilon_balls([0])[0]
             with precision(_BOUND_BITS):
                 return largest * self.steps
-
-        def near(epsilon: Fraction, bits: int) -> arb:
-            """The profile, or a bound where that is below delta: next to its end no contour reaches it."""
-            bound = self.delta_at_most(epsilon)
-            if bound < ball(delta / 4):
-                return arb(0).union(bound)
-            return self.profile(epsilon, bits)
-
-        try:
-            return epsilon_ball(near, delta)
-        except PrecisionExhausted:  # so many bits no line has
-            high = self._beyond(float(delta) / 2)
-            if not self._enclosed(high) <= ball(delta):  # with little noise the profile is above delta far out
-                raise
-            return epsilon_between(self._enclosed, delta, high)
+        return epsilon_by_bounds(self.profile, self._enclosed, self.delta_at_most, delta)
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):
             return arb(1 - alpha.numerator)
-        return beta_between(self._enclosed, alpha, self._beyond(1e-30))
-
-    def _beyond(self, delta: float) -> Fraction:
-        """An epsilon where Chernoff's bound is at most delta, or 2^12."""
-        high = Fraction(1)
-        while float(self.delta_at_most(high)) > delta and high < 1 << 12:
-            high *= 2
-        return high
+        return beta_between(self._enclosed, alpha, first_within(self.delta_at_most, _NO_DELTA))
 
     def _renyi_ball(self, order: Fraction) -> arb:
         if order == 1:

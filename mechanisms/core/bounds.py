@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from typing import ClassVar, Final, final
 
 import scipy
 from flint import arb
@@ -50,14 +50,8 @@ class Above:
 
     __slots__ = ()
     cost: ClassVar[int] = CURVE
-
-    if TYPE_CHECKING:
-
-        @property
-        def because(self) -> str: ...
-
-        @property
-        def assumptions(self) -> tuple[str, ...]: ...
+    because: str
+    assumptions: tuple[str, ...]
 
 
 class Below:
@@ -70,14 +64,8 @@ class Below:
 
     __slots__ = ()
     cost: ClassVar[int] = CURVE
-
-    if TYPE_CHECKING:
-
-        @property
-        def pair(self) -> NeighbourPair: ...
-
-        @property
-        def description(self) -> str: ...
+    pair: NeighbourPair
+    description: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,16 +73,13 @@ class _LossAbove(Above):
     loss: PrivacyLoss
     description: str
     justification: str
+    because: str = field(init=False, repr=False, compare=False)
+    assumptions: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
-    @property
-    def because(self) -> str:
-        """What the loss is that of, and why no pair has a larger one."""
-        return f"{self.description}; {self.justification}" if self.description else self.justification
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """Those of the loss."""
-        return self.loss.assumptions
+    def __post_init__(self) -> None:
+        because = f"{self.description}; {self.justification}" if self.description else self.justification
+        object.__setattr__(self, "because", because)
+        object.__setattr__(self, "assumptions", self.loss.assumptions)
 
 
 @final
@@ -121,14 +106,14 @@ class WorstPair(_LossAbove, Below):
         pair: the datasets.
     """
 
-    pair: NeighbourPair  # pyright: ignore[reportIncompatibleMethodOverride]
+    pair: NeighbourPair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _QuantityAbove(Above):
-    because: str  # pyright: ignore[reportIncompatibleMethodOverride]
+    because: str
     source: str
-    assumptions: tuple[str, ...] = (REAL_ARITHMETIC, NORMAL_VARIATES)  # pyright: ignore[reportIncompatibleMethodOverride]
+    assumptions: tuple[str, ...] = (REAL_ARITHMETIC, NORMAL_VARIATES)
     cost: ClassVar[int] = FORMULA
 
 
@@ -214,9 +199,9 @@ class AttainedLoss(Below):
         description: the pair in words.
     """
 
-    pair: NeighbourPair  # pyright: ignore[reportIncompatibleMethodOverride]
+    pair: NeighbourPair
     loss: PrivacyLoss
-    description: str  # pyright: ignore[reportIncompatibleMethodOverride]
+    description: str
 
 
 @final
@@ -231,17 +216,13 @@ class NearbyPairs(Below):
 
     shown: AttainedLoss
     at_level: Callable[[Fraction], AttainedLoss]
+    pair: NeighbourPair = field(init=False, repr=False, compare=False)
+    description: str = field(init=False, repr=False, compare=False)
     cost: ClassVar[int] = SEARCH
 
-    @property
-    def pair(self) -> NeighbourPair:
-        """The datasets of the one that is shown."""
-        return self.shown.pair
-
-    @property
-    def description(self) -> str:
-        """The one that is shown, in words."""
-        return self.shown.description
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pair", self.shown.pair)
+        object.__setattr__(self, "description", self.shown.description)
 
 
 @final
@@ -255,8 +236,8 @@ class KnownEvent(Below):
         event: from an epsilon to the event.
     """
 
-    pair: NeighbourPair  # pyright: ignore[reportIncompatibleMethodOverride]
-    description: str  # pyright: ignore[reportIncompatibleMethodOverride]
+    pair: NeighbourPair
+    description: str
     event: Callable[[Fraction], EventBound]
     cost: ClassVar[int] = BY_HAND
 
@@ -295,8 +276,8 @@ class TailEvents(Below):
         against: from a claim to an event that breaks it; None where none is known.
     """
 
-    pair: NeighbourPair  # pyright: ignore[reportIncompatibleMethodOverride]
-    description: str  # pyright: ignore[reportIncompatibleMethodOverride]
+    pair: NeighbourPair
+    description: str
     mu_squared: Fraction
     source: str
     against: Callable[[Guarantee], BreakingEvent | None]

@@ -20,7 +20,6 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 
 from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss
-from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss, identical_laws
 from dpverdict.audit.losses.domains import Direction, EventBound
 from dpverdict.audit.sampling.allocation import random_allocation
@@ -302,16 +301,13 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         if loss.is_certified:
             worst = WorstPair(loss=loss, pair=pair, description=_CANARY, justification=_CONVEXITY)
             known = self.steps / self.noise_multiplier**2
-            below: list[Below] = [worst]
-            if isinstance(loss.remove, BoundedLoss):  # it has no certified events
-                below.append(AttainedLoss(pair=pair, loss=self._first_step(), description=_CANARY))
             return Bounds(
                 above=(
                     MuBound(mu_squared=known, source=_KNOWN, because=worst.because),
                     RhoBound(rho=known / 2, source="by the l2 norm", because=worst.because),
                     worst,
                 ),
-                below=(*below, tail),
+                below=(worst, tail),
             )
         unsampled = Dominating(
             loss=self.known_batches,

@@ -37,7 +37,7 @@ LAYERS = {
         "tracing reports runs comparisons"
     ),
     "dpverdict.audit.losses": (
-        "domains curves lattice base closed_form finite laplace discrete_gaussian contour spherical bounded composition"
+        "domains curves lattice base closed_form finite laplace discrete_gaussian bounded contour spherical composition"
     ),
     "dpverdict.proofs": "checks verdicts ledger * new_results",
 }

@@ -405,8 +405,8 @@ def test_masses_rounded_inward_are_found(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_products_rounded_inward_are_found(flipped: bool) -> None:
     """Every mass of a product is on its side of the exact one, and on the other side where the direction is wrong."""
     laws = [
-        whole.WholeLaw(0, [(1 << 200) + 12345 + i for i in range(5)]),
-        whole.WholeLaw(3, [(1 << 201) + 777, 1 << 199]),
+        whole.WholeLaw(0, [(1 << 200) + 12345 + i for i in range(5)], arb(1)),
+        whole.WholeLaw(3, [(1 << 201) + 777, 1 << 199], arb(1)),
     ]
     exact = [Fraction(0)] * 6
     for i, a in enumerate(laws[0].masses):
@@ -426,7 +426,7 @@ def test_a_dropped_upper_tail_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     lower, upper = whole.WholeComposition([(laws, 1)], interval).bounds(Fraction(1, 2))
     assert float(lower) <= truth.upper
     assert truth.lower <= float(upper)
-    short = whole.WholeLaws(whole.WholeLaw(laws.up.first, laws.up.masses), laws.p, laws.q, laws.apart)
+    short = whole.WholeLaws(laws.up, laws.p, laws.q, arb(0), laws.apart)
     _, upper = whole.WholeComposition([(short, 1)], interval).bounds(Fraction(1, 2))
     assert float(upper) < truth.lower
 
@@ -436,9 +436,8 @@ def test_mass_of_q_that_is_not_in_the_event_is_found(monkeypatch: pytest.MonkeyP
 
     def forgetful(*arguments, **names):
         laws = right(*arguments, **names)
-        return whole.WholeLaws(
-            laws.up, laws.p, whole.WholeLaw(laws.q.first, [m // 2 for m in laws.q.masses]), laws.apart
-        )
+        less = whole.WholeLaw(laws.q.first, [m // 2 for m in laws.q.masses], laws.q.scale)
+        return whole.WholeLaws(laws.up, laws.p, less, laws.infinite, laws.apart)
 
     monkeypatch.setattr(bounded, "laws_of_atoms", forgetful)
     lower, _, truth = coins("2")

@@ -28,14 +28,16 @@ from typing import Final, Protocol, final
 from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
+from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.contour.moments import MomentFunction
 from dpverdict.audit.losses.contour.product import GaussianAndLaplace, ProductContour
 from dpverdict.audit.losses.curves import (
     ACCURACY,
+    FARTHEST,
     beta_between,
-    epsilon_ball,
-    epsilon_between,
+    epsilon_by_bounds,
+    first_within,
     log_delta_ball,
     q_above_of_profile,
 )
@@ -55,7 +57,7 @@ _ATTEMPTS: Final = 8
 _MOST_BITS: Final = 400
 _MOST_SHIFT_BITS: Final = 4000
 _FAR_BITS: Final = 1200
-_FARTHEST: Final = Fraction(1 << 12)
+_NO_DELTA: Final = Fraction(1, 10**12)  # beside that of an infinite loss, where the search for a level ends
 
 Counted = Sequence[tuple[PrivacyLoss, int]]
 
@@ -103,7 +105,7 @@ class Mixture:
         if isinstance(self._base, GaussianLoss | LaplaceLoss | DiscreteGaussianLoss) or self._base.moments():
             return arb(0)
         with suppress(PrecisionExhausted):  # it is no more than the profile anywhere
-            return arb(0).union(self._base._delta_balls([_FARTHEST])[0].upper().min(arb(1)))  # pyright: ignore[reportPrivateUsage]
+            return arb(0).union(self._base._delta_balls([FARTHEST])[0].upper().min(arb(1)))  # pyright: ignore[reportPrivateUsage]
         return arb(0).union(arb(1))
 
     def reversed(self) -> Mixture:
@@ -229,7 +231,7 @@ class ProductLoss(BallLoss):
         engine: their profile.
     """
 
-    __slots__ = ("_engine", "_factors")
+    __slots__ = ("__dict__", "_engine", "_factors")
 
     def __init__(self, factors: Counted, engine: _Engine) -> None:
         self._factors, self._engine = tuple(factors), engine
@@ -293,10 +295,25 @@ class ProductLoss(BallLoss):
         for bits in (ACCURACY, _LEAST_ACCURACY):
             with suppress(PrecisionExhausted):
                 return self.profile(epsilon, bits)
+        lattice = self._lattice
         with precision(_BITS):
             known = self._engine.between(epsilon)
+            if lattice is not None:
+                with suppress(InvalidValue):  # it gets too long
+                    known = known.intersection(lattice.profile(epsilon, _LEAST_ACCURACY))
             least = self._engine.infinite.lower().max(-ball(epsilon).expm1()).max(known.lower())
             return least.max(arb(0)).union(known.upper().min(arb(1)))
+
+    @cached_property
+    def _lattice(self) -> BoundedLoss | None:
+        """The factors between laws on a lattice, where a contour does not reach; None where none is certified."""
+        if isinstance(self._engine, Mixture):
+            return None
+        with suppress(InvalidValue):  # a factor without tails, or too long a lattice
+            found = BoundedLoss(self._factors)
+            if found.is_certified:
+                return found
+        return None
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         return [log_delta_ball(self.profile, exactly(epsilon)) for epsilon in epsilons]
@@ -310,13 +327,7 @@ class ProductLoss(BallLoss):
                 return arb("inf")
         if not level > infinite:
             return self._at_infinite_mass(delta)
-        try:
-            return epsilon_ball(self.profile, delta)
-        except PrecisionExhausted:
-            high = self._beyond(delta)
-            if not self._enclosed(high) <= ball(delta):
-                raise
-            return epsilon_between(self._enclosed, delta, high)
+        return epsilon_by_bounds(self.profile, self._enclosed, self._engine.at_most, delta)
 
     def _at_infinite_mass(self, delta: Fraction) -> arb:
         """epsilon at delta = P[L infinite], where it is the largest finite loss, or too close to it to tell."""
@@ -327,7 +338,7 @@ class ProductLoss(BallLoss):
             return largest
         low, high = Fraction(0), Fraction(1)
         with precision(_BITS):
-            while high < _FARTHEST and self._enclosed(high) > ball(delta):
+            while high < FARTHEST and self._enclosed(high) > ball(delta):
                 low, high = high, 2 * high
             return ball(low).union(arb("inf") if exact is None or largest is None else largest)
 
@@ -365,16 +376,9 @@ class ProductLoss(BallLoss):
         if alpha == 0:
             with precision(_BITS):
                 return 1 - self._engine.infinite
-        return beta_between(self._enclosed, alpha, self._beyond(Fraction(1, 10**12)))
-
-    def _beyond(self, delta: Fraction) -> Fraction:
-        """An epsilon where the bound is at most delta beside the mass of an infinite loss, or 2^12."""
-        high = Fraction(1)
         with precision(_BITS):
-            level = ball(delta) + self._engine.infinite
-            while not self._engine.at_most(high) <= level and high < 1 << 12:
-                high *= 2
-        return high
+            rest = as_fraction(self._engine.infinite.upper()) + _NO_DELTA
+        return beta_between(self._enclosed, alpha, first_within(self._engine.at_most, rest))
 
     def _renyi_ball(self, order: Fraction) -> arb:
         parts = [(factor._renyi_balls([order])[0], count) for factor, count in self._factors]

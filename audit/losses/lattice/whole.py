@@ -1,8 +1,8 @@
 """Compositions on a lattice in whole numbers: certified bounds on the profile of losses whose tails are certified.
 
-Masses are multiples of 2^-B, rounded in a stated direction, and so are the products of laws: convolutions of whole
-numbers, which are exact, followed by one rounding. Nothing is transformed in floating point. Of every loss three laws
-are made, on the cells (k_i, k_i+1] of a lattice k_i = i h.
+Masses are whole numbers, rounded in a stated direction, and so are the products of laws: convolutions of whole numbers,
+which are exact, followed by one rounding. Nothing is transformed in floating point. Of every loss three laws are made,
+on the cells (k_i, k_i+1] of a lattice k_i = i h.
 
 * *up*, under P: the mass of a cell is split between its two ends so that both masses, p under P and q under Q, are kept
   (`dpverdict.audit.losses.lattice.discretise`), and every part is rounded up. What is below the lattice is raised to
@@ -14,19 +14,24 @@ are made, on the cells (k_i, k_i+1] of a lattice k_i = i h.
 
 Mass of an infinite loss is kept apart: 1 minus the product of the finite masses, which belongs to every event.
 
-After a product the ends of next to no mass are cut. Up: from below it is raised to the lowest point, from above it is
-an infinite loss. M is cut off at the top, at the same point under P and Q; what is below the lowest cell is in no event
-under P, and counted as that cell under Q.
+**Tilt.** A mass at point i is held as a multiple of 2^-B s exp(-theta i h), with one scale s for every law: near an
+epsilon where theta is the exponent of Chernoff's bound, the masses that make the profile are the largest, however small
+the profile is. The masses under Q have the exponent theta + 1, as dQ = exp(-L) dP.
+
+**Cuts.** After a product the ends of next to no (tilted) mass are cut. Of p that only makes the event smaller. Of up
+and q the tilted mass that is lost, Z, is charged: by Chernoff's inequality it has at most Z exp(-theta epsilon) above
+epsilon, in this composition and, times the tilted masses of the others, in every longer one.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from typing import Any, Final, final
+from typing import Final, final
 
 from flint import arb, fmpz_poly
 
@@ -34,7 +39,7 @@ from dpverdict.balls import ball, precision
 from dpverdict.errors import InvalidValue
 
 BITS: Final = 256
-"""The masses are multiples of 2^-BITS."""
+"""The masses are multiples of 2^-BITS times the scale of their law."""
 
 MOST_POINTS: Final = 1 << 21
 """Of a composed law."""
@@ -42,32 +47,39 @@ MOST_POINTS: Final = 1 << 21
 _CUT: Final = 1 << (BITS - 120)  # units of mass that are cut off at either end after a product
 _WORKING: Final = BITS + 160
 _FINER: Final = 96  # bits of exp(-loss)
+_MOST_FINER: Final = 4096
 _NEAR: Final = 48  # cells to either side of where the best event is
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class WholeLaw:
-    """Masses in units of 2^-BITS at the points first, first + 1, ..., and of an infinite loss."""
+    """Masses of the points first, first + 1, ..., in units of 2^-BITS times the scale and exp(-theta h) to the point.
+
+    ``lost`` is the tilted mass that is in none of them, in the same units without the last factor.
+    """
 
     first: int
     masses: list[int]
-    infinite: int = 0
+    scale: arb
+    lost: int = 0
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class WholeLaws:
-    """The three laws of one loss, and bounds on the mass of an infinite loss that is kept apart.
+    """The three laws of one loss, and bounds on the mass of infinite losses.
 
     Attributes:
         up, p, q: see the module.
+        infinite: at least what ``up`` has of an infinite loss, of losses that may be finite.
         apart: encloses P[L infinite], of which none is in the laws.
     """
 
     up: WholeLaw
     p: WholeLaw
     q: WholeLaw
+    infinite: arb
     apart: arb
 
 
@@ -90,30 +102,60 @@ def units_down(mass: arb) -> int:
     return max(_whole(scaled), 0)
 
 
-def laws_of_tails(p_tails: Sequence[arb], q_tails: Sequence[arb], first: int, interval: Fraction) -> WholeLaws:
+def _law(masses: Mapping[int, arb], rate: arb, *, up: bool) -> WholeLaw:
+    """The law with so much mass at every point, times exp(rate point), rounded."""
+    if not masses:  # no finite loss
+        return WholeLaw(0, [0], arb(1))
+    first, last = min(masses), max(masses)
+    tilted = masses if rate.is_zero() else {i: mass * (rate * i).exp() for i, mass in masses.items()}
+    total = sum((mass.mid() for mass in tilted.values()), start=arb(0))
+    with precision(53):
+        scale = (+total).mid() if total > 0 else arb(1)
+    rounded, nothing = units_up if up else units_down, arb(0)
+    return WholeLaw(first, [rounded(tilted.get(i, nothing) / scale) for i in range(first, last + 1)], scale)
+
+
+def _laws(
+    up: Mapping[int, arb],
+    p: Mapping[int, arb],
+    q: Mapping[int, arb],
+    infinite: arb,
+    apart: arb,
+    interval: Fraction,
+    tilt: Fraction,
+) -> WholeLaws:
+    own, other = ball(tilt * interval), ball((tilt + 1) * interval)
+    return WholeLaws(_law(up, own, up=True), _law(p, own, up=False), _law(q, other, up=True), infinite, apart)
+
+
+def laws_of_tails(
+    p_tails: Sequence[arb], q_tails: Sequence[arb], first: int, interval: Fraction, tilt: Fraction = Fraction(0)
+) -> WholeLaws:
     """The laws of a loss from its upper tails P[L > k_i] and Q[L > k_i], i = first, first + 1, ..."""
+    up, p, q = {first: arb(0)}, {}, {}
     with precision(_WORKING):
         h = ball(interval)
         width = -(-h).expm1()
-        up = [0] * len(p_tails)
-        up[0] = units_up(1 - p_tails[0])
-        p, q = [], []
+        up[first] = (1 - p_tails[0]).max(arb(0))
         for i in range(len(p_tails) - 1):
             p_mass = (p_tails[i] - p_tails[i + 1]).max(arb(0))
             q_mass = (q_tails[i] - q_tails[i + 1]).max(arb(0))
             raised = ((p_mass - (h * (first + i)).exp() * q_mass) / width).max(arb(0)).min(p_mass.upper())
-            up[i] += units_up(p_mass - raised)
-            up[i + 1] += units_up(raised)
-            p.append(units_down(p_mass))
-            q.append(units_up(q_mass))
-        p.append(units_down(p_tails[-1]))
-        q.append(units_up(q_tails[-1]))
-        infinite = units_up(p_tails[-1])
-    return WholeLaws(WholeLaw(first, up, infinite), WholeLaw(first, p), WholeLaw(first, q), arb(0))
+            up[first + i] += (p_mass - raised).max(arb(0))
+            up[first + i + 1] = raised
+            p[first + i], q[first + i] = p_mass, q_mass
+        last = first + len(p_tails) - 1
+        p[last], q[last] = p_tails[-1], q_tails[-1]
+        return _laws(up, p, q, p_tails[-1], arb(0), interval, tilt)
 
 
 def laws_of_atoms(
-    atoms: Sequence[tuple[arb, arb]], interval: Fraction, apart: arb, *, others: arb | None = None
+    atoms: Sequence[tuple[arb, arb]],
+    interval: Fraction,
+    apart: arb,
+    tilt: Fraction = Fraction(0),
+    *,
+    others: arb | None = None,
 ) -> WholeLaws:
     """The laws of a loss on finitely many values.
 
@@ -121,11 +163,12 @@ def laws_of_atoms(
         atoms: the mass under P and the loss of each, enclosed.
         interval: h.
         apart: P[L infinite].
+        tilt: theta.
         others: what P and what Q have at most on atoms that are not given; none without it.
     """
-    up: dict[int, int] = {}
-    p: dict[int, int] = {}
-    q: dict[int, int] = {}
+    up: dict[int, arb] = {}
+    p: dict[int, arb] = {}
+    q: dict[int, arb] = {}
     with precision(_WORKING):
         h = ball(interval)
         for mass, loss in atoms:
@@ -133,35 +176,26 @@ def laws_of_atoms(
             low = _whole((largest / h).upper().floor())
             high = low + 1
             raised = mass * -(h * low - largest).expm1() / -(-h).expm1()
-            for law, point, units in (
-                (up, low, units_up(mass - raised)),
-                (up, high, units_up(raised)),
-                (p, low, units_down(mass)),
-                (q, low, units_up(mass * (-loss).exp())),
+            for law, point, part in (
+                (up, low, (mass - raised).max(arb(0))),
+                (up, high, raised),
+                (p, low, mass),
+                (q, low, mass * (-loss).exp()),
             ):
-                law[point] = law.get(point, 0) + units
+                law[point] = law.get(point, arb(0)) + part
         if others is not None:  # of any loss: an infinite one under P, of the highest number under Q
-            q[max(q)] += units_up(others)
-            top = _dense(up)
-            return WholeLaws(WholeLaw(top.first, top.masses, units_up(others)), _dense(p), _dense(q), apart)
-    return WholeLaws(_dense(up), _dense(p), _dense(q), apart)
+            q[max(q)] += others
+        return _laws(up, p, q, arb(0) if others is None else others, apart, interval, tilt)
 
 
-def laws_on_points(atoms: Sequence[tuple[arb, int]], interval: Fraction, apart: arb) -> WholeLaws:
+def laws_on_points(
+    atoms: Sequence[tuple[arb, int]], interval: Fraction, apart: arb, tilt: Fraction = Fraction(0)
+) -> WholeLaws:
     """The laws of a loss on points of the lattice: masses under P, and the numbers of the points."""
     with precision(_WORKING):
         h = ball(interval)
-        up = {i: units_up(mass) for mass, i in atoms}
-        p = {i: units_down(mass) for mass, i in atoms}
-        q = {i: units_up(mass * (-h * i).exp()) for mass, i in atoms}
-    return WholeLaws(_dense(up), _dense(p), _dense(q), apart)
-
-
-def _dense(masses: dict[int, int]) -> WholeLaw:
-    if not masses:  # no finite loss
-        return WholeLaw(0, [0])
-    first = min(masses)
-    return WholeLaw(first, [masses.get(i, 0) for i in range(first, max(masses) + 1)])
+        p = {i: mass for mass, i in atoms}
+        return _laws(p, p, {i: mass * (-h * i).exp() for i, mass in p.items()}, arb(0), apart, interval, tilt)
 
 
 @final
@@ -169,70 +203,78 @@ class WholeComposition:
     """Bounds on the profile of a composition.
 
     Args:
-        parts: the laws of every loss, with the number of times it occurs, all on one lattice.
+        parts: the laws of every loss, with the number of times it occurs, all on one lattice and of one tilt.
         interval: its step h.
+        tilt: theta.
 
     Raises:
         InvalidValue: a law of more than `MOST_POINTS` points.
     """
 
-    __slots__ = (
-        *("_apart", "_infinite", "_interval", "_p", "_p_first", "_places", "_q", "_q_first"),
-        *("_up", "_up_first", "_up_q"),
-    )
+    __slots__ = ("_apart", "_infinite", "_interval", "_p", "_places", "_q", "_tilt", "_up", "_up_q")
 
-    def __init__(self, parts: Sequence[tuple[WholeLaws, int]], interval: Fraction) -> None:
-        self._interval = interval
-        up = _power([(_Above(laws.up), count) for laws, count in parts]).law
-        event = _power([(_Event(laws.p, laws.q), count) for laws, count in parts])
-        p, q = event.p, event.q
+    def __init__(
+        self, parts: Sequence[tuple[WholeLaws, int]], interval: Fraction, tilt: Fraction = Fraction(0)
+    ) -> None:
+        self._interval, self._tilt = interval, tilt
+        up = _power([(laws.up, count) for laws, count in parts], up=True)
+        p = _power([(laws.p, count) for laws, count in parts], up=False)
+        q = _power([(laws.q, count) for laws, count in parts], up=True)
         with precision(_WORKING):
             finite = arb(1)
             for laws, count in parts:
                 finite *= (1 - laws.apart) ** count
             self._apart = arb(0) if all(laws.apart.is_zero() for laws, _ in parts) else 1 - finite
-            unit = arb(2) ** -BITS
-            self._infinite = up.infinite * unit
-            h = ball(interval)
-            decays = _powers_down((-h * up.first).exp(), (-h).exp(), len(up.masses))
-        self._up_first, self._p_first, self._q_first = up.first, p.first, q.first
-        self._up = _upper_sums(up.masses)
-        self._up_q = _upper_sums([mass * decay for mass, decay in zip(up.masses, decays, strict=True)])
-        self._p, self._q = _upper_sums(p.masses), _upper_sums(q.masses)
+            self._infinite = sum((laws.infinite * count for laws, count in parts), start=arb(0)).upper()
+            rate = ball(tilt) * ball(interval)
+            self._up = _Sums(up, rate, up=True)
+            self._up_q = _Sums(up, rate + ball(interval), up=False)
+            self._p, self._q = _Sums(p, rate, up=False), _Sums(q, rate + ball(interval), up=True)
         self._places = [p.first + i for i, mass in enumerate(p.masses) if mass]
 
     def bounds(self, epsilon: Fraction) -> tuple[arb, arb]:
         """(lower, upper) bounds on delta(epsilon)."""
         first = epsilon // self._interval + 1  # the first point above epsilon
-        place = min(max(first - self._up_first, 0), len(self._up) - 1)
         with precision(_WORKING):
-            unit, growth = arb(2) ** -BITS, ball(epsilon).exp()
-            above = self._up[place] * unit - growth * (self._up_q[place] * unit) * unit / arb(2) ** _FINER
-            upper = above.max(arb(0)) + self._infinite + self._apart
+            growth = ball(epsilon).exp()
+            above = self._up.sum_from(first) - growth * self._up_q.sum_from(first)
+            lost = self._up.lost * (-ball(self._tilt) * ball(epsilon)).exp()
+            upper = above.max(arb(0)) + lost + self._infinite + self._apart
             lower = arb(0)
             best = self._best(growth)
             for t in self._places[max(best - _NEAR, 0) : best + _NEAR + 1]:
-                p, q = self._sums(t)
-                lower = lower.max(p * unit - growth * (q * unit))
+                p, q = self._event(t)
+                lower = lower.max(p - growth * q)
             lower += self._apart
             floor = -ball(epsilon).expm1()
             return lower.lower().max(floor.lower()).max(arb(0)), upper.upper().min(arb(1))
 
-    def _sums(self, t: int) -> tuple[int, int]:
-        """P and Q of the event that the sum of the numbers is at least t, in units: from below, and from above."""
-        i, j = t - self._p_first, t - self._q_first
-        p = self._p[min(max(i, 0), len(self._p) - 1)]
-        return p, self._q[min(max(j, 0), len(self._q) - 1)]
+    def event(self, epsilon: Fraction) -> tuple[int, arb, arb]:
+        """The t whose event shows most of delta(epsilon), P of it from below and Q from above, of finite losses."""
+        with precision(_WORKING):
+            growth = ball(epsilon).exp()
+            best = self._best(growth)
+            near = self._places[max(best - _NEAR, 0) : best + _NEAR + 1]
+            found = [(t, *self._event(t)) for t in near]
+            return max(found, key=lambda one: float((one[1] - growth * one[2]).mid()))
+
+    def _event(self, t: int) -> tuple[arb, arb]:
+        """P and Q of the event that the sum of the numbers is at least t: from below, and from above."""
+        lost = self._q.lost * (-(ball(self._tilt) + 1) * ball(self._interval) * t).exp()
+        return self._p.sum_from(t), self._q.sum_from(t) + lost
 
     def _best(self, growth: arb) -> int:
         """About where in the places the best t is: the first place with p >= growth q, as p/q grows."""
-        above, below = _as_fraction(growth)
 
         def gains(t: int) -> bool:
-            (p, q), (next_p, next_q) = self._sums(t), self._sums(t + 1)
-            return (p - next_p) * below >= (q - next_q) * above
+            return bool(self._p.mass(t) >= growth * self._q.mass(t))
 
         return bisect_left(self._places, True, key=gains)
+
+    @property
+    def interval(self) -> Fraction:
+        """The step of the lattice."""
+        return self._interval
 
     @property
     def apart(self) -> arb:
@@ -242,98 +284,89 @@ class WholeComposition:
     @property
     def points(self) -> int:
         """Of the longest law."""
-        return max(len(self._up), len(self._p), len(self._q))
+        return max(self._up.points, self._p.points, self._q.points)
 
 
-def _powers_down(start: arb, ratio: arb, number: int) -> list[int]:
-    """Lower bounds on start ratio^i, ratio < 1, in units of 2^-(BITS + FINER)."""
-    scale = BITS + _FINER
-    factor = _whole((ratio * arb(2) ** scale).lower().floor())
-    found = [_whole((start * arb(2) ** scale).lower().floor())]
+@final
+class _Sums:
+    """The masses of a law from every point on, without their tilt, rounded.
+
+    Held in units of 2^-(BITS + finer) times the scale and exp(-rate first).
+    """
+
+    __slots__ = ("_finer", "_first", "_sums", "_unit", "lost")
+    lost: arb
+
+    def __init__(self, law: WholeLaw, rate: arb, *, up: bool) -> None:
+        span = float(rate) * len(law.masses) / math.log(2)
+        self._finer, self._first = _FINER + min(math.ceil(max(span, 0.0)), _MOST_FINER), law.first
+        decays = _decays(rate, len(law.masses), BITS + self._finer, up=up)
+        cut = BITS  # of the product of mass and decay
+        terms = [mass * decay for mass, decay in zip(law.masses, decays, strict=True)]
+        terms = [-((-term) >> cut) for term in terms] if up else [term >> cut for term in terms]
+        self._sums = [*list(accumulate(reversed(terms)))[::-1], 0]
+        self._unit = law.scale * (-rate * law.first).exp() * arb(2) ** -(BITS + self._finer)
+        self.lost = law.scale * law.lost * arb(2) ** -BITS
+
+    @property
+    def points(self) -> int:
+        return len(self._sums)
+
+    def sum_from(self, point: int) -> arb:
+        """Of the points from this one on."""
+        return self._sums[min(max(point - self._first, 0), len(self._sums) - 1)] * self._unit
+
+    def mass(self, point: int) -> arb:
+        """Of one point."""
+        i = point - self._first
+        return (self._sums[i] - self._sums[i + 1]) * self._unit if 0 <= i < len(self._sums) - 1 else arb(0)
+
+
+def _decays(rate: arb, number: int, bits: int, *, up: bool) -> list[int]:
+    """Bounds on exp(-rate i), rate >= 0, i < number, in units of 2^-bits."""
+    if rate.is_zero():
+        return [1 << bits] * number
+    with precision(bits + 64):
+        ratio = (-rate).exp() * arb(2) ** bits
+        factor = _whole(ratio.upper().ceil() if up else ratio.lower().floor())
+    found = [1 << bits]
     for _ in range(number - 1):
-        found.append((found[-1] * factor) >> scale)
+        found.append(-((-found[-1] * factor) >> bits) if up else (found[-1] * factor) >> bits)
     return found
 
 
-def _as_fraction(value: arb) -> tuple[int, int]:
-    mantissa, exponent = value.mid().man_exp()
-    m, e = int(mantissa), int(exponent)
-    keep = max(m.bit_length() - 64, 0)
-    m, e = m >> keep, e + keep
-    return (m << e, 1) if e >= 0 else (m, 1 << -e)
-
-
-def _upper_sums(masses: Sequence[int]) -> list[int]:
-    """The sums from every point on, and 0."""
-    return [*list(accumulate(reversed(masses)))[::-1], 0]
-
-
-def _power(laws: Sequence[tuple[Any, int]]) -> Any:
+def _power(laws: Sequence[tuple[WholeLaw, int]], *, up: bool) -> WholeLaw:
     """The law of a sum of independent losses, by repeated squaring."""
-    total: Any = None
+    total: WholeLaw | None = None
     for law, count in laws:
-        power, left = law.trimmed(), count
+        power, left = _trimmed(law), count
         while True:
             if left & 1:
-                total = power if total is None else total.times(power).trimmed()
+                total = power if total is None else _trimmed(_product(total, power, up=up))
             left >>= 1
             if not left:
                 break
-            power = power.times(power).trimmed()
+            power = _trimmed(_product(power, power, up=up))
     assert total is not None  # there are parts
     return total
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Above:
-    """The law that is rounded up."""
-
-    law: WholeLaw
-
-    def times(self, other: _Above) -> _Above:
-        return _Above(_product(self.law, other.law, up=True))
-
-    def trimmed(self) -> _Above:
-        law = self.law
-        low, below = _lower_end(law.masses)
-        high, above = _upper_end(law.masses, low)
-        masses = law.masses[low:high]
-        masses[0] += below
-        return _Above(WholeLaw(law.first + low, masses, law.infinite + above))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Event:
-    """The laws of the number M under P and Q, cut off at the same top: both are of one function of the output."""
-
-    p: WholeLaw
-    q: WholeLaw
-
-    def times(self, other: _Event) -> _Event:
-        return _Event(_product(self.p, other.p, up=False), _product(self.q, other.q, up=True))
-
-    def trimmed(self) -> _Event:
-        p, q = self.p, self.q
-        low, _ = _lower_end(p.masses)
-        high, above = _upper_end(p.masses, low)
-        top = p.first + high - 1
-        p_masses = p.masses[low:high]
-        p_masses[-1] += above
-        low_q, below = _lower_end(q.masses)
-        low_q, below = (low_q, below) if q.first + low_q <= top else (0, 0)
-        kept = max(top - q.first + 1, low_q + 1)
-        q_masses = q.masses[low_q:kept]
-        q_masses[0] += below
-        if q.first + kept - 1 < top:  # nothing is above
-            return _Event(WholeLaw(p.first + low, p_masses), WholeLaw(q.first + low_q, q_masses))
-        q_masses[-1] += sum(q.masses[kept:])
-        return _Event(WholeLaw(p.first + low, p_masses), WholeLaw(q.first + low_q, q_masses))
+def _trimmed(law: WholeLaw) -> WholeLaw:
+    """Without the ends of next to no mass, which is lost."""
+    masses = law.masses
+    low, below = 0, 0
+    while low < len(masses) - 1 and below + masses[low] <= _CUT:
+        below += masses[low]
+        low += 1
+    high, above = len(masses), 0
+    while high > low + 1 and above + masses[high - 1] <= _CUT:
+        above += masses[high - 1]
+        high -= 1
+    return WholeLaw(law.first + low, masses[low:high], law.scale, law.lost + below + above)
 
 
 def _product(one: WholeLaw, other: WholeLaw, *, up: bool) -> WholeLaw:
-    """The law of the sum, rounded; an infinite loss of either is one of the sum."""
+    """The law of the sum, rounded."""
     length = len(one.masses) + len(other.masses) - 1
     if length > MOST_POINTS:
         raise InvalidValue("interval", "too small", f"such that a law has at most {MOST_POINTS} points", "coarsen it")
@@ -341,22 +374,6 @@ def _product(one: WholeLaw, other: WholeLaw, *, up: bool) -> WholeLaw:
     product = (left * left if one is other else left * fmpz_poly(other.masses)).coeffs()
     masses = [-((-int(mass)) >> BITS) for mass in product] if up else [int(mass) >> BITS for mass in product]
     masses += [0] * (length - len(masses))
-    return WholeLaw(one.first + other.first, masses, one.infinite + other.infinite)
-
-
-def _lower_end(masses: Sequence[int]) -> tuple[int, int]:
-    """How many of the first points have next to no mass, and how much."""
-    low = below = 0
-    while low < len(masses) - 1 and below + masses[low] <= _CUT:
-        below += masses[low]
-        low += 1
-    return low, below
-
-
-def _upper_end(masses: Sequence[int], low: int) -> tuple[int, int]:
-    """Where the last points of next to no mass begin, not before ``low``, and how much they have."""
-    high, above = len(masses), 0
-    while high > low + 1 and above + masses[high - 1] <= _CUT:
-        above += masses[high - 1]
-        high -= 1
-    return high, above
+    lost = one.lost * (sum(other.masses) + other.lost) + sum(one.masses) * other.lost
+    with precision(_WORKING):
+        return WholeLaw(one.first + other.first, masses, one.scale * other.scale, -((-lost) >> BITS))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from flint import arb
 
+from dpverdict.audit.losses import curves
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose
@@ -220,8 +221,11 @@ def test_an_epsilon_that_is_not_known_to_be_large_enough_is_not_answered(monkeyp
     def refuse(*arguments: object) -> arb:
         raise PrecisionExhausted("epsilon", 53, "planted")
 
-    monkeypatch.setattr(steps, "epsilon_ball", refuse)
-    assert run.certified_epsilon("1e-5").lower > 1
-    monkeypatch.setattr(SampledSteps, "_beyond", lambda self, delta: Fraction(1, 100))
+    monkeypatch.setattr(curves, "epsilon_ball", refuse)
+    known = run.certified_epsilon("1e-5")
+    assert 1 < known.lower <= known.upper < known.lower * (1 + 1e-9)
+    monkeypatch.setattr(curves, "first_within", lambda at_most, level: Fraction(1, 100))
+    found = run.certified_epsilon("1e-5")
+    assert (found.lower, found.upper) == (0, math.inf)
     with pytest.raises(PrecisionExhausted):
-        run.certified_epsilon("1e-5")
+        run.epsilon("1e-5")
