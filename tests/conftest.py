@@ -110,29 +110,53 @@ def seed() -> int:
     return SEED
 
 
+@pytest.fixture(autouse=True)
+def code_of_this_test_alone() -> Generator[None]:
+    """The folders of user's code that a test names are forgotten: each load reads every loaded module below them.
+
+    The folder of this repository, once named, would make that every test file, two seconds each time.
+    """
+    from dpverdict.audit.isolation.imports import _BESIDE
+
+    former = [*_BESIDE.folders]
+    yield
+    _BESIDE.folders[:] = former
+
+
 RUN_ISOLATED = [
     f"dpverdict.{module}.run_isolated"
     for module in (
         *("audit.isolation.process", "audit.implementation.tap.tap_request", "audit.runs.subprocess_audit"),
-        *("audit.runs.subprocess_replay", "proofs.ledger.proof_process"),
+        *("audit.runs.subprocess_replay", "audit.tracing.isolated", "proofs.ledger.proof_process"),
+        "proofs.ledger.certificate_files",
     )
 ]
 
 
-@pytest.fixture
-def warm_copies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code of the user's runs in copies of this process, where it would run in fresh interpreters without limits.
+LONGEST_COPY = 600
+"""Seconds on the clock of what a copy does; a shorter limit is kept by a fresh interpreter."""
 
-    The start of an interpreter is most of the time of such an audit. What is asked and answered crosses as JSON, as it
-    does otherwise. The fresh interpreter itself is tested in unit/audit/isolation, unit/audit/runs, in
-    unit/cli/test_session and in integration/test_misbehaving_code.
-    """
+
+@pytest.fixture(scope="session")
+def warmed_up() -> None:
+    """What every audit imports and looks up first is there, so that no copy of this process does it again."""
+    from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
+    from dpverdict.audit.isolation.provenance import distribution_of
+
+    CodeSnapshot()
+    distribution_of(pytest.__file__)
+    for name in RUN_ISOLATED:  # a module that was first imported while it is replaced would keep what replaces it
+        importlib.import_module(name.rpartition(".")[0])
+
+
+def replace_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """See `warm_copies`."""
     from dpverdict.audit.isolation import provenance
     from dpverdict.audit.isolation.child import in_a_child
     from dpverdict.audit.isolation.process import Limits, run_isolated
 
     def copied(entry: str, request: Mapping[str, object], *, limits: Limits, **others: Any) -> object:
-        if limits:
+        if limits.memory is not None or (limits.seconds is not None and limits.seconds < LONGEST_COPY):
             return run_isolated(entry, request, limits=limits, **others)
         module, _, function = entry.partition(":")
         work = getattr(importlib.import_module(module), function)
@@ -144,7 +168,26 @@ def warm_copies(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(provenance, "READERS", fresh)  # in the copy: what other tests loaded, this code did not
             return (json.dumps(work(sent, lambda _: None)),)
 
-        return json.loads(in_a_child(worked, kind=tuple, seconds=600)[0])
+        return json.loads(in_a_child(worked, kind=tuple, seconds=LONGEST_COPY)[0])
 
     for name in RUN_ISOLATED:
         monkeypatch.setattr(name, copied)
+
+
+@pytest.fixture
+def warm_copies(monkeypatch: pytest.MonkeyPatch, warmed_up: None) -> None:
+    """Code of the user's runs in copies of this process, where it would run in fresh interpreters without short limits.
+
+    The start of an interpreter is most of the time of such an audit. What is asked and answered crosses as JSON, as it
+    does otherwise. The fresh interpreter itself is tested in unit/audit/isolation, unit/audit/runs, in
+    unit/cli/test_session and in integration/test_misbehaving_code.
+    """
+    replace_interpreters(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def warm_copies_of_module(warmed_up: None) -> Generator[None]:
+    """`warm_copies` for what the tests of a module share."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        replace_interpreters(monkeypatch)
+        yield

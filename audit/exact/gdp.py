@@ -151,8 +151,10 @@ def gdp_regret(loss: PrivacyLoss, mu: Exact) -> Enclosure:
                = sup {0, (delta_mu(epsilon) - delta(epsilon))/(1 + exp(epsilon)) for every real epsilon},
 
     a Levy distance: 0 where the loss is that of a Gaussian mechanism with this mu, and small where mu says nearly all
-    there is to say. Where the two orders of the pair differ, f is the convex hull of the smaller of both. That the loss
-    is mu-GDP is not asked; see `gdp_mu`.
+    there is to say. Of a Gaussian loss with m < mu it is Phi(mu/2) - Phi(m/2), the gain at epsilon = 0: the derivative
+    of delta_mu(epsilon)/(1 + exp(epsilon)) by mu is a constant times exp(-mu^2/8 - epsilon^2/(2 mu^2))/cosh(epsilon/2),
+    which is largest there for every mu. Where the two orders of the pair differ, f is the convex hull of the smaller of
+    both. That the loss is mu-GDP is not asked; see `gdp_mu`.
 
     Args:
         loss: of one pair, see `gdp_mu`.
@@ -169,8 +171,14 @@ def gdp_regret(loss: PrivacyLoss, mu: Exact) -> Enclosure:
     '[0.03701611, 0.037016112]'
     """
     exact = check_positive(mu, "mu")
-    if isinstance(loss, GaussianLoss) and compare(loss.mu_real, Real.of(exact)) in (0, 1):
-        return Enclosure.of(Real.of(0))  # f <= G_mu everywhere
+    if isinstance(loss, GaussianLoss):
+        order = compare(loss.mu_real, Real.of(exact))
+        if order in (0, 1):
+            return Enclosure.of(Real.of(0))  # f <= G_mu everywhere
+        if order == -1:
+            with precision(_BITS):
+                below = _KIND.tail(_KIND.halve(loss.mu_real.ball())) - _KIND.tail(_KIND.halve(ball(exact)))
+                return Enclosure.hull(below.max(arb(0)), below)
     loss, both = _larger(loss)
     with precision(_BITS):
         return Enclosure.hull(*_regret_ends(_profile(loss), ball(exact), both=both))

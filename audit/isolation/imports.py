@@ -162,7 +162,7 @@ def _state(file: str) -> int | None:
         return None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)  # more than the files of a project: every one is asked for at every load
 def _imported_by(file: str, state: int | None) -> tuple[str, ...]:
     """The first parts of the names that a file imports, anywhere in it; none of a file that cannot be read."""
     found = set[str]()

@@ -16,7 +16,7 @@ from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.curves import FARTHEST, beta_between, epsilon_between, first_within, q_above_of_profile
 from dpverdict.audit.losses.discrete_gaussian.atoms import MOST_VARIANCE, atoms_within
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
-from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, EventBound, LossTails
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, PROFILE, EventBound, LossTails
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
@@ -138,7 +138,7 @@ class BoundedLoss(PrivacyLoss):
     def explain(self) -> str:
         """The factors, how the bounds are computed, and how wide they are at epsilon = 0."""
         count = sum(times for _, times in self.factors)
-        lower, upper = self._bounds.delta_bounds(0)
+        lower, upper = (bound.item() for bound in self.delta_bounds(np.zeros(())))
         return (
             f"{count} factors, {len(self.factors)} of them distinct, on a lattice of step {self.interval:.3g}. "
             f"Route: {self.route}; delta(0) is between {lower:.17g} and {upper:.17g}."
@@ -259,7 +259,11 @@ class BoundedLoss(PrivacyLoss):
             raise InvalidValue("loss", self, "one whose curve can be certified", remedy)
 
     def _enclosed(self, epsilon: Fraction) -> arb:
-        """delta(epsilon), between bounds that are closer than `CLOSE` relatively, or as close as lattices get."""
+        """delta(epsilon), between bounds that are closer than `CLOSE` relatively, or as close as lattices get.
+
+        Raises:
+            ContradictoryBounds: they cannot both hold.
+        """
         self._refused("delta_bounds")
         if abs(epsilon) > _BEYOND:  # no lattice reaches so far: the profile falls, and is at least 1 - exp(epsilon)
             with precision(_BITS):
@@ -276,7 +280,7 @@ class BoundedLoss(PrivacyLoss):
             except InvalidValue:  # too long: what the coarser lattice has stays
                 break
         with precision(_BITS):
-            return lower.union(upper)
+            return PROFILE.ball(lower, upper)
 
     def _close(self, epsilon: Fraction) -> arb:
         """As `_enclosed`, and closer where that is wide."""
@@ -304,7 +308,7 @@ class BoundedLoss(PrivacyLoss):
             with precision(_BITS):
                 lower, upper = lower.max(below), upper.min(above)
         with precision(_BITS):
-            return lower.union(upper)
+            return PROFILE.ball(lower, upper)
 
     def _tilted_composition(self, epsilon: Fraction, step: Fraction) -> WholeComposition:
         key = epsilon, step

@@ -112,8 +112,8 @@ def an_array(**arrays: Any) -> bytes:
     return buffer.getvalue()
 
 
-def make_material(folder: Path) -> dict[str, bytes]:
-    """The files that every case finds: sound ones, from which the hostile are made."""
+def make_material(folder: Path, statement: str = "3.4") -> dict[str, bytes]:
+    """The files that every case finds: sound ones, from which the hostile are made; certificates of one statement."""
     rng = np.random.default_rng(SEED)
     records = (rng.random((6, 3)) < 0.5).astype(float)
     files = {
@@ -158,7 +158,7 @@ def make_material(folder: Path) -> dict[str, bytes]:
     files["witness.json"] = files["witness0.json"]
     ended = run(Case(("run", "plan.toml", "--quiet"), {}), folder, seconds=10 * SECONDS, fresh=False)
     assert ended.code in (0, 3), ended
-    words = ("prove", "lebeda2024", "--statement", "3.4", "--certificates", "certificates")
+    words = ("prove", "lebeda2024", "--statement", statement, "--certificates", "certificates")
     assert run(Case(words, {}), folder, seconds=10 * SECONDS, fresh=False).code == 0
     for made in ("plan.toml.journal", "certificates"):
         for path in sorted((folder / made).rglob("*")):

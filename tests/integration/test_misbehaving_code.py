@@ -10,12 +10,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from dpverdict.cli.application import main
 
 MODULE = Path(__file__).with_name("misbehaving.py")
 GOOD = """
@@ -28,16 +30,21 @@ from dpverdict.audit import batched
 def noisy(dataset, rng, trials):
     return dataset.sum(axis=0) + rng.laplace(scale=helper.SCALE, size=(trials, 1))
 """
-FEW = [  # the first three in the default run
+FEW = [  # the first two in the default run
     "ends_at_once",
-    "forks_and_exits",
     "replaces_numpy",
+    "forks_and_exits",
     "closes_everything",
     "exits",
     "faults",
     "hangs",
     "leaves_a_daemon",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _of_one_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
 
 
 def ways() -> list[str]:
@@ -59,7 +66,7 @@ def audit(name: str, function: str, more: str = "") -> str:
 
 
 def plan_of(folder: Path, bad: list[str]) -> Path:
-    """A plan of two good audits, each with a helper of its own and the same name, around bad ones."""
+    """Two good audits, each with a helper of its own and the same name, around bad ones, which have limits."""
     np.savez(folder / "pair.npz", dataset=np.ones((2, 1)), neighbour=np.ones((1, 1)))
     (folder / "misbehaving.py").write_text(MODULE.read_text())
     (folder / "deleted.py").write_text("")
@@ -70,11 +77,12 @@ def plan_of(folder: Path, bad: list[str]) -> Path:
     audits = [audit(way, f"misbehaving.py:{way}") for way in bad]
     text = "\n".join(
         [
-            'seed = 5\naccept = "not refuted"\nmemory = "2G"\ntimeout = 40',
+            'seed = 5\naccept = "not refuted"',
+            'memory = "2G"\ntimeout = 40' if bad else "",
             f'error_probability = "{2 + len(bad)}e-7"\n',  # 1e-7 for each
-            audit("first", "first/release.py:noisy", "timeout = 500"),
+            audit("first", "first/release.py:noisy", "timeout = 600"),
             *audits,
-            audit("last", "last/release.py:noisy", "timeout = 500"),
+            audit("last", "last/release.py:noisy", "timeout = 600"),
         ]
     )
     path = folder / "plan.toml"
@@ -82,16 +90,24 @@ def plan_of(folder: Path, bad: list[str]) -> Path:
     return path
 
 
-def run(plan: Path, *options: str) -> tuple[int, dict[str, Any], str]:
+Runner = Callable[[list[str]], int]
+
+
+def apart(words: list[str]) -> int:
+    """The exit code of a command in a process of its own, which prints nothing on standard output."""
+    command = [sys.executable, "-m", "dpverdict.cli", *words]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.stdout == b"", done.stdout
+    return done.returncode
+
+
+def run(plan: Path, runner: Runner, *options: str) -> tuple[int, dict[str, Any], str]:
     """The exit code, the audits by name, and the lines of the whole JSON that are of good ones."""
     out = plan.with_name("out.json")
-    command = [sys.executable, "-m", "dpverdict.cli", "run", str(plan), "--json", str(out), "--quiet", *options]
-    environment = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
-    done = subprocess.run(command, env=environment, capture_output=True, check=False)
-    assert done.stdout == b"", done.stdout
-    assert out.exists(), done.stderr.decode()
+    code = runner(["run", str(plan), "--json", str(out), "--quiet", *options])
+    assert out.exists()
     found = {one["name"]: one for one in json.loads(out.read_text())["audits"]}
-    return done.returncode, found, json.dumps([found["first"], found["last"]])
+    return code, found, json.dumps([found["first"], found["last"]])
 
 
 def left_over(folder: Path) -> list[str]:
@@ -109,14 +125,14 @@ def left_over(folder: Path) -> list[str]:
     return found
 
 
-def check(folder: Path, bad: list[str], *options: str) -> None:
+def check(folder: Path, bad: list[str], *options: str, runner: Runner = apart) -> None:
     alone = folder / "alone"
     alone.mkdir()
-    code, _, expected = run(plan_of(alone, []), *options)
+    code, _, expected = run(plan_of(alone, []), runner, *options)
     assert code == 0
     among = folder / "among"
     among.mkdir()
-    code, found, good = run(plan_of(among, bad), *options)
+    code, found, good = run(plan_of(among, bad), runner, *options)
     assert good.replace(str(among), str(alone)) == expected
     assert code in (1, 2)
     for way in bad:
@@ -128,10 +144,16 @@ def check(folder: Path, bad: list[str], *options: str) -> None:
     assert left_over(among) == []
 
 
-def test_a_few_ways_between_two_good_audits(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "runner"),
+    [pytest.param(2, main, id="from this process"), pytest.param(len(FEW), apart, marks=pytest.mark.slow, id="apart")],
+)
+@pytest.mark.usefixtures("warm_copies")
+def test_a_few_ways_between_two_good_audits(tmp_path: Path, number: int, runner: Runner) -> None:
+    """From this process, where they touch nothing of it either."""
     assert len(ways()) >= 104
     assert set(FEW) <= set(ways())
-    check(tmp_path, FEW[:3])
+    check(tmp_path, FEW[:number], runner=runner)
 
 
 @pytest.mark.slow

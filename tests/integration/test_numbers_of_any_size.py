@@ -57,6 +57,7 @@ LINES = [
 ]
 
 
+@pytest.mark.few(60)
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line if len(line) < 90 else line[:90])
 def test_a_number_of_any_size_is_decided_or_refused_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     code = main([*line.split(), *(["--quiet"] if line.startswith("audit") else [])])
@@ -76,7 +77,7 @@ def test_a_number_of_any_size_is_decided_or_refused_in_one_line(line: str, capsy
     [
         "standard-gaussian --dim 3 --mu 1 --claim mu=1e-9000",
         "discrete-correlated-gaussian --dim 3 --rho 1e-20",
-        "discrete-correlated-gaussian --dim 3 --rho 1e-60",
+        pytest.param("discrete-correlated-gaussian --dim 3 --rho 1e-60", marks=pytest.mark.slow),
         pytest.param("discrete-correlated-gaussian --dim 3 --rho 1e-200", marks=pytest.mark.slow),  # 15 s
     ],
 )

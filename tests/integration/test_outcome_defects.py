@@ -41,6 +41,7 @@ def quantile(data):
 """
 
 
+@pytest.mark.usefixtures("warm_copies")
 @pytest.mark.parametrize(
     ("function", "pair"),
     [

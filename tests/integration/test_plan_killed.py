@@ -5,10 +5,13 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from dpverdict.cli.application import main
 
 SLOW_NOISE = """
 import time
@@ -55,14 +58,47 @@ def command(folder: Path, name: str) -> list[str]:
     return [*run, "--journal", str(folder / name), *outputs]
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.slow)])
-def test_killed_at_random_moments(tmp_path: Path, seed: int, kills: int) -> None:
+def write_plan(folder: Path, plan: str) -> None:
     for name, scale in (("right", 1.6), ("wrong", 0.6)):  # each with a helper of its own, of the same name
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "noise.py").write_text(SLOW_NOISE)
-        (tmp_path / name / "helper.py").write_text(f"SCALE = {scale}\n")
-    (tmp_path / "plan.toml").write_text(PLAN)
-    np.savez(tmp_path / "pair.npz", dataset=np.ones((2, 10)), neighbour=np.ones((1, 10)))
+        (folder / name).mkdir()
+        (folder / name / "noise.py").write_text(SLOW_NOISE)
+        (folder / name / "helper.py").write_text(f"SCALE = {scale}\n")
+    (folder / "plan.toml").write_text(plan)
+    np.savez(folder / "pair.npz", dataset=np.ones((2, 10)), neighbour=np.ones((1, 10)))
+
+
+def assert_same_faces(folder: Path) -> None:
+    for face in ("json", "html"):
+        assert (folder / f"killed.{face}").read_bytes() == (folder / f"whole.{face}").read_bytes()
+
+
+def trials_kept(folder: Path) -> set[Path]:
+    """The entries of the trials of audits that are not finished."""
+    return set((folder / "killed").glob("*/*.entry"))
+
+
+def test_killed_when_some_trials_were_made(tmp_path: Path, warm_copies: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    write_plan(tmp_path, PLAN.split("[[audit]]\nmechanism")[0])
+    started = subprocess.Popen(command(tmp_path, "killed"))
+    deadline = time.monotonic() + 120
+    while len(trials_kept(tmp_path)) < 2:  # what the trials rest on, and the first of them
+        assert started.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    started.send_signal(signal.SIGKILL)
+    started.wait()
+    assert trials_kept(tmp_path)
+    assert not (tmp_path / "killed.json").exists()
+    for name in ("whole", "killed"):
+        assert main(command(tmp_path, name)[3:]) == 0
+    assert_same_faces(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [1, 50])
+def test_killed_at_random_moments(tmp_path: Path, seed: int, kills: int) -> None:
+    write_plan(tmp_path, PLAN)
     environment = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
     assert subprocess.run(command(tmp_path, "whole"), env=environment, check=False).returncode == 0
     moments, killed, runs = random.Random(seed), 0, 0
@@ -78,5 +114,4 @@ def test_killed_at_random_moments(tmp_path: Path, seed: int, kills: int) -> None
             started.wait()
             killed += 1
     assert killed > 0
-    for face in ("json", "html"):
-        assert (tmp_path / f"killed.{face}").read_bytes() == (tmp_path / f"whole.{face}").read_bytes()
+    assert_same_faces(tmp_path)

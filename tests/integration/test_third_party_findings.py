@@ -20,7 +20,7 @@ from dpverdict.cli.corpus.reproduction import work
 from dpverdict.cli.corpus.running import BAD, NOT_ENDED
 from dpverdict.mechanisms import REPLACE_ONE, ApproximateDP, StandardGaussian
 
-FAST = ("diffprivlib-linreg-bounds-x", "diffprivlib-mean-nan", "dp-accounting-rdp-replace")
+FAST = ("diffprivlib-mean-nan", "dp-accounting-rdp-replace")
 HERE = [one for one in entries() if all(map(installed_here, one.broken.install)) and not missing(one.needs)]
 
 

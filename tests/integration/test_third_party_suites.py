@@ -2,7 +2,7 @@
 
 Both libraries draw from the operating system, so no seed repeats these runs. A right use fails with the probability
 that the header of the session states, 1e-6 for all. The wrong ones are told a fifth of the sensitivity: the claim
-eps = 1 against noise that gives eps = 5 is refuted by 4000 releases but for a probability far below 1e-9 (the joint
+eps = 1 against noise that gives eps = 5 is refuted by 1000 releases but for a probability far below 1e-9 (the joint
 test needs fewer than 400 at this error probability).
 """
 
@@ -30,16 +30,16 @@ def geometric(scale):
     return lambda dataset, rng: release(int(dataset.sum()))
 
 def test_laplace(privacy_audit):
-    privacy_audit(laplace(1.0), "eps=1", neighbours=PAIR, samples=4000)
+    privacy_audit(laplace(1.0), "eps=1", neighbours=PAIR, samples=1000)
 
 def test_laplace_told_a_fifth(privacy_audit):
-    privacy_audit(laplace(0.2), "eps=1", neighbours=PAIR, samples=4000)
+    privacy_audit(laplace(0.2), "eps=1", neighbours=PAIR, samples=1000)
 
 def test_geometric(privacy_audit):
-    privacy_audit(geometric(1.0), "eps=1", neighbours=PAIR, samples=4000)
+    privacy_audit(geometric(1.0), "eps=1", neighbours=PAIR, samples=1000)
 
 def test_geometric_told_a_fifth(privacy_audit):
-    privacy_audit(geometric(0.2), "eps=1", neighbours=PAIR, samples=4000)
+    privacy_audit(geometric(0.2), "eps=1", neighbours=PAIR, samples=1000)
 """
 DIFFPRIVLIB = """
 import numpy as np
@@ -55,19 +55,20 @@ def geometric(epsilon):
     return lambda dataset, rng: mechanism.randomise(int(dataset.sum()))
 
 def test_laplace(privacy_audit):
-    privacy_audit(laplace(1.0), "eps=1", neighbours=PAIR, samples=4000)
+    privacy_audit(laplace(1.0), "eps=1", neighbours=PAIR, samples=1000)
 
 def test_laplace_told_a_fifth(privacy_audit):
-    privacy_audit(laplace(0.2), "eps=1", neighbours=PAIR, samples=4000)
+    privacy_audit(laplace(0.2), "eps=1", neighbours=PAIR, samples=1000)
 
 def test_geometric(privacy_audit):
-    privacy_audit(geometric(1.0), "eps=1", neighbours=PAIR, samples=4000)
+    privacy_audit(geometric(1.0), "eps=1", neighbours=PAIR, samples=1000)
 
 def test_geometric_told_a_fifth(privacy_audit):
-    privacy_audit(geometric(5.0), "eps=1", neighbours=PAIR, samples=4000)
+    privacy_audit(geometric(5.0), "eps=1", neighbours=PAIR, samples=1000)
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("library", "suite"), [("opendp", OPENDP), ("diffprivlib", DIFFPRIVLIB)])
 def test_the_suite_of_a_library_passes_where_it_is_right_and_fails_where_it_is_wrong(
     tmp_path: Path, library: str, suite: str

@@ -8,6 +8,7 @@ import ast
 import graphlib
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -75,6 +76,12 @@ def imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
+@cache
+def imports_of(text: str, package: str) -> tuple[tuple[int, str], ...]:
+    """`imported` of the text of a module, which is parsed once for all tests."""
+    return tuple(imported(ast.parse(text), package))
+
+
 def arrows(root: Path) -> Iterator[tuple[str, str, str, str]]:
     """Every import between two modules of the product: where it is, who imports, what, and the name taken from it."""
     found = modules(root)
@@ -82,7 +89,7 @@ def arrows(root: Path) -> Iterator[tuple[str, str, str, str]]:
         if module == "dpverdict":  # the front door may lead to every layer
             continue
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-        for line, name in imported(ast.parse(path.read_text(encoding="utf-8")), package):
+        for line, name in imports_of(path.read_text(encoding="utf-8"), package):
             top, _, rest = name.partition(".")
             if top in FOLDERS or (top == "dpverdict" and rest):
                 target = name if name in found else name.rpartition(".")[0]

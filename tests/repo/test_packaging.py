@@ -122,6 +122,7 @@ def test_the_wheel_names_its_command_and_its_version(installed: Path) -> None:
     assert metadata.version == importlib.import_module("dpverdict").__version__
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("folder", ["audit", "mechanisms", "proofs"])
 def test_a_folder_taken_by_its_generic_name_says_its_real_one(folder: str) -> None:
     done = run(sys.executable, "-c", f"import {folder}", cwd=ROOT)

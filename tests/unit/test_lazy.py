@@ -110,6 +110,7 @@ BEFORE_OR_AFTER = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("order", BEFORE_OR_AFTER)
 def test_the_neighbouring_relation_is_that_of_dp_accounting(order: str) -> None:
     """One class, whichever package is imported first, and all that dp_accounting has is still there."""

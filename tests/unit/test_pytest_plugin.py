@@ -30,7 +30,7 @@ def noisy(scale):
     return batched(lambda dataset, rng, trials: dataset.sum(axis=0) + rng.laplace(scale=scale, size=(trials, 1)))
 
 def test_right(privacy_audit):
-    privacy_audit(noisy(1.0), "eps=1", neighbours=PAIR)
+    privacy_audit(noisy(1.0), "eps=1", neighbours=PAIR, samples=5000)
 
 def test_wrong(privacy_audit):
     privacy_audit(noisy(0.5), "eps=1", neighbours=PAIR)

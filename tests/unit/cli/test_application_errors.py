@@ -250,6 +250,7 @@ def test_bad_input_to_audit_is_refused_in_one_line(
     assert files(here) == before
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("function", ["not_a_number", "words", "nothing", "empty", "matrix", "ragged", "changing"])
 def test_what_a_function_gives_is_no_error(here: Path, capsys: pytest.CaptureFixture[str], function: str) -> None:
     """The same on both data sets: an outcome as any other, which shows nothing."""

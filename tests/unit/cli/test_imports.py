@@ -20,7 +20,7 @@ with contextlib.redirect_stdout(io.StringIO()):
 print(json.dumps([code, sorted(sys.modules)]))
 """
 LINES = {
-    "--help": ["scipy", "numpy", "flint"],
+    "--help": ["scipy", "numpy", "flint", "mpmath"],
     "list": ["scipy.special", "scipy.linalg", "pydantic"],
     "calibrate gaussian --claim mu=1 --sensitivity 1": ["scipy.linalg", "rich"],
 }

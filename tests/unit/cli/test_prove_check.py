@@ -9,6 +9,7 @@ from dpverdict.cli.application import main
 from dpverdict.proofs.ledger.certificates import sealed
 
 
+@pytest.mark.usefixtures("warm_copies")
 def test_certificates_are_written_and_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "certificates"
     assert main(["prove", "lebeda2024", "--statement", "lem3.1", "--certificates", str(folder)]) == 0
@@ -22,6 +23,7 @@ def test_certificates_are_written_and_read_again(tmp_path: Path, capsys: pytest.
     assert "REFUSED" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("warm_copies")
 def test_usage_errors(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
     assert main(["check", str(tmp_path)]) == 2
@@ -30,12 +32,13 @@ def test_usage_errors(tmp_path: Path) -> None:
 
 
 def test_against_source_refuses_another_text_and_fewer_conditions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     """Both pass without it: nothing in the file ties the text of a statement to its conditions."""
     folder = tmp_path / "certificates"
     assert main(["prove", "lebeda2024", "--statement", "lem3.1", "--certificates", str(folder)]) == 0
     assert main(["check", str(folder), "--against-source", "--quiet"]) == 0
+    request.getfixturevalue("warm_copies")
     genuine = json.loads((folder / "lebeda2024" / "lem3.1.json").read_text())
     other_text, fewer = (json.loads(json.dumps(genuine)) for _ in range(2))
     other_text["statement"]["text"] += " It is optimal."

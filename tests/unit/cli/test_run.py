@@ -17,6 +17,8 @@ def test_the_command_writes_every_face(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "3 of 3 audits as expected" in result.output
     assert all((folder / f"out.{name}").stat().st_size > 100 for name in names)
+    exact = '[[audit]]\nmechanism = "standard-gaussian"\ndim = 2\nmu = 1\nexact_only = true\n'
+    (folder / "plan.toml").write_text(exact)
     again = CliRunner().invoke(app, ["run", str(folder / "plan.toml"), "--fresh", "--quiet"])
     assert (again.exit_code, again.output) == (0, "")
 

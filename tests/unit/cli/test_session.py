@@ -200,8 +200,8 @@ def test_a_witness_that_there_is_not_is_said(tmp_path: Path, capsys: pytest.Capt
     [
         pytest.param(command, code, closed, marks=() if closed in tried else pytest.mark.slow)
         for command, code, tried in (
-            ("audit broken:M3 --dim 2 --mu 1 --no-test", 1, (">&-", "<&- >&- 2>&-")),
-            ("replay gone", 2, ("2>&-", "<&-")),
+            ("audit broken:M3 --dim 2 --mu 1 --no-test", 1, ("<&- >&- 2>&-",)),
+            ("replay gone", 2, ("2>&-",)),
         )
         for closed in (">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-")
     ],

@@ -1,6 +1,7 @@
 """The least mu of a loss and the regret of reporting it: proved ends, oracles, and ends that are wrong on purpose."""
 
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,20 @@ def test_the_regret_of_a_gaussian_loss_is_0_at_its_mu_and_grows_below_it() -> No
     assert gdp_regret(loss, 1).upper < 1e-6
     assert gdp_regret(loss, "1.2").lower > 0.01  # a larger mu lies below the curve
     assert gdp_regret(loss, "0.8").upper < 1e-6  # a smaller one above it, which is no regret: it is false
+
+
+def test_the_regret_of_a_gaussian_loss_is_that_of_the_search_over_every_epsilon() -> None:
+    """An ulp above the mu of the loss it is no more than that, where the search stops at 1e-9."""
+    for own, mu in ((1, "1.2"), (3, "8")):
+        loss = GaussianLoss(own)
+        found = gdp_regret(loss, mu)
+        with precision(128):
+            low, high = gdp._regret_ends(gdp._profile(loss), ball(Fraction(mu)), both=False)
+        assert float(low) <= found.upper
+        assert found.lower <= float(high)
+        assert float(high) - float(low) < 1e-8
+        assert found.upper - found.lower < 1e-15
+    assert 0 < gdp_regret(GaussianLoss("0.3"), Fraction(math.nextafter(0.3, 1))).upper < 1e-16
 
 
 def test_a_mu_that_is_too_small_is_not_shown() -> None:

@@ -20,9 +20,15 @@ def words(html: str) -> str:
     return unescape(re.sub(r"<[^>]+>", " ", html))
 
 
-def test_a_card_says_status_claim_and_answer(reports: Reports) -> None:
-    for report in reports.values():
-        text = words(report._repr_html_())
+@pytest.fixture(scope="module")
+def cards(reports: Reports) -> dict[str, str]:
+    """The card of each report."""
+    return {kind: report._repr_html_() for kind, report in reports.items()}
+
+
+def test_a_card_says_status_claim_and_answer(reports: Reports, cards: dict[str, str]) -> None:
+    for kind, report in reports.items():
+        text = words(cards[kind])
         assert report.status.name in text
         assert report.claim.describe() in text
         assert (report.answer if report.worst is None else report.summary.sentence) in text
@@ -48,8 +54,8 @@ def test_a_test_is_shown_as_a_report_of_it_is(reports: Reports) -> None:
         assert test._repr_html_() == dataclasses.replace(report, name=test.mechanism)._repr_html_()
 
 
-def test_exact_and_statistical_numbers_are_in_tables_of_their_own(reports: Reports) -> None:
-    exact, statistical = re.findall(r"<table.*?</table>", reports["REFUTED"]._repr_html_())
+def test_exact_and_statistical_numbers_are_in_tables_of_their_own(reports: Reports, cards: dict[str, str]) -> None:
+    exact, statistical = re.findall(r"<table.*?</table>", cards["REFUTED"])
     assert words(exact).split()[0] == "exact"
     assert "samples" not in words(exact)
     assert words(statistical).split()[0] == "statistical"
@@ -80,9 +86,8 @@ def test_no_text_of_a_user_becomes_markup(reports: Reports) -> None:
         }
 
 
-def test_a_card_needs_no_style_sheet(reports: Reports) -> None:
-    for report in reports.values():
-        shown = report._repr_html_()
+def test_a_card_needs_no_style_sheet(cards: dict[str, str]) -> None:
+    for shown in cards.values():
         assert " class=" not in shown
         assert " id=" not in shown
         assert len(re.sub(r'"data:image/svg[^"]*"', "", shown)) < 10_000
@@ -90,13 +95,12 @@ def test_a_card_needs_no_style_sheet(reports: Reports) -> None:
 
 
 @pytest.mark.skipif(tools["CHROMIUM"] is None, reason="chromium is not installed")
-def test_a_browser_shows_every_card_in_light_and_dark_and_on_a_phone(reports: Reports, tmp_path: Path) -> None:
+def test_a_browser_shows_every_card_in_light_and_dark_and_on_a_phone(cards: dict[str, str], tmp_path: Path) -> None:
     checks = runpy.run_path(str(Path(__file__).with_name("test_html_browser.py")))
     page = tmp_path / "notebook.html"
     with tools["Browser"](tmp_path / "profile") as browser:
         for dark, ground, ink in ((False, "#fff", "#111"), (True, "#111", "#ddd")):
-            cards = "".join(report._repr_html_() for report in reports.values())
-            body = f"<body style='background: {ground}; color: {ink}'>{cards}</body>"
+            body = f"<body style='background: {ground}; color: {ink}'>{''.join(cards.values())}</body>"
             page.write_text(f"<!doctype html><meta charset=utf-8><meta name=viewport content='width=390'>{body}")
             browser.open(page, width=390, dark=dark)
             assert browser.ask(checks["TOO_FAINT"]) == []

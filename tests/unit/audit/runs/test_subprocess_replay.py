@@ -1,5 +1,6 @@
 """Code that a replay runs has a process of its own: whatever ends it is an error that names it, never an exit code."""
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -37,14 +38,22 @@ WORDS = {
 }
 
 
+@pytest.fixture(scope="module")
+def refuted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with functions, a pair, and the witness of an audit of one of them."""
+    folder = tmp_path_factory.mktemp("refuted")
+    with contextlib.chdir(folder):
+        Path("rel.py").write_text(RELEASE)
+        np.savez("pair.npz", dataset=np.array([[0.0], [1.0]]), neighbour=np.array([[0.0]]))
+        options = ["--claim", "mu=1", "--samples", "2000", "--seed", "1", "--quiet", "--witness", "w.json"]
+        assert main(["audit", "rel.py:noisy", "--neighbours", "pair.npz", *options]) == 1
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    Path("rel.py").write_text(RELEASE)
-    np.savez("pair.npz", dataset=np.array([[0.0], [1.0]]), neighbour=np.array([[0.0]]))
-    options = ["--claim", "mu=1", "--samples", "2000", "--seed", "1", "--quiet", "--witness", "w.json"]
-    assert main(["audit", "rel.py:noisy", "--neighbours", "pair.npz", *options]) == 1
-    return tmp_path
+def folder(refuted: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(refuted)
+    return refuted
 
 
 def test_a_replay_apart_is_the_same_replay(folder: Path) -> None:

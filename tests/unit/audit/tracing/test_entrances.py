@@ -11,14 +11,13 @@ import pytest
 
 from dpverdict.audit import certify
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.isolation.process import NO_LIMITS
 from dpverdict.audit.reports.evidence.traced import TracedEvidence
 from dpverdict.audit.reports.html import render_html
 from dpverdict.audit.reports.terminal import report_text
 from dpverdict.audit.reports.to_json import read_schema, render_json
-from dpverdict.audit.runs.traced import traced_report
+from dpverdict.audit.runs.traced import report_of
 from dpverdict.audit.tables.schema import TableSchema
-from dpverdict.audit.tracing.isolated import audit_isolated
+from dpverdict.audit.tracing.certify import certify_function
 from dpverdict.audit.tracing.verdict import TracedVerdict
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue, NotCertified
@@ -113,7 +112,11 @@ def test_bounds_that_were_only_observed_certify_nothing() -> None:
 
 
 @pytest.mark.parametrize(("name", "code"), [("mean_age", 0), ("too_little", 1)])
-def test_the_command_line(name: str, code: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(
+    name: str, code: int, folder: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    if code == 1:
+        request.getfixturevalue("warm_copies")
     files = ["--json", "v.json", "--certificate", "c.json", "--witness", "w.json", "--report", "r.html"]
     assert main(["audit", f"release.py:{name}", "--schema", "s.toml", "--claim", "eps=1", *files]) == code
     assert "line" in capsys.readouterr().out
@@ -121,12 +124,14 @@ def test_the_command_line(name: str, code: int, folder: Path, capsys: pytest.Cap
     page = (folder / "r.html").read_text()
     assert "a record moves it by" in page
     assert ("The pair of tables that breaks the claim" in page) == (code == 1)
-    assert found["status"] == ("CERTIFIED" if code == 0 else "REFUTED")
+    assert found["status"] == found["traced"]["status"] == ("CERTIFIED" if code == 0 else "REFUTED")
+    jsonschema.Draft202012Validator(read_schema()).validate(found)
     if code == 0:
+        request.getfixturevalue("warm_copies")
         assert main(["check", "c.json"]) == 0
-        assert CHECKER["main"](["c.json"]) == 1  # it shares no code with the project, and knows no such certificate
+        assert CHECKER["main"](["c.json"]) == 0  # it shares no code with the project
         said = capsys.readouterr().out
-        assert "REFUSED c.json: Refused: the certificate of a function, which this checker does not know" in said
+        assert "CERTIFIED: eps=1 of release.py:mean_age, replace-one: derived" in said
         kept = (folder / "c.json").read_text()
         (folder / "c.json").write_text(kept.replace('"claim": "eps=1"', '"claim": "eps=0.5"'))
         assert main(["check", "c.json"]) == 1  # changed after it was made
@@ -134,33 +139,40 @@ def test_the_command_line(name: str, code: int, folder: Path, capsys: pytest.Cap
         changed["claim"] = "eps=0.5"
         (folder / "c.json").write_text(sealed(changed))
         assert main(["check", "c.json"]) == 1  # the releases do not keep it
+        assert CHECKER["main"](["c.json"]) == 1
     else:
-        assert json.loads((folder / "w.json").read_text())["records"]
+        assert json.loads((folder / "w.json").read_text())["kind"] == "tap"
 
 
+@pytest.mark.usefixtures("warm_copies")
 def test_what_is_not_covered_ends_with_3_and_names_the_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["audit", "release.py:on_data", "--schema", "s.toml", "--claim", "eps=1", "--no-test"]
     assert main(command) == 3
     assert "NOT COVERED: release.py:on_data claims eps=1: line 11" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("warm_copies")
 @pytest.mark.parametrize("name", ["mean_age", "too_little", "on_data"])
 def test_a_report_of_it_has_its_status_on_every_face(name: str, folder: Path) -> None:
-    found = audit_isolated(f"release.py:{name}", "s.toml", "eps=1", NO_LIMITS, search=name == "too_little")["verdict"]
-    report = traced_report(found)
+    functions = runpy.run_path(str(folder / "release.py"))
+    verdict = certify_function(functions[name], "eps=1", schema="s.toml", search=40.0 if name == "too_little" else 0)
+    found = verdict.to_dict()
+    report = report_of(verdict, parameters={})
     assert report.status.name == found["status"]
     assert found["reason"][1:] in report.answer
     text = report_text(report)
     assert found["status"] in text
+    assert text.index("What is released") < text.index("What was audited")
     assert all(line["statistic"] in text and line["noise"] in text for line in found["lines"])
     fields = json.loads(render_json(report))
     jsonschema.Draft202012Validator(read_schema()).validate(fields)
     assert (fields["status"], fields["traced"]["lines"]) == (found["status"], found["lines"])
     if name == "too_little":  # a pair that fresh releases alone refute is no exact evidence
         sampled = {**found, "witness": {**found["witness"], "measured_by": "fresh releases"}}
-        assert traced_report(sampled).status.name == "REFUTED"
-        assert TracedEvidence(TracedVerdict.from_dict(sampled)).decides is None
-        assert "statistical evidence" in render_html(traced_report(sampled))
+        again = TracedVerdict.from_dict(sampled)
+        assert report_of(again, parameters={}).status.name == "REFUTED"
+        assert TracedEvidence(again).decides is None
+        assert "statistical evidence" in render_html(report_of(again, parameters={}))
 
 
 @pytest.mark.parametrize("extra", [["--samples", "10"], ["--neighbours", "pair.npz"], ["--mu", "1"], []])

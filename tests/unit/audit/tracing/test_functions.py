@@ -66,6 +66,7 @@ def test_a_right_function_is_certified_and_its_certificate_is_derived_again(name
                     check_certificate(changed)
 
 
+@pytest.mark.few(60)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_function_is_not_certified(name: str) -> None:
     verdict = certify_function(WRONG[name], "eps=1", schema=schema_of(name), search=0)
@@ -74,6 +75,7 @@ def test_a_wrong_function_is_not_certified(name: str) -> None:
     assert verdict.covered == verdict.reason.startswith("the bound")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["numpy:forgotten_factor", "numpy:half_the_scale", "pandas:clip_of_another_scale"])
 def test_a_wrong_function_is_refuted_by_a_pair_that_is_shown(name: str) -> None:
     verdict = certify_function(WRONG[name], "eps=1", schema=schema_of(name))

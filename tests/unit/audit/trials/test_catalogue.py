@@ -1,5 +1,7 @@
 """Mechanisms by name: every choice made for the user is said, and what does not fit is refused by name."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -85,7 +87,8 @@ def test_a_known_wrong_mechanism_says_that_it_is_wrong() -> None:
     assert not takes("nothing", "mu")
 
 
-def test_a_function_has_no_parameters_and_no_curves() -> None:
+def test_a_function_has_no_parameters_and_no_curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where modules are looked for first
     assert find_mechanism("math:sqrt", {}).mechanism(4.0) == 2.0
     with pytest.raises(InvalidValue, match="no parameters on the command line"):
         find_mechanism("math:sqrt", {"dim": 3})

@@ -177,16 +177,18 @@ def test_a_score_that_would_end_the_program_is_an_error_too(processes: Processes
 def test_a_worker_that_dies_costs_its_tasks_only(tmp_path: Path, processes: Processes) -> None:
     def fragile(task: int) -> int:
         marker = tmp_path / str(task)
-        if task in (2, 11) and not marker.exists():
+        if task == 2 and not marker.exists():
             marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return task * task
 
     assert list(processes.map(fragile, range(15))) == [i * i for i in range(15)]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["11", "2"]
+    assert [path.name for path in tmp_path.iterdir()] == ["2"]
 
 
-def test_a_task_that_always_ends_its_worker_is_given_up(processes: Processes) -> None:
+def test_a_task_that_always_ends_its_worker_is_given_up() -> None:
+    processes = Processes(1)
+
     def deadly(task: int) -> int:
         os.kill(os.getpid(), signal.SIGKILL)
         return task
@@ -194,6 +196,7 @@ def test_a_task_that_always_ends_its_worker_is_given_up(processes: Processes) ->
     with pytest.raises(MechanismFailure, match=f"ended its worker {ATTEMPTS} times"):
         list(processes.map(deadly, range(3)))
     assert list(processes.map(abs, [-1, -2])) == [1, 2]  # the engine is still of use
+    processes.close()
 
 
 def test_a_dask_cluster_gives_the_same_bits_and_survives_the_death_of_a_worker(scheduler: str, tmp_path: Path) -> None:

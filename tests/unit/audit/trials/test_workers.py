@@ -84,7 +84,8 @@ def test_a_task_of_an_audit_runs_elsewhere_and_its_process_is_kept(audit: Audit)
     assert unpacked(carry_out_in_subprocess(audit, PACKED(where), PACKED(8)))[1] == first[1]
 
 
-@pytest.mark.parametrize("raising", [False, True])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("raising", [True, False])
 def test_what_a_task_replaces_is_named_whatever_the_task_ends_in(audit: Audit, raising: bool) -> None:
     replacing = replaces_and_raises if raising else replaces
     with pytest.raises(MechanismFailure, match=rf"{replacing.__name__} replaced numpy\.exp, on which"):

@@ -71,6 +71,7 @@ def test_an_undecided_claim_has_none() -> None:
         verdict_certificate(mechanism, parse_guarantee("mu=5"))
 
 
+@pytest.mark.usefixtures("warm_copies")
 def test_the_command_writes_it_and_check_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "certificate.json"
     made = [

@@ -3,6 +3,7 @@
 import dataclasses
 import html
 import json
+import shutil
 import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
@@ -36,6 +37,9 @@ from dpverdict.errors import DpverdictError, InvalidValue
 
 pytestmark = pytest.mark.usefixtures("warm_copies")
 
+CERTIFIED = '[[audit]]\nmechanism = "standard-gaussian"\ndim = 1\nmu = 1\nexact_only = true\n'
+"""A plan of one audit, or its end."""
+
 
 def rewrite(path: Path, old: str, new: str, count: int = -1) -> None:
     """Replace what a file of the plan says."""
@@ -44,7 +48,7 @@ def rewrite(path: Path, old: str, new: str, count: int = -1) -> None:
     path.write_text(text.replace(old, new, count))
 
 
-def carried_out(folder: Path, journal: str = "journal") -> PlanResult:
+def carried_out(folder: Path, journal: Path | str = "journal") -> PlanResult:
     path = folder / "plan.toml"
     with open_journal(path, folder / journal) as kept:
         return run_plan(read_plan(path), kept)
@@ -54,8 +58,8 @@ def faces(result: PlanResult) -> tuple[str, str]:
     return render_plan_json(result), render_plan_html(result)
 
 
-def test_a_plan_that_comes_out_as_expected(folder: Path) -> None:
-    result = carried_out(folder)
+def test_a_plan_that_comes_out_as_expected(finished_plan: PlanResult) -> None:
+    result = finished_plan
     assert [one.status for one in result.results] == [Status.CERTIFIED, Status.CERTIFIED, Status.REFUTED]
     assert all(one.met for one in result.results)
     assert result.exit_code == 0
@@ -106,21 +110,22 @@ def test_what_is_finished_is_not_run_again_and_a_change_is(folder: Path, monkeyp
     assert faces(changed) != faces(first)
 
 
-def test_a_damaged_entry_is_made_again(folder: Path) -> None:
-    first = carried_out(folder)
-    for entry in (folder / "journal").glob("*.entry"):
-        if len(entry.read_bytes()) > 1000:
-            entry.write_bytes(entry.read_bytes()[:-7])
-    assert faces(carried_out(folder)) == faces(first)
+def test_a_damaged_entry_is_made_again(finished_folder: Path, finished_plan: PlanResult, tmp_path: Path) -> None:
+    journal = shutil.copytree(finished_folder / "journal", tmp_path / "journal")
+    damaged = [entry for entry in journal.glob("*.entry") if len(entry.read_bytes()) > 1000]
+    assert len(damaged) == 3
+    for entry in damaged:
+        entry.write_bytes(entry.read_bytes()[:-7])
+    assert faces(carried_out(finished_folder, journal)) == faces(finished_plan)
 
 
 def test_an_audit_that_cannot_be_run_does_not_stop_the_others(folder: Path) -> None:
-    extra = '[[audit]]\nname = "fails"\nmechanism = "release.py:fails"\nneighbours = "pair.npz"\nclaim = "eps=1"\n'
-    rewrite(folder / "plan.toml", "[[audit]]", extra + "\n[[audit]]", 1)
+    fails = '[[audit]]\nname = "fails"\nmechanism = "release.py:fails"\nneighbours = "pair.npz"\nclaim = "eps=1"\n'
+    (folder / "plan.toml").write_text(fails + CERTIFIED)
     result = carried_out(folder)
     assert result.results[0].status is None
     assert "RuntimeError" in result.results[0].answer
-    assert [one.met for one in result.results] == [False, True, True, True]
+    assert [one.met for one in result.results] == [False, True]
     assert result.exit_code == 2
     jsonschema.validate(json.loads(render_plan_json(result)), read_plan_schema())
     assert "<script>" not in render_plan_html(result)
@@ -133,7 +138,7 @@ def test_an_audit_that_cannot_be_run_does_not_stop_the_others(folder: Path) -> N
     [("certified", 0, "CERTIFIED"), ("refuted", 1, "CONTROL_MISSED"), ("not refuted", 0, "CERTIFIED")],
 )
 def test_the_exit_code_says_whether_expectations_were_met(folder: Path, expect: str, code: int, status: str) -> None:
-    plan = f'[[audit]]\nmechanism = "standard-gaussian"\ndim = 1\nmu = 1\nexact_only = true\nexpect = "{expect}"\n'
+    plan = f'{CERTIFIED}expect = "{expect}"\n'
     (folder / "plan.toml").write_text(plan)
     right = carried_out(folder)
     assert (right.exit_code, right.status.name) == (code, status)
@@ -147,16 +152,16 @@ def test_the_exit_code_says_whether_expectations_were_met(folder: Path, expect: 
         assert (found.exit_code, found.status.name) == (1, "REFUTED")
 
 
-def test_inconclusive_is_an_exit_code_of_its_own(folder: Path) -> None:
+def test_inconclusive_is_an_exit_code_of_its_own(finished_plan: PlanResult) -> None:
     assert not Expected.CERTIFIED.met_by(Status.INCONCLUSIVE)
     assert Expected.NOT_REFUTED.met_by(Status.INCONCLUSIVE)
-    result = carried_out(folder)
+    result = finished_plan
     one = dataclasses.replace(result.results[0], status=Status.INCONCLUSIVE)
     assert dataclasses.replace(result, results=(one,)).exit_code == 3
 
 
-def test_what_was_refuted_comes_before_what_was_not_run(folder: Path) -> None:
-    result = carried_out(folder)
+def test_what_was_refuted_comes_before_what_was_not_run(finished_plan: PlanResult) -> None:
+    result = finished_plan
     good, refuted = result.results[0], dataclasses.replace(result.results[0], status=Status.REFUTED)
     not_run = dataclasses.replace(good, status=None, fields={}, error="no")
     for results in ((not_run, refuted), (refuted, not_run)):
@@ -165,8 +170,8 @@ def test_what_was_refuted_comes_before_what_was_not_run(folder: Path) -> None:
     assert dataclasses.replace(result, results=(good, control)).exit_code == 2
 
 
-def test_a_page_is_green_only_where_a_verdict_met_every_expectation(folder: Path) -> None:
-    result = carried_out(folder)
+def test_a_page_is_green_only_where_a_verdict_met_every_expectation(finished_plan: PlanResult) -> None:
+    result = finished_plan
     assert (result.status, 'class="plan certified"' in render_plan_html(result)) == (PlanStatus.CERTIFIED, True)
     seen = dataclasses.replace(result.results[0].audit, expect=Expected.NOT_REFUTED)
     open_ = dataclasses.replace(result.results[0], audit=seen, status=Status.INCONCLUSIVE)
@@ -197,9 +202,9 @@ def every_face(result: PlanResult, folder: Path, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("accept", [False, True])
 def test_what_is_only_not_refuted_is_accepted_only_in_so_many_words(
-    folder: Path, accept: bool, capsys: pytest.CaptureFixture[str]
+    folder: Path, finished_plan: PlanResult, accept: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    result = carried_out(folder)
+    result = finished_plan
     seen = dataclasses.replace(result.results[0].audit, expect=Expected.NOT_REFUTED)
     tested = dataclasses.replace(result.results[0], audit=seen, status=Status.INCONCLUSIVE)
     plan = dataclasses.replace(result.plan, accept_not_refuted=accept)
@@ -217,8 +222,10 @@ def test_what_is_only_not_refuted_is_accepted_only_in_so_many_words(
     assert all("controls alone" in text for text in every_face(controls, folder, capsys).values())
 
 
-def test_a_plan_is_refuted_only_where_something_was(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = carried_out(folder)
+def test_a_plan_is_refuted_only_where_something_was(
+    folder: Path, finished_plan: PlanResult, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = finished_plan
     not_run = dataclasses.replace(result.results[0], status=None, fields={}, error="ended its process")
     result = dataclasses.replace(result, results=(not_run, *result.results[1:]))
     assert (result.status, result.exit_code) == (PlanStatus.NOT_RUN, 2)
@@ -273,7 +280,7 @@ def test_a_wrong_plan_is_refused_before_it_is_begun(folder: Path, change: tuple[
 
 
 def test_an_unknown_parameter_of_a_mechanism_is_an_audit_not_run(folder: Path) -> None:
-    rewrite(folder / "plan.toml", "dim = 3", "dim = 3\ndimm = 3")
+    (folder / "plan.toml").write_text(CERTIFIED + "dimm = 3\n")
     result = carried_out(folder)
     assert result.exit_code == 2
     assert "dimm" in result.results[0].answer
@@ -353,4 +360,4 @@ def test_a_changed_helper_package_or_data_file_is_run_anew_each_time(tmp_path: P
         (tmp_path / "good" / changed).write_text(former.replace("1.0", "0.1"))
         assert statuses() == both, changed
         (tmp_path / "good" / changed).write_text(former)
-        assert statuses() == right, changed
+    assert statuses() == right
