@@ -54,6 +54,7 @@ _TAIL_BITS: Final = 80
 _REACH: Final = 26.0  # standard deviations that the lattice of a composition spans
 _SMALLEST_ATOM: Final = 2.0**-30
 _FAR: Final = 1e-26  # of an upper bound on delta, below which what is cut off matters more than the step
+_WIDE_AS_TAILS: Final = 1e-5  # relative: lattices for one epsilon take seconds
 _ROUNDS: Final = 4  # of lattices for one epsilon
 _KNOWN_WIDTH: Final = 1e-2  # relative, below which it tells how small a step has to be
 _TINY: Final = 1e-290
@@ -283,9 +284,10 @@ class BoundedLoss(PrivacyLoss):
             return PROFILE.ball(lower, upper)
 
     def _close(self, epsilon: Fraction) -> arb:
-        """As `_enclosed`, and closer where that is wide."""
+        """As `_enclosed`, and closer far in the tail, where that is wide."""
         found = self._enclosed(epsilon)
-        return found if epsilon <= 0 or self._is_on_lattice else self.narrowed(epsilon, found)
+        near = found.upper() - found.lower() <= _WIDE_AS_TAILS * found.upper()
+        return found if near or epsilon <= 0 or self._is_on_lattice else self.narrowed(epsilon, found)
 
     def narrowed(self, epsilon: Fraction, known: arb) -> arb:
         """delta(epsilon), epsilon > 0, of which a ball is known: closer on lattices that are made for that epsilon.

@@ -117,7 +117,7 @@ class AllocationLoss(BallLoss):
         """E_Q[R^-t] of one epoch in the order add; of the other order only whole orders are known."""
         if self.order is Direction.REMOVE or self.epochs > 1:
             return None
-        return allocation_moments(self.noise_multiplier, self.steps)  # pyright: ignore[reportReturnType]
+        return allocation_moments(self.noise_multiplier, self.steps)
 
     # the profile ------------------------------------------------------------------------------------------------------
 
@@ -255,7 +255,7 @@ class AllocationLoss(BallLoss):
 @lru_cache(maxsize=16)
 def _contour(noise_multiplier: Fraction, steps: int, epochs: int) -> ProductContour:
     """The contours of both orders, which are kept."""
-    return ProductContour([(allocation_moments(noise_multiplier, steps), epochs)])  # pyright: ignore[reportArgumentType]
+    return ProductContour([(allocation_moments(noise_multiplier, steps), epochs)])
 
 
 def random_allocation(*, noise_multiplier: Exact, steps: int, epochs: int = 1) -> AddRemoveLoss:

@@ -97,19 +97,19 @@ class AllocationMoments:
 
     # float64, which only steers ---------------------------------------------------------------------------------------
 
-    def estimates(self, exponents: Array) -> Array:
+    def estimates(self, points: Array) -> Array:
         """log E R^-c at c > 0 of shape (n,), about."""
         x = self._curve.x
-        heights = exponents[:, None] * x + self._curve(x)
+        heights = points[:, None] * x + self._curve(x)
         peaks = x[heights.argmax(axis=1)]
-        widths = np.maximum(1 / np.sqrt(exponents), 1 / exponents)
+        widths = np.maximum(1 / np.sqrt(points), 1 / points)
         near = np.clip(peaks[:, None] + widths[:, None] * np.linspace(-24.0, 24.0, 241), x[0], x[-1])
-        heights = exponents[:, None] * near + self._curve(near)
+        heights = points[:, None] * near + self._curve(near)
         peak = heights.max(axis=1)
         pieces = np.diff(near, axis=1)
         total = (np.exp(heights - peak[:, None])[:, 1:] * pieces).sum(axis=1)
-        total += np.exp(heights[:, 0] - peak) / exponents  # F is 1 below, or there is next to nothing
-        found: Array = peak + np.log(total) - scipy.special.loggamma(exponents).real
+        total += np.exp(heights[:, 0] - peak) / points  # F is 1 below, or there is next to nothing
+        found: Array = peak + np.log(total) - scipy.special.loggamma(points).real
         return found
 
     def _deep(self, c: float) -> float:

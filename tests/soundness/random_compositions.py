@@ -180,7 +180,7 @@ def discrete(variance: str) -> Part:
     v = float(Fraction(variance))
 
     def nodes(fineness: int) -> Nodes:
-        x = np.arange(-math.ceil(14 * math.sqrt(v)) - 12, math.ceil(14 * math.sqrt(v)) + 13)
+        x = np.arange(-math.ceil(30 * math.sqrt(v)) - 12, math.ceil(30 * math.sqrt(v)) + 13)
         masses = np.exp(-x * x / (2 * v))
         return Nodes(masses / masses.sum(), 1 / (2 * v) + x / v)
 

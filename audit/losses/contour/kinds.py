@@ -146,7 +146,12 @@ class Mixture:
             for mass, loss in self._finite.atom_balls():
                 place = ball(epsilon) - loss
                 point = as_fraction(place.mid())
-                total += mass * (self._base._delta_balls([point])[0] + (place - ball(point)))  # pyright: ignore[reportPrivateUsage]
+                own = (
+                    self._base.profile(point, _LEAST_ACCURACY)  # quicker than as close as can be
+                    if isinstance(self._base, BoundedLoss)
+                    else self._base._delta_balls([point])[0]  # pyright: ignore[reportPrivateUsage]
+                )
+                total += mass * (own + (place - ball(point)))
             return total
 
     def at_most(self, epsilon: Fraction) -> arb:
