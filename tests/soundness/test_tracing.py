@@ -156,7 +156,8 @@ PLANTED = {
 }
 """For each operation, a program in which it matters; those of pandas are tried in tests/unit/audit/tracing."""
 
-OF_PANDAS = {"is missing", "drop missing", "map", "groups", "groups of several columns"}
+ELSEWHERE = {"is missing", "drop missing", "map", "groups", "groups of several columns", "fill null", "fill nan"}
+"""Those of pandas and polars, which are tried in their own tests."""
 SCHEMA = """
 relation = "{}"
 table = "numpy"
@@ -209,7 +210,7 @@ def shrunk(fact: Any) -> Any:
     return replace(fact, low=fact.low / 2, high=fact.high / 2, norm=norm)
 
 
-@pytest.mark.parametrize("name", sorted(set(OPERATIONS) - OF_PANDAS))
+@pytest.mark.parametrize("name", sorted(set(OPERATIONS) - ELSEWHERE))
 def test_a_wrong_rule_is_found(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
     replaced = name == "mean"

@@ -452,6 +452,31 @@ def fill(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]
     return Rows(fact.masks, *found, given["dtype"], None, fact.support if np.all(np.asarray(value) == 0) else None)
 
 
+@operation("fill null", "a function of the entry of one record; NaN stays", "a column of floats in polars")
+def fill_null(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """A public number in place of null, where an entry may be NaN too."""
+    fact, value = operands[0].fact, float(operands[1].value)
+    assert isinstance(fact, Rows)
+    if not _is_number(fact) or not math.isfinite(value):
+        refuse("null filled with something that is no finite number")
+    filled = bounds.hull(interval_of(fact), bounds.constant(value))
+    found = Interval.of(np.where(fact.missing, filled.low, fact.low), np.where(fact.missing, filled.high, fact.high),
+                        fact.missing)  # fmt: skip
+    return Rows(fact.masks, *found, "float64")
+
+
+@operation("fill nan", "a function of the entry of one record", "of a column whose null was filled just before")
+def fill_nan(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """A public number in place of NaN, where no entry is null any more."""
+    number = operands[0].number
+    assert number is not None
+    if setting.steps[number].name != "fill null":
+        refuse("fill_nan where null may be left", "write .fill_null(0).fill_nan(0)")
+    if not math.isfinite(float(operands[1].value)):
+        refuse("NaN filled with something that is no finite number")
+    return fill(setting, operands, given)
+
+
 @operation("drop missing", "records were selected by not being missing there", "a selection by ~isna() of the column")
 def drop_missing(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
     """What is known of a column of records that were selected by not being missing in it."""
