@@ -9,7 +9,8 @@ piece is wrong, or if its text is not the one that was sealed. What is left open
 Every number has a length that it may have, and is refused before it is made; each file has 600 seconds.
 
 Of a verdict, what must stand in the file is derived from its head (certificate_derivation.py, beside this file), and
-a file is refused whose conditions are others. Of what is not derived it says "compared only".
+a file is refused whose conditions are others. Of what is not derived it says "compared only". Of a function, the fact
+of every operation is derived from those before it, and the claim from the facts (traced_derivation.py).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ import mpmath
 from mpmath import iv
 
 derivation = runpy.run_path(str(Path(__file__).with_name("certificate_derivation.py")))
+traced = runpy.run_path(str(Path(__file__).with_name("traced_derivation.py")))
 PROVED, COMPARED, AT_POINTS, OPEN = "proved", "numbers compared", "true at points", "left open"
 Monomial = tuple[tuple[str, int], ...]
 Polynomial = dict[Monomial, Fraction]
@@ -884,6 +886,10 @@ def check(document: Mapping[str, Any], *, sealed: bool = True) -> Counter[str]:
     Raises:
         Refused: something in it is not true, or it is not the text that was sealed.
     """
+    if document.get("format") == TRACED:
+        if sealed and document["sha256"] != seal(document):
+            raise Refused("the text was changed after it was sealed")
+        return function(document)
     if sealed and document["format"] != FORMAT:
         raise Refused(f"the format is {document['format']!r}, not {FORMAT!r}")
     if sealed and document["sha256"] != seal(document):
@@ -904,6 +910,33 @@ def check(document: Mapping[str, Any], *, sealed: bool = True) -> Counter[str]:
     if not grades:
         raise Refused("it has no condition")
     return grades
+
+
+def function(document: Mapping[str, Any]) -> Counter[str]:
+    """How many operations of a function were derived, and whether its claim was.
+
+    Raises:
+        Refused: a fact that does not follow, or a claim that is not kept.
+    """
+    try:
+        steps, decided = traced["derive"](document, gaussian_profile)
+    except traced["Wrong"] as problem:
+        raise Refused(str(problem)) from None
+    except traced["Beyond"] as problem:
+        raise Refused(f"more than this checker derives: {problem}") from None
+    except UNREADABLE as problem:
+        raise Refused(f"it cannot be read: {type(problem).__name__}: {problem}") from None
+    return Counter({PROVED: steps + decided, OPEN: not decided})
+
+
+def gaussian_profile(square: Fraction, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    """The ends of delta(epsilon) of Gaussian noise."""
+    return enclosure(str(derivation["normal_profile"](square, epsilon)), 256)
+
+
+def said_of_function(document: Mapping[str, Any], grades: Counter[str]) -> str:
+    found = "derived" if not grades[OPEN] else "every operation derived, the claim left open"
+    return f"CERTIFIED: {document['claim']} of {document['function']}, {document['relation']}: {found}"
 
 
 @lru_cache(maxsize=4)
@@ -1006,10 +1039,11 @@ def main(arguments: list[str]) -> int:
                 signal.setitimer(signal.ITIMER_REAL, seconds)
             if path in files:
                 document = read(path)
-                if isinstance(document, dict) and document.get("format") == TRACED:
-                    raise Refused("the certificate of a function, which this checker does not know: dpverdict check")
-                total += check(document)
-                if "verdict" in document:
+                grades = check(document)
+                total += grades
+                if document.get("format") == TRACED:
+                    print(f"{path}: {said_of_function(document, grades)}")
+                elif "verdict" in document:
                     print(f"{path}: {said(document)}")
             else:
                 manifest(path, files)

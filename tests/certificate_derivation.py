@@ -678,6 +678,11 @@ def tree_counter(g: Given) -> Found:
 KINDS = "binary honaker smooth-binary sqrt-toeplitz"
 
 
+def in_sixteens(terms: list[str]) -> str:
+    """Their sum, so that no expression is too deep to be read."""
+    return " + ".join(f"({' + '.join(terms[i : i + 16])})" for i in range(0, len(terms), 16))
+
+
 def root_coefficients(n: int) -> list[F]:
     return [F(math.comb(2 * j, j), 4**j) for j in range(n)]
 
@@ -691,7 +696,7 @@ def factorization_counter(g: Given) -> Found:
         {"set": "the first column of R", "horizon": f"{horizon}", "factorisation": kind},
         ["every item lies in [0, 1]", REAL, *([NORMAL] if law == "gaussian" else [])],
     )
-    if kind == "smooth-binary" or (kind == "sqrt-toeplitz" and horizon > 256):
+    if kind == "smooth-binary" or (kind == "sqrt-toeplitz" and horizon > 128):
         return found.bound()
     levels = sum(2**level <= horizon for level in range(horizon.bit_length() + 1))
     column = [(x, 1) for x in root_coefficients(horizon)] if kind == "sqrt-toeplitz" else [(F(1), levels)]
@@ -702,7 +707,7 @@ def factorization_counter(g: Given) -> Found:
         why += ", and the loss grows with every shift"
         return found.worst(pair, why, ("laplace", groups), [shifts(groups)], attained=attained)
     square = sum((n * x * x for x, n in column), F(0)) / scale / scale
-    text = f"({' + '.join(f'{n}*({write(x)})**2' for x, n in column)})/({write(scale * scale)})"
+    text = f"({in_sixteens([f'{n}*({write(x)})**2' for x, n in column])})/({write(scale * scale)})"
     shown = [holds("mu^2 of the first item", equations([(text, write(square))]))]
     return found.worst(pair, why, ("gaussian", square), shown, attained=attained)
 
@@ -737,7 +742,7 @@ def dp_ftrl(g: Given) -> Found:
             NORMAL,
         ],
     )
-    if kind != "sqrt-toeplitz" or steps > 256 or (order == "fresh" and epochs > 1):
+    if kind != "sqrt-toeplitz" or steps > 128 or (order == "fresh" and epochs > 1):
         return found.bound()
     coefficients, each = root_coefficients(steps), steps // epochs
     sums = [F(0)] * steps
@@ -745,7 +750,7 @@ def dp_ftrl(g: Given) -> Found:
         for t in range(first, steps):
             sums[t] += coefficients[t - first]
     square = twice**2 * sum((x * x for x in sums), F(0)) / s / s
-    text = f"{twice**2}*({' + '.join(f'({write(x)})**2' for x in sums)})/({write(s * s)})"
+    text = f"{twice**2}*({in_sixteens([f'({write(x)})**2' for x in sums])})/({write(s * s)})"
     return found.worst(
         "a gradient of the clipping norm in the first step of every epoch",
         "the coefficients are positive and fall, so that the earliest equal gradients add up the most",

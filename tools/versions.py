@@ -26,7 +26,7 @@ UV = (sys.executable, "-m", "uv")
 WITHOUT_WHEEL = ("autograd-gamma", "dpverdict")  # built from source; nothing else is
 REDUCED = (  # every module, and what uses most of the dependencies
     *("tests/repo/test_docstrings.py", "tests/repo/test_packaging.py", "tests/unit/test_balls.py"),
-    *("tests/unit/audit/scores/test_learned.py", "tests/unit/audit/trials/test_engines.py"),
+    *("tests/unit/audit/scores/test_learned_scores.py", "tests/unit/audit/trials/test_engines.py"),
     *("tests/unit/audit/reports/test_drawing.py", "tests/unit/cli/test_application_errors.py", "tests/vectors"),
 )
 NOT_OLDEST = ("--ignore=tests/repo/test_types.py",)  # types are checked against the newest versions, in .ci/run

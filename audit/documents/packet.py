@@ -44,6 +44,16 @@ class MuFields(TypedDict):
     ]
 
 
+class ReleasedLineFields(TypedDict):
+    """One line of a function that was followed."""
+
+    line: Annotated[str, described("Of the user's code.")]
+    statistic: Annotated[str, described("What is released, as an expression of columns.")]
+    moved: Annotated[str, described("How far one record moves it.")]
+    noise: Annotated[str, described("Its law and its scale.")]
+    spent: Annotated[str, described("The privacy loss of this release alone.")]
+
+
 class ReleaseFields(TypedDict):
     """What is known of one release."""
 
@@ -57,6 +67,9 @@ class ReleaseFields(TypedDict):
     claim_as_epsilon: str | None
     relation: str | None
     certified: Annotated[str | None, described("The inequality that was certified, and by what.")]
+    lines: Annotated[
+        list[ReleasedLineFields], described("What a function that was followed releases; empty of any other.")
+    ]
     tested: list[str]
     not_shown: list[str]
     assumptions: list[str]

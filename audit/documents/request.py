@@ -77,6 +77,15 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     numbers: Annotated[
         Text, _part("real|double", "Round outputs before the test, or search their low bits too.", "Tests")
     ] = None
+    schema: Annotated[
+        Text,
+        _part(
+            "FILE",
+            "Of the table that a function takes: its claim is decided for every pair.",
+            "Audit",
+            names="file",
+        ),
+    ] = None
     search: Annotated[
         Text, _part("binary:N|unit:N", "Search the neighbours of a function, records of N entries.", "Tests")
     ] = None

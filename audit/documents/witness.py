@@ -69,13 +69,16 @@ class WitnessDocument(TypedDict):
     datasets: Annotated[DatasetsFields, described("P is the law on the dataset, Q on the neighbour.")]
     mode: Annotated[str, described("What an output is: float64 or real numbers.")]
     grid: Annotated[NonNegative, described("To whose multiples outputs were rounded; 0 for none.")]
-    kind: Annotated[Literal["event", "payoff", "low bits", "sequential", "exact"], described("Which evidence it is.")]
+    kind: Annotated[
+        Literal["event", "payoff", "low bits", "sequential", "exact", "tap"], described("Which evidence it is.")
+    ]
     evidence: Annotated[
         dict[str, Any],
         described(
             "The row of the ledger that refutes, with event or payoff as data, counts or means, "
             "method, p-value and inequality; the low-bit set with its counts; the bettor of a "
-            "sequential test with its stake, its pairs and its e-value; or the exact witness."
+            "sequential test with its stake, its pairs and its e-value; the exact witness; or, of a function that was "
+            "followed, how the pair was measured."
         ),
     ]
     score: Annotated[dict[str, Any] | None, described("The score as data.")]

@@ -14,7 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from dpverdict.audit.exact.comparison import Comparison, compared_above, comparison_of
-from dpverdict.audit.exact.declaration import declared_here, held_to_its_code
+from dpverdict.audit.exact.declaration.origin import declared_here
+from dpverdict.audit.exact.declaration.verdict import held_to_its_code
 from dpverdict.audit.exact.residual import add_residual_guarantee
 from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
 from dpverdict.audit.exact.witness import breaking_witness, event_at, simple_witness

@@ -20,7 +20,7 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.exact.declaration import tried
+from dpverdict.audit.exact.declaration.statistic import tried
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, rows_of, same_batches
 from dpverdict.audit.trials.outcomes.inputs import held_safe

@@ -16,7 +16,7 @@ from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.curves import beta_between, epsilon_between
 from dpverdict.audit.losses.discrete_gaussian.atoms import MOST_VARIANCE, atoms_within
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
-from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, LossTails
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, PROFILE, LossTails
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
@@ -125,7 +125,7 @@ class BoundedLoss(PrivacyLoss):
     def explain(self) -> str:
         """The factors, how the bounds are computed, and how wide they are at epsilon = 0."""
         count = sum(times for _, times in self.factors)
-        lower, upper = self._bounds.delta_bounds(0)
+        lower, upper = (bound.item() for bound in self.delta_bounds(np.zeros(())))
         return (
             f"{count} factors, {len(self.factors)} of them distinct, on a lattice of step {self.interval:.3g}. "
             f"Route: {self.route}; delta(0) is between {lower:.17g} and {upper:.17g}."
@@ -236,7 +236,11 @@ class BoundedLoss(PrivacyLoss):
         return self._compositions[halvings]
 
     def _enclosed(self, epsilon: Fraction) -> arb:
-        """delta(epsilon), between bounds that are closer than `CLOSE` relatively, or as close as lattices get."""
+        """delta(epsilon), between bounds that are closer than `CLOSE` relatively, or as close as lattices get.
+
+        Raises:
+            ContradictoryBounds: they cannot both hold.
+        """
         if not self.is_certified:
             self._refuse("delta_bounds")
         if abs(epsilon) > _BEYOND:  # no lattice reaches so far: the profile falls, and is at least 1 - exp(epsilon)
@@ -244,6 +248,7 @@ class BoundedLoss(PrivacyLoss):
                 if epsilon < 0:
                     return (-ball(-_BEYOND).expm1()).union(arb(1))
                 return self._composition(0).apart.union(self._enclosed(_BEYOND).upper())
+        lower, upper = arb(0), arb(1)
         for halvings in range(_HALVINGS + 1):
             try:
                 composition = self._composition(halvings)
@@ -256,7 +261,7 @@ class BoundedLoss(PrivacyLoss):
             if done or self._is_on_lattice or composition.points > _LONG:
                 break
         with precision(_BITS):
-            return lower.union(upper)  # pyright: ignore[reportPossiblyUnboundVariable]
+            return PROFILE.ball(lower, upper)
 
     @property
     def _is_on_lattice(self) -> bool:

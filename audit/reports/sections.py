@@ -13,12 +13,16 @@ from typing import Final
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.reports.report import Report
 
+LEADING: Final = ("traced", "traced_pair")
+"""What stands first: the releases of a function that was followed, line by line."""
+
 
 def sections(report: Report) -> tuple[Section, ...]:
     """Every section of the report that has something to say, in reading order."""
     found = [_subject(report)]
     for one in report.evidence:
         found += one.sections(report.known)
+    found.sort(key=lambda one: one.anchor not in LEADING)
     return (*found, *_assumptions(report), _reproduction(report))
 
 

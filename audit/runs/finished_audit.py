@@ -12,17 +12,19 @@ from functools import partial
 from typing import Any, final
 
 from rich.console import Console
+from rich.text import Text
 
 from dpverdict.audit.documents.request import AnyRequest, Request
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.provenance import Provenance, read_provenance
+from dpverdict.audit.reports.evidence.traced import TracedEvidence
 from dpverdict.audit.reports.html import render_html, render_part
 from dpverdict.audit.reports.report import EXIT_CODES, Report
 from dpverdict.audit.reports.terminal import print_report
 from dpverdict.audit.reports.to_json import render_json
 from dpverdict.audit.runs.request import report_witness
 from dpverdict.audit.trials.journal import Journal
-from dpverdict.errors import MechanismFailure
+from dpverdict.errors import MechanismFailure, printable
 from dpverdict.numerics.stages import begin_stage
 
 
@@ -60,6 +62,7 @@ class FinishedAudit:
         page: the report as a page, or "".
         text: the report for the terminal, or "".
         witness: the document that refutes; None if none was wanted, or nothing is refuted.
+        certificate: the operations of a function that was followed and is certified; None of any other.
         provenance: what the result rests on; None for this package alone.
     """
 
@@ -70,6 +73,7 @@ class FinishedAudit:
     text: str
     witness: Mapping[str, Any] | None
     provenance: Provenance | None
+    certificate: Mapping[str, Any] | None = None
 
     @property
     def json(self) -> str:
@@ -89,15 +93,31 @@ def finish_audit(report: Report, asked: AnyRequest, wanted: WantedRenderings) ->
     begin_stage("certified curves")
     fields = json.loads(render_json(report))
     begin_stage("report")
+    traced = report.find(TracedEvidence)
     return FinishedAudit(
         status=status_of_fields(fields),
         fields=fields,
         part="" if wanted.anchor is None else render_part(report, wanted.anchor),
         page=render_html(report) if wanted.page else "",
-        text="" if wanted.console is None else printed(partial(print_report, report), wanted.console),
+        text="" if wanted.console is None else printed(_face(report), wanted.console),
         witness=report_witness(report, asked) if wanted.witness and isinstance(asked, Request) else None,
         provenance=None,
+        certificate=None if traced is None else traced.verdict.certificate,
     )
+
+
+def _face(report: Report) -> Callable[[Console], None]:
+    """The report in the terminal: of a function that was followed, the table of its releases and no more."""
+    traced = report.find(TracedEvidence)
+    if traced is None:
+        return partial(print_report, report)
+    verdict = traced.verdict
+
+    def show(console: Console) -> None:
+        text = printable(verdict.text(console.width), console.encoding)
+        console.print(Text(text), highlight=False, soft_wrap=True)
+
+    return show
 
 
 def console_facts() -> dict[str, object]:
@@ -124,13 +144,16 @@ def read_finished_audit(answer: object, what: str) -> FinishedAudit:
         texts = {name: found.get(name, "") for name in ("part", "page", "text")}
         if not all(isinstance(text, str) for text in texts.values()):
             raise ValueError("a face of it is no text")
-        witness = found.get("witness")
+        witness, certificate = found.get("witness"), found.get("certificate")
+        if certificate is not None and not isinstance(certificate, dict):
+            raise ValueError("its certificate is no document")
         if witness is not None and not isinstance(witness, dict):
             raise ValueError("its witness is no document")
         return FinishedAudit(
             status=status_of_fields(found["fields"]),
             fields=found["fields"],
             witness=witness,
+            certificate=certificate,
             provenance=None if found["provenance"] is None else read_provenance(found["provenance"]),
             **texts,
         )
@@ -157,7 +180,11 @@ def status_of_fields(fields: Mapping[str, Any]) -> Status:
     refuted = any(one is not None and one["refuted"] is not False for one in tests)
     tap = fields.get("tap") or {}
     tapped = tap.get("status") == "REFUTED" or bool((fields.get("tap_confirmation") or {}).get("refuted"))
-    certified = verdict is not None and exact is Status.CERTIFIED and verdict["certificate"] is not None
+    traced = fields.get("traced") or {}
+    certified = traced.get("status") == Status.CERTIFIED.name and traced["covered"] is True
+    if verdict is not None:
+        certified = exact is Status.CERTIFIED and verdict["certificate"] is not None
+    refuted = refuted or traced.get("status") == Status.REFUTED.name
     if status is Status.CERTIFIED and (refuted or tapped or not certified):
         raise ValueError("it says CERTIFIED without a certificate, or against a test")
     if (status is Status.REFUTED) is not (refuted or tapped or exact is Status.REFUTED):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.events import count_event
 from dpverdict.audit.distinguishing.exploration import layout_of_outcomes
-from dpverdict.audit.distinguishing.fixed_size import checked_error, samplers
+from dpverdict.audit.distinguishing.fixed_size import checked_error, distinguish, samplers
 from dpverdict.audit.distinguishing.low_bits import set_from_data
 from dpverdict.audit.distinguishing.mechanism_identity import check_time_outs
 from dpverdict.audit.distinguishing.result import Event
@@ -33,8 +33,10 @@ from dpverdict.audit.distinguishing.witness_document import OBJECT, UNSTATED, ar
 from dpverdict.audit.exact.decide import decide
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
+from dpverdict.audit.implementation.tap.tapped_runs import tap
 from dpverdict.audit.runs.audits import check_pair
-from dpverdict.audit.runs.request import MOST_SAMPLES, with_observed
+from dpverdict.audit.runs.request import MOST_SAMPLES, TAP_SECONDS, with_observed
 from dpverdict.audit.scores.score import Score
 from dpverdict.audit.scores.serialization import number_of, score_from_data, text_of, whole_of
 from dpverdict.audit.statistics.betting import bettor
@@ -141,7 +143,7 @@ class Replay:
 
     Attributes:
         refuted: whether the claim is refuted again.
-        kind: "event", "payoff", "low bits", "sequential" or "exact".
+        kind: "event", "payoff", "low bits", "sequential", "exact", or "tap" of a function that was followed.
         claim: what was tested.
         mechanism: what was run, by name.
         p_value: of the fresh releases; None for an exact refutation.
@@ -297,8 +299,10 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
             same_source=same,
             **shared,
         )
-    begin_stage("fresh releases")
     level, trials = _level(document, given), _trials(kind, evidence, given)
+    if kind == "tap":
+        return _measured_again(run, pair, level=level, trials=trials, same_source=same, **shared)
+    begin_stage("fresh releases")
     p, q = samplers(run, pair, seed, number_of(document, "grid"))
     probed = (side.batches("replay probe", _PROBED) for side in (p, q))
     layout_of_outcomes(
@@ -348,6 +352,23 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
     return Replay(
         refuted=p_value <= level, p_value=p_value, level=level, trials=trials, found=found, same_source=same, **shared
     )
+
+
+def _measured_again(
+    run: StructuredMechanism | AnyMechanism, pair: Pair, claim: Guarantee, *, level: float, trials: int,
+    seed: int, **shared: Any,
+) -> Replay:  # fmt: skip
+    """The pair of a function that was followed: by the noise tap, or by fresh releases where it cannot decide."""
+    begin_stage("noise tap")
+    found = tap(run, pair, claim, seed=seed, seconds=TAP_SECONDS)
+    if found.status is TapStatus.REFUTED:
+        return Replay(refuted=True, claim=claim, p_value=None, level=None, trials=0, seed=seed, found=found.reason,
+                      **shared)  # fmt: skip
+    begin_stage("fresh releases")
+    test = distinguish(run, pair, claim, error_probability=level, samples=trials, seed=seed, delta=0,
+                       score=found.score)  # fmt: skip
+    return Replay(refuted=test.p_value <= level, claim=claim, p_value=test.p_value, level=level, trials=trials,
+                  seed=seed, found="all outcomes", **shared)  # fmt: skip
 
 
 def _subject(document: Mapping[str, Any], given: _Given) -> tuple[StructuredMechanism | AnyMechanism, Pair]:

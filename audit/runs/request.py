@@ -39,8 +39,10 @@ from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, confirm
 from dpverdict.audit.implementation.tap.tapped_runs import tap
 from dpverdict.audit.reports.evidence.exact import witness_fields
 from dpverdict.audit.reports.evidence.tap import TapEvidence
+from dpverdict.audit.reports.evidence.traced import TracedEvidence
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit_mechanism, default_samples
+from dpverdict.audit.runs.traced import audit_traced, traced_witness
 from dpverdict.audit.trials.catalogue import find
 from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
 from dpverdict.audit.trials.libraries.adapter import LibraryRelease
@@ -121,6 +123,8 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     Raises:
         DpverdictError: a part that cannot be used, with its name, value, requirement and remedy.
     """
+    if request.schema is not None:
+        return audit_traced(request)
     _check_combination(request)
     tapped = None if request.tap is None else yes_or_no(request.tap)
     seed = secrets.randbits(63) if request.seed is None else whole_number(request.seed, "seed", at_least=0)
@@ -349,6 +353,9 @@ def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
         report: what the audit found.
         request: what was asked for.
     """
+    traced = report.find(TracedEvidence)
+    if traced is not None:
+        return traced_witness(traced.verdict, report, request)
     test, leak, verdict = report.test, report.leak, report.verdict
     pair: tuple[NDArray[np.generic] | None, NDArray[np.generic] | None] = (None, None)
     evidence: Mapping[str, Any]

@@ -17,6 +17,8 @@ from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
 from dpverdict.audit.runs.finished_audit import FinishedAudit, WantedRenderings, finish_audit, read_finished_audit
 from dpverdict.audit.runs.request import Bar, audit_request
 from dpverdict.audit.runs.scores import audit_scores
+from dpverdict.audit.runs.traced import check_request, must_be_certified
+from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.trials.catalogue import ZOO
 from dpverdict.audit.trials.engines import DaskCluster, Processes, current_engine
 from dpverdict.audit.trials.journal import journalled_in
@@ -38,6 +40,9 @@ def audit_from_request(
     Raises:
         DpverdictError: it cannot be carried out, or did not finish.
     """
+    if isinstance(request, Request) and request.schema is not None:
+        check_request(request)  # before a process is begun
+        TableSchema.from_toml(request.schema)
     if limits or runs_user_code(request):
         return audit_in_subprocess(request, wanted, limits, bar)
     with journalled_in(wanted.trials):
@@ -81,7 +86,10 @@ def audit_in_subprocess(
     answer = run_isolated(ENTRY, sent, what=what, limits=limits, told=None if bar is None else telling(bar))
     if isinstance(answer, dict) and isinstance(answer.get("error"), str):
         raise AuditFailed(answer["error"])
-    return read_finished_audit(answer, what)
+    found = read_finished_audit(answer, what)
+    if isinstance(request, Request) and request.schema is not None:
+        must_be_certified(found.fields, found.certificate, request)
+    return found
 
 
 def _name(request: AnyRequest) -> str:

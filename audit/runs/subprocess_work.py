@@ -63,6 +63,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
                 "page": done.page,
                 "text": done.text,
                 "witness": done.witness,
+                "certificate": None if done.certificate is None else dict(done.certificate),
                 "provenance": rest().to_json(),
             }
     except DpverdictError as error:  # of numbers that what was replaced has made impossible, perhaps

@@ -10,12 +10,21 @@ import numpy as np
 
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.certificate import assumptions_of, certificate_of
 from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.rules.operations import Step
 from dpverdict.audit.tracing.run import Trace, followed
 from dpverdict.audit.tracing.search.moves import widest_pairs
-from dpverdict.audit.tracing.search.pairs import Broken, find_pair
-from dpverdict.audit.tracing.spending import Released, alternatives, decided, in_words, nearest_kept, true_from
+from dpverdict.audit.tracing.search.pairs import ERROR, Broken, find_pair
+from dpverdict.audit.tracing.spending import (
+    Released,
+    alternatives,
+    decided,
+    in_words,
+    jointly,
+    nearest_kept,
+    true_from,
+)
 from dpverdict.audit.tracing.verdict import Line, TracedVerdict
 from dpverdict.audit.trials.run import mechanism_name
 from dpverdict.errors import InvalidValue
@@ -43,6 +52,7 @@ def certify_function(
     name: str | None = None,
     seed: int = 0,
     search: float = SEARCH_SECONDS,
+    error: float = ERROR,
 ) -> TracedVerdict:
     """Decide whether a function of a user's keeps a claim, for every pair of neighbouring tables of a schema.
 
@@ -58,6 +68,7 @@ def certify_function(
         name: of the function, for messages.
         seed: of the made-up tables, and of the search.
         search: seconds for the search of a pair; 0 for none.
+        error: of refuting a claim that holds, where a pair is measured by fresh releases.
 
     Raises:
         InvalidValue: no claim, no schema, or something that is no function.
@@ -74,13 +85,17 @@ def certify_function(
         "name": called, "claim": guarantee.describe(), "relation": adjacency_name(known.relation), "runs": trace.runs,
     }  # fmt: skip
     if trace.refused is not None:
-        broken = find_pair(function, known, guarantee, seed=seed, seconds=search)
+        broken = find_pair(function, known, guarantee, seed=seed, seconds=search, error=error)
         return _not_proved(shared, broken, f"{trace.refused}", covered=False, lines=())
     options = alternatives(trace.releases, replace=replace)
     kept = guarantee if decided(options, guarantee).kept else nearest_kept(options, guarantee)
+    if kept is None:
+        options = jointly(options, trace.releases, replace=replace)
+        kept = guarantee if decided(options, guarantee).kept else nearest_kept(options, guarantee)
     lines = lines_of(trace, known)
     if kept is not None:
-        assumptions = assumed(trace, known)
+        assumptions = assumptions_of(len(trace.steps), replace=replace, records=known.records, numpy=np.__version__,
+                                     public=trace.read, rounded=False)  # fmt: skip
         every = "replaced" if replace else "added or removed"
         reason = f"for every table of the schema and every {every} record, the loss is within the claim"
         if kept is not guarantee:
@@ -92,14 +107,12 @@ def certify_function(
             return TracedVerdict(
                 status=Status.INCONCLUSIVE, reason=reason, lines=lines, assumptions=assumptions, **shared
             )
-        from dpverdict.audit.tracing.certificate import certificate_of
-
-        found = certificate_of(trace, known, kept, called, assumptions, rounded=False)
+        found = certificate_of(trace, known, kept, called, decision=decided(options, kept))
         return TracedVerdict(status=Status.CERTIFIED, reason=reason, lines=lines, assumptions=assumptions,
                              certificate=found, true_from=true_from(options, guarantee), **shared)  # fmt: skip
     most = min(LARGEST_SHARE * search, MOST_SECONDS)
     first = widest_pairs(function, known, trace, options, seed=seed, seconds=most) if search > 0 else []
-    broken = find_pair(function, known, guarantee, seed=seed, seconds=search - most, first=first)
+    broken = find_pair(function, known, guarantee, seed=seed, seconds=search - most, first=first, error=error)
     least = true_from(options, guarantee)
     unit = {PureDP: "eps", ApproximateDP: "eps", GaussianDP: "mu"}.get(type(guarantee), "the claimed quantity")  # pyright: ignore[reportArgumentType, reportCallIssue]
     reason = "the bound on the loss does not prove the claim"
@@ -116,28 +129,12 @@ def _not_proved(
     if broken.witness is not None:
         said = f"{broken.reason}" + ("" if covered else f"; not covered by the trace: {reason}")
         return TracedVerdict(status=Status.REFUTED, reason=said, lines=lines, covered=covered, witness=broken.witness,
-                             true_from=least, found_up_to=broken.largest, **shared)  # fmt: skip
+                             tables=broken.tables, true_from=least, found_up_to=broken.largest, **shared)  # fmt: skip
     if broken.pairs:
         seen = "nothing" if broken.largest is None else f"nothing above {at_least(broken.largest, 4)}"
         reason += f"; {seen} was found on {broken.pairs} pairs"
     return TracedVerdict(status=Status.INCONCLUSIVE, reason=reason, lines=lines, covered=covered, true_from=least,
                          found_up_to=broken.largest, **shared)  # fmt: skip
-
-
-def assumed(trace: Trace, schema: TableSchema) -> tuple[str, ...]:
-    """What a certificate takes for granted."""
-    found = [
-        "exact real arithmetic",
-        "the draws are independent, and their generator is not started from a known number",
-    ]
-    found.append(f"numpy {np.__version__} does what its documentation says of the {len(trace.steps)} operations")
-    if schema.relation is not REPLACE_ONE or schema.records is None:
-        found.append("a table has fewer than 2^33 records")
-    found.append("no warning is turned into an error")
-    found.append("every table that is handed over fits the schema, and each record is of another person")
-    if trace.read:
-        found.append(f"public: {', '.join(trace.read[:8])}")
-    return tuple(found)
 
 
 # the table ------------------------------------------------------------------------------------------------------------
@@ -205,6 +202,10 @@ def expression(steps: Sequence[Step], number: int, depth: int) -> str:
         return f"{inner[0]}[{inner[1]}]"
     if step.name == "pick":
         return f"{inner[0]}[...]"
+    if step.name == "weights":
+        return f"exp({inner[0]})"
+    if step.name in ("from the largest", "normalised weights"):  # of which a choice sees nothing
+        return inner[0]
     if step.name == "count":
         return f"count({inner[0]})"
     if step.name in ("sum", "mean", "bincount", "histogram", "where", "map", "astype", "fill", "isin"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, Self, final
@@ -51,6 +52,7 @@ class TracedVerdict:
         assumptions: what is taken for granted.
         certificate: the operations with their facts, for `check_certificate`; None unless certified.
         witness: the pair that breaks the claim, and how it was measured; None unless refuted.
+        tables: the two tables of the witness, as the function takes them; None of a verdict that was read from a file.
         true_from: the least epsilon (mu, rho) that would be certified; None if it is not known.
         found_up_to: the largest epsilon that a pair was found to spend; None if none was measured.
         runs: of the function, to follow it.
@@ -66,6 +68,7 @@ class TracedVerdict:
     assumptions: tuple[str, ...] = ()
     certificate: Mapping[str, Any] | None = field(default=None, repr=False)
     witness: Mapping[str, Any] | None = field(default=None, repr=False)
+    tables: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
     true_from: float | None = None
     found_up_to: float | None = None
     runs: int = 0
@@ -100,19 +103,29 @@ class TracedVerdict:
     def __str__(self) -> str:
         return self.summary()
 
-    def text(self) -> str:
-        """The answer and the table, for a terminal."""
-        found = [self.summary()]
+    def text(self, width: int | None = None) -> str:
+        """The answer and the table, for a terminal.
+
+        Args:
+            width: of a line, in characters; lines are as long as they are if it is not given.
+        """
+        found = _wrapped(self.summary(), width, "")
         if self.lines:
             rows = [("line", "statistic", "a record moves it by", "noise", "spent")]
             rows += [(one.line, one.statistic, one.moved, one.noise, one.spent) for one in self.lines]
-            widths = [min(60, max(len(row[i]) for row in rows)) for i in range(5)]
-            found += ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-                      for row in rows]  # fmt: skip
+            widths = [max(len(row[i]) for row in rows) for i in range(5)]
+            if width is None or sum(widths) + 2 * 5 <= width:
+                found += ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+                          for row in rows]  # fmt: skip
+            else:
+                for line, statistic, moved, noise, spent in rows[1:]:
+                    found += _wrapped(f"{line}: {statistic}", width, "  ", "    ")
+                    found += _wrapped(f"a record moves it by {moved}; {noise}; spends {spent}", width, "    ")
         if self.witness is not None:
-            found += [f"  {one}" for one in self.witness.get("words", ())]
+            for one in self.witness.get("words", ()):
+                found += _wrapped(one, width, "  ", "    ")
         if self.assumptions:
-            found.append(f"  taken for granted: {'; '.join(self.assumptions)}")
+            found += _wrapped(f"taken for granted: {'; '.join(self.assumptions)}", width, "  ", "    ")
         return "\n".join(found)
 
     def to_dict(self) -> dict[str, Any]:
@@ -153,3 +166,11 @@ class TracedVerdict:
     def to_json(self) -> str:
         """The same as text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+
+
+def _wrapped(text: str, width: int | None, indent: str, further: str | None = None) -> list[str]:
+    """The lines of a sentence; a name that is longer than a line stays whole."""
+    if width is None:
+        return [indent + text]
+    return textwrap.wrap(text, max(width, 40), initial_indent=indent, subsequent_indent=indent + "  "
+                         if further is None else further, break_long_words=False, break_on_hyphens=False)  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any, Final
 from dpverdict.proofs.verdicts import gaussian_queries, other_noise, streams
 from dpverdict.proofs.verdicts.gaussian_queries import cube_pair
 from dpverdict.proofs.verdicts.given import ADD_REMOVE, REPLACE, Parameters
-from dpverdict.proofs.verdicts.laws import NotDerived, Unknown, WorstPair
+from dpverdict.proofs.verdicts.laws import NotDerived, WorstPair, not_derived
 
 
 def worst_pair(mechanism: Any, parameters: Any, relation: Any) -> WorstPair:
@@ -38,13 +38,8 @@ def _stated(given: Parameters) -> WorstPair:
     """A known-wrong mechanism: its noise and its records are what the parameters say, and its name says nothing."""
     kind = given.word("stated", "cube", "nothing")
     if kind == "nothing":
-        return WorstPair(
-            noise={"law": "not stated", "coordinates": str(given.whole("dim"))},
-            differences={"set": "not stated"},
-            pair="",
-            why="",
-            law=Unknown(),
-            attained=False,
+        return not_derived(
+            noise={"law": "not stated", "coordinates": str(given.whole("dim"))}, differences={"set": "not stated"}
         )
     given.under(ADD_REMOVE)
     dim, loading = given.whole("dim"), given.word("count_loading", "none", "0", "1", "2", "3", "4")

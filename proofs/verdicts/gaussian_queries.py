@@ -14,11 +14,11 @@ from dpverdict.proofs.verdicts.laws import (
     UNIT_CUBE,
     Gaussian,
     Json,
-    Unknown,
     WorstPair,
     cases,
     condition,
     identity,
+    not_derived,
     sampled_above,
 )
 
@@ -72,13 +72,8 @@ def cube_pair(
         given.refuse("k", f"{nonzero} is not from 1 to {dim}")
     found = cube(dim, (vz, ve, vw), loading, low, high, dim if nonzero is None else nonzero, copies)
     if found is None:
-        return WorstPair(
-            noise=shared_json(dim, vz, ve, loading, vw),
-            differences={"set": "cube"},
-            pair="",
-            why="",
-            law=Unknown(),
-            assumptions=(*assumptions, REAL, NORMAL),
+        return not_derived(
+            shared_json(dim, vz, ve, loading, vw), {"set": "cube"}, (*assumptions, REAL, NORMAL), attained=True
         )
     differences = {
         "set": "cube",
@@ -219,7 +214,7 @@ def elliptical(given: Parameters) -> WorstPair:
     differences: Json = {"set": "box", "bounds": [[str(b), str(n)] for b, _, n in rows]}
     assumptions = ("every record lies in prod_j [-bound_j/2, bound_j/2]", REAL, NORMAL)
     if len(rows) > MOST_ROWS:
-        return WorstPair(noise=noise, differences=differences, pair="", why="", law=Unknown(), assumptions=assumptions)
+        return not_derived(noise, differences, assumptions, attained=True)
     return WorstPair(
         noise=noise,
         differences=differences,
@@ -307,7 +302,7 @@ def optimal_grouped(given: Parameters) -> WorstPair:
     differences = {"set": "one row of a cube", "groups": str(m), "coordinates of a row": str(d)}
     assumptions = ("every record lies in [0, 1]^(m x d)", "every record is non-zero in one group at most", REAL, NORMAL)
     if d > MOST_CANDIDATES:
-        return WorstPair(noise=noise, differences=differences, pair="", why="", law=Unknown(), assumptions=assumptions)
+        return not_derived(noise, differences, assumptions, attained=True)
 
     def written(sums: str, total: str, squares: str) -> str:
         rows, line = f"({sums})/{d}", f"({total})**2/{d * m}"

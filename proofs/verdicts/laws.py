@@ -105,6 +105,21 @@ class WorstPair:
     assumptions: tuple[str, ...] = field(default=())
 
 
+def not_derived(
+    noise: Json, differences: Json, assumptions: tuple[str, ...] = (), *, attained: bool = False
+) -> WorstPair:
+    """What is known of a mechanism where no worst pair is derived from its parameters."""
+    return WorstPair(
+        noise=noise,
+        differences=differences,
+        pair="",
+        why="",
+        law=Unknown(),
+        attained=attained,
+        assumptions=assumptions,
+    )
+
+
 REAL: Final = "noise and sums are real numbers: rounding in the sampler is not covered"
 NORMAL: Final = "the normal variates are independent and exact"
 BITS: Final = "the bits of the random source are independent and uniform"

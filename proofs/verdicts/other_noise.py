@@ -21,6 +21,7 @@ from dpverdict.proofs.verdicts.laws import (
     WorstPair,
     condition,
     identity,
+    not_derived,
     sampled_above,
     sum_of_shifts,
 )
@@ -36,15 +37,7 @@ def laplace(given: Parameters) -> WorstPair:
     held = UNIT_CUBE if norm == "linf" and radius == 1 else "every record has the bounded norm at most the radius"
     assumptions = (held, *sampled_above(scale), REAL)
     if norm == "l2" and dim > 1:
-        return WorstPair(
-            noise=noise,
-            differences=differences,
-            pair="",
-            why="",
-            law=Unknown(),
-            attained=False,
-            assumptions=assumptions,
-        )
+        return not_derived(noise, differences, assumptions)
     groups = ((reach / scale, dim if norm == "linf" else 1),)
     return WorstPair(
         noise=noise,
@@ -164,15 +157,7 @@ def above_threshold(given: Parameters) -> WorstPair:
     if positives > queries:
         given.refuse("positives", f"more than queries={queries}")
     if own == 0:
-        return WorstPair(
-            noise=noise,
-            differences=differences,
-            pair="",
-            why="",
-            law=Unknown(),
-            attained=False,
-            assumptions=assumptions,
-        )
+        return not_derived(noise, differences, assumptions)
     loss = reach / first + positives * times * reach / own
     terms = f"({number(reach)})/({number(first)}) + {positives}*{times}*({number(reach)})/({number(own)})"
     return WorstPair(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -14,17 +15,17 @@ from dpverdict.proofs.verdicts.laws import (
     Laplace,
     NotDerived,
     Response,
-    Unknown,
     WorstPair,
     cases,
     condition,
     identity,
+    not_derived,
     sampled_above,
     sum_of_shifts,
 )
 
-MOST_STEPS: Final = 256
-"""Steps of a training run whose worst participation is derived: the sums of the squares are long fractions."""
+MOST_STEPS: Final = 128
+"""Of a stream or a run whose sum of squares is derived: a checker reads no longer text than so many fractions."""
 
 
 def tree_height(arity: int, subtracted: int, horizon: int) -> int:
@@ -116,15 +117,7 @@ def factorization_counter(given: Parameters) -> WorstPair:
     differences = {"set": "the first column of R", "horizon": str(horizon), "factorisation": kind}
     assumptions = ("every item lies in [0, 1]", REAL, *((NORMAL,) if law == "gaussian" else ()))
     if found is None:
-        return WorstPair(
-            noise=noise,
-            differences=differences,
-            pair="",
-            why="",
-            law=Unknown(),
-            attained=False,
-            assumptions=assumptions,
-        )
+        return not_derived(noise, differences, assumptions)
     column, square_factors = found
     pair, why = "the first item of the stream changed from 0 to 1", "the first item is in the most sums"
     if law == "laplace":
@@ -140,7 +133,7 @@ def factorization_counter(given: Parameters) -> WorstPair:
             assumptions=assumptions,
         )
     square = sum((count * entry**2 for entry, count in column), Fraction(0)) / scale**2
-    terms = " + ".join(f"{count}*({number(entry)})**2" for entry, count in column)
+    terms = _sum_of([f"{count}*({number(entry)})**2" for entry, count in column])
     return WorstPair(
         noise=noise,
         differences=differences,
@@ -179,20 +172,12 @@ def dp_ftrl(given: Parameters) -> WorstPair:
         NORMAL,
     )
     if kind != "sqrt-toeplitz" or steps > MOST_STEPS or (participation == "fresh" and epochs > 1):
-        return WorstPair(
-            noise=noise,
-            differences=differences,
-            pair="",
-            why="",
-            law=Unknown(),
-            attained=False,
-            assumptions=assumptions,
-        )
+        return not_derived(noise, differences, assumptions)
     entries, each = toeplitz(steps), steps // epochs
     sums = [sum((entries[t - first] for first in range(0, t + 1, each)), Fraction(0)) for t in range(steps)]
     times = 4 if relation == REPLACE else 1
     square = times * sum((one**2 for one in sums), Fraction(0)) / multiplier**2
-    terms = " + ".join(f"({number(one)})**2" for one in sums)
+    terms = _sum_of([f"({number(one)})**2" for one in sums])
     return WorstPair(
         noise=noise,
         differences=differences,
@@ -206,6 +191,12 @@ def dp_ftrl(given: Parameters) -> WorstPair:
         ),
         assumptions=assumptions,
     )
+
+
+def _sum_of(terms: Sequence[str]) -> str:
+    """Their sum, in groups of 16: a checker reads at most `DEEPEST` operations within each other."""
+    groups = [" + ".join(terms[first : first + 16]) for first in range(0, len(terms), 16)]
+    return " + ".join(f"({group})" for group in groups)
 
 
 def dp_sgd(given: Parameters) -> WorstPair:

@@ -29,3 +29,7 @@ def test_every_supported_python_is_named() -> None:
 def test_the_extra_for_the_suites_of_users_brings_only_what_the_plugin_and_the_strategies_import() -> None:
     extras = VERSIONS["_project"]()["optional-dependencies"]
     assert {line.partition(">=")[0] for line in extras["test"]} == {"pytest", "hypothesis"}
+
+
+def test_every_test_of_the_reduced_form_is_there() -> None:
+    assert [name for name in VERSIONS["REDUCED"] if not (ROOT / name).exists()] == []

@@ -17,14 +17,15 @@ from hypothesis import strategies as st
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss, ResponseLoss
 from dpverdict.audit.losses.composition import compose
-from dpverdict.audit.losses.contour import floats as contour_floats
 from dpverdict.audit.losses.contour.loss import ComposedLoss
-from dpverdict.audit.losses.curves import beta_between, epsilon_between
+from dpverdict.audit.losses.curves import epsilon_between
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace import profile as laplace_profile
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice import bounds as lattice_bounds
+from dpverdict.audit.losses.lattice import whole
+from dpverdict.audit.losses.lattice.custom import CustomLoss
 from dpverdict.audit.losses.lattice.law import LatticeLaw, Side
 from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian, IsotropicLaplace
 from dpverdict.audit.losses.spherical.loss import SphericalLoss
@@ -301,8 +302,6 @@ def test_enclosures_of_probabilities_end_at_0_and_1():
 
 # planted faults: the guard says so, on every road ---------------------------------------------------------------------
 
-HUNDRED = [(LaplaceLoss([1.1339]), 100)]
-
 
 def refused(answer):
     with pytest.raises(ContradictoryBounds, match="contradict"):
@@ -317,10 +316,28 @@ def roads(loss):
     yield lambda: loss.delta(60.0)
     yield lambda: loss.log_delta(60.0)
     yield lambda: loss.epsilon(1e-5)
+
+
+def roads_in_float64(loss):
+    yield from roads(loss)
     yield lambda: loss._bounds.delta_lower(60)
     yield lambda: loss._bounds.delta_upper(60)
     yield lambda: loss._bounds.epsilon_lower("1e-5")
     yield lambda: loss.explain()
+
+
+def certified_roads(loss):
+    yield from roads(loss)
+    yield lambda: loss.certified_delta([60.0])
+    yield lambda: loss.certified_log_delta(["60"])
+    yield lambda: loss.certified_epsilon("1e-5")
+    yield lambda: loss.certified_beta(["0.1"])
+    yield lambda: loss.beta_bounds(np.array([0.1]))
+
+
+def in_float64(shift, count, interval):
+    """The composition of Laplace noise, of which the certified tails are withheld."""
+    return BoundedLoss([(CustomLoss(LaplaceLoss([shift]).tails, "Laplace noise"), count)], interval)
 
 
 def test_tails_whose_errors_vanish_are_caught(monkeypatch):
@@ -335,25 +352,25 @@ def test_tails_whose_errors_vanish_are_caught(monkeypatch):
         return found
 
     monkeypatch.setattr(event, "_tails", without_errors)
-    for answer in roads(BoundedLoss(HUNDRED, 0.01)):
+    for answer in roads_in_float64(in_float64(1.1339, 100, 0.01)):
         refused(answer)
 
 
 def test_a_lower_bound_above_the_upper_one_is_caught(monkeypatch):
     monkeypatch.setattr(lattice_bounds.LatticeBounds, "_log_delta_lower", lambda *_: -1e-3)
-    for answer in roads(BoundedLoss([(LaplaceLoss([0.5]), 20)], 0.05)):
+    for answer in roads_in_float64(in_float64(0.5, 20, 0.05)):
         refused(answer)
 
 
 def test_a_lower_bound_above_1_is_caught(monkeypatch):
     monkeypatch.setattr(lattice_bounds.LatticeBounds, "_log_delta_upper", lambda *_: math.inf)
     monkeypatch.setattr(lattice_bounds.LatticeBounds, "_log_delta_lower", lambda *_: 19184.0)
-    refused(lambda: BoundedLoss(HUNDRED, 0.01).log_delta_bounds(np.array([113.38])))
+    refused(lambda: in_float64(1.1339, 100, 0.01).log_delta_bounds(np.array([113.38])))
 
 
 def test_nan_is_no_answer(monkeypatch):
     monkeypatch.setattr(lattice_bounds.LatticeBounds, "_log_delta_lower", lambda *_: math.nan)
-    refused(lambda: BoundedLoss(HUNDRED, 0.01).delta_bounds(np.array([1.0])))
+    refused(lambda: in_float64(1.1339, 100, 0.01).delta_bounds(np.array([1.0])))
 
 
 def test_trade_off_bounds_that_cross_are_caught(monkeypatch):
@@ -365,36 +382,24 @@ def test_trade_off_bounds_that_cross_are_caught(monkeypatch):
         return alphas, np.minimum(powers + (0.05 if optimistic else 0), 1), error
 
     monkeypatch.setattr(lattice_bounds._Side, "vertices", turned)
-    refused(lambda: BoundedLoss([(LaplaceLoss([0.5]), 1)], 0.05).beta_bounds(np.array(LEVELS)))
-    refused(lambda: BoundedLoss([(LaplaceLoss([0.5]), 1)], 0.05).beta(0.1))
+    refused(lambda: in_float64(0.5, 1, 0.05).beta_bounds(np.array(LEVELS)))
+    refused(lambda: in_float64(0.5, 1, 0.05).beta(0.1))
 
 
-def test_a_slope_of_the_wrong_sign_is_caught(monkeypatch):
-    moved = laplace_profile._moved
+@pytest.mark.parametrize("side", ["upper", "lower"])
+def test_whole_laws_with_too_little_or_too_much_mass_are_caught(monkeypatch, side):
+    """Half of the upper law lost, or twice the event's mass under P: certified bounds that cannot both hold."""
+    bounds = whole.WholeComposition.bounds
 
-    def turned(shift, step):
-        found = moved(shift, step)
-        return laplace_profile._Law(found.middle, found.mass, -1000 * found.displacement)
+    def wrong(self, epsilon):
+        lower, upper = bounds(self, epsilon)
+        return (2 * lower, upper) if side == "lower" else (lower, upper / 2)
 
-    monkeypatch.setattr(laplace_profile, "_moved", turned)
-    lattice = laplace_profile.LaplaceBounds(LaplaceLoss(["1", "0.7"]).groups)
-    refused(lambda: lattice.delta(Fraction(1, 2)))
-    with precision(128):
-        refused(lambda: beta_between(lattice.delta, Fraction(1, 10), Fraction(17, 10)))
-
-
-def test_lines_above_the_chords_are_caught(monkeypatch):
-    loss = ComposedLoss(GaussianLoss("0.4"), LaplaceLoss(["0.7"]))
-    line = contour_floats.TradeOffKnots._line
-    assert loss.beta_bounds(np.array([0.1]))[0] > 0
-    monkeypatch.setattr(contour_floats.TradeOffKnots, "_line", lambda self, i, alphas: line(self, i, alphas) + 0.01)
-    refused(lambda: loss.beta_bounds(np.array([0.1])))
+    monkeypatch.setattr(whole.WholeComposition, "bounds", wrong)
+    for answer in certified_roads(BoundedLoss([(LaplaceLoss([1.1339]), 100)], 0.25)):
+        refused(answer)
 
 
-def test_balls_beyond_what_is_possible_are_caught():
-    probability = Quantity("delta", 0, 1)
-    for wrong in (arb(1.5), arb(-0.5, 0.1), arb("nan")):
-        refused(lambda wrong=wrong: probability.enclosure(wrong))
-        refused(lambda wrong=wrong: probability.ball(wrong, wrong))
-    refused(lambda: probability.ball(arb(0.5), arb(0.4)))
-    refused(lambda: probability.bounds(np.array([0.1, 0.5]), np.array([0.2, 0.4])))
+def test_no_number_is_no_certified_answer(monkeypatch):
+    monkeypatch.setattr(whole.WholeComposition, "bounds", lambda *_: (arb("nan"), arb("nan")))
+    refused(lambda: BoundedLoss([(LaplaceLoss([0.5]), 20)], 0.05).certified_delta(["1"]))

@@ -12,6 +12,7 @@ from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.curves import beta_between, epsilon_between
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.laplace.profile import LaplaceRoute
+from dpverdict.audit.losses.lattice.custom import CustomLoss
 from dpverdict.balls import ball, precision
 from dpverdict.errors import PrecisionExhausted
 
@@ -66,7 +67,8 @@ def test_the_curves_are_about_as_narrow_as_the_profile():
 def test_many_different_shifts_have_every_curve():
     """Against the float64 bounds with their ledger, which share no code with the lattice in balls."""
     assert MANY.route(0) is LaplaceRoute.LATTICE
-    other = BoundedLoss([(MANY, 1)])
+    other = BoundedLoss([(CustomLoss(one.tails, "Laplace noise"), count) for one, count in MANY.coordinates()])
+    assert not other.is_certified
     deltas = np.array([0.01, 1e-6])
     lower, upper = other.epsilon_bounds(deltas)
     epsilons = MANY.certified_epsilon(deltas)

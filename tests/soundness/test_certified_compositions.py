@@ -242,7 +242,10 @@ def test_many_epochs_agree_with_the_lattice_of_the_likelihood_ratio() -> None:
 
 
 @pytest.mark.parametrize("epsilon", ["0", "0.5", "4", "30", "100"])
-@pytest.mark.parametrize(("noise", "steps", "epochs"), [("1", 10, 1), ("1", 100, 100), ("0.8", 1000, 10)])
+@pytest.mark.parametrize(
+    ("noise", "steps", "epochs"),
+    [("1", 10, 1), ("1", 100, 100), ("0.8", 30, 10), pytest.param("0.8", 1000, 10, marks=pytest.mark.slow)],
+)
 def test_what_is_certified_answers_at_every_epsilon(noise: str, steps: int, epochs: int, epsilon: str) -> None:
     loss = random_allocation(noise_multiplier=noise, steps=steps, epochs=epochs)
     assert loss.is_certified
@@ -263,11 +266,14 @@ MANY = {
     "discrete, Gaussian": lambda: compose(DiscreteGaussianLoss(1, 1, 1), GaussianLoss("0.5")),
     "discrete, failure": lambda: compose(DiscreteGaussianLoss(1, 1, 1), LAWS[0]),
     "discrete, Laplace": lambda: compose(DiscreteGaussianLoss(1, 1, 1), LaplaceLoss(["0.3"])),
-    "finite, Laplace": lambda: compose(*[LAWS[1]] * 3000, LaplaceLoss(["0.3"])),
+    "finite, Laplace": lambda: compose(*[LAWS[1]] * 300, LaplaceLoss(["0.3"])),
+    "thousands, Laplace": lambda: compose(*[LAWS[1]] * 3000, LaplaceLoss(["0.3"])),
 }
 
 
-@pytest.mark.parametrize("name", MANY)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name.startswith("thousands") else name for name in MANY]
+)
 def test_compositions_of_all_kinds_are_certified_and_close(name: str) -> None:
     loss = MANY[name]()
     assert loss.is_certified

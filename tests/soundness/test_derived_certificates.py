@@ -21,6 +21,7 @@ from dpverdict.proofs.verdicts.claims import decimals
 from dpverdict.proofs.verdicts.derivation import conclusion, derived
 from dpverdict.proofs.verdicts.laws import NotDerived
 from dpverdict.proofs.verdicts.parameters import parameters_of
+from dpverdict.proofs.verdicts.streams import MOST_STEPS
 
 checker = runpy.run_path(str(Path(__file__).parents[1] / "certificate_checker.py"))
 derivation, enclosure = checker["derivation"], checker["enclosure"]
@@ -111,6 +112,35 @@ def test_both_derive_the_same_and_it_is_true(name: str) -> None:
         assert not checker["check"](document)[checker["OPEN"]]
         derived_once += 1
     assert derived_once == (0 if name == "rank1-gaussian" else 8)
+
+
+@pytest.mark.parametrize(("name", "length"), [("dp-ftrl", "steps"), ("factorization-counter", "horizon")])
+def test_the_longest_sum_that_is_derived_is_read_by_both(name: str, length: str) -> None:
+    """Planted: one fraction more than that is derived by neither."""
+    scale = {"noise_multiplier": "97/89"} if name == "dp-ftrl" else {"noise": "gaussian", "scale": "97/89"}
+    for steps in (MOST_STEPS, MOST_STEPS + 1):
+        own = parameters_of(example_of(mechanism_classes()[name]))
+        own |= {length: str(steps), "kind": "sqrt-toeplitz"} | scale
+        own |= {"epochs": "1", "participation": "fixed"} if name == "dp-ftrl" else {}
+        asked = {"kind": "gaussian", "mu": "100"}
+        head = {
+            "mechanism": name,
+            "parameters": own,
+            "relation": "replace-one",
+            "claim": asked,
+            "concluded": "CERTIFIED",
+        }
+        head |= {"assumptions": list(worst_pair(name, own, "replace-one").assumptions)}
+        if steps > MOST_STEPS:
+            with pytest.raises(derivation["Wrong"]):
+                derivation["derive"](head, enclosure)
+            with pytest.raises(NotDerived):
+                derived(head)
+            continue
+        readings = [{"reading": "the claim", "conditions": derived(head).conditions}]
+        document = json.loads(sealed({"format": FORMAT, "verdict": head, "versions": {}, "readings": readings}))
+        assert not recheck(document)["not decided by the file"]
+        assert not checker["check"](document)[checker["OPEN"]]
 
 
 def test_decimals_are_the_two_on_either_side() -> None:

@@ -178,7 +178,7 @@ def test_a_check_that_takes_too_long_says_so_and_is_no_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "made.json"
-    path.write_text(sealed(certificate(*[box("x - x + 1/4") | {"parts": [[["1", "2"], "1/8"]]}] * 400)))
+    path.write_text(sealed(certificate(*[box("x - x + 1/4") | {"parts": [[["1", "2"], "1/8"]]}] * 4000)))
     with pytest.raises(CheckUnfinished, match="did not finish within 2 seconds and was stopped, so nothing is known"):
         checked(path, Limits(seconds=2.0))
     assert CHECKER["main"](["--timeout", "0.2", str(path)]) == 2

@@ -17,7 +17,7 @@ from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, Interval, constant
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Rows, Total
 from dpverdict.audit.tracing.run import followed
-from dpverdict.audit.tracing.spending import alternatives
+from dpverdict.audit.tracing.spending import alternatives, jointly
 
 PROGRAMS = runpy.run_path(str(Path(__file__).parent / "tracing_programs.py"))
 suite, measured, dominated, pairs = (PROGRAMS[name] for name in ("suite", "measured", "dominated", "pairs"))
@@ -191,7 +191,8 @@ def above(body: str, schema: TableSchema, rng: np.random.Generator) -> bool | No
     trace = followed(function, schema)
     if trace.refused is not None:
         return None
-    options = alternatives(trace.releases, replace=schema.records is not None)
+    replaced = schema.records is not None
+    options = jointly(alternatives(trace.releases, replace=replaced), trace.releases, replace=replaced)
     return any(not dominated(measured(function, one, other), options) for one, other in pairs(schema, rng, 60))
 
 

@@ -18,16 +18,11 @@ from dpverdict.numerics.text import at_least, rounded_text
 _CAUSE = "the sampler does not do what the analysis describes, or an assumption does not hold"
 
 
-@final
 @dataclass(frozen=True, slots=True)
-class DistinguishingEvidence(Evidence):
-    """A distinguishing test of a fixed number of samples: it can refute, never certify."""
+class ReleasesEvidence(Evidence):
+    """A test of releases: it may stand alone; it can refute, never certify."""
 
-    test: DistinguishingTest
-
-    name = "test"
-    position = 30
-    urgency = 1
+    test: DistinguishingTest | SequentialTest
 
     @property
     def suffices(self) -> bool:
@@ -49,6 +44,22 @@ class DistinguishingEvidence(Evidence):
         """Whether the releases contradict the claim."""
         return self.test.refuted
 
+    def key_facts(self) -> Mapping[str, str]:
+        """What the test found."""
+        return self.test.key_facts()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DistinguishingEvidence(ReleasesEvidence):
+    """A distinguishing test of a fixed number of samples."""
+
+    test: DistinguishingTest
+
+    name = "test"
+    position = 30
+    urgency = 1
+
     def withdraws_certificate(self, known: Known) -> bool:
         """Whether the releases are farther apart than the exact analysis allows for any neighbours."""
         return known.mu is not None and self.test.mu_lower > known.mu.upper
@@ -64,10 +75,6 @@ class DistinguishingEvidence(Evidence):
             return f"The releases contradict the exact analysis ({bound}, above the exact worst case): {_CAUSE}."
         return None
 
-    def key_facts(self) -> Mapping[str, str]:
-        """The bounds."""
-        return self.test.key_facts()
-
     def sections(self, known: Known) -> Iterator[Section]:
         """The bounds, how they were found, and how they stand to the exact verdict."""
         yield statistics_section(self.test, known.agreement)
@@ -79,37 +86,13 @@ class DistinguishingEvidence(Evidence):
 
 @final
 @dataclass(frozen=True, slots=True)
-class SequentialEvidence(Evidence):
-    """A test of pairs that ends as soon as the claim falls: it can refute, never certify."""
+class SequentialEvidence(ReleasesEvidence):
+    """A test of pairs that ends as soon as the claim falls."""
 
     test: SequentialTest
 
     name = "sequential"
     position = 31
-
-    @property
-    def suffices(self) -> bool:
-        """A test may stand alone."""
-        return True
-
-    @property
-    def answer(self) -> str:
-        """What the test says of the claim."""
-        return self.test.answer
-
-    @property
-    def claim(self) -> Guarantee:
-        """The claim that was tested."""
-        return self.test.claim
-
-    @property
-    def refutes(self) -> bool:
-        """Whether the pairs contradict the claim."""
-        return self.test.refuted
-
-    def key_facts(self) -> Mapping[str, str]:
-        """How many pairs it took."""
-        return self.test.key_facts()
 
     def sections(self, known: Known) -> Iterator[Section]:
         """The wealth of the bettors, and after how many pairs the claim fell."""

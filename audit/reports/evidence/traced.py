@@ -103,10 +103,7 @@ class TracedEvidence(Evidence):
             anchor="traced",
             title="What is released",
             evidence=EvidenceKind.EXACT if proved else EvidenceKind.NONE,
-            text=(
-                f"Neighbours: {verdict.relation}.",
-                *((f"Taken for granted: {'; '.join(verdict.assumptions)}.",) if verdict.assumptions else ()),
-            ),
+            text=(f"For every table of the schema and its neighbours ({verdict.relation}).",) if proved else (),
             tables=(Table(header=header, rows=rows),) if rows else (),
         )
         if verdict.witness is not None:

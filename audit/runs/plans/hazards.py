@@ -281,7 +281,8 @@ def _bounds(facts: Facts) -> Line:
     for one in facts.releases:
         found: Any = one.fields.get("assumptions") or []
         assumed |= dict.fromkeys(found)
-    said = f"taken for granted: {' '.join(assumed)}" if assumed else "no audit looks at how the data are prepared"
+    granted = "; ".join(one.rstrip(".") for one in assumed)
+    said = f"taken for granted: {granted}" if assumed else "no audit looks at how the data are prepared"
     return name, Answer.NOT_SHOWN, said
 
 

@@ -52,6 +52,8 @@ PAGE: Final = "packet.html"
 DOCUMENT: Final = "packet.json"
 """The names of the two files in the folder of a packet."""
 
+_NO_MU: Final = "not shown of a function that was followed: its claim is what was decided"
+
 _VARIANTS: Final[Mapping[type, str]] = {
     PureDP: "Pure DP",
     ApproximateDP: "Approximate DP",
@@ -80,7 +82,8 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> Pac
             bar("privacy losses of the releases", number, len(releases))
         found = spendable_of(one.audit.request)
         spent.append(found)
-        mus.append(mu_of(None if found is None else found.loss))
+        followed = one.fields.get("traced") is not None
+        mus.append(_NO_MU if followed else mu_of(None if found is None else found.loss))
     if bar is not None:
         bar("privacy losses of the releases", len(releases), len(releases))
     relations = [_relation_of(one) for one in releases]
@@ -222,6 +225,7 @@ def _release(one: AuditResult, claim: Guarantee | None, relation: str, mu: Mu | 
     verdict: Any = exact.get("verdict") or {}
     certificate: Any = verdict.get("certificate")
     reason = verdict.get("reason")
+    traced: Any = one.fields.get("traced")
     tested = [
         f"{kind}: {found['samples']} releases of each dataset, "
         f"error probability {rounded_text(found['error_probability'])}, "
@@ -231,9 +235,13 @@ def _release(one: AuditResult, claim: Guarantee | None, relation: str, mu: Mu | 
     not_shown = [reason] if reason else []
     if one.status is None:
         not_shown = [f"not run: {one.error}"]
+    elif traced is not None:
+        not_shown += [] if one.status is Status.CERTIFIED else [traced["reason"]]
     elif verdict.get("status") is None:
         not_shown.append("of a black box nothing is certified: only its releases were seen")
-    certified = one.status is Status.CERTIFIED and certificate
+    statement = f"{certificate['statement']} ({certificate['method']})" if certificate else None
+    if traced is not None:
+        statement = f"{traced['reason']} (every operation on data followed, with facts that hold for all tables)"
     return {
         "name": one.audit.name,
         "anchor": one.audit.anchor,
@@ -244,7 +252,8 @@ def _release(one: AuditResult, claim: Guarantee | None, relation: str, mu: Mu | 
         "claim": None if claim is None else claim.describe(),
         "claim_as_epsilon": None if claim is None else _as_epsilon(claim),
         "relation": relation or None,
-        "certified": f"{certificate['statement']} ({certificate['method']})" if certified else None,
+        "certified": statement if one.status is Status.CERTIFIED else None,
+        "lines": [] if traced is None else traced["lines"],
         "tested": tested,
         "not_shown": not_shown,
         "assumptions": list(assumptions),

@@ -21,6 +21,12 @@
     timeout = 600                 # seconds; at the top of the plan it is for every audit
     memory = "2G"                 # of each process of the audit
 
+    [[audit]]
+    name = "a mean"               # of a function with the schema of its table: decided for every pair
+    mechanism = "release.py:mean_age"
+    schema = "patients.toml"
+    claim = "eps=1"
+
     [[scores]]                    # recorded elsewhere; or scores and included, of one run
     name = "canaries"
     in = "in.npy"
@@ -282,10 +288,11 @@ def _planned(entry: PlanEntry, request: AnyRequest, called: str, mechanism: str,
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     if not slug:
         raise InvalidValue("audit.name", name, "a name with a letter or a digit in it", "call it what it releases")
-    black_box = isinstance(request, ScoresRequest) or names_a_callable(mechanism)
+    followed = isinstance(request, Request) and request.schema is not None
+    black_box = isinstance(request, ScoresRequest) or (names_a_callable(mechanism) and not followed)
     expect = entry.expect or ("not refuted" if black_box else "certified")
     if black_box and expect == "certified":
-        remedy = 'of a function only the releases are seen: expect "not refuted" or "refuted"'
+        remedy = 'of a function without a schema only the releases are seen: expect "not refuted" or "refuted"'
         raise InvalidValue("audit.expect", expect, f"possible for {mechanism}", remedy)
     return PlannedAudit(
         name=name,

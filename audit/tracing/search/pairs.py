@@ -43,19 +43,28 @@ class Broken:
         reason: in words.
         largest: the largest loss of a pair that was measured exactly; None if none was.
         pairs: how many were measured.
+        tables: the two tables of the witness; None if there is none.
     """
 
     witness: Mapping[str, Any] | None = None
     reason: str = ""
     largest: float | None = None
     pairs: int = 0
+    tables: tuple[Any, Any] | None = None
 
 
 def find_pair(
     function: Callable[..., Any], schema: TableSchema, claim: Guarantee, *, seed: int, seconds: float,
-    first: Sequence[Pair] = (),
+    first: Sequence[Pair] = (), error: float = ERROR,
 ) -> Broken:  # fmt: skip
-    """Measure pairs, those given first, until one breaks the claim or the time is over."""
+    """Measure pairs, those given first, until one breaks the claim or the time is over.
+
+    Args:
+        function, schema, claim, seed: see `certify_function`.
+        seconds: for all of them.
+        first: pairs that are measured before the others.
+        error: of refuting a claim that holds by fresh releases, for all pairs together.
+    """
     until = time.monotonic() + seconds
     largest: float | None = None
     count = 0
@@ -76,7 +85,7 @@ def find_pair(
         if found.status is TapStatus.QUIET:
             continue
         unseen = found.status is TapStatus.NOT_COVERED
-        fresh = (_tested if unseen else partial(_confirmed, found))(function, tables, claim, seed + count)
+        fresh = (_tested if unseen else partial(_confirmed, found))(function, tables, claim, seed + count, error)
         shown = fresh is not None and fresh.refuted
         if found.status is TapStatus.REFUTED or shown:
             how = EXACTLY if found.status is TapStatus.REFUTED else "fresh releases"
@@ -92,26 +101,30 @@ def find_pair(
                 "reason": found.reason,
                 "fresh": None if fresh is None else fresh.to_dict(),
                 "seed": seed,
+                "error_probability": error / MOST_PAIRS,
+                "samples": UNSEEN if unseen else FRESH,
                 "words": [words, *(() if fresh is None else (fresh.text(),))],
             }
-            return Broken(witness=witness, reason=said, largest=largest, pairs=count)
+            return Broken(witness=witness, reason=said, largest=largest, pairs=count, tables=tables)
     return Broken(largest=largest, pairs=count)
 
 
-def _confirmed(found: Any, function: Any, tables: Any, claim: Guarantee, seed: int) -> Confirmation | None:
+def _confirmed(
+    found: Any, function: Any, tables: Any, claim: Guarantee, seed: int, error: float
+) -> Confirmation | None:
     """What fresh releases show; None where they are not compared."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those of the user's function
-            return confirm(found, function, tables, claim, seed=seed, error_probability=ERROR / MOST_PAIRS,
+            return confirm(found, function, tables, claim, seed=seed, error_probability=error / MOST_PAIRS,
                            samples=FRESH)  # fmt: skip
     except DpverdictError:
         return None
 
 
-def _tested(function: Any, tables: Any, claim: Guarantee, seed: int) -> Confirmation | None:
+def _tested(function: Any, tables: Any, claim: Guarantee, seed: int, error: float) -> Confirmation | None:
     """What releases show of a pair that the tap cannot follow; None where they are not compared."""
-    share = ERROR / MOST_PAIRS
+    share = error / MOST_PAIRS
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those of the user's function

@@ -58,17 +58,38 @@ def calibrate(
     mechanism: MechanismName,
     claim: Claim,
     releases: Annotated[str, option("--releases", "N", "How many releases share the claim.", "Audit")] = "1",
+    schema: Annotated[
+        str | None, option("--schema", "FILE", "Of the table that a function of your own takes.", "Audit")
+    ] = None,
 ) -> CommandResult:
     """The least noise at which a mechanism keeps a claim of any kind: certified, with one step less that does not.
 
     Of gaussian it finds --sigma, of laplace --scale, of dp-sgd and dp-ftrl --noise-multiplier; the other parameters are
     given as for an audit, such as --sensitivity and --dim.
 
+    Of a function of your own it finds, with the schema of its table, the scale that each line needs with the others as
+    they are, and a common factor for all of them. It runs in a process of its own.
+
     For example: dpverdict calibrate gaussian --claim "eps=1, delta=1e-6" --sensitivity 1
+
+    Of your own: dpverdict calibrate release.py:noisy_counts --schema patients.toml --claim eps=1
+
+    Exit codes: 0 found, 2 usage error, 3 a function that is not covered, or that keeps the claim with no noise.
     """
     from dpverdict.audit.runs.accounts import calibrated
-    from dpverdict.errors import printable
+    from dpverdict.errors import InvalidValue, printable
 
+    if schema is not None:
+        from dpverdict.audit.runs.traced import calibrated_function
+
+        for name, value in {**parameters(context), "releases": None if releases == "1" else releases}.items():
+            if value is not None:
+                remedy = "say them in the function"
+                raise InvalidValue(name, value, "left out beside --schema, which needs --claim alone", remedy)
+        needed = calibrated_function(mechanism, schema, claim)
+        with printing():
+            print(printable(needed.text(), sys.stdout.encoding))
+        return CommandResult(code=needed.exit_code)
     found = calibrated(mechanism, parameters(context), claim, releases)
     with printing():
         print(printable(found.summary(), sys.stdout.encoding))

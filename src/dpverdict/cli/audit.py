@@ -14,8 +14,10 @@ from dpverdict.cli.options import (
     HtmlReport,
     Jobs,
     JsonReport,
+    Junit,
     Memory,
     Quiet,
+    Sarif,
     Timeout,
     option,
     takes,
@@ -23,10 +25,7 @@ from dpverdict.cli.options import (
 from dpverdict.cli.session import CommandResult, Outputs, engine_of_options, exit_with, printing, progress_bar, say
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dpverdict.audit.exact.verdict import Status
-    from dpverdict.audit.isolation.process import Limits
 
 
 @exit_with
@@ -34,10 +33,6 @@ if TYPE_CHECKING:
 def audit(
     context: typer.Context,
     request: Request,
-    schema: Annotated[
-        str | None,
-        option("--schema", "FILE", "Of the table that a function takes: its claim is decided for every pair.", "Audit"),
-    ] = None,
     jobs: Jobs = None,
     dask: Dask = None,
     timeout: Timeout = None,
@@ -48,6 +43,8 @@ def audit(
         option("--witness", "FILE", "Write what refutes the claim, if anything does, for replay.", "Output"),
     ] = None,
     report: HtmlReport = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     certificate: Annotated[
         Path | None,
         option("--certificate", "FILE", "Write what the exact verdict rests on, for dpverdict check.", "Output"),
@@ -72,27 +69,31 @@ def audit(
     from dpverdict.audit.runs.accounts import names_an_event
     from dpverdict.audit.runs.costs import announced
     from dpverdict.audit.runs.finished_audit import WantedRenderings, console_facts
+    from dpverdict.audit.runs.plans.renderings import render_junit
+    from dpverdict.audit.runs.plans.sarif import alone, render_sarif
     from dpverdict.audit.runs.subprocess_audit import audit_from_request
     from dpverdict.errors import InvalidValue
+    from dpverdict.proofs.ledger.certificates import sealed
 
     limits = parse_limits(timeout, memory)
-    if schema is not None:
-        given = {name: getattr(request, name) for name in parts(Request)} | dict(request.options)
-        others = {"jobs": jobs, "dask": dask}
-        _only_a_schema({**given, "mechanism": None, "claim": None, "exact_only": None, **others})
-        outputs = Outputs(json=json, report=report, witness=witness, certificate=certificate)
-        search = not request.exact_only
-        return _audit_function(request.mechanism, schema, request.claim, limits, outputs, quiet=quiet, search=search)
+    if request.schema is not None:
+        for name, value in {"jobs": jobs, "dask": dask}.items():
+            if value is not None:
+                raise InvalidValue(name, value, "left out beside --schema", "a function is followed in one process")
     if names_an_event(request.mechanism):
         for name, value in {"jobs": jobs, "dask": dask, "timeout": timeout, "memory": memory}.items():
             if value is not None:
                 raise InvalidValue(name, value, "left out for an event", "nothing is run")
-        if certificate is not None:
-            raise InvalidValue("certificate", str(certificate), "left out for an event", "name the mechanism instead")
+        for name, file in {"certificate": certificate, "junit": junit, "sarif": sarif}.items():
+            if file is not None:
+                raise InvalidValue(name, str(file), "left out for an event", "name the mechanism instead")
         return _audit_event(request, Outputs(json=json, report=report, witness=witness), quiet=quiet)
-    with Outputs(json=json, report=report, witness=witness, certificate=certificate) as outputs:
+    with Outputs(
+        json=json, report=report, junit=junit, sarif=sarif, witness=witness, certificate=certificate
+    ) as outputs:
         outputs.refuse_overwriting(request.inputs)
-        exact = _exact_certificate(request) if "certificate" in outputs else None
+        followed = request.schema is not None
+        exact = _exact_certificate(request) if "certificate" in outputs and not followed else None
         wanted = WantedRenderings(
             page="report" in outputs, witness="witness" in outputs, console=None if quiet else console_facts()
         )
@@ -106,61 +107,17 @@ def audit(
         outputs.write(
             json=lambda: made.json,
             report=lambda: made.page,
+            junit=lambda: render_junit(alone(request, made)),
+            sarif=lambda: render_sarif(alone(request, made)),
             witness=lambda: render_witness(made.witness),
-            certificate=lambda: exact,
+            certificate=lambda: exact if made.certificate is None else sealed(made.certificate),
         )
     if not quiet:
         with printing():
             sys.stdout.write(made.text)
-            outputs.conclude(_decided(made.status))
+            if outputs.files or not followed:
+                outputs.conclude(_decided(made.status))
     return CommandResult(code=made.exit_code)
-
-
-def _only_a_schema(given: Mapping[str, object]) -> None:
-    """Refuse what is not looked at where a function is followed.
-
-    Raises:
-        InvalidValue: the first option of that kind.
-    """
-    from dpverdict.errors import InvalidValue
-
-    for name, value in given.items():
-        if value is not None:
-            remedy = "leave out --schema for a test of releases, or leave this out"
-            raise InvalidValue(name, value, "left out beside --schema, which needs --claim alone", remedy)
-
-
-def _audit_function(
-    function: str, schema: str, claim: str | None, limits: Limits, outputs: Outputs, *, quiet: bool, search: bool
-) -> CommandResult:
-    """Decide the claim of a function for every pair of tables of a schema."""
-    import json
-
-    from dpverdict.audit.runs.traced import traced_page
-    from dpverdict.audit.tracing.isolated import audit_isolated
-    from dpverdict.errors import InvalidValue, printable
-    from dpverdict.mechanisms.core.guarantees import parse_guarantee
-    from dpverdict.proofs.ledger.certificates import sealed
-
-    if claim is None:
-        raise InvalidValue("claim", None, "given with --schema", 'say what the function promises: --claim "eps=1"')
-    parse_guarantee(claim)
-    with outputs:
-        outputs.refuse_overwriting({"the schema": schema, "the function": function.rpartition(":")[0]})
-        made = audit_isolated(function, schema, claim, limits, search=search)
-        found = made["verdict"]
-        outputs.write(
-            json=lambda: json.dumps(found, indent=2, allow_nan=False) + "\n",
-            report=lambda: traced_page(found),
-            witness=lambda: None if found["witness"] is None else json.dumps(found["witness"], indent=2) + "\n",
-            certificate=lambda: None if made["certificate"] is None else sealed(made["certificate"]),
-        )
-    if not quiet:
-        with printing():
-            print(printable(made["text"], sys.stdout.encoding))
-            if outputs.files:
-                outputs.conclude(made["summary"])
-    return CommandResult(code=int(made["exit_code"]))
 
 
 def _exact_certificate(request: Request) -> str:

@@ -53,6 +53,10 @@ Memory = Annotated[
 ]
 JsonReport = Annotated[Path | None, option("--json", "FILE", "Write the report as JSON.", "Output")]
 HtmlReport = Annotated[Path | None, option("--report", "FILE", "Write the report as one HTML page.", "Output")]
+Junit = Annotated[Path | None, option("--junit", "FILE", "Write the results as JUnit XML.", "Output")]
+Sarif = Annotated[
+    Path | None, option("--sarif", "FILE", "Write what was found at which line as SARIF 2.1.0.", "Output")
+]
 Quiet = Annotated[
     bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
 ]

@@ -11,8 +11,10 @@ import typer
 from dpverdict.cli.options import (
     Dask,
     Jobs,
+    Junit,
     Memory,
     Quiet,
+    Sarif,
     Timeout,
     option,
 )
@@ -37,7 +39,8 @@ def run(
     timeout: Timeout = None,
     memory: Memory = None,
     json: Annotated[Path | None, option("--json", "FILE", "Write the results as JSON.", "Output")] = None,
-    junit: Annotated[Path | None, option("--junit", "FILE", "Write the results as JUnit XML.", "Output")] = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     report: Annotated[Path | None, option("--report", "FILE", "Write one HTML page of all reports.", "Output")] = None,
     packet: Annotated[
         Path | None,
@@ -64,9 +67,10 @@ def run(
         render_plan_json,
     )
     from dpverdict.audit.runs.plans.run import open_journal, run_plan
+    from dpverdict.audit.runs.plans.sarif import render_sarif
 
     limits = parse_limits(timeout, memory)
-    with Outputs(json=json, junit=junit, report=report, **_packet_files(packet)) as outputs:
+    with Outputs(json=json, junit=junit, sarif=sarif, report=report, **_packet_files(packet)) as outputs:
         outputs.refuse_overwriting({"the plan": plan})
         read = read_plan(plan)
         outputs.refuse_overwriting(read.inputs)
@@ -80,6 +84,7 @@ def run(
         outputs.write(
             json=lambda: render_plan_json(result),
             junit=lambda: render_junit(result),
+            sarif=lambda: render_sarif(result),
             report=lambda: render_plan_html(result),
             **packet_faces,
         )

@@ -14,7 +14,8 @@ import pytest
 from numpy.typing import ArrayLike
 
 from dpverdict.audit.exact.decide import certify
-from dpverdict.audit.exact.declaration import SEED, declared_here, tried
+from dpverdict.audit.exact.declaration.origin import SEED, declared_here
+from dpverdict.audit.exact.declaration.statistic import tried
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.closed_form import gaussian_loss

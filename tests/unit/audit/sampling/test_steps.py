@@ -143,10 +143,11 @@ def test_divergences_are_those_of_the_steps(many):
         many.remove.renyi(1)
 
 
-def test_lattice_and_contour_agree():
-    loss = poisson_sampled(LaplaceLoss([1]), "0.1", 400)
+@pytest.mark.parametrize(("interval", "number"), [(2.0**-5, 400), pytest.param(2.0**-10, 400, marks=pytest.mark.slow)])
+def test_lattice_and_contour_agree(interval, number):
+    loss = poisson_sampled(LaplaceLoss([1]), "0.1", number)
     for order in (loss.remove, loss.add):
-        lower, upper = BoundedLoss(order.factors, 2.0**-10).delta_bounds(np.array([0.5, 2.0]))
+        lower, upper = BoundedLoss(order.factors, interval).delta_bounds(np.array([0.5, 2.0]))
         value = order.delta(np.array([0.5, 2.0]))
         assert (lower <= value).all()
         assert (value <= upper).all()
@@ -158,12 +159,15 @@ def test_a_composition_takes_the_steps_apart(many):
     assert [count for _, count in both.remove.factors] == [1000, 500]
 
 
-def test_the_lattice_and_the_contour_of_few_steps_agree():
+@pytest.mark.parametrize(
+    ("interval", "width"), [(2.0**-8, 1e-2), pytest.param(None, 1e-5, marks=pytest.mark.slow)], ids=str
+)
+def test_the_lattice_and_the_contour_of_few_steps_agree(interval, width):
     step = poisson_sampled(GaussianLoss(2), "0.1").remove
     value = poisson_sampled(GaussianLoss(2), "0.1", 3).remove.certified_delta("0.05")
-    lower, upper = BoundedLoss([(step, 3)]).delta_bounds(np.array([0.05]))
+    lower, upper = BoundedLoss([(step, 3)], interval).delta_bounds(np.array([0.05]))
     assert lower[0] <= value.lower <= value.upper <= upper[0]
-    assert upper[0] - lower[0] < 1e-5 * upper[0]
+    assert upper[0] - lower[0] < width * upper[0]
 
 
 @pytest.mark.parametrize(("s", "q", "number"), [("1", "0.01", 12), ("0.5", "0.01", 50)])
@@ -171,7 +175,7 @@ def test_little_sampling_or_noise_is_certified_whatever_the_number_of_steps(s, q
     loss = poisson_sampled(GaussianLoss(1 / Fraction(s)), q, number)
     value = loss.certified_delta("0.25")
     assert value.upper - value.lower <= 1e-15 * value.upper
-    lower, upper = BoundedLoss(loss.remove.factors, 2.0**-10).delta_bounds(np.array([0.25]))
+    lower, upper = BoundedLoss(loss.remove.factors, 2.0**-5).delta_bounds(np.array([0.25]))
     assert lower[0] <= value.upper
     assert value.lower <= upper[0]
 

@@ -14,15 +14,14 @@ import pytest
 from dpverdict.audit import certify
 from dpverdict.audit.exact.spending import held_to
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.isolation.process import NO_LIMITS
 from dpverdict.audit.reports.evidence.traced import TracedEvidence
 from dpverdict.audit.reports.html import render_html
 from dpverdict.audit.reports.terminal import report_text
 from dpverdict.audit.reports.to_json import read_schema, render_json
-from dpverdict.audit.runs.traced import traced_report
+from dpverdict.audit.runs.traced import report_of
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing import spending
-from dpverdict.audit.tracing.isolated import audit_isolated
+from dpverdict.audit.tracing.certify import certify_function
 from dpverdict.audit.tracing.spending import Spent, decided, nearest_kept
 from dpverdict.audit.tracing.verdict import TracedVerdict
 from dpverdict.cli.application import main
@@ -171,21 +170,24 @@ def test_the_command_line(name: str, code: int, folder: Path, capsys: pytest.Cap
     page = (folder / "r.html").read_text()
     assert "a record moves it by" in page
     assert ("The pair of tables that breaks the claim" in page) == (code == 1)
-    assert found["status"] == ("CERTIFIED" if code == 0 else "REFUTED")
+    assert found["status"] == found["traced"]["status"] == ("CERTIFIED" if code == 0 else "REFUTED")
+    jsonschema.Draft202012Validator(read_schema()).validate(found)
     if code == 0:
         assert main(["check", "c.json"]) == 0
-        assert CHECKER["main"](["c.json"]) == 1  # it shares no code with the project, and knows no such certificate
+        assert CHECKER["main"](["c.json"]) == 0  # it shares no code with the project
         said = capsys.readouterr().out
-        assert "REFUSED c.json: Refused: the certificate of a function, which this checker does not know" in said
+        stated = found["traced"]["claim"]
+        assert f"CERTIFIED: {stated} of release.py:mean_age, replace-one: derived" in said
         kept = (folder / "c.json").read_text()
-        (folder / "c.json").write_text(kept.replace(f'"claim": "{found["claim"]}"', '"claim": "eps=0.5"'))
+        (folder / "c.json").write_text(kept.replace(f'"claim": "{stated}"', '"claim": "eps=0.5"'))
         assert main(["check", "c.json"]) == 1  # changed after it was made
         changed = json.loads(kept)
         changed["claim"] = "eps=0.5"
         (folder / "c.json").write_text(sealed(changed))
         assert main(["check", "c.json"]) == 1  # the releases do not keep it
+        assert CHECKER["main"](["c.json"]) == 1
     else:
-        assert json.loads((folder / "w.json").read_text())["records"]
+        assert json.loads((folder / "w.json").read_text())["kind"] == "tap"
 
 
 def test_what_is_not_covered_ends_with_3_and_names_the_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,21 +198,25 @@ def test_what_is_not_covered_ends_with_3_and_names_the_line(folder: Path, capsys
 
 @pytest.mark.parametrize("name", ["mean_age", "too_little", "on_data"])
 def test_a_report_of_it_has_its_status_on_every_face(name: str, folder: Path) -> None:
-    found = audit_isolated(f"release.py:{name}", "s.toml", "eps=1", NO_LIMITS, search=name == "too_little")["verdict"]
-    report = traced_report(found)
+    functions = runpy.run_path(str(folder / "release.py"))
+    verdict = certify_function(functions[name], "eps=1", schema="s.toml", search=40.0 if name == "too_little" else 0)
+    found = verdict.to_dict()
+    report = report_of(verdict, parameters={})
     assert report.status.name == found["status"]
     assert found["reason"][1:] in report.answer
     text = report_text(report)
     assert found["status"] in text
+    assert text.index("What is released") < text.index("What was audited")
     assert all(line["statistic"] in text and line["noise"] in text for line in found["lines"])
     fields = json.loads(render_json(report))
     jsonschema.Draft202012Validator(read_schema()).validate(fields)
     assert (fields["status"], fields["traced"]["lines"]) == (found["status"], found["lines"])
     if name == "too_little":  # a pair that fresh releases alone refute is no exact evidence
         sampled = {**found, "witness": {**found["witness"], "measured_by": "fresh releases"}}
-        assert traced_report(sampled).status.name == "REFUTED"
-        assert TracedEvidence(TracedVerdict.from_dict(sampled)).decides is None
-        assert "statistical evidence" in render_html(traced_report(sampled))
+        again = TracedVerdict.from_dict(sampled)
+        assert report_of(again, parameters={}).status.name == "REFUTED"
+        assert TracedEvidence(again).decides is None
+        assert "statistical evidence" in render_html(report_of(again, parameters={}))
 
 
 @pytest.mark.parametrize("extra", [["--samples", "10"], ["--neighbours", "pair.npz"], ["--mu", "1"], []])

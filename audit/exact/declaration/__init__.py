@@ -1,0 +1,1 @@
+"""What a mechanism declares, held against what its code does: a declaration is not evidence."""
