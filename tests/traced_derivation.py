@@ -1660,8 +1660,13 @@ def derive(document: Mapping[str, Any], profile: Callable[[F, F], tuple[F, F]]) 
             derivation.step(one)
         except Wrong as problem:
             raise Wrong(f"step {number}, {one['operation']}: {problem}") from None
-    stated = {name: F(text) for name, text in document["spent"].items()}
-    need({name: str(one) for name, one in stated.items()} == document["spent"], "numbers in lowest terms")
+    together = document["spent"].get("together", False)
+    need(
+        together is False or (together is True and "together" in document["spent"]), "whether all are bounded together"
+    )
+    written = {name: text for name, text in document["spent"].items() if name != "together"}
+    stated = {name: F(text) for name, text in written.items()}
+    need({name: str(one) for name, one in stated.items()} == written, "numbers in lowest terms")
     rounded_ends = [
         [(F(low), F(high)) for low, high, _ in fact.box.flat()] if isinstance(fact, Total) else []
         for fact in derivation.facts

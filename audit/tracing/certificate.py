@@ -16,7 +16,7 @@ from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Noise, Total, fact_from_json
 from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Setting, Step
 from dpverdict.audit.tracing.run import Trace
-from dpverdict.audit.tracing.spending import Released, Spent, alternatives, decided
+from dpverdict.audit.tracing.spending import Released, Spent, alternatives, decided, jointly
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
@@ -39,6 +39,8 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "digitize": ("right",),
     "elementwise": ("dtype", "name"),
     "fill": ("dtype",),
+    "fill nan": ("dtype",),
+    "fill null": ("dtype",),
     "from the largest": ("largest",),
     "groups": ("dtype", "values"),
     "groups of several columns": ("dtype", "keys", "values"),
@@ -131,11 +133,15 @@ def proved(document: Mapping[str, Any]) -> str:
     )
 
 
-def spent_of(options: Sequence[Spent]) -> dict[str, str]:
-    """What a record spends at most: the largest loss but for Gaussian noise, and the largest mu^2 of that."""
+def spent_of(options: Sequence[Spent]) -> dict[str, Any]:
+    """What a record spends at most: the largest loss but for Gaussian noise, and the largest mu^2 of that.
+
+    Where that is a bound on all releases together, which `jointly` derives, "together" is true.
+    """
     pure = max((dataclasses.replace(one, gaussian=Fraction(0)).epsilon() or Fraction(0) for one in options),
                default=Fraction(0))  # fmt: skip
-    return {"epsilon": str(pure), "mu_squared": str(max((one.gaussian for one in options), default=Fraction(0)))}
+    found = {"epsilon": str(pure), "mu_squared": str(max((one.gaussian for one in options), default=Fraction(0)))}
+    return {**found, "together": True} if any(one.jointly for one in options) else found
 
 
 def assumptions_of(
@@ -253,6 +259,8 @@ def _checked(given: Mapping[str, Any]) -> str:
         setting.steps.append(_derived(setting, schema, number, one))
     releases = _releases(given["releases"], setting.steps)
     options = alternatives(releases, replace=replace)
+    if given["spent"].get("together") is True:
+        options = jointly(options, releases, replace=replace)
     found = decided(options, claim)
     if not found.kept:
         raise InvalidValue("certificate", given["claim"], "a claim that the releases keep", "write it again")

@@ -16,7 +16,15 @@ from dpverdict.audit.tracing.rules.operations import Step
 from dpverdict.audit.tracing.run import Trace, followed
 from dpverdict.audit.tracing.search.moves import widest_pairs
 from dpverdict.audit.tracing.search.pairs import ERROR, Broken, find_pair
-from dpverdict.audit.tracing.spending import Released, alternatives, decided, in_words, nearest_kept, true_from
+from dpverdict.audit.tracing.spending import (
+    Released,
+    alternatives,
+    decided,
+    in_words,
+    jointly,
+    nearest_kept,
+    true_from,
+)
 from dpverdict.audit.tracing.verdict import Line, TracedVerdict
 from dpverdict.audit.trials.run import mechanism_name
 from dpverdict.errors import InvalidValue
@@ -81,6 +89,9 @@ def certify_function(
         return _not_proved(shared, broken, f"{trace.refused}", covered=False, lines=())
     options = alternatives(trace.releases, replace=replace)
     kept = guarantee if decided(options, guarantee).kept else nearest_kept(options, guarantee)
+    if kept is None:
+        options = jointly(options, trace.releases, replace=replace)
+        kept = guarantee if decided(options, guarantee).kept else nearest_kept(options, guarantee)
     lines = lines_of(trace, known)
     if kept is not None:
         assumptions = assumptions_of(len(trace.steps), replace=replace, records=known.records, numpy=np.__version__,

@@ -43,7 +43,7 @@ from dpverdict.mechanisms.core.guarantees import (
 )
 from dpverdict.numerics.exponential_sums import ExponentialSum
 
-ROUNDING: Final = (52, 50, 48, 46)
+ROUNDING: Final = (46, 48, 50, 52)
 """Powers of two by which a claim may be missed because a program computes its scales in floats. See `nearest_kept`."""
 _DIGITS: Final = 17
 
@@ -63,6 +63,7 @@ class Spent:
         pure: a bound on the largest loss of choices, and of what is bounded by a norm.
         ranges: the ranges of choices by the exponential mechanism.
         together: a bound on the largest loss of all that is not Gaussian; None where there is none but their sum.
+        jointly: whether some part is a bound on all releases together.
     """
 
     laplace: tuple[tuple[Fraction, int], ...] = ()
@@ -71,6 +72,7 @@ class Spent:
     pure: Fraction = Fraction(0)
     ranges: tuple[Fraction, ...] = ()
     together: Fraction | None = None
+    jointly: bool = False
 
     def plus(self, other: Spent) -> Spent:
         """Both."""
@@ -85,7 +87,7 @@ class Spent:
     def within(self, together: Fraction | None, gaussian: Fraction | None) -> Spent:
         """The same, where all that is not Gaussian, and all that is, is known to be within these."""
         least = self.gaussian if gaussian is None else min(self.gaussian, gaussian)
-        return dataclasses.replace(self, together=together, gaussian=least)
+        return dataclasses.replace(self, together=together, gaussian=least, jointly=True)
 
     def losses(self) -> list[PrivacyLoss]:
         """Losses each of which dominates it: of all draws, and of the bound on their sum."""
@@ -283,10 +285,7 @@ def by_norm(release: Released, *, replace: bool) -> Spent | None:
 
 
 def alternatives(releases: Sequence[Released], *, replace: bool) -> list[Spent]:
-    """What one record spends, for each choice of cells it may lie in; every pair is dominated by one of them.
-
-    Where the steps of the run are known, each is held within the bound on all releases together: see `joint`.
-    """
+    """What one record spends, for each choice of cells it may lie in; every pair is dominated by one of them."""
     fixed, elements = _sorted_out(releases, replace=replace)
     found = [fixed.plus(whole_box([one for one in elements if not one[5]], replace=replace))]
     for group in _connected([one for one in elements if one[5]]):
@@ -294,14 +293,23 @@ def alternatives(releases: Sequence[Released], *, replace: bool) -> list[Spent]:
         if len(found) * len(options) > MOST_ALTERNATIVES:
             options = [whole_box(group, replace=replace)]
         found = _pruned([one.plus(other) for one in found for other in options])
+    return found
+
+
+def jointly(options: Sequence[Spent], releases: Sequence[Released], *, replace: bool) -> list[Spent]:
+    """The same, each within the bound on all releases together: see `dpverdict.audit.tracing.rules.joint`.
+
+    It takes longer, so it is asked for where the options by themselves do not keep a claim.
+    """
+    fixed, _ = _sorted_out(releases, replace=replace)
     joint = _jointly(releases, replace=replace)
     pure, gaussian = joint.get("pure"), joint.get("gaussian")
-    choices = fixed.epsilon() if not fixed.gaussian else dataclasses.replace(fixed, gaussian=Fraction(0)).epsilon()
+    choices = dataclasses.replace(fixed, gaussian=Fraction(0)).epsilon()
     together = None if pure is None or choices is None else choices + pure.bound
     squares = None if gaussian is None else fixed.gaussian + gaussian.bound
     if together is None and squares is None:
-        return found
-    return _pruned([one.within(together, squares) for one in found])
+        return list(options)
+    return _pruned([one.within(together, squares) for one in options])
 
 
 def widest_records(releases: Sequence[Released], *, replace: bool) -> list[tuple[Mapping[str, Any], ...]]:
@@ -523,13 +531,15 @@ def nearest_kept(options: Sequence[Spent], claim: Guarantee) -> Guarantee | None
 
     A program computes 120/0.4 in floats, which is not the quotient of the decimal numbers, so an honest function may
     miss its claim eps=0.4 in the sixteenth digit. It is not taken for kept: the least of a few claims above it, by
-    2^-52 to 2^-46 of it and with 17 digits, is tried, and it is this claim that is certified and told, in its digits.
+    2^-46 to 2^-52 of it and with 17 digits, is taken, and it is this claim that is certified and told, in its digits.
     """
+    found: Guarantee | None = None
     for power in ROUNDING:
         larger = _larger(claim, 1 + Fraction(1, 2**power))
-        if decided(options, larger).kept:
-            return larger
-    return None
+        if not decided(options, larger).kept:
+            break
+        found = larger
+    return found
 
 
 def _held_to(spent: Spent, claim: Guarantee) -> Account:

@@ -14,7 +14,7 @@ from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.rules import boxes, joint
 from dpverdict.audit.tracing.rules.boxes import FORMS, Form, Side
 from dpverdict.audit.tracing.run import followed
-from dpverdict.audit.tracing.spending import Spent, alternatives
+from dpverdict.audit.tracing.spending import Spent, alternatives, jointly
 
 HERE = Path(__file__).parent
 SUITE = runpy.run_path(str(HERE / "test_tracing.py"))
@@ -28,7 +28,8 @@ TWICE = "return [{}.sum() + rng.laplace(scale=1), ({} - 1).sum() + rng.laplace(s
 def spent(body: str, schema: TableSchema) -> Spent:
     trace = followed(made(body), schema)
     assert trace.refused is None, trace.refused
-    found = alternatives(trace.releases, replace=schema.records is not None)
+    replaced = schema.records is not None
+    found = jointly(alternatives(trace.releases, replace=replaced), trace.releases, replace=replaced)
     return max(found, key=lambda one: (one.gaussian, one.epsilon() or 0))
 
 

@@ -17,7 +17,7 @@ from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, Interval, constant
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Rows, Total
 from dpverdict.audit.tracing.run import followed
-from dpverdict.audit.tracing.spending import alternatives
+from dpverdict.audit.tracing.spending import alternatives, jointly
 
 PROGRAMS = runpy.run_path(str(Path(__file__).parent / "tracing_programs.py"))
 suite, measured, dominated, pairs = (PROGRAMS[name] for name in ("suite", "measured", "dominated", "pairs"))
@@ -156,7 +156,8 @@ PLANTED = {
 }
 """For each operation, a program in which it matters; those of pandas are tried in tests/unit/audit/tracing."""
 
-OF_PANDAS = {"is missing", "drop missing", "map", "groups", "groups of several columns"}
+ELSEWHERE = {"is missing", "drop missing", "map", "groups", "groups of several columns", "fill null", "fill nan"}
+"""Those of pandas and polars, which are tried in their own tests."""
 SCHEMA = """
 relation = "{}"
 table = "numpy"
@@ -190,7 +191,8 @@ def above(body: str, schema: TableSchema, rng: np.random.Generator) -> bool | No
     trace = followed(function, schema)
     if trace.refused is not None:
         return None
-    options = alternatives(trace.releases, replace=schema.records is not None)
+    replaced = schema.records is not None
+    options = jointly(alternatives(trace.releases, replace=replaced), trace.releases, replace=replaced)
     return any(not dominated(measured(function, one, other), options) for one, other in pairs(schema, rng, 60))
 
 
@@ -209,7 +211,7 @@ def shrunk(fact: Any) -> Any:
     return replace(fact, low=fact.low / 2, high=fact.high / 2, norm=norm)
 
 
-@pytest.mark.parametrize("name", sorted(set(OPERATIONS) - OF_PANDAS))
+@pytest.mark.parametrize("name", sorted(set(OPERATIONS) - ELSEWHERE))
 def test_a_wrong_rule_is_found(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
     replaced = name == "mean"

@@ -18,7 +18,7 @@ from dpverdict.audit.tables.column import Column
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.run import followed
 from dpverdict.audit.tracing.search.moves import widest_pairs
-from dpverdict.audit.tracing.spending import Spent, alternatives
+from dpverdict.audit.tracing.spending import Spent, alternatives, jointly
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
 RECORDS = 5
@@ -371,7 +371,7 @@ def suite(seed: int, programs: int, pairs_each: int) -> Counted:
         if trace.refused is not None:
             continue
         found.covered += 1
-        options = alternatives(trace.releases, replace=replace)
+        options = jointly(alternatives(trace.releases, replace=replace), trace.releases, replace=replace)
         size = 0.0
         for one, other in pairs(schema, rng, pairs_each):
             pair = measured(function, one, other)
@@ -404,7 +404,7 @@ def attained(seed: int, programs: int, seconds: float) -> Counted:
         if len(kinds) != 1 or None in kinds or any(one.fact.norm is not None for one in trace.releases):
             continue
         found.boxes += 1
-        options = alternatives(trace.releases, replace=replace)
+        options = jointly(alternatives(trace.releases, replace=replace), trace.releases, replace=replace)
         most = max(float(one.gaussian) or float(one.epsilon() or 0) for one in options)
         size = 0.0
         for pair in widest_pairs(function, schema, trace, options, seed=0, seconds=seconds):

@@ -32,7 +32,9 @@ def table_of(tape: Tape, schema: TableSchema, sample: Any) -> Any:
         columns = {one.name: _column(tape, one, np.asarray(sample[one.name]), str(sample[one.name].dtype))
                    for one in schema.columns}  # fmt: skip
         return frame_of(tape, columns, sample)
-    tape.refuse("a frame of polars", 'state table = "pandas" or "numpy" in the schema, and take such a table')
+    from dpverdict.audit.tracing.handles.polars_frames import polars_frame_of
+
+    return polars_frame_of(tape, {one.name: _of_polars(tape, one, sample[one.name]) for one in schema.columns})
 
 
 def _array(tape: Tape, schema: TableSchema, sample: Any) -> FollowedArray:
@@ -55,7 +57,19 @@ def _array(tape: Tape, schema: TableSchema, sample: Any) -> FollowedArray:
     return FollowedArray(tape, tape.apply("table", [], given), sample, owned=False)
 
 
-def _column(tape: Tape, column: Column, values: Any, dtype: str) -> FollowedArray:
+def _of_polars(tape: Tape, column: Column, series: Any) -> FollowedArray:
+    """A column of a frame of polars: whole numbers and truth values with null are floats in the trace."""
+    values = np.asarray(series.to_numpy())
+    numeric = column.type in ("int", "float", "bool") or series.dtype.is_numeric()
+    if numeric and values.dtype.kind == "O":  # truth values with null
+        values = np.array([np.nan if one is None else float(one) for one in values.tolist()])
+    dtype = {"int": "int64", "bool": "bool"}.get(column.type) if column.nullable else None
+    if dtype is not None and values.dtype.kind != "f":
+        values = values.astype(np.float64)
+    return _column(tape, column, values if numeric else values.astype(object), "", stated=dtype)
+
+
+def _column(tape: Tape, column: Column, values: Any, dtype: str, *, stated: str | None = None) -> FollowedArray:
     """A column by itself, which holds categories too."""
     numeric = values.dtype.kind in "biuf"
     low, high, missing = bounds_of(column, values.dtype) if numeric else (0.0, 0.0, column.nullable)
@@ -66,7 +80,7 @@ def _column(tape: Tape, column: Column, values: Any, dtype: str) -> FollowedArra
         "high": [repr(high)],
         "missing": [missing],
         "single": True,
-        "dtype": str(values.dtype) if numeric else "category",
+        "dtype": stated or (str(values.dtype) if numeric else "category"),
         "values": listed,
     }
     return FollowedArray(tape, tape.apply("table", [], given), values, owned=False)
@@ -82,7 +96,7 @@ def bounds_of(column: Column, dtype: np.dtype[Any]) -> tuple[float, float, bool]
     least, most = column.integer_range if column.type == "int" else (None, None)
     low = _end(column.low, least, down=True)
     high = _end(column.high, most, down=False)
-    return low, high, column.nullable and dtype.kind == "f"
+    return low, high, column.nullable
 
 
 def _end(bound: Any, other: int | None, *, down: bool) -> float:

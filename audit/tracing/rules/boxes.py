@@ -210,7 +210,7 @@ class Boxes:
         """
         found = Evaluated()
         steps = list(self.setting.steps)
-        setting = replace(self.setting, steps=steps)
+        setting = replace(self.setting, steps=steps, narrowed=True)
         places = {dimension: place for place, dimension in enumerate(self.dimensions)}
         forms: dict[int, Forms] = {}
         for number in self.needed:

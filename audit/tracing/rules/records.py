@@ -104,21 +104,21 @@ def elementwise(setting: Setting, operands: Sequence[Operand], given: Mapping[st
             intervals.append(bounds.constant(value))
     if name.startswith(("bitwise", "invert")) and np.dtype(dtype).kind != "b":
         refuse(f"{name} of integers, bit by bit", "use it of truth values alone")
-    rule = ELEMENTWISE[name][0]
+    rule = ELEMENTWISE[name][0] if setting.narrowed or name not in bounds.COARSE else bounds.COARSE[name]
     with np.errstate(all="ignore"):
         known = compares or name in _JOINING or name == "isnan"
         decidable = np.dtype(dtype).kind != "b" or (known and _compared_exactly(operands, truths=name in _JOINING))
         found = rule(*intervals) if decidable else bounds.truth(intervals[0], *intervals[1:])
-    listed = _of_categories(name, operands) if name in ("equal", "not_equal") else None
+    listed = _of_categories(name, operands) if setting.narrowed and name in ("equal", "not_equal") else None
     found = found if listed is None else listed
     if np.dtype(dtype).kind not in "biuf":
         refuse(f"{name} that gives {dtype}")
-    if np.dtype(dtype).kind == "f" and name not in ("fmax", "fmin"):  # NaN of NaN
+    if setting.narrowed and np.dtype(dtype).kind == "f" and name not in ("fmax", "fmin"):  # NaN of NaN
         gone = np.logical_or.reduce([
             np.broadcast_to(one.missing & (one.low > one.high), found.low.shape) for one in intervals
         ])  # fmt: skip
         found = Interval(np.where(gone, np.inf, found.low), np.where(gone, -np.inf, found.high), found.missing | gone)
-    if name == "subtract" and len(operands) == 2 and operands[0].number == operands[1].number:
+    if setting.narrowed and name == "subtract" and operands[0].number == operands[1].number:
         sure = np.isfinite(rows[0].low) & np.isfinite(rows[0].high) & ~rows[0].missing
         found = Interval.of(np.where(sure, 0.0, found.low), np.where(sure, 0.0, found.high), found.missing)
     support, exact = _support(setting, name, operands, found)
@@ -312,12 +312,12 @@ def isin(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]
     if fact.shape == () and operands[0].number is not None:
         support = ((operands[0].number, Cell(frozenset(values))),)
     found = bounds.truth(interval_of(fact))
-    one_number = fact.shape == () and fact.dtype in ("int64", "float64") and not fact.missing.any()
+    one_number = setting.narrowed and fact.shape == () and fact.dtype in ("int64", "float64") and not fact.missing.any()
     if one_number and all(type(one) in (int, float) and abs(one) <= _EXACT_FLOATS for one in values):
         low, high = float(fact.low), float(fact.high)
         inside = any(low <= one <= high for one in values)
         found = Interval.of(float(inside and low == high), float(inside))
-    elif fact.values is not None and fact.shape == ():
+    elif setting.narrowed and fact.values is not None and fact.shape == ():
         inside = [one in values for one in fact.values] + [False] * bool(fact.missing.any())
         found = Interval.of(float(all(inside)), float(any(inside)))
     return Rows(fact.masks, *found, "bool", None, support, support is not None)
@@ -331,9 +331,10 @@ def is_missing(setting: Setting, operands: Sequence[Operand], given: Mapping[str
     support: Support | None = None
     if fact.shape == () and operands[0].number is not None:
         support = ((operands[0].number, Cell(frozenset(), missing=True)),)
-    never = ~fact.missing
-    always = fact.missing & ((fact.low > fact.high) | np.bool_(fact.values == ()))
-    found = Interval.of(np.where(always, 1.0, 0.0), np.where(never, 0.0, 1.0))
+    found = bounds.truth(interval_of(fact))
+    if setting.narrowed:
+        always = fact.missing & ((fact.low > fact.high) | np.bool_(fact.values == ()))
+        found = Interval.of(np.where(always, 1.0, 0.0), np.where(fact.missing, 1.0, 0.0))
     return Rows(fact.masks, *found, "bool", None, support, support is not None)
 
 
@@ -359,7 +360,9 @@ def where(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any
                 refuse("where of texts", "use map")
             sides.append(bounds.constant(value))
     found = bounds.hull(*sides)
-    if condition.shape == () and condition.low == condition.high:  # it holds of every record, or of none
+    if (
+        setting.narrowed and condition.shape == () and condition.low == condition.high
+    ):  # it holds of every record, or of none
         found = Interval.of(*(np.broadcast_to(one, found.low.shape) for one in sides[0 if condition.high > 0 else 1]))
     shape = np.broadcast_shapes(found.low.shape, condition.shape)
     found = Interval.of(*(np.broadcast_to(one, shape) for one in found))
@@ -452,6 +455,31 @@ def fill(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]
     return Rows(fact.masks, *found, given["dtype"], None, fact.support if np.all(np.asarray(value) == 0) else None)
 
 
+@operation("fill null", "a function of the entry of one record; NaN stays", "a column of floats in polars")
+def fill_null(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """A public number in place of null, where an entry may be NaN too."""
+    fact, value = operands[0].fact, float(operands[1].value)
+    assert isinstance(fact, Rows)
+    if not _is_number(fact) or not math.isfinite(value):
+        refuse("null filled with something that is no finite number")
+    filled = bounds.hull(interval_of(fact), bounds.constant(value))
+    found = Interval.of(np.where(fact.missing, filled.low, fact.low), np.where(fact.missing, filled.high, fact.high),
+                        fact.missing)  # fmt: skip
+    return Rows(fact.masks, *found, "float64")
+
+
+@operation("fill nan", "a function of the entry of one record", "of a column whose null was filled just before")
+def fill_nan(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """A public number in place of NaN, where no entry is null any more."""
+    number = operands[0].number
+    assert number is not None
+    if setting.steps[number].name != "fill null":
+        refuse("fill_nan where null may be left", "write .fill_null(0).fill_nan(0)")
+    if not math.isfinite(float(operands[1].value)):
+        refuse("NaN filled with something that is no finite number")
+    return fill(setting, operands, given)
+
+
 @operation("drop missing", "records were selected by not being missing there", "a selection by ~isna() of the column")
 def drop_missing(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
     """What is known of a column of records that were selected by not being missing in it."""
@@ -491,7 +519,7 @@ def remainder(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
     if fact.dtype == "float64":  # a number from 0 to less than the divisor stays as it is
         stays = (fact.low >= 0) & (fact.high < divisor)
         least, most = np.where(stays, fact.low, least), np.where(stays, fact.high, most)
-        if fact.shape == () and math.isfinite(fact.low) and math.isfinite(fact.high) and not stays:
+        if setting.narrowed and fact.shape == () and np.isfinite(fact.low) and np.isfinite(fact.high) and not stays:
             ends = [Fraction(float(fact.low)), Fraction(float(fact.high))]
             periods = [math.floor(one / Fraction(divisor)) for one in ends]
             if periods[0] == periods[1] and ends[0] <= ends[1]:  # it grows within a period; rounded outward
@@ -509,7 +537,8 @@ def mapped(setting: Setting, operands: Sequence[Operand], given: Mapping[str, An
     table: dict[Any, Any] = dict(operands[1].value)
     whole = fact.values is not None and all(one in table for one in fact.values) and not fact.missing.any()
     results = list(table.values())
-    if fact.values is not None and results and all(isinstance(one, int | float) for one in results):
+    numbers_alone = bool(results) and all(isinstance(one, int | float) for one in results)
+    if setting.narrowed and fact.values is not None and numbers_alone:
         results = [table[one] for one in fact.values if one in table] or results[:1]
     if all(isinstance(one, str) for one in results):
         kept = tuple(dict.fromkeys(results))
@@ -532,7 +561,9 @@ def digitized(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
     if fact.missing.any():
         refuse("bins of numbers that may be missing", "fill them first")
     edges, right = np.asarray(operands[1].value, dtype=np.float64), bool(given["right"])
-    low, high = (np.digitize(end, edges, right) for end in (fact.low, fact.high))  # it never falls
+    low, high = np.zeros(fact.shape), np.full(fact.shape, float(edges.size))
+    if setting.narrowed:  # it never falls
+        low, high = (np.asarray(np.digitize(end, edges, right)) for end in (fact.low, fact.high))
     return Rows(fact.masks, *Interval.of(low, high), "int64")
 
 

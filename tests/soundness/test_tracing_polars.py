@@ -1,0 +1,183 @@
+"""Functions of polars: what is certified holds on pairs, what is not covered is refused, wrong rules are found."""
+
+import json
+import runpy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.certificate import check_certificate
+from dpverdict.audit.tracing.certify import certify_function
+from dpverdict.audit.tracing.handles import polars_frames
+from dpverdict.audit.tracing.rules.covered import OPERATIONS
+from dpverdict.audit.tracing.run import followed
+from dpverdict.audit.tracing.spending import alternatives
+
+HERE = Path(__file__).parent
+PROGRAMS = runpy.run_path(str(HERE / "tracing_programs.py"))
+Zero, Measured, dominated, shrunk = PROGRAMS["Zero"], PROGRAMS["Measured"], PROGRAMS["dominated"], (
+    runpy.run_path(str(HERE / "test_tracing.py"))["shrunk"]
+)  # fmt: skip
+SCHEMA = TableSchema.from_toml("""
+relation = "add-or-remove-one"
+table = "polars"
+[columns.age]
+type = "int"
+low = 0
+high = 120
+[columns.income]
+type = "float"
+low = 0
+high = 1e6
+[columns.rate]
+type = "float"
+low = -1
+high = 1
+nullable = true
+[columns.visits]
+type = "int"
+low = 0
+high = 5
+nullable = true
+[columns.ok]
+type = "bool"
+[columns.city]
+type = "category"
+values = ["Oslo", "Rome"]
+""")
+
+RIGHT = {
+    "df.select(pl.col('age').clip(0, 90).sum()).item() + rng.laplace(scale=90)": "eps=1",
+    "df['age'].clip(0, 90).sum() + rng.laplace(scale=90)": "eps=1",
+    "df.lazy().filter(pl.col('age') > 18).select(pl.len()).collect().item() + rng.laplace()": "eps=1",
+    "df.filter(pl.col('age') > 18, pl.col('ok')).height + rng.laplace()": "eps=1",
+    "df.filter(city='Oslo').height + rng.laplace()": "eps=1",
+    "[df.filter(pl.col('city') == c).height + rng.laplace() for c in ['Oslo', 'Rome']]": "eps=1",
+    "df.with_columns(z=pl.when(pl.col('age') > 30).then(pl.col('income').clip(0, 9)).otherwise(0.0))"
+    ".select(pl.col('z').sum()).item() + rng.normal(0, 9)": "mu=1",
+    "df.select(pl.col('rate').fill_null(0).fill_nan(0).sum()).item() + rng.laplace()": "eps=1",
+    "df['visits'].sum() + rng.laplace(scale=5)": "eps=1",
+    "df.select(pl.col('visits').count()).item() + rng.laplace()": "eps=1",
+    "df['visits'].fill_null(7).sum() + rng.laplace(scale=7)": "eps=1",
+    "df.drop_nulls('visits').filter(pl.col('visits') > 2).height + rng.laplace()": "eps=1",
+    "(df['age'] > 40).sum() + rng.laplace()": "eps=1",
+    "df.select((pl.col('ok') & pl.col('city').is_in(['Oslo'])).sum()).item() + rng.laplace()": "eps=1",
+    "df.select(pl.col('age').is_between(20, 30, closed='left').sum()).item() + rng.laplace()": "eps=1",
+    "df.select(pl.col('age', 'income').clip(0, 10).sum()).to_numpy() + rng.laplace(scale=20, size=(1, 2))": "eps=1",
+    "df['age'].to_numpy().clip(0, 90).sum() + rng.laplace(scale=90)": "eps=1",
+    "(df['age'].cast(pl.Float64) * df['income'].clip(0, 1)).sum() + rng.laplace(scale=120)": "eps=1",
+    "df.select(pl.col('income').log1p().sum()).item() + rng.laplace(scale=14)": "eps=1",
+    "df.select((-pl.col('age').cast(pl.Float64).sqrt()).sum()).item() + rng.laplace(scale=11)": "eps=1",
+    "df.select((pl.col('age') / 2 - 30).abs().floor().sum()).item() + rng.laplace(scale=30)": "eps=1",
+    "len(df) + rng.laplace()": "eps=1",
+}
+REFUSED = {
+    "df.group_by('city').agg(pl.len())": "labels are those that occur",
+    "df.select(pl.col('rate').fill_null(0).sum()).item() + rng.laplace()": "may hold NaN",
+    "df.select(pl.col('rate').fill_nan(0).fill_null(0).sum()).item() + rng.laplace()": "null may be left",
+    "df.select((pl.col('rate') > 0).sum()).item() + rng.laplace()": "nullable column",
+    "df.select(pl.col('age').map_elements(abs, return_dtype=pl.Int64).sum()).item() + rng.laplace()": "Anonymous",
+    "df.select(pl.col('age').sum().over('city')).item() + rng.laplace()": "Over",
+    "df.select(pl.col('age').max()).item() + rng.laplace(scale=120)": "max",
+    "df.select(pl.col('age') - pl.col('age').mean()).sum().item() + rng.laplace(scale=120)": "not public",
+    "df.with_columns(n=pl.len()).select(pl.col('n').sum()).item() + rng.laplace()": "a record meets all others",
+    "df.select(pl.len() - 5).item() + rng.laplace()": "wrap",
+    "df.sort('age')['age'].clip(0, 9).sum() + rng.laplace(scale=9)": "sort",
+    "df['age'][0] + rng.laplace(scale=120)": "position",
+    "df['age'].to_list()": "to_list",
+    "df['age'].clip(0, 9).cast(pl.Int8).sum() + rng.laplace(scale=9)": "cast to Int8",
+    "df.select(pl.col('age').sum()).item()": "without noise",
+    "df.select(pl.col('income').sum() * 2.0 + pl.col('age').sum()).item() + rng.laplace(scale=1e7)": "wrap",
+}  # fmt: skip
+
+
+def made(body: str) -> Callable[..., Any]:
+    names: dict[str, Any] = {"np": np, "pl": pl, "__name__": "a_function_of_polars"}
+    exec(compile(f"def program(df, rng):\n    return {body}\n", "<polars>", "exec"), names)
+    found: Callable[..., Any] = names["program"]
+    return found
+
+
+def plainly(function: Callable[..., Any], one: Any, other: Any) -> Any:
+    """What a pair spends, from two plain runs without noise."""
+    found = Measured()
+    zeros = [Zero(), Zero()]
+    outcomes = [function(table, rng) for table, rng in zip((one, other), zeros, strict=True)]
+    here, there = (np.ravel(np.asarray(one, dtype=np.float64)) for one in outcomes)
+    scales = np.concatenate([np.ravel(scale) for _, scale in zeros[0].draws])
+    moved = np.maximum(np.abs(here - there) - 1e-9 * (1 + np.abs(here)), 0.0) / scales
+    if zeros[0].draws[0][0] == "gaussian":
+        found.gaussian = float(np.sum(moved**2))
+    else:
+        found.laplace = sorted((float(one) for one in moved if one > 0), reverse=True)
+    return found
+
+
+def above(body: str, rng: np.random.Generator) -> bool:
+    """Whether a pair is above what the trace says."""
+    function = made(body)
+    trace = followed(function, SCHEMA)
+    assert trace.refused is None, trace.refused
+    options = alternatives(trace.releases, replace=False)
+    extremes = list(SCHEMA.extreme_records())
+    for i in range(32):
+        base = [SCHEMA.random_record(rng) for _ in range(i % 4)]
+        record = extremes[int(rng.integers(len(extremes)))] if i % 2 else SCHEMA.random_record(rng)
+        tables = [SCHEMA.dataset([*base, record]), SCHEMA.dataset(base)]
+        if i % 3 == 0:  # what is missing may be NaN as well as null
+            tables = [one.with_columns(pl.col("rate").fill_null(float("nan"))) for one in tables]
+        if not dominated(plainly(function, *tables), options):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("body", RIGHT)
+def test_what_is_certified_holds_on_pairs(body: str, seed: int) -> None:
+    verdict = certify_function(made(body), RIGHT[body], schema=SCHEMA, search=0)
+    assert verdict.status is Status.CERTIFIED, verdict.text()
+    assert not above(body, np.random.default_rng(seed))
+    assert "derived again" in check_certificate(json.loads(json.dumps(verdict.certificate)))
+
+
+@pytest.mark.parametrize("body", REFUSED)
+def test_what_is_not_covered_says_why(body: str) -> None:
+    trace = followed(made(body), SCHEMA)
+    assert trace.refused is not None
+    assert REFUSED[body] in trace.refused
+
+
+FAULTS = {
+    "table": "df['age'].sum() + rng.laplace(scale=120)",
+    "fill null": "df['rate'].fill_null(9).fill_nan(0).sum() + rng.laplace(scale=9)",
+    "fill nan": "df['rate'].fill_null(0).fill_nan(9).sum() + rng.laplace(scale=9)",
+    "fill": "df['visits'].fill_null(7).sum() + rng.laplace(scale=7)",
+    "is missing": "df.select(pl.col('visits').is_null().sum()).item() + rng.laplace()",
+    "drop missing": "df['visits'].drop_nulls().sum() + rng.laplace(scale=5)",
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_wrong_rule_is_found(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not above(FAULTS[name], np.random.default_rng(seed))
+    right = OPERATIONS[name]
+
+    def wrong(setting: Any, operands: Sequence[Any], given: Mapping[str, Any]) -> Any:
+        return shrunk(right.rule(setting, operands, given))
+
+    monkeypatch.setitem(OPERATIONS, name, replace(right, rule=wrong))
+    assert above(FAULTS[name], np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("name", ["Minus", "Multiply"])
+def test_a_node_that_is_read_as_another_is_found(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = f"(df['age'] {'-' if name == 'Minus' else '*'} 100).sum() + rng.laplace(scale=100)"
+    assert not above(body, np.random.default_rng(seed))
+    monkeypatch.setitem(polars_frames._BINARY, name, lambda one, other: np.true_divide(one, 1000.0))
+    assert above(body, np.random.default_rng(seed))
