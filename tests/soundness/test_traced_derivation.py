@@ -120,12 +120,27 @@ MORE = {
     "rounded": lambda x, rng: np.floor(x.sum(axis=0)) + rng.laplace(scale=300, size=3),
     "converted": lambda x, rng: np.histogram(x[:, 0], bins=[0, 5, 9])[0].astype(float) + rng.laplace(size=2),
     "drop missing": lambda df, rng: df["income"].clip(0, 10).dropna().sum() + rng.laplace(scale=10),
+    "fill null": lambda df, rng: df["rate"].fill_null(9).fill_nan(0).sum() + rng.laplace(scale=9),
+    "fill nan": lambda df, rng: df["rate"].fill_null(0).fill_nan(9).sum() + rng.laplace(scale=9),
 }
 """Functions that use what those of the unit tests do not."""
 
 
+POLARS = TableSchema.from_toml("""
+relation = "add-or-remove-one"
+table = "polars"
+[columns.rate]
+type = "float"
+low = -1
+high = 1
+nullable = true
+""")
+
+
 def the_program(name: str) -> tuple[Any, TableSchema]:
     if name in MORE:
+        if name in ("fill null", "fill nan"):
+            return MORE[name], POLARS
         schema = "PANDAS" if name == "drop missing" else "NUMPY"
         return MORE[name], REPLACED if name == "mean" else functions[schema]
     return functions["RIGHT"][name], functions["schema_of"](name)

@@ -228,7 +228,8 @@ class Tree:
         if name == "Clip" and not any(isinstance(one, FollowedArray) for one in others):
             low = others[0] if given["has_min"] else None
             high = others[-1] if given["has_max"] else None
-            return np.clip(first, *(one if one is None else np.asarray(one, first.dtype) for one in (low, high)))
+            bottom, top = (one if one is None else np.asarray(one, first.dtype) for one in (low, high))
+            return np.clip(first, bottom, top)
         if name == "Pow":
             if given.get("") == "Sqrt":
                 return np.sqrt(first)

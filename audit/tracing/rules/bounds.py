@@ -336,10 +336,3 @@ ELEMENTWISE: Final[dict[str, tuple[Callable[..., Interval], str]]] = {
     **dict.fromkeys(("isfinite", "isinf", "logical_xor", "bitwise_xor"), (truth, "true or false")),
 }  # fmt: skip
 """How each elementwise function of NumPy that is covered carries bounds on, and why that holds."""
-
-COARSE: Final[dict[str, Callable[..., Interval]]] = {
-    "isnan": truth,
-    **dict.fromkeys(("sin", "cos"), lambda a: Interval.of(np.full(a.low.shape, -1.0), np.full(a.low.shape, 1.0),
-                                                          a.missing | _unbounded(a))),
-}  # fmt: skip
-"""Of all records of a schema: what is known without looking at the ends."""

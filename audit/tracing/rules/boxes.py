@@ -192,7 +192,8 @@ class Boxes:
             step = setting.steps[number]
             if step.name == "table":
                 for i in range(len(step.parameters["names"])):
-                    if picked[number] is None or i in picked[number]:
+                    chosen = picked[number]
+                    if chosen is None or i in chosen:
                         self.dimensions.append((number, i))
                         sides.append(_side(step, i))
         self.whole: Final[Box] = tuple(sides)
@@ -210,7 +211,7 @@ class Boxes:
         """
         found = Evaluated()
         steps = list(self.setting.steps)
-        setting = replace(self.setting, steps=steps, narrowed=True)
+        setting = replace(self.setting, steps=steps)
         places = {dimension: place for place, dimension in enumerate(self.dimensions)}
         forms: dict[int, Forms] = {}
         for number in self.needed:

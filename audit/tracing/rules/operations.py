@@ -70,15 +70,12 @@ class Setting:
         replace: whether neighbours differ by a replaced record; otherwise by one that is added or removed.
         records: the public number of records; None where there is none.
         steps: the operations before this one, by their numbers.
-        narrowed: whether the records are those of a box: rules then say all that they can, so that a point decides
-            what is compared; facts of all records are kept as simple as they can be derived elsewhere.
         known: bounds that were derived of all steps, by what they are bounds on: so that each is derived once.
     """
 
     replace: bool
     records: int | None
     steps: list[Step] = field(default_factory=list)
-    narrowed: bool = False
     known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def rows(self, number: int) -> Rows:

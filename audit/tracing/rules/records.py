@@ -104,21 +104,21 @@ def elementwise(setting: Setting, operands: Sequence[Operand], given: Mapping[st
             intervals.append(bounds.constant(value))
     if name.startswith(("bitwise", "invert")) and np.dtype(dtype).kind != "b":
         refuse(f"{name} of integers, bit by bit", "use it of truth values alone")
-    rule = ELEMENTWISE[name][0] if setting.narrowed or name not in bounds.COARSE else bounds.COARSE[name]
+    rule = ELEMENTWISE[name][0]
     with np.errstate(all="ignore"):
         known = compares or name in _JOINING or name == "isnan"
         decidable = np.dtype(dtype).kind != "b" or (known and _compared_exactly(operands, truths=name in _JOINING))
         found = rule(*intervals) if decidable else bounds.truth(intervals[0], *intervals[1:])
-    listed = _of_categories(name, operands) if setting.narrowed and name in ("equal", "not_equal") else None
+    listed = _of_categories(name, operands) if name in ("equal", "not_equal") else None
     found = found if listed is None else listed
     if np.dtype(dtype).kind not in "biuf":
         refuse(f"{name} that gives {dtype}")
-    if setting.narrowed and np.dtype(dtype).kind == "f" and name not in ("fmax", "fmin"):  # NaN of NaN
+    if np.dtype(dtype).kind == "f" and name not in ("fmax", "fmin"):  # NaN of NaN
         gone = np.logical_or.reduce([
             np.broadcast_to(one.missing & (one.low > one.high), found.low.shape) for one in intervals
         ])  # fmt: skip
         found = Interval(np.where(gone, np.inf, found.low), np.where(gone, -np.inf, found.high), found.missing | gone)
-    if setting.narrowed and name == "subtract" and operands[0].number == operands[1].number:
+    if name == "subtract" and len(operands) == 2 and operands[0].number == operands[1].number:
         sure = np.isfinite(rows[0].low) & np.isfinite(rows[0].high) & ~rows[0].missing
         found = Interval.of(np.where(sure, 0.0, found.low), np.where(sure, 0.0, found.high), found.missing)
     support, exact = _support(setting, name, operands, found)
@@ -312,14 +312,14 @@ def isin(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]
     if fact.shape == () and operands[0].number is not None:
         support = ((operands[0].number, Cell(frozenset(values))),)
     found = bounds.truth(interval_of(fact))
-    one_number = setting.narrowed and fact.shape == () and fact.dtype in ("int64", "float64") and not fact.missing.any()
+    one_number = fact.shape == () and fact.dtype in ("int64", "float64") and not fact.missing.any()
     if one_number and all(type(one) in (int, float) and abs(one) <= _EXACT_FLOATS for one in values):
         low, high = float(fact.low), float(fact.high)
         inside = any(low <= one <= high for one in values)
         found = Interval.of(float(inside and low == high), float(inside))
-    elif setting.narrowed and fact.values is not None and fact.shape == ():
-        inside = [one in values for one in fact.values] + [False] * bool(fact.missing.any())
-        found = Interval.of(float(all(inside)), float(any(inside)))
+    elif fact.values is not None and fact.shape == ():
+        listed = [one in values for one in fact.values] + [False] * bool(fact.missing.any())
+        found = Interval.of(float(all(listed)), float(any(listed)))
     return Rows(fact.masks, *found, "bool", None, support, support is not None)
 
 
@@ -331,10 +331,8 @@ def is_missing(setting: Setting, operands: Sequence[Operand], given: Mapping[str
     support: Support | None = None
     if fact.shape == () and operands[0].number is not None:
         support = ((operands[0].number, Cell(frozenset(), missing=True)),)
-    found = bounds.truth(interval_of(fact))
-    if setting.narrowed:
-        always = fact.missing & ((fact.low > fact.high) | np.bool_(fact.values == ()))
-        found = Interval.of(np.where(always, 1.0, 0.0), np.where(fact.missing, 1.0, 0.0))
+    always = fact.missing & ((fact.low > fact.high) | np.bool_(fact.values == ()))
+    found = Interval.of(np.where(always, 1.0, 0.0), np.where(fact.missing, 1.0, 0.0))
     return Rows(fact.masks, *found, "bool", None, support, support is not None)
 
 
@@ -360,9 +358,7 @@ def where(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any
                 refuse("where of texts", "use map")
             sides.append(bounds.constant(value))
     found = bounds.hull(*sides)
-    if (
-        setting.narrowed and condition.shape == () and condition.low == condition.high
-    ):  # it holds of every record, or of none
+    if condition.shape == () and condition.low == condition.high:  # it holds of every record, or of none
         found = Interval.of(*(np.broadcast_to(one, found.low.shape) for one in sides[0 if condition.high > 0 else 1]))
     shape = np.broadcast_shapes(found.low.shape, condition.shape)
     found = Interval.of(*(np.broadcast_to(one, shape) for one in found))
@@ -519,7 +515,7 @@ def remainder(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
     if fact.dtype == "float64":  # a number from 0 to less than the divisor stays as it is
         stays = (fact.low >= 0) & (fact.high < divisor)
         least, most = np.where(stays, fact.low, least), np.where(stays, fact.high, most)
-        if setting.narrowed and fact.shape == () and np.isfinite(fact.low) and np.isfinite(fact.high) and not stays:
+        if fact.shape == () and np.isfinite(fact.low) and np.isfinite(fact.high) and not stays:
             ends = [Fraction(float(fact.low)), Fraction(float(fact.high))]
             periods = [math.floor(one / Fraction(divisor)) for one in ends]
             if periods[0] == periods[1] and ends[0] <= ends[1]:  # it grows within a period; rounded outward
@@ -538,7 +534,7 @@ def mapped(setting: Setting, operands: Sequence[Operand], given: Mapping[str, An
     whole = fact.values is not None and all(one in table for one in fact.values) and not fact.missing.any()
     results = list(table.values())
     numbers_alone = bool(results) and all(isinstance(one, int | float) for one in results)
-    if setting.narrowed and fact.values is not None and numbers_alone:
+    if fact.values is not None and numbers_alone:
         results = [table[one] for one in fact.values if one in table] or results[:1]
     if all(isinstance(one, str) for one in results):
         kept = tuple(dict.fromkeys(results))
@@ -561,9 +557,7 @@ def digitized(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
     if fact.missing.any():
         refuse("bins of numbers that may be missing", "fill them first")
     edges, right = np.asarray(operands[1].value, dtype=np.float64), bool(given["right"])
-    low, high = np.zeros(fact.shape), np.full(fact.shape, float(edges.size))
-    if setting.narrowed:  # it never falls
-        low, high = (np.asarray(np.digitize(end, edges, right)) for end in (fact.low, fact.high))
+    low, high = (np.asarray(np.digitize(end, edges, right)) for end in (fact.low, fact.high))  # it never falls
     return Rows(fact.masks, *Interval.of(low, high), "int64")
 
 

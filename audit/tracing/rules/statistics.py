@@ -337,7 +337,7 @@ def move(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]
     if len(parts) == 1:
         norm = totals[0].norm if totals[0].shape == shape else None
         return _fits(Total(np.array(parts[0][0]), np.array(parts[0][1]), parts[0][2], given["dtype"], norm))
-    if setting.narrowed and name == "subtract" and operands[0].number == operands[1].number:  # a statistic and itself
+    if name == "subtract" and operands[0].number == operands[1].number:  # a statistic and itself
         return _of_parts([(0.0, 0.0, ALWAYS)] * len(parts[0][2]), shape, given["dtype"])
     joined = [together([(float(a), float(b), s), (float(c), float(d), t)]) for a, b, s, c, d, t in
               zip(parts[0][0].ravel(), parts[0][1].ravel(), parts[0][2],
