@@ -13,7 +13,14 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit.losses.base import PrivacyLoss
-from dpverdict.audit.losses.curves import FARTHEST, beta_between, epsilon_between, first_within, q_above_of_profile
+from dpverdict.audit.losses.curves import (
+    FARTHEST,
+    beta_between,
+    epsilon_between,
+    first_within,
+    log_between,
+    q_above_of_profile,
+)
 from dpverdict.audit.losses.discrete_gaussian.atoms import MOST_VARIANCE, atoms_within
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, PROFILE, EventBound, LossTails
@@ -281,13 +288,20 @@ class BoundedLoss(PrivacyLoss):
             except InvalidValue:  # too long: what the coarser lattice has stays
                 break
         with precision(_BITS):
+            if self._has_given_masses:  # the sum of which may be a little more than 1
+                lower = lower.min(arb(1))
             return PROFILE.ball(lower, upper)
+
+    @property
+    def _has_given_masses(self) -> bool:
+        """Whether some law is on the masses of a distribution that was handed over."""
+        return any(isinstance(factor, PldLoss) for factor, _ in self.factors)
 
     def _close(self, epsilon: Fraction) -> arb:
         """As `_enclosed`, and closer far in the tail, where that is wide."""
         found = self._enclosed(epsilon)
         near = found.upper() - found.lower() <= _WIDE_AS_TAILS * found.upper()
-        return found if near or epsilon <= 0 or self._is_on_lattice else self.narrowed(epsilon, found)
+        return found if near or not 0 < epsilon <= _BEYOND or self._is_on_lattice else self.narrowed(epsilon, found)
 
     def narrowed(self, epsilon: Fraction, known: arb) -> arb:
         """delta(epsilon), epsilon > 0, of which a ball is known: closer on lattices that are made for that epsilon.
@@ -366,7 +380,7 @@ class BoundedLoss(PrivacyLoss):
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         with precision(_BITS):
-            return [_log_between(value.lower(), value.upper()) for value in self._delta_balls(epsilons)]
+            return [log_between(value.lower(), value.upper()) for value in self._delta_balls(epsilons)]
 
     def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
         return [self._epsilon_ball(exactly(delta)) for delta in deltas]
@@ -410,13 +424,6 @@ class BoundedLoss(PrivacyLoss):
 
 def _are_close(lower: arb, upper: arb) -> bool:
     return bool(upper - lower <= CLOSE * upper)
-
-
-def _log_between(lower: arb, upper: arb) -> arb:
-    """The logarithms of the numbers between two, of which the lower one may be 0."""
-    if not upper > 0:
-        return arb("-inf")
-    return upper.log().union(lower.log() if lower > 0 else arb("-inf"))
 
 
 def _at_each(bounds: Callable[[Exact], tuple[float, float]], points: Array) -> tuple[Array, Array]:

@@ -68,6 +68,13 @@ def log_delta_ball(profile: Curve, epsilon: Fraction, *, complement: Curve | Non
     raise PrecisionExhausted("log delta", _MAX_BITS, "delta may be exactly 0 or 1, or too close to it")
 
 
+def log_between(lower: arb, upper: arb) -> arb:
+    """The logarithms of the numbers between two, of which the lower one may be 0."""
+    if not upper > 0:
+        return arb("-inf")
+    return upper.log().union(lower.log() if lower > 0 else arb("-inf"))
+
+
 def epsilon_ball(profile: Curve, delta: Fraction, *, highest: Fraction | None = None) -> arb:
     """The smallest epsilon >= 0 with delta(epsilon) <= delta, for 0 < delta; exactly 0 if delta(0) <= delta.
 

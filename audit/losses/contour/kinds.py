@@ -38,6 +38,7 @@ from dpverdict.audit.losses.curves import (
     beta_between,
     epsilon_by_bounds,
     first_within,
+    log_between,
     log_delta_ball,
     q_above_of_profile,
 )
@@ -321,7 +322,27 @@ class ProductLoss(BallLoss):
         return None
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        return [log_delta_ball(self.profile, exactly(epsilon)) for epsilon in epsilons]
+        return [self._log_delta_ball(exactly(epsilon)) for epsilon in epsilons]
+
+    def _log_delta_ball(self, epsilon: Fraction) -> arb:
+        """log delta(epsilon), or between what is known of it; near 1 by 1 - delta = exp(epsilon)(1 - delta'(-epsilon)).
+
+        delta' is the profile of the other order, which is near 0 there.
+        """
+        if epsilon < 0:
+            with suppress(InvalidValue):  # not known in the other order
+                other = self.reversed()
+                with precision(_BITS):
+                    most = other.delta_at_most(-epsilon) if isinstance(other, ProductLoss) else arb(1)
+                    value = (ball(epsilon).exp() * (arb(0).union(most) - 1)).log1p()
+                if value.rel_accuracy_bits() >= ACCURACY:
+                    return value
+        try:
+            return log_delta_ball(self.profile, epsilon)
+        except PrecisionExhausted:
+            found = self._enclosed(epsilon)
+            with precision(_BITS):
+                return log_between(found.lower(), found.upper())
 
     def _epsilon_ball(self, delta: Fraction) -> arb:
         if delta == 1:
@@ -363,7 +384,9 @@ class ProductLoss(BallLoss):
         return total.max(arb(0))
 
     def _infinite_exactly(self) -> Fraction | None:
-        """P[L infinite] of Gaussian, Laplace and finite factors, if it is rational and known."""
+        """P[L infinite], if it is rational and known: 0, or that of finite factors beside Gaussian and Laplace ones."""
+        if self._engine.infinite.is_zero():
+            return Fraction(0)
         finite = Fraction(1)
         for factor, count in self._factors:
             if isinstance(factor, FiniteLoss):
