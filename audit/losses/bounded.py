@@ -300,8 +300,8 @@ class BoundedLoss(PrivacyLoss):
     def _close(self, epsilon: Fraction) -> arb:
         """As `_enclosed`, and closer far in the tail, where that is wide."""
         found = self._enclosed(epsilon)
-        near = found.upper() - found.lower() <= _WIDE_AS_TAILS * found.upper()
-        return found if near or not 0 < epsilon <= _BEYOND or self._is_on_lattice else self.narrowed(epsilon, found)
+        wide = found.upper() < _FAR and found.upper() - found.lower() > _WIDE_AS_TAILS * found.upper()
+        return self.narrowed(epsilon, found) if wide and 0 < epsilon <= _BEYOND and not self._is_on_lattice else found
 
     def narrowed(self, epsilon: Fraction, known: arb) -> arb:
         """delta(epsilon), epsilon > 0, of which a ball is known: closer on lattices that are made for that epsilon.

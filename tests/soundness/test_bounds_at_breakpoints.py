@@ -137,6 +137,7 @@ def test_other_losses(loss, count, truth, interval):
     check(BoundedLoss([(loss, count)], interval), truth)
 
 
+@SLOW  # far in the tail every epsilon has a lattice of its own; tests/soundness/test_lattice_event.py has the rest
 def test_a_laplace_mechanism_with_a_gaussian_one():
     truth = compose(LaplaceLoss.equal(3, "0.7"), GaussianLoss("0.4"))
     check(BoundedLoss([(LaplaceLoss(["0.7"]), 3), (GaussianLoss("0.4"), 1)], 0.05), truth, sums(Fraction(7, 10), 3))

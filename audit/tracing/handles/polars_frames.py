@@ -10,6 +10,8 @@ but ``fill_null(value).fill_nan(value)`` is covered of it before they are filled
 categories have null alone.
 """
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import io

@@ -764,7 +764,7 @@ def _stack(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) ->
 @_covers("sum of coordinates")
 def _sum_of_coordinates(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> Forms | None:
     assert operands[0].number is not None
-    flat = _exactly(work.known[operands[0].number]).ravel()
+    flat: Any = _exactly(work.known[operands[0].number]).ravel()
     groups = step.parameters["groups"]
     found = _nothing((len(groups),))
     for i, group in enumerate(groups):

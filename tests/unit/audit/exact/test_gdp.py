@@ -147,6 +147,10 @@ def test_of_sampled_gaussian_noise_it_is_that_of_the_noise_as_the_far_tail_shows
     assert gdp_mu(random_allocation(noise_multiplier=2, steps=50)).contains("0.5")
     mixed = compose(SAMPLED, poisson_sampled(GaussianLoss(2), "0.2"), GaussianLoss(2))
     assert gdp_mu(mixed).lower == gdp_mu(mixed).upper == 3
+
+
+@pytest.mark.slow
+def test_of_sampled_noise_beside_laplace_noise_it_is_between_the_two() -> None:
     with_laplace = gdp_mu(compose(SAMPLED, LaplaceLoss([1])))
     assert with_laplace.lower >= 1
     assert with_laplace.upper <= np.hypot(1, gdp_mu(LaplaceLoss([1])).upper) * (1 + 1e-15)
