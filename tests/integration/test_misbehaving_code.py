@@ -209,7 +209,13 @@ def test_nothing_outlives_the_command(tmp_path: Path, number: int) -> None:
     mechanism = f"{tmp_path / 'misbehaving.py'}:hangs"
     options = ["--neighbours", str(tmp_path / "pair.npz"), "--claim", "eps=1", "--samples", "2000", "--jobs", "2"]
     command = [sys.executable, "-m", "dpverdict.cli", "audit", mechanism, *options]
-    started = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    started = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # who runs tests in the background ignores it
+    )
     try:
         deadline = time.monotonic() + 120
         while len(left_over(tmp_path)) < 3:  # the command, its guard, its runner
