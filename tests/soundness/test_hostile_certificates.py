@@ -179,7 +179,9 @@ def test_a_check_that_takes_too_long_says_so_and_is_no_answer(
 ) -> None:
     path = tmp_path / "made.json"
     path.write_text(sealed(certificate(*[box("x - x + 1/4") | {"parts": [[["1", "2"], "1/8"]]}] * 4000)))
-    with pytest.raises(CheckUnfinished, match=r"did not finish within 0\.1 seconds and was stopped, so nothing is known"):
+    with pytest.raises(
+        CheckUnfinished, match=r"did not finish within 0\.1 seconds and was stopped, so nothing is known"
+    ):
         checked(path, Limits(seconds=0.1))
     assert CHECKER["main"](["--timeout", "0.2", str(path)]) == 2
     assert "NOT FINISHED" in capsys.readouterr().out
