@@ -72,7 +72,8 @@ class Tree:
     """
 
     def __init__(self, tape: Tape, columns: Columns) -> None:
-        self._dpv_tape, self.columns = tape, columns
+        self._dpv_tape: Tape = tape
+        self.columns: Columns = columns
 
     def of(self, expression: Any) -> tuple[str, Any]:
         """The name of an expression and what it gives: a column, a statistic or a public value."""
