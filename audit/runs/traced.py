@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Any, Final
 
 from dpverdict.audit.distinguishing.witness_document import (
@@ -26,6 +25,7 @@ from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.certificate import check_certificate
 from dpverdict.audit.tracing.certify import SEARCH_SECONDS, certify_function
 from dpverdict.audit.tracing.scales import NeededNoise, NeededScale, needed_noise
+from dpverdict.audit.tracing.spending import restatements
 from dpverdict.audit.tracing.verdict import TracedVerdict
 from dpverdict.audit.trials.user_functions import load_callable, probability
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
@@ -150,7 +150,8 @@ def must_be_certified(found: Mapping[str, Any], certificate: Mapping[str, Any] |
         if certificate is None:
             raise ValueError("it is missing")
         claim = found["claim"]["text"]
-        if claim != parse_guarantee(str(request.claim)).describe() and not _restated(claim, str(request.claim)):
+        asked = parse_guarantee(str(request.claim))
+        if claim not in [one.describe() for one in (asked, *restatements(asked))]:
             raise ValueError(f"{claim} is another claim")
         relation = adjacency_name(schema.relation)
         stated = {"schema": schema.to_toml(), "claim": claim, "function": request.mechanism, "relation": relation}
@@ -161,15 +162,6 @@ def must_be_certified(found: Mapping[str, Any], certificate: Mapping[str, Any] |
     except (DpverdictError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         problem = f"sent a certificate that does not prove its verdict ({' '.join(str(error).split())})"
         raise MechanismFailure(request.mechanism, problem, "look at what it replaces or writes to") from None
-
-
-def _restated(claim: str, asked: str) -> bool:
-    """Whether a claim is the one that was asked for, but for what the rounding of floats adds to it."""
-    ours, theirs = parse_guarantee(claim), parse_guarantee(asked)
-    if type(ours) is not type(theirs):
-        return False
-    pairs = [(getattr(ours, one.name), getattr(theirs, one.name)) for one in fields(ours)]
-    return all(most <= mine <= most * (1 + Fraction(1, 2**45)) for mine, most in pairs)
 
 
 CALIBRATION: Final = "dpverdict.audit.runs.traced:calibrate_here"

@@ -16,7 +16,7 @@ from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Noise, Total, fact_from_json
 from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Setting, Step
 from dpverdict.audit.tracing.run import Trace
-from dpverdict.audit.tracing.spending import Released, Spent, alternatives, decided, jointly
+from dpverdict.audit.tracing.spending import Released, Spent, alternatives, jointly, keeps
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
@@ -109,11 +109,8 @@ def certificate_of(
             for number, one in zip(trace.statistics, trace.releases, strict=True)
         ],
         "spent": spent_of(options),
-        "assumptions": list(
-            assumptions_of(len(trace.steps), replace=replace, records=schema.records, numpy=np.__version__,
-                           public=trace.read)
-        ),
-    }  # fmt: skip
+        "assumptions": list(assumed(trace, schema)),
+    }
     return {**document, "proved": proved(document)}
 
 
@@ -142,6 +139,14 @@ def spent_of(options: Sequence[Spent]) -> dict[str, Any]:
                default=Fraction(0))  # fmt: skip
     found = {"epsilon": str(pure), "mu_squared": str(max((one.gaussian for one in options), default=Fraction(0)))}
     return {**found, "together": True} if any(one.jointly for one in options) else found
+
+
+def assumed(trace: Trace, schema: TableSchema) -> tuple[str, ...]:
+    """What the certificate of a function that was followed takes for granted."""
+    replace = schema.relation is REPLACE_ONE
+    return assumptions_of(
+        len(trace.steps), replace=replace, records=schema.records, numpy=np.__version__, public=trace.read
+    )
 
 
 def assumptions_of(
@@ -261,8 +266,7 @@ def _checked(given: Mapping[str, Any]) -> str:
     options = alternatives(releases, replace=replace)
     if given["spent"].get("together") is True:
         options = jointly(options, releases, replace=replace)
-    found = decided(options, claim)
-    if not found.kept:
+    if not keeps(options, claim):
         raise InvalidValue("certificate", given["claim"], "a claim that the releases keep", "write it again")
     if not _same(spent_of(options), given["spent"]):
         raise _wrong(given["spent"], "what the releases spend")

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.tables.schema import TableSchema
-from dpverdict.audit.tracing.certificate import assumptions_of, certificate_of
+from dpverdict.audit.tracing.certificate import assumed, certificate_of
 from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.rules.operations import Step
 from dpverdict.audit.tracing.run import Trace, followed
@@ -19,7 +19,6 @@ from dpverdict.audit.tracing.search.pairs import ERROR, Broken, find_pair
 from dpverdict.audit.tracing.spending import (
     Released,
     alternatives,
-    decided,
     in_words,
     jointly,
     nearest_kept,
@@ -88,14 +87,13 @@ def certify_function(
         broken = find_pair(function, known, guarantee, seed=seed, seconds=search, error=error)
         return _not_proved(shared, broken, f"{trace.refused}", covered=False, lines=())
     options = alternatives(trace.releases, replace=replace)
-    kept = guarantee if decided(options, guarantee).kept else nearest_kept(options, guarantee)
+    kept = nearest_kept(options, guarantee)
     if kept is None:
         options = jointly(options, trace.releases, replace=replace)
-        kept = guarantee if decided(options, guarantee).kept else nearest_kept(options, guarantee)
+        kept = nearest_kept(options, guarantee)
     lines = lines_of(trace, known)
     if kept is not None:
-        assumptions = assumptions_of(len(trace.steps), replace=replace, records=known.records, numpy=np.__version__,
-                                     public=trace.read)  # fmt: skip
+        assumptions = assumed(trace, known)
         every = "replaced" if replace else "added or removed"
         reason = f"for every table of the schema and every {every} record, the loss is within the claim"
         if kept is not guarantee:

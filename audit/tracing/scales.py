@@ -10,7 +10,7 @@ from typing import Any, Final, final
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.certify import as_schema, expression
 from dpverdict.audit.tracing.run import Trace, followed
-from dpverdict.audit.tracing.spending import Released, alternatives, decided
+from dpverdict.audit.tracing.spending import Released, alternatives, keeps
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, adjacency_name
@@ -146,7 +146,7 @@ def _of_line(trace: Trace, line: str, claim: Guarantee, *, replace: bool) -> Nee
         needed = "no scale of this line alone is enough"
     elif plain:
         least = at_most(next(iter(scales)) * factor, DIGITS)
-        while _keeps(trace.releases, {line}, claim, float(least) / next(iter(scales)), replace=replace) is False:
+        while not _keeps(trace.releases, {line}, claim, float(least) / next(iter(scales)), replace=replace):
             least = at_most(float(least) * (1 + 10.0**-DIGITS), DIGITS)
         needed = f"scale at least {least}"
     elif noise is not None and noise.parameter is not None:
@@ -162,30 +162,30 @@ def _of_line(trace: Trace, line: str, claim: Guarantee, *, replace: bool) -> Nee
 def _least(releases: Sequence[Released], lines: set[str], claim: Guarantee, *, replace: bool) -> float | None:
     """The least factor for the noise of some lines, to a relative `CLOSE` from above; None where none is enough."""
 
-    def keeps(factor: float) -> bool:
+    def enough(factor: float) -> bool:
         return _keeps(releases, lines, claim, factor, replace=replace)
 
     if not lines:
         return 1.0
-    if not keeps(LARGEST):
+    if not enough(LARGEST):
         return None
     low, high = 1.0, 1.0
-    while not keeps(high):
+    while not enough(high):
         low, high = high, 2 * high
-    while low == high or keeps(low):
+    while low == high or enough(low):
         low, high = low / 2, low
         if low < 1 / LARGEST:
             return low
-    if keeps(1.0) and high == 1.0 and not keeps(1 - CLOSE):
+    if enough(1.0) and high == 1.0 and not enough(1 - CLOSE):
         return 1.0
-    low, high = bisected(lambda one: not keeps(one), low, high, steps=40, close=lambda a, b: b - a <= CLOSE * b)
+    low, high = bisected(lambda one: not enough(one), low, high, steps=40, close=lambda a, b: b - a <= CLOSE * b)
     near = float(f"{high:.{DIGITS}g}")
-    return near if near <= high and keeps(near) else high
+    return near if near <= high and enough(near) else high
 
 
 def _keeps(releases: Sequence[Released], lines: set[str], claim: Guarantee, factor: float, *, replace: bool) -> bool:
     changed = [_scaled(one, factor) if one.line in lines else one for one in releases]
-    return decided(alternatives(changed, replace=replace), claim).kept
+    return keeps(alternatives(changed, replace=replace), claim)
 
 
 def _scaled(release: Released, factor: float) -> Released:

@@ -15,9 +15,9 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
@@ -497,60 +497,37 @@ def _pruned(options: Sequence[Spent]) -> list[Spent]:
 # the decision ---------------------------------------------------------------------------------------------------------
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """Whether the alternatives keep a claim.
+def keeps(options: Sequence[Spent], claim: Guarantee) -> bool:
+    """Whether every alternative keeps a claim, by one of its losses.
 
-    Attributes:
-        kept: whether each of them does, exactly.
-        account: of the alternative that spends most.
-        spent: that alternative.
-        options: all of them.
+    It is exact: the scales and bounds of a program are the floats that they are.
     """
-
-    kept: bool
-    account: Account
-    spent: Spent
-    options: list[Spent] = field(default_factory=list)
-
-    rounded: ClassVar[bool] = False
-    """No claim is kept up to a rounding any more: a claim that is missed by one is stated anew, see `nearest_kept`."""
+    return all(any(_certifies(held_to(loss, claim)) for loss in one.losses()) for one in options)
 
 
-def decided(options: Sequence[Spent], claim: Guarantee) -> Decision:
-    """Hold every alternative to a claim, exactly: the scales and bounds of a program are the floats that they are."""
-    accounts = [(_held_to(one, claim), one) for one in options]
-    failing = [pair for pair in accounts if pair[0].status is not Status.CERTIFIED or not pair[0].certified]
-    account, spent = max(failing or accounts, key=lambda pair: _size(pair[0]))
-    return Decision(kept=not failing, account=account, spent=spent, options=list(options))
+def _certifies(account: Account) -> bool:
+    return account.status is Status.CERTIFIED and account.certified
+
+
+def restatements(claim: Guarantee) -> list[Guarantee]:
+    """The claim made larger by what rounding in float64 explains, 2^-46 to 2^-52 of it, with 17 digits; largest first.
+
+    A program computes 120/0.4 in floats, which is not the quotient of the decimal numbers, so an honest function may
+    miss its claim eps=0.4 in the sixteenth digit. It is not taken for kept: one of these is certified, and told.
+    """
+    return [_larger(claim, 1 + Fraction(1, 2**power)) for power in ROUNDING]
 
 
 def nearest_kept(options: Sequence[Spent], claim: Guarantee) -> Guarantee | None:
-    """A claim that is kept exactly, and is larger by what rounding in float64 explains; None if there is none.
-
-    A program computes 120/0.4 in floats, which is not the quotient of the decimal numbers, so an honest function may
-    miss its claim eps=0.4 in the sixteenth digit. It is not taken for kept: the least of a few claims above it, by
-    2^-46 to 2^-52 of it and with 17 digits, is taken, and it is this claim that is certified and told, in its digits.
-    """
+    """The claim where it is kept, else the least of its `restatements` that is; None if none is."""
+    if keeps(options, claim):
+        return claim
     found: Guarantee | None = None
-    for power in ROUNDING:
-        larger = _larger(claim, 1 + Fraction(1, 2**power))
-        if not decided(options, larger).kept:
+    for larger in restatements(claim):
+        if not keeps(options, larger):
             break
         found = larger
     return found
-
-
-def _held_to(spent: Spent, claim: Guarantee) -> Account:
-    """What is spent held to a claim, by the first loss that keeps it."""
-    accounts = [held_to(one, claim) for one in spent.losses()]
-    return next((one for one in accounts if one.status is Status.CERTIFIED and one.certified), accounts[0])
-
-
-def _size(account: Account) -> float:
-    spent = account.spent
-    return float("inf") if spent is None else float(spent.upper)
 
 
 def _larger(claim: Guarantee, factor: Fraction) -> Guarantee:

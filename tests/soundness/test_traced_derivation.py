@@ -24,7 +24,7 @@ from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Fact, Noise
 from dpverdict.audit.tracing.rules.operations import Operand, Setting
 from dpverdict.audit.tracing.run import Trace, followed
-from dpverdict.audit.tracing.spending import alternatives, decided
+from dpverdict.audit.tracing.spending import alternatives, keeps
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.proofs.ledger.certificates import sealed
@@ -56,7 +56,7 @@ def certificate(function: Any, schema: TableSchema, claim: str | None = None) ->
     replace = schema.relation is REPLACE_ONE
     guarantee = parse_guarantee(claim or claim_for(trace, replace=replace))
     options = alternatives(trace.releases, replace=replace)
-    if not decided(options, guarantee).kept:
+    if not keeps(options, guarantee):
         return None
     found: Document = json.loads(sealed(certificate_of(trace, schema, guarantee, "program", options=options)))
     return found
