@@ -15,7 +15,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.certificate import check_certificate
 from dpverdict.audit.tracing.certify import certify_function
-from dpverdict.audit.tracing.handles import polars_frames
+from dpverdict.audit.tracing.handles import polars_trees
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.run import followed
 from dpverdict.audit.tracing.spending import alternatives
@@ -179,5 +179,5 @@ def test_a_wrong_rule_is_found(name: str, seed: int, monkeypatch: pytest.MonkeyP
 def test_a_node_that_is_read_as_another_is_found(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     body = f"(df['age'] {'-' if name == 'Minus' else '*'} 100).sum() + rng.laplace(scale=100)"
     assert not above(body, np.random.default_rng(seed))
-    monkeypatch.setitem(polars_frames._BINARY, name, lambda one, other: np.true_divide(one, 1000.0))
+    monkeypatch.setitem(polars_trees.BINARY, name, lambda one, other: np.true_divide(one, 1000.0))
     assert above(body, np.random.default_rng(seed))

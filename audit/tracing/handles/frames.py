@@ -9,7 +9,7 @@ import ast
 import operator
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     raw,
     settled,
 )
+from dpverdict.audit.tracing.handles.frame_or_series import FrameOrSeries
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.rules.facts import Rows
@@ -38,41 +39,17 @@ _COMPARE: Final[dict[Any, Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }  # fmt: skip
-_SEE: Final = "what is covered is listed in docs/reference_tracing.md"
 
 
-class _Frame(Followed):
-    """What frames and series have in common: nothing of them leaves the trace."""
+class _Frame(FrameOrSeries):
+    """A frame or a series of pandas."""
 
     __slots__ = ()
-    __hash__: ClassVar[None] = None  # type: ignore[assignment]
-    _dpv_tape: Tape
-
-    def _no(self, what: str, remedy: str = _SEE) -> NoReturn:
-        self._dpv_tape.refuse(what, remedy)
-
-    def __bool__(self) -> bool:  # noqa: PLE0304
-        self._no("a branch on data", "put the test behind the noise, or use a mask")
-
-    def __float__(self) -> float:
-        self._no("data that become a plain number", "add noise first")
-
-    __int__ = __float__
+    _dpv_selection = "a mask"
+    _dpv_copy = ".copy()"
 
     def __index__(self) -> int:  # noqa: PLE0305
         self._no("an index that is data", "add noise first")
-
-    def __array__(self, *args: Any, **given: Any) -> Any:
-        self._no("data that leave the trace as a plain array", "use functions that are covered")
-
-    def __repr__(self) -> str:
-        self._no("data that become text", "return or print noisy values only")
-
-    def __format__(self, how: str) -> str:
-        return repr(self)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        self._no("data that are pickled", "use .copy()")
 
 
 class FollowedSeries(_Frame, np.lib.mixins.NDArrayOperatorsMixin):
