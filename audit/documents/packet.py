@@ -11,6 +11,7 @@ from dpverdict.audit.documents.values import (
     Count,
     DecisionName,
     Timestamp,
+    TracedLineFields,
 )
 
 
@@ -44,16 +45,6 @@ class MuFields(TypedDict):
     ]
 
 
-class ReleasedLineFields(TypedDict):
-    """One line of a function that was followed."""
-
-    line: Annotated[str, described("Of the user's code.")]
-    statistic: Annotated[str, described("What is released, as an expression of columns.")]
-    moved: Annotated[str, described("How far one record moves it.")]
-    noise: Annotated[str, described("Its law and its scale.")]
-    spent: Annotated[str, described("The privacy loss of this release alone.")]
-
-
 class ReleaseFields(TypedDict):
     """What is known of one release."""
 
@@ -68,7 +59,7 @@ class ReleaseFields(TypedDict):
     relation: str | None
     certified: Annotated[str | None, described("The inequality that was certified, and by what.")]
     lines: Annotated[
-        list[ReleasedLineFields], described("What a function that was followed releases; empty of any other.")
+        list[TracedLineFields], described("What a function that was followed releases; empty of any other.")
     ]
     tested: list[str]
     not_shown: list[str]

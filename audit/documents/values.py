@@ -48,3 +48,13 @@ class PairFields(TypedDict):
         list[Any] | None, described("The records; null if both datasets together have more than 10000 numbers.")
     ]
     neighbour: Annotated[list[Any] | None, described("The records of the neighbour; null as above.")]
+
+
+class TracedLineFields(TypedDict):
+    """One release of a function that was followed."""
+
+    line: Annotated[str, described("Of the user's code.")]
+    statistic: Annotated[str, described("What is released, as an expression of columns.")]
+    moved: Annotated[str, described("How far one record moves it.")]
+    noise: Annotated[str, described("Its law and its scale.")]
+    spent: Annotated[str, described("The privacy loss of this release alone.")]

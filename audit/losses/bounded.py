@@ -422,6 +422,15 @@ class BoundedLoss(PrivacyLoss):
         return f"BoundedLoss({shown}{rest}; interval {self.interval!r})"
 
 
+def certified_lattice(factors: Sequence[tuple[Factor, int]]) -> BoundedLoss | None:
+    """The composition between certified laws on a lattice; None where some factor has none, or it gets too long."""
+    try:
+        found = BoundedLoss(factors)
+    except InvalidValue:
+        return None
+    return found if found.is_certified else None
+
+
 def _are_close(lower: arb, upper: arb) -> bool:
     return bool(upper - lower <= CLOSE * upper)
 

@@ -20,13 +20,14 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 import numpy as np
 from flint import acb, arb, ctx
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
-from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.bounded import BoundedLoss, certified_lattice
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.contour.integral import Contour
 from dpverdict.audit.losses.contour.moments import Kind, Plan
@@ -133,7 +134,7 @@ class SampledSteps(BallLoss):
         moments: those of one step.
     """
 
-    __slots__ = ("_edge", "_laid", "_moments", "_order", "_other", "step", "steps")
+    __slots__ = ("__dict__", "_edge", "_laid", "_moments", "_order", "_other", "step", "steps")
     step: SampledStep
     steps: int
 
@@ -341,11 +342,15 @@ class SampledSteps(BallLoss):
         found = self._enclosed(epsilon)
         if epsilon <= 0 or found.rel_accuracy_bits() >= _ON_A_LATTICE or not found.upper() > _SMALLEST:
             return found
-        with suppress(InvalidValue, PrecisionExhausted):  # it gets too long
-            own = BoundedLoss(self.factors)
-            if own.is_certified:
-                return own.narrowed(epsilon, found)
+        if self._lattice is not None:
+            with suppress(InvalidValue, PrecisionExhausted):  # it gets too long
+                return self._lattice.narrowed(epsilon, found)
         return found
+
+    @cached_property
+    def _lattice(self) -> BoundedLoss | None:
+        """The steps between laws on a lattice; it keeps those that were made for the last epsilons."""
+        return certified_lattice(self.factors)
 
     def _enclosed(self, epsilon: Fraction) -> arb:
         """A ball that contains delta(epsilon), less accurate where a line would be long; else, Chernoff's bound."""

@@ -28,7 +28,7 @@ from typing import Final, Protocol, final
 from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
-from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.bounded import BoundedLoss, certified_lattice
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.contour.moments import MomentFunction
 from dpverdict.audit.losses.contour.product import GaussianAndLaplace, ProductContour
@@ -313,13 +313,7 @@ class ProductLoss(BallLoss):
     @cached_property
     def _lattice(self) -> BoundedLoss | None:
         """The factors between laws on a lattice, where a contour does not reach; None where none is certified."""
-        if isinstance(self._engine, Mixture):
-            return None
-        with suppress(InvalidValue):  # a factor without tails, or too long a lattice
-            found = BoundedLoss(self._factors)
-            if found.is_certified:
-                return found
-        return None
+        return None if isinstance(self._engine, Mixture) else certified_lattice(self._factors)
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         return [self._log_delta_ball(exactly(epsilon)) for epsilon in epsilons]

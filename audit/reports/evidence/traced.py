@@ -7,22 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypedDict, final
 
 from dpverdict.audit.documents.schema import described
-from dpverdict.audit.documents.values import StatusName
+from dpverdict.audit.documents.values import StatusName, TracedLineFields
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.evidence.evidence import Evidence, Known
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table
 from dpverdict.audit.tracing.verdict import EXACTLY, TracedVerdict
 from dpverdict.numerics.text import at_least, at_most
-
-
-class TracedLineFields(TypedDict):
-    """One release of a function."""
-
-    line: Annotated[str, described("Of the user's code.")]
-    statistic: Annotated[str, described("What is released, as an expression of columns.")]
-    moved: Annotated[str, described("How far one record moves it.")]
-    noise: Annotated[str, described("Its law and its scale.")]
-    spent: Annotated[str, described("The privacy loss of this release alone.")]
 
 
 class TracedFields(TypedDict):
