@@ -62,7 +62,7 @@ _ARROW_IN_MEMORY: Final = frozenset(
 _ARROW_READS: Final = re.compile(
     rb"OSFile|memory_map|MemoryMappedFile|input_stream|open_file|open_stream|RecordBatch(?:File|Stream)Reader"
 )
-"""What opens a file in those; an installed library that names one of them may. Of any other code the bare word counts."""
+"""What opens a file in those; an installed library that names one of them may. Of other code the bare word counts."""
 
 _ON_PURPOSE: Final = ("dpverdict.audit.isolation.child", "forked")
 """Where this package makes copies of a process; the module is not imported here, as little is before a recorder."""
