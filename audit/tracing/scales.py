@@ -162,7 +162,7 @@ def _of_line(trace: Trace, line: str, claim: Guarantee, *, replace: bool) -> Nee
 
 
 def _least(releases: Sequence[Released], lines: set[str], claim: Guarantee, *, replace: bool) -> float | None:
-    """The least factor for the noise of some lines, to a relative `CLOSE` or `MIXED_CLOSE` from above; None if none is."""
+    """The least factor for the noise of some lines, to `CLOSE` or `MIXED_CLOSE` from above; None if none is enough."""
     laws = {None if one.noise is None else one.noise.law for one in releases}
     near_enough = MIXED_CLOSE if "gaussian" in laws and len(laws) > 1 else CLOSE
 
