@@ -10,7 +10,7 @@ import json
 import runpy
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,15 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing import spending
 from dpverdict.audit.tracing.certificate import certificate_of, spent_of
+from dpverdict.audit.tracing.certify import certify_function
+from dpverdict.audit.tracing.rules import joint
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Fact, Noise
 from dpverdict.audit.tracing.rules.operations import Operand, Setting
 from dpverdict.audit.tracing.run import Trace, followed
-from dpverdict.audit.tracing.spending import alternatives, keeps
+from dpverdict.audit.tracing.spending import alternatives, jointly, keeps
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.proofs.ledger.certificates import sealed
@@ -96,6 +99,151 @@ def test_both_sets_of_rules_agree_on_many_random_programs(seed: int) -> None:
     count, apart = agree(seed, 1000)
     assert not apart
     assert count["derived"] >= 0.6 * count.total() >= 300
+
+
+# all releases together ------------------------------------------------------------------------------------------------
+
+there = independent["traced"]["derive"].__globals__
+
+
+def random_programs(seed: int, programs: int) -> Iterator[tuple[Any, TableSchema, str]]:
+    rng = np.random.default_rng(seed)
+    for _ in range(programs):
+        replace = bool(rng.random() < 0.4)
+        schema, program = random_schema(rng, replace=replace), Program(rng, replace=replace)
+        yield program.function(), schema, program.text
+
+
+def by_cases(programs: Iterable[tuple[Any, TableSchema, str]]) -> tuple[Counter[str], list[str]]:
+    """What cases say of bounds on all releases together, and the programs of which a record spends more than that."""
+    count, above = Counter[str](), list[str]()
+    attained: dict[bool, Fraction] = {}
+    run = joint._Search.run  # pyright: ignore[reportPrivateUsage]
+
+    def noting(search: Any) -> Any:
+        found = run(search)
+        attained[search.square] = search.best
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joint._Search, "run", noting)  # pyright: ignore[reportPrivateUsage]
+        for function, schema, text in programs:
+            replace, trace = schema.relation is REPLACE_ONE, followed(function, schema, seed=1)
+            if trace.refused is not None:
+                continue
+            attained.clear()
+            options = jointly(alternatives(trace.releases, replace=replace), trace.releases, replace=replace)
+            if not any(one.jointly for one in options):
+                continue
+            claim = parse_guarantee("eps=1000000, delta=0.5")
+            made: Document = json.loads(sealed(certificate_of(trace, schema, claim, "program", options=options)))
+            derivation = there["Derivation"](made)
+            for one in made["steps"]:
+                derivation.step(one)
+            plain, fixed, free = there["spent_by"](made, derivation.facts, derivation.exact, replace)
+            most = {name: max(one[i] for one in plain) for i, name in enumerate(("epsilon", "mu_squared"))}
+            try:
+                less = there["spent_together"](made, derivation.columns, most, fixed, free, replace)
+            except there["Beyond"]:
+                count["too much"] += 1
+                continue
+            stated = [Fraction(made["spent"][name]) for name in less]
+            count["the same" if stated == list(less.values()) else "another"] += 1
+            for (name, size), square in zip(less.items(), (False, True), strict=True):
+                if square in attained and size < min(most[name], fixed[square] + attained[square]):
+                    above.append(f"{schema.to_toml()}\n{text}\n{name}: {size}, {attained[square]}")
+    return count, above
+
+
+def test_no_record_spends_more_than_the_cases_say(seed: int) -> None:
+    count, above = by_cases(random_programs(seed, 12))
+    assert not above
+    assert count["the same"] >= 4
+
+
+@pytest.mark.slow
+def test_no_record_spends_more_than_the_cases_say_of_many_programs(seed: int) -> None:
+    count, above = by_cases(random_programs(seed, 300))
+    assert not above
+    assert count["the same"] >= 0.6 * count.total() >= 100
+
+
+WRONG_CASES: dict[str, Any] = {
+    "where": (
+        "_where", lambda right: lambda self, operands, p: self.operand(operands[2]),
+        lambda x: [np.where(x > 50, x, 0).sum(), x.sum(), (100 - x).sum()],
+    ),
+    "a clip": (
+        "below", lambda right: lambda self, one, *, strictly: False,
+        lambda x: [np.maximum(x, 50).sum(), (100 - x).sum()],
+    ),
+    "a sign": (
+        "_move", lambda right: lambda self, operands, p: right(self, operands, {**p, "name": "subtract"}),
+        lambda x: [x.sum() + np.minimum(x, 60).sum(), x.sum(), (100 - x).sum()],
+    ),
+    "a mask": (
+        "chosen", lambda right: lambda self, operand: False,
+        lambda x: [x[x > 50].sum(), x.sum(), (100 - x).sum()],
+    ),
+}  # fmt: skip
+"""A method that is wrong, and statistics of a column of which it then says too little."""
+
+
+@pytest.mark.parametrize("case", WRONG_CASES)
+def test_a_wrong_case_is_found(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, wrong, statistics = WRONG_CASES[case]
+
+    def program(x: Any, rng: np.random.Generator) -> Any:
+        return [one + rng.laplace(scale=100) for one in statistics(x[:, 0])]
+
+    def above() -> list[str]:
+        count, found = by_cases([(program, functions["NUMPY"], case)])
+        assert count.total() == 1
+        return found
+
+    assert not above()
+    cases = there["joint"]["Cases"]
+    monkeypatch.setattr(cases, name, wrong(getattr(cases, name)))
+    assert above()
+
+
+def test_a_bound_on_all_releases_that_is_too_small_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def both_sides(x: Any, rng: np.random.Generator) -> Any:
+        return x[:, 0].sum() + rng.laplace(scale=200), (100 - x[:, 0]).sum() + rng.laplace(scale=200)
+
+    def made() -> Document:
+        verdict = certify_function(both_sides, "eps=0.5", schema=functions["NUMPY"], name="f", search=0)
+        assert verdict.certificate is not None
+        found: Document = json.loads(sealed(verdict.certificate))
+        assert found["spent"] == {"epsilon": found["spent"]["epsilon"], "mu_squared": "0", "together": True}
+        return found
+
+    assert derived(made()) == "derived"
+    right = spending.most_spent
+    monkeypatch.setattr(
+        spending,
+        "most_spent",
+        lambda *given, **words: {
+            part: dataclasses.replace(one, bound=one.bound * Fraction(9, 10))
+            for part, one in right(*given, **words).items()
+        },
+    )
+    assert derived(made()) == "open"
+
+
+@pytest.mark.parametrize(
+    ("claim", "found"),
+    [("mu=1.24", "derived"), ("mu=1.2", "open"), ("order=4, eps=0.9", "derived"), ("order=4, eps=0.85", "open")],
+)
+def test_a_claim_of_another_kind_about_laplace_noise(claim: str, found: str) -> None:
+    """What is 1-DP is 1.2303-GDP, and has a Renyi divergence of order 4 of at most 0.8960."""
+
+    def total(x: Any, rng: np.random.Generator) -> Any:
+        return x[:, 0].sum() + rng.laplace(scale=100)
+
+    made = certificate(total, functions["NUMPY"], claim)
+    assert made is not None
+    assert derived(made) == found
 
 
 def shrunk(fact: Fact) -> Fact:
