@@ -132,6 +132,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("kind", "dim", "scale", "epsilon"), CASES)
 def test_the_profile_is_enclosed(kind, dim, scale, epsilon):
     check(kind, dim, scale, epsilon)
