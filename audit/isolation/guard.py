@@ -57,7 +57,7 @@ def framed(nonce: bytes, payload: bytes) -> bytes:
 def digest(
     nonce: bytes, payload: bytes, made: Callable[..., bytes] = hmac.digest, kind: object = hashlib.sha256
 ) -> bytes:
-    """What a frame carries beside its text; made by the functions that were there before any code of the user's."""
+    """What a frame carries beside its text; made by the functions that were there before any of the user's code."""
     return made(nonce, payload, kind)
 
 
@@ -160,7 +160,7 @@ def _run(whole: Mapping[str, Any]) -> None:
     nonce, own = bytes.fromhex(whole["nonce"]), os.getpid()
     _limit(whole["memory"])
     lock = threading.Lock()
-    dumps, write, number, end = json.dumps, os.write, os.getpid, os._exit  # before any code of the user's is there
+    dumps, write, number, end = json.dumps, os.write, os.getpid, os._exit  # before any of the user's code is there
 
     def tell(kind: str, content: object) -> None:
         if number() != own:  # a copy that the user's code forked

@@ -1,4 +1,4 @@
-"""A process of its own for code of the user's: a fresh interpreter with limits, and one private channel back.
+"""A process of its own for the user's code: a fresh interpreter with limits, and one private channel back.
 
     this process --request--> guard --fork--> runner --frames--> this process
 

@@ -252,7 +252,7 @@ def _known_from(pair: AnyPair) -> str:
 
 
 def _outcomes(report: Report) -> dict[str, str]:
-    """What the explored outcomes were: of what kinds, where they were not all numbers of one length, and how typed."""
+    """What the explored outcomes were: their kinds, where they were not all numbers of one length, and their types."""
     if report.test is None:
         return {}
     said = {"outcomes": report.test.outcomes, "outcomes taken for": report.test.kind_of_outputs}

@@ -267,7 +267,7 @@ def replay_from_request(
 @final
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What who replays a witness says about it; see `replay`."""
+    """What the user says about a witness that is replayed; see `replay`."""
 
     mechanism: AnyMechanism | None
     score: Callable[[Array], object] | None

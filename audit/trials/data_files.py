@@ -1,4 +1,4 @@
-"""Data from files, or from a function of the user's: tables of records, neighbouring datasets, and columns of scores.
+"""Data from files, or from a user's function: tables of records, neighbouring datasets, and columns of scores.
 
 Records are read from .csv, .npy and .npz, pairs from .npz, scores (one number per canary or run) from .npy, .csv and
 .parquet.

@@ -257,7 +257,7 @@ class DaskCluster(_Remote):
 
     Args:
         address: of the scheduler, such as ``tcp://10.0.0.5:8786``.
-        audit: whose code runs in processes of its own on the workers; None for code that is not of the user's.
+        audit: whose code runs in processes of its own on the workers; None for code that is not the user's.
 
     Raises:
         InvalidValue: Dask is not installed, or nobody answers at the address.
@@ -441,7 +441,7 @@ def _packed(value: object) -> bytes:
 
 
 def _travels(module: ModuleType) -> bool:
-    """Whether a module is a loose file of the user's, which another process need not find."""
+    """Whether a module is a loose file of the user, which another process need not find."""
     file = getattr(module, "__file__", None)
     if not file or module.__name__ == "__main__" or is_installed(module):
         return False

@@ -1,6 +1,6 @@
 """``prove`` as data: the outcomes as JSON values, the faces as text; for code of others from a process of its own.
 
-A check in a file of the user's may end its process, hang, or say anything. What its process sends is data; the exit
+A check in a user's file may end its process, hang, or say anything. What its process sends is data; the exit
 code is read here from the findings of every statement, and outcomes that contradict their findings are none.
 """
 
@@ -57,7 +57,7 @@ class Proved:
     Attributes:
         fields: as ledger.schema.json has it.
         page, text: the page, or "", and what the terminal shows.
-        files: what code of the user's was in, or read.
+        files: what the user's code was in, or read.
         certificates: the files of the certificates by their paths.
         exit_code: 0 if every standing is the recorded one and every planted fault was found, 1 otherwise.
     """
@@ -78,7 +78,7 @@ class Proved:
 def proved(
     request: Proof, faces: WantedRenderings, limits: Limits = NO_LIMITS, progress: Progress | None = None
 ) -> Proved:
-    """Check the statements, in a process of its own if they are in a module of the user's or have a limit.
+    """Check the statements, in a process of its own if they are in a user's module or have a limit.
 
     Raises:
         DpverdictError: no such paper or statement, or the process did not finish, or sent no ledger.
@@ -137,7 +137,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
         return _sent(made, faces, tuple(recorder.provenance().files))
     except (DpverdictError, OSError) as error:
         return {"error": in_one_line(error) if not str(error) else " ".join(str(error).split())}
-    except BaseException as error:  # code of the user's may raise anything: SystemExit is no outcome
+    except BaseException as error:  # the user's code may raise anything: SystemExit is no outcome
         problem = f"the statements of {proof.paper} ended their check with {in_one_line(error)}, which is no outcome"
         return {"error": f"{problem}: let a check yield its findings"}
 

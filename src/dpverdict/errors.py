@@ -137,7 +137,7 @@ def _represented(value: object) -> str:
             return str(value)
     try:
         return repr(value)
-    except BaseException:  # an object of the user's
+    except BaseException:  # the user's object
         return f"<{type(value).__name__} whose representation cannot be shown>"
 
 

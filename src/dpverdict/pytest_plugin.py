@@ -153,7 +153,7 @@ def privacy_audit(request: pytest.FixtureRequest) -> PrivacyAudit:
 
 
 def _plain(number: float) -> str:
-    """As `numerics.text.rounded_text`, which would load the arithmetic into every session of the user's."""
+    """As `numerics.text.rounded_text`, which would load the arithmetic into every session of the user."""
     return f"{number:g}".replace("e-0", "e-")
 
 

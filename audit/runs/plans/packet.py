@@ -2,8 +2,8 @@
 
 It has the unit of privacy and the relation, the claim of every release and of all together, what was certified, what
 was only tested and what was not shown, the hazards as a checklist, an entry for the registry of deployments, hashes of
-what ran, and how to run it again. Controls stand apart: they are releases of nobody. Nothing here is a new finding;
-what the plan states of itself is said to be stated.
+what ran, and how to run it again. Controls are listed apart: they are wrong on purpose, and not released. Nothing here
+is a new finding; what the plan states of itself is said to be stated.
 """
 
 from __future__ import annotations

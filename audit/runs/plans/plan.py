@@ -110,7 +110,7 @@ class PlannedAudit:
 
     @property
     def control(self) -> bool:
-        """Whether it is wrong on purpose: no release of anyone's, but a check that the audit finds what it has to."""
+        """Whether it is wrong on purpose: a check that the audit finds what it has to, which is not released."""
         return self.expect is Expected.REFUTED
 
 

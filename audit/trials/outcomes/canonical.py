@@ -373,7 +373,7 @@ class _Parts:
         """A part of an exception; of one that has no form, its type."""
         try:
             self.add_symbol(f"{path}.type", self.walk(value, path, depth + 1))
-        except Exception:  # an object of the user's may raise whatever is read of it
+        except Exception:  # the user's object may raise whatever is read of it
             self.add_symbol(f"{path}.type", _name(value))
 
     def _drawn(self, value: Iterator[Any], path: str) -> list[Any]:

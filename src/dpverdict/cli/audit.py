@@ -102,7 +102,7 @@ def audit(
             say(f"note: {cost}")
         with engine_of_options(jobs, dask), progress_bar() as bar:
             made = audit_from_request(request, wanted, limits, bar)
-        if made.provenance is not None:  # what the code of the user's read
+        if made.provenance is not None:  # what the user's code read
             outputs.refuse_overwriting({f"the file {path} that was used": path for path in made.provenance.files})
         outputs.write(
             json=lambda: made.json,

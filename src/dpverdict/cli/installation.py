@@ -289,7 +289,7 @@ def _reports() -> str:
     report = audit_mechanism(CorrelatedGaussian(dim=2, mu=1), sampling=None, command="<script>")
     page = render_html(report)
     _must("CERTIFIED" in page and "CERTIFIED" in render_json(report), "a report does not say its verdict")
-    _must("<script>" not in page, "a text of the user's became markup")
+    _must("<script>" not in page, "the user's text became markup")
     _must("properties" in read_schema(), "the schema of the report is missing")
     return "page, JSON and schema are complete"
 

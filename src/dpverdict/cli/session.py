@@ -1,6 +1,6 @@
 """What a command does around its work: output files, the engine of the trials, progress, and how it ends.
 
-A command returns `CommandResult`, which alone becomes an exit code that says a verdict. Code of the user's runs within
+A command returns `CommandResult`, which alone becomes an exit code that says a verdict. The user's code runs within
 a command, and may raise anything; that it ended the program is no verdict.
 """
 

@@ -99,7 +99,7 @@ def run(
     folder: From = None,
     kept: Annotated[
         Path | None,
-        option("--folder", "FOLDER", "Where releases are installed; else a cache of the user's.", "Machines"),
+        option("--folder", "FOLDER", "Where releases are installed; else the user's cache.", "Machines"),
     ] = None,
     seed: Annotated[str, option("--seed", "N", "Of the tests.", "Tests")] = SEED,
     timeout: Timeout = None,
