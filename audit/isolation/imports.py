@@ -147,11 +147,11 @@ def refuse_shared_names() -> None:
         for name in _imported_by(file, _state(file)):
             beside = _file_beside(name, around)
             loaded = getattr(sys.modules.get(name), "__file__", None)
-            if beside is not None and name in sys.modules and not _is(loaded, beside):
+            if beside is not None and name in sys.modules and not _is_same_file(loaded, beside):
                 raise SharedName(name, beside)
 
 
-def _is(loaded: object, beside: str) -> bool:
+def _is_same_file(loaded: object, beside: str) -> bool:
     return isinstance(loaded, str) and os.path.realpath(loaded) == os.path.realpath(beside)
 
 
@@ -196,7 +196,7 @@ def _is_needed(name: str, folders: Sequence[str]) -> bool:
     spec = PathFinder.find_spec(name, others)
     places = [] if spec is None else [spec.origin or "", *(spec.submodule_search_locations or ())]
     owners = {distribution_of(place) for place in places} - {None}
-    return any(_plain(str(owner)) in required() for owner in owners)
+    return any(_canonical_name(str(owner)) in required() for owner in owners)
 
 
 @lru_cache(maxsize=1)
@@ -208,7 +208,7 @@ def required() -> frozenset[str]:
         more = set[str]()
         for name in frontier:
             try:
-                more |= {_plain(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in _requires(name)}
+                more |= {_canonical_name(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in _requirements_of(name)}
             except importlib.metadata.PackageNotFoundError:
                 continue
         frontier = more - found
@@ -234,9 +234,9 @@ _AT_LEAST: Final = frozenset(
 """Known where this package runs from its sources, without metadata of its own, and what is optional."""
 
 
-def _requires(name: str) -> list[str]:
+def _requirements_of(name: str) -> list[str]:
     return [line for line in importlib.metadata.requires(name) or [] if "extra ==" not in line]
 
 
-def _plain(name: str) -> str:
+def _canonical_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()

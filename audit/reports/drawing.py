@@ -219,10 +219,10 @@ def draw_svg(
         draw(axes)
         drawing = io.StringIO()
         figure.savefig(drawing, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return _inline(drawing.getvalue(), title=title, description=description, name=name)
+    return _drawing_in_page(drawing.getvalue(), title=title, description=description, name=name)
 
 
-def _inline(drawing: str, *, title: str, description: str, name: str) -> str:
+def _drawing_in_page(drawing: str, *, title: str, description: str, name: str) -> str:
     """The drawing as part of a page: no prologue, no size, own identifiers, roles for colours, a text alternative."""
     body = drawing[drawing.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)

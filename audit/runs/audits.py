@@ -149,7 +149,7 @@ def audit_mechanism(
     shown.pop("adjacency", None)
     if sampling is not None:
         begin_stage("embedding")
-        evidence += _embedding(mechanism, sampling)
+        evidence += _embedding_evidence(mechanism, sampling)
         begin_stage("checks of the code")
         evidence.append(CodeEvidence(grey_box_checks(mechanism, pair, seed=sampling.seed)))
         evidence += _tests(mechanism, pair, claim, sampling)
@@ -232,7 +232,7 @@ def described(
             "kind": "black box: only its releases are seen",
             "neighbouring relation": f"{adjacency_name(neighbours.adjacency)} {_known_from(neighbours)}",
             "tested on": neighbours.describe(),
-            **_outcomes(report),
+            **_kinds_of_outcomes(report),
             **parameters,
         },
         relation=adjacency_name(neighbours.adjacency),
@@ -251,7 +251,7 @@ def _known_from(pair: AnyPair) -> str:
     return "(as stated: the records could not be compared)"
 
 
-def _outcomes(report: Report) -> dict[str, str]:
+def _kinds_of_outcomes(report: Report) -> dict[str, str]:
     """What the explored outcomes were: their kinds, where they were not all numbers of one length, and their types."""
     if report.test is None:
         return {}
@@ -313,7 +313,7 @@ def spread_grid(mechanism: AnyMechanism, dataset: object, seed: int) -> float:
     return 2.0 ** (math.floor(math.log2(spread)) - GRID_BITS) if 0 < spread < math.inf else 0.0
 
 
-def _embedding(mechanism: StructuredMechanism, sampling: Sampling) -> tuple[Evidence, ...]:
+def _embedding_evidence(mechanism: StructuredMechanism, sampling: Sampling) -> tuple[Evidence, ...]:
     if not isinstance(mechanism, GaussianMechanism) or not embedding_applies(mechanism):
         return ()
     check = check_embedding(

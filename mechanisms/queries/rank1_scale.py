@@ -87,7 +87,7 @@ def honest_scale(*, dim: int, epsilon: Exact, delta: Exact) -> Enclosure:
     failure = check_probability(delta, "delta", "give the delta of the guarantee")
     if check_dim(dim) < 2:
         raise InvalidValue("dim", dim, ">= 2", "give the dimension of the statistic")
-    bracket = _bracket(dim, level, failure)
+    bracket = _bracket_of_scale(dim, level, failure)
     for point in bracket.trials(_BITS):
         if bracket.width * _WIDTH <= bracket.high:
             break
@@ -96,7 +96,7 @@ def honest_scale(*, dim: int, epsilon: Exact, delta: Exact) -> Enclosure:
         return Enclosure.hull(ball(bracket.low), ball(bracket.high))
 
 
-def _bracket(dim: int, epsilon: Fraction, delta: Fraction) -> Bracket:
+def _bracket_of_scale(dim: int, epsilon: Fraction, delta: Fraction) -> Bracket:
     """Two scales with the root between them, found in steps of 4 from 1/delta: the profile falls like 1/sigma."""
     low = high = 1 / delta
     at_low, sign = _excess(dim, epsilon, delta, low)

@@ -71,17 +71,19 @@ def integrate(law: RadialLaw, dim: int, level: Fraction, quantity: Quantity, bit
     Raises:
         PrecisionExhausted: that accuracy is not reached.
     """
-    return _accurately(law, dim, level, quantity, bits)[0]
+    return _refined_integral(law, dim, level, quantity, bits)[0]
 
 
 def integrate_tails(law: RadialLaw, dim: int, level: Fraction, bits: int) -> tuple[arb, arb]:
     """(P[loss > level], Q[loss > level]), level >= 0, each as `integrate` gives it."""
-    of_p, grown = _accurately(law, dim, level, _Pair.TAILS, bits + 2)
+    of_p, grown = _refined_integral(law, dim, level, _Pair.TAILS, bits + 2)
     with precision(bits + _GUARD):
         return of_p, grown * (-ball(level)).exp()
 
 
-def _accurately(law: RadialLaw, dim: int, level: Fraction, quantity: Quantity | _Pair, bits: int) -> tuple[arb, ...]:
+def _refined_integral(
+    law: RadialLaw, dim: int, level: Fraction, quantity: Quantity | _Pair, bits: int
+) -> tuple[arb, ...]:
     """The integral, or its real and its imaginary part."""
     size, working = arb(1), bits + _GUARD  # size: about the value
     with precision(working):
@@ -220,7 +222,7 @@ class _Integral:
 
         def vanishing(w: acb, v: acb, point: SurfacePoint, analytic: bool) -> acb:
             """n(v)/w^2: directly, or where that is wider from the slopes between the break and v."""
-            between = self.surface.point(_hull(acb(end.at), v), analytic)
+            between = self.surface.point(_rectangle_around(acb(end.at), v), analytic)
             mean = side * (2 * between.r_slope + sign * between.u_slope)
             if w.contains(0):
                 return mean
@@ -335,7 +337,7 @@ def _around_zero(bound: arb) -> arb:
     return bound.upper().union(-bound.upper())
 
 
-def _hull(first: acb, second: acb) -> acb:
+def _rectangle_around(first: acb, second: acb) -> acb:
     """The smallest rectangle around two complex balls."""
     return acb(first.real.union(second.real), first.imag.union(second.imag))
 

@@ -51,7 +51,7 @@ class EmbeddingEvidence(Evidence):
             title="Embedding",
             evidence=EvidenceKind.EXACT,
             text=(about,),
-            tables=(_findings(exact),),
+            tables=(_table_of_findings(exact),),
         )
         test = self.check.sampled
         trials = (
@@ -63,7 +63,7 @@ class EmbeddingEvidence(Evidence):
             title="Embedding, on samples",
             evidence=EvidenceKind.STATISTICAL,
             text=(trials,),
-            tables=(_findings([(TWO_SAMPLES, not test.rejected, "two-sample test", test.detail)]),),
+            tables=(_table_of_findings([(TWO_SAMPLES, not test.rejected, "two-sample test", test.detail)]),),
         )
 
     def fields(self, known: Known) -> Mapping[str, object]:
@@ -88,6 +88,6 @@ class EmbeddingEvidence(Evidence):
         return {"exact.embedding": exact, "statistical.embedding": sampled}
 
 
-def _findings(found: list[tuple[str, bool, str, str]]) -> Table:
+def _table_of_findings(found: list[tuple[str, bool, str, str]]) -> Table:
     rows = tuple((name, "holds" if holds else "FAILS", method, detail) for name, holds, method, detail in found)
     return Table(header=("what was checked", "finding", "method", "detail"), rows=rows)

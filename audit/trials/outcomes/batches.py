@@ -211,12 +211,12 @@ class Layout:
         """The layout that the explored outcomes of both sides suggest."""
         sides = list(dataset), list(neighbour)
         both = [row for side in sides for row in side]
-        signatures = _frequent((row.signature for row in both), MOST_SIGNATURES)
-        symbols = _frequent((key for row in both for key in row.symbols.items()), MOST_SYMBOLS, least=2)
+        signatures = _frequent_values((row.signature for row in both), MOST_SIGNATURES)
+        symbols = _frequent_values((key for row in both for key in row.symbols.items()), MOST_SYMBOLS, least=2)
         return Layout(signatures=tuple(signatures), numbers=tuple(_numbers(sides)), symbols=tuple(symbols))
 
 
-def _frequent(values: Iterable[Any], most: int, least: int = 1) -> list[Any]:
+def _frequent_values(values: Iterable[Any], most: int, least: int = 1) -> list[Any]:
     counts = Counter(values)
     order = sorted(counts, key=lambda value: (-counts[value], value))
     return [value for value in order if counts[value] >= least][:most]
@@ -261,7 +261,9 @@ def kinds_seen(dataset: Iterable[Outcome], neighbour: Iterable[Outcome]) -> str 
     """What the explored outcomes of both sides were, in words; None where all are numbers of one length."""
     counts = Counter(row.describe() for row in dataset), Counter(row.describe() for row in neighbour)
     totals = [sum(side.values()) for side in counts]
-    kinds = sorted(counts[0].keys() | counts[1].keys(), key=lambda kind: (-abs(_gap(counts, totals, kind)), kind))
+    kinds = sorted(
+        counts[0].keys() | counts[1].keys(), key=lambda kind: (-abs(_gap_in_frequency(counts, totals, kind)), kind)
+    )
     if len(kinds) == 1 and kinds[0].startswith("numbers(") and " " not in kinds[0]:
         return None
     said = [
@@ -272,7 +274,7 @@ def kinds_seen(dataset: Iterable[Outcome], neighbour: Iterable[Outcome]) -> str 
     return "; ".join(said) + (f"; and {more} more kinds" if more > 0 else "")
 
 
-def _gap(counts: tuple[Counter[str], Counter[str]], totals: list[int], kind: str) -> float:
+def _gap_in_frequency(counts: tuple[Counter[str], Counter[str]], totals: list[int], kind: str) -> float:
     return counts[0][kind] / max(totals[0], 1) - counts[1][kind] / max(totals[1], 1)
 
 

@@ -58,7 +58,7 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     return total, (a - (total - virtual)) + (b - virtual)
 
 
-def _split(a: Array) -> tuple[Array, Array]:
+def _split_float(a: Array) -> tuple[Array, Array]:
     scaled = _SPLITTER * a
     high = scaled - (scaled - a)
     return high, a - high
@@ -67,15 +67,15 @@ def _split(a: Array) -> tuple[Array, Array]:
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     """The rounded product and its rounding error, exactly if nothing over- or underflows."""
     product = a * b
-    a_high, a_low = _split(a)
-    b_high, b_low = _split(b)
+    a_high, a_low = _split_float(a)
+    b_high, b_low = _split_float(b)
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
 def two_square(a: Array) -> tuple[Array, Array]:
     """The rounded square and its rounding error, exactly if nothing over- or underflows."""
     square = a * a
-    high, low = _split(a)
+    high, low = _split_float(a)
     return square, ((high * high - square) + 2.0 * (high * low)) + low * low
 
 
@@ -160,7 +160,7 @@ class FloatNormal:
             )
             * 0.5
         )
-        return Scaled(_where(positive, _log_bell(t), _ZERO_PAIR), factor)
+        return Scaled(_choose_pair(positive, _log_bell(t), _ZERO_PAIR), factor)
 
     def quantile(self, probability: Pair) -> Pair:
         """Requires: 0 < probability < 1, and no low part."""
@@ -178,37 +178,39 @@ class FloatNormal:
         return Scaled(_ZERO_PAIR, scipy.special.erf(half.high * _SQRT_HALF))
 
     def tail_gap(self, epsilon: Pair, centre: Pair, half: Pair) -> Scaled:
-        forward = _gap(_absolute(centre), half)
+        forward = _scaled_gap(_absolute_pair(centre), half)
         negative = epsilon.high < 0
         if not negative.any():
             return forward
         size = np.abs(epsilon.high)
         reflected = -np.expm1(-size) + np.exp(-size) * forward.value()
-        return Scaled(_where(negative, _ZERO_PAIR, forward.exponent), np.where(negative, reflected, forward.factor))
+        return Scaled(
+            _choose_pair(negative, _ZERO_PAIR, forward.exponent), np.where(negative, reflected, forward.factor)
+        )
 
     def tail_gap_complement(self, epsilon: Pair, centre: Pair, half: Pair) -> Scaled:
-        centre, t, y = _points(_absolute(centre), half)
+        centre, t, y = _points(_absolute_pair(centre), half)
         near = t.high < 0
         sum_of_tails = 0.5 * (scipy.special.erfcx(np.maximum(-t.high, 0.0) * _SQRT_HALF) + scipy.special.erfcx(y))
-        exponent = _where(near, _log_bell(t), _ZERO_PAIR)
-        factor = np.where(near, sum_of_tails, 1.0 - _gap(centre, half).value())
+        exponent = _choose_pair(near, _log_bell(t), _ZERO_PAIR)
+        factor = np.where(near, sum_of_tails, 1.0 - _scaled_gap(centre, half).value())
         return Scaled(exponent + Pair.of(np.minimum(epsilon.high, 0.0)), factor)
 
     def tilted_tail(self, epsilon: Pair, centre: Pair, half: Pair) -> Scaled:
         _, t, y = _points(centre, half)
         positive = y >= 0
         factor = np.where(positive, scipy.special.erfcx(np.abs(y)), scipy.special.erfc(y)) * 0.5
-        return Scaled(_where(positive, _log_bell(t), epsilon), factor)
+        return Scaled(_choose_pair(positive, _log_bell(t), epsilon), factor)
 
 
 _ZERO_PAIR = Pair.of(np.zeros(()))
 
 
-def _where(condition: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], first: Pair, second: Pair) -> Pair:
+def _choose_pair(condition: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], first: Pair, second: Pair) -> Pair:
     return Pair(np.where(condition, first.high, second.high), np.where(condition, first.low, second.low))
 
 
-def _absolute(x: Pair) -> Pair:
+def _absolute_pair(x: Pair) -> Pair:
     sign = np.where(x.high < 0, -1.0, 1.0)
     return Pair(sign * x.high, sign * x.low)
 
@@ -225,7 +227,7 @@ def _points(centre: Pair, half: Pair) -> tuple[Pair, Pair, Array]:
     return centre, centre - half, (centre.high + half.high) * _SQRT_HALF
 
 
-def _gap(centre: Pair, half: Pair) -> Scaled:
+def _scaled_gap(centre: Pair, half: Pair) -> Scaled:
     """The gap for centre >= 0."""
     centre, t, y = _points(centre, half)
     x = t.high * _SQRT_HALF
@@ -241,15 +243,15 @@ def _gap(centre: Pair, half: Pair) -> Scaled:
     if near.any():
         bell = np.exp(exponent.high[near])
         factor[near] = 0.5 * (scipy.special.erfc(x[near]) - bell * scipy.special.erfcx(y[near]))
-        exponent = _where(near, _ZERO_PAIR, exponent)
+        exponent = _choose_pair(near, _ZERO_PAIR, exponent)
     if narrow.any():
-        factor[narrow] = _narrow(a[narrow], b[narrow])
+        factor[narrow] = _difference_of_close(a[narrow], b[narrow])
     if far.any():
-        factor[far] = _far(x[far], y[far], b[far])
+        factor[far] = _difference_of_far(x[far], y[far], b[far])
     return Scaled(exponent, factor)
 
 
-def _narrow(a: Array, b: Array) -> Array:
+def _difference_of_close(a: Array, b: Array) -> Array:
     """(erfcx(a - b) - erfcx(a + b))/2 by the odd derivatives E_j of erfcx at a, up to b^9, without exp(2ab - b^2).
 
     Reads E_0 = erfcx, E_1 = 2 a E_0 - 2/sqrt(pi), E_(j+2) = 2 (j+1) E_j + 2 a E_(j+1).
@@ -266,7 +268,7 @@ def _narrow(a: Array, b: Array) -> Array:
     return -total
 
 
-def _far(x: Array, y: Array, b: Array) -> Array:
+def _difference_of_far(x: Array, y: Array, b: Array) -> Array:
     """(erfcx(x) - erfcx(y))/2 by the asymptotic series, where y - x = 2 b.
 
     erfcx(x) sqrt(pi) = sum over k of (-1)^k (2k-1)!! / 2^k u^(2k+1), u = 1/x; with v = 1/y the differences
@@ -356,7 +358,7 @@ def epsilon_floats(delta: Array, mu: Pair) -> Array:
     delta, high, low = (np.broadcast_to(part, shape).ravel() for part in (delta, mu.high, mu.low))
     result = np.where(delta > 0, 0.0, np.inf)
     positive = np.flatnonzero((delta > 0) & (delta < 1) & (delta < advantage_floats(Pair(high, low)) * (1 + 1e-13)))
-    roots, sharp = _newton(delta[positive], Pair(high[positive], low[positive]))
+    roots, sharp = _newton_roots(delta[positive], Pair(high[positive], low[positive]))
     for i in np.flatnonzero(~sharp).tolist():
         k = int(positive[i])
         roots[i] = float(gaussian.epsilon_ball(Real.of(float(delta[k])), Real.of(_rational(high[k], low[k]))))
@@ -368,7 +370,7 @@ def _rational(high: np.float64, low: np.float64) -> Fraction:
     return Fraction(float(high)) + Fraction(float(low))
 
 
-def _newton(delta: Array, mu: Pair) -> tuple[Array, NDArray[np.bool_]]:
+def _newton_roots(delta: Array, mu: Pair) -> tuple[Array, NDArray[np.bool_]]:
     """The roots for 0 < delta < 1 (one-dimensional), and which of them are well conditioned."""
     above = delta > 0.5
     goal = np.where(above, np.log1p(-delta), np.log(delta))
@@ -407,7 +409,7 @@ def delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Array:
     >>> round(delta(1.0, 1.0), 14)
     0.12693673750664
     """
-    return _curve(delta_floats, _finite("epsilon", epsilon), mu)
+    return _curve(delta_floats, _checked_finite("epsilon", epsilon), mu)
 
 
 @overload
@@ -420,7 +422,7 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Array:
     >>> round(log_delta(1000.0, 1.0), 6)
     -499514.859452
     """
-    return _curve(log_delta_floats, _finite("epsilon", epsilon), mu)
+    return _curve(log_delta_floats, _checked_finite("epsilon", epsilon), mu)
 
 
 @overload
@@ -433,7 +435,7 @@ def epsilon(delta: ArrayLike, mu: ArrayLike) -> float | Array:
     >>> round(epsilon(1e-5, 1.0), 13)
     4.3771780956812
     """
-    return _curve(epsilon_floats, _probability("delta", delta), mu)
+    return _curve(epsilon_floats, _checked_probability("delta", delta), mu)
 
 
 @overload
@@ -448,7 +450,7 @@ def beta(alpha: ArrayLike, mu: ArrayLike) -> float | Array:
     >>> round(beta(0.05, 1.0), 14)
     0.74048897715856
     """
-    return _curve(beta_floats, _probability("alpha", alpha), mu)
+    return _curve(beta_floats, _checked_probability("alpha", alpha), mu)
 
 
 @overload
@@ -457,7 +459,7 @@ def power(alpha: float, mu: float) -> float: ...
 def power(alpha: ArrayLike, mu: ArrayLike) -> float | Array: ...
 def power(alpha: ArrayLike, mu: ArrayLike) -> float | Array:
     """1 - beta(alpha), accurate where beta rounds to 1."""
-    return _curve(power_floats, _probability("alpha", alpha), mu)
+    return _curve(power_floats, _checked_probability("alpha", alpha), mu)
 
 
 @overload
@@ -479,14 +481,14 @@ def _curve(curve: Callable[[Array, Pair], Array], argument: Array, mu: ArrayLike
     return float(values) if values.ndim == 0 else values
 
 
-def _finite(name: str, values: ArrayLike) -> Array:
+def _checked_finite(name: str, values: ArrayLike) -> Array:
     array = np.asarray(values, dtype=np.float64)
     if not np.isfinite(array).all():
         raise InvalidValue(name, float(array[~np.isfinite(array)].flat[0]), "finite", f"give {name} as finite numbers")
     return array
 
 
-def _probability(name: str, values: ArrayLike) -> Array:
+def _checked_probability(name: str, values: ArrayLike) -> Array:
     array = np.asarray(values, dtype=np.float64)
     outside = ~((array >= 0) & (array <= 1))
     if outside.any():

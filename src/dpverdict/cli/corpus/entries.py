@@ -173,14 +173,14 @@ def read_entry(path: Path) -> Entry:
         ) from None
     if still:
         raise InvalidValue("fixed", fixed, f"a release without the defect, not one of {affected}", f"look at {where}")
-    broken, control = (_side(fields, name, where) for name in ("broken", "control"))
+    broken, control = (_read_side(fields, name, where) for name in ("broken", "control"))
     held = _of_package(broken, texts["package"])
     if held is None or Version(held) not in affected:
         raise InvalidValue("broken", broken.install, f"{texts['package']} in an affected version", f"look at {where}")
     return Entry(
         **texts,
         fixed=None if fixed is None else str(fixed),
-        samples=_whole(fields, where) if kind in ("releases", "bits") else 0,
+        samples=_whole_number_field(fields, where) if kind in ("releases", "bits") else 0,
         delta=float(fields.get("delta", 0.0)),
         needs=tuple(str(name) for name in fields.get("needs", ())),
         broken=broken,
@@ -204,7 +204,7 @@ def _one_of(fields: Mapping[str, Any], name: str, known: tuple[str, ...], where:
     return str(fields[name])
 
 
-def _whole(fields: Mapping[str, Any], where: str) -> int:
+def _whole_number_field(fields: Mapping[str, Any], where: str) -> int:
     found = fields.get("samples")
     if not isinstance(found, int) or not 50 <= found <= 10**6:
         raise InvalidValue(
@@ -213,7 +213,7 @@ def _whole(fields: Mapping[str, Any], where: str) -> int:
     return found
 
 
-def _side(fields: Mapping[str, Any], name: str, where: str) -> Side:
+def _read_side(fields: Mapping[str, Any], name: str, where: str) -> Side:
     found = fields.get(name)
     if not isinstance(found, dict) or not found.get("install"):
         raise InvalidValue(name, found, f"in {where} a table with the list install", "see docs/corpus.md")
