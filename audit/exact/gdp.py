@@ -51,7 +51,7 @@ from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics import gaussian_formulas as formulas
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.gaussian import BallNormal
-from dpverdict.numerics.gaussian_floats import LARGEST_MU, SMALLEST_MU, Pair, log_delta_floats
+from dpverdict.numerics.gaussian_floats import LARGEST_MU, SMALLEST_MU, DoubleDouble, log_delta_floats
 from dpverdict.numerics.roots import Bracket
 
 _KIND: Final = BallNormal()
@@ -338,7 +338,7 @@ def _mu_of(epsilon: float, logs: Array) -> Array:
     low, high = np.full(logs.shape, math.log(SMALLEST_MU)), np.full(logs.shape, math.log(LARGEST_MU))
     for _ in range(80):
         middle = (low + high) / 2
-        above = log_delta_floats(np.full(logs.shape, epsilon), Pair.of(np.exp(middle))) > logs
+        above = log_delta_floats(np.full(logs.shape, epsilon), DoubleDouble.of(np.exp(middle))) > logs
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     return np.where(np.isfinite(logs), np.exp(low), 0.0)
 

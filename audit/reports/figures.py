@@ -18,8 +18,8 @@ from dpverdict.audit.reports.drawing import (
     BAD,
     CLAIM,
     SAMPLE,
-    Line,
     Mark,
+    PlotLine,
     covariance_figure,
     profile_figure,
     trade_off_figure,
@@ -67,7 +67,7 @@ def trade_off(report: Report) -> ReportFigure:
     claim, loss = report.claim, report.worst.loss if report.worst is not None else None
     evenly = (1 - np.cos(np.linspace(0, np.pi, POINTS))) / 2  # dense at both ends, where the curves are steep
     alphas = np.unique([*evenly, float(FALSE_ALARMS)])
-    claimed = Line(x=alphas, y=np.asarray(claim.beta_lower(alphas)), label="claimed, at least")
+    claimed = PlotLine(x=alphas, y=np.asarray(claim.beta_lower(alphas)), label="claimed, at least")
     through = None if loss is None else loss.through_points(FLOOR)
     exact = None
     if through is not None:
@@ -103,7 +103,7 @@ def profile(report: Report) -> ReportFigure:
     epsilons = np.unique([*evenly, *([] if own is None or own > evenly[-1] else [float(own)])])
     stated = [Fraction(round(epsilon * 1000), 1000) for epsilon in np.linspace(0, float(evenly[-1]), 9).tolist()]
     through = None if loss is None else loss.through_points(FLOOR)
-    claimed = Line(x=epsilons, y=np.asarray(claim.delta_upper(epsilons)), label="claimed, at most")
+    claimed = PlotLine(x=epsilons, y=np.asarray(claim.delta_upper(epsilons)), label="claimed, at most")
     exact = None
     if through is not None:
         exact = _line(report, epsilons, through.delta(epsilons), (through.epsilons, through.deltas))
@@ -136,11 +136,11 @@ def profile(report: Report) -> ReportFigure:
     return ReportFigure(title="Privacy profile", caption=caption, drawing=drawing, tables=(table,))
 
 
-def _line(report: Report, x: Array, y: Array, dots: tuple[Array, Array] | None = None) -> Line:
+def _line(report: Report, x: Array, y: Array, dots: tuple[Array, Array] | None = None) -> PlotLine:
     """The exact curve of a report, with what is certain of it."""
     what = "exact" if report.worst is not None and report.worst.exact else "a bound"
     label = f"{what}, certified" if dots is None else f"{what}, certified at the dots, smooth between"
-    return Line(x=x, y=y, label=label if np.nanmax(y, initial=0.0) > 0 else "exact: 0 everywhere", dots=dots)
+    return PlotLine(x=x, y=y, label=label if np.nanmax(y, initial=0.0) > 0 else "exact: 0 everywhere", dots=dots)
 
 
 def _worst_index(report: Report, excess: Array) -> int | None:
@@ -155,14 +155,14 @@ def _violation_mark(x: float, found: float, promised: float) -> Mark:
     return Mark(x=float(x), y=float(found), label="worst violation", role=BAD, promised=float(promised))
 
 
-def _measured_line(test: DistinguishingTest, epsilons: Array) -> Line | None:
+def _measured_line(test: DistinguishingTest, epsilons: Array) -> PlotLine | None:
     """What the rectangles imply of the profile: delta >= 1 - beta - exp(epsilon) alpha at each upper corner."""
     boxes = measured_boxes(test)
     if not boxes:
         return None
     growth = np.exp(np.minimum(epsilons, _LARGEST_EXPONENT))
     least = np.max([1 - box.beta_upper - growth * box.alpha_upper for box in boxes], axis=0)
-    return Line(x=epsilons, y=np.where(least > 0, least, np.nan), label="measured, at least")
+    return PlotLine(x=epsilons, y=np.where(least > 0, least, np.nan), label="measured, at least")
 
 
 def _measured_epsilons(report: Report, own: Fraction) -> list[Mark]:

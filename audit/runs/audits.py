@@ -52,7 +52,7 @@ MOST_SAMPLES: Final = 100_000
 
 
 @final
-class Numbers(Enum):
+class NumbersUnderClaim(Enum):
     """What a claim that is tested on releases is about."""
 
     RELEASED = "released"
@@ -80,7 +80,7 @@ class Sampling:
         seed: of every random number drawn here.
         score: scores releases, see `distinguish`; None for the likelihood ratio, or a learned direction.
         delta: at which the test bounds epsilon from below; None for the delta of the claim, if it has one.
-        numbers: what the claim is about, see `Numbers`.
+        numbers: what the claim is about, see `NumbersUnderClaim`.
         progress: told how many releases are done, and how many there are to do.
     """
 
@@ -89,7 +89,7 @@ class Sampling:
     seed: int
     score: Callable[[NDArray[np.float64]], object] | None = None
     delta: Exact | None = None
-    numbers: Numbers = Numbers.RELEASED
+    numbers: NumbersUnderClaim = NumbersUnderClaim.RELEASED
     progress: Progress | None = None
 
 
@@ -199,7 +199,7 @@ def audit_callable(
     tests = _tests(mechanism, neighbours, claim, sampling)
     report = Report(name=name, claim=claim, created=datetime.now(UTC), evidence=tests, command=command)
     said = dict(parameters or {})
-    if sampling.numbers is Numbers.DOUBLE and report.leak is None:
+    if sampling.numbers is NumbersUnderClaim.DOUBLE and report.leak is None:
         said["low bits"] = "not searched: an outcome is no array of numbers of one length"
     return described(report, mechanism, neighbours, sampling.seed, said)
 
@@ -271,7 +271,7 @@ def check_pair(mechanism: StructuredMechanism, pair: NeighbourPair) -> None:
 
 def _tests(mechanism: AnyMechanism, pair: AnyPair, claim: Guarantee, sampling: Sampling) -> tuple[Evidence, ...]:
     """The distinguishing test, and the search through the low bits if the claim is about them; one error for both."""
-    searched = sampling.numbers is Numbers.DOUBLE
+    searched = sampling.numbers is NumbersUnderClaim.DOUBLE
     part = LOW_BIT_SHARE if searched else 0.0
     of_bits = math.floor(part * sampling.samples)
     begin_stage("test of the releases")
@@ -284,7 +284,7 @@ def _tests(mechanism: AnyMechanism, pair: AnyPair, claim: Guarantee, sampling: S
         seed=sampling.seed,
         delta=sampling.delta,
         score=sampling.score,
-        grid=spread_grid(mechanism, pair.dataset, sampling.seed) if sampling.numbers is Numbers.REAL else 0.0,
+        grid=spread_grid(mechanism, pair.dataset, sampling.seed) if sampling.numbers is NumbersUnderClaim.REAL else 0.0,
         progress=sampling.progress,
     )
     if not searched or test.outcomes:  # which have no low bits

@@ -28,7 +28,7 @@ from dpverdict.mechanisms.core.guarantees import ApproximateDP, ZeroConcentrated
 from dpverdict.mechanisms.core.noise import Number
 from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.gaussian import BallNormal
-from dpverdict.numerics.gaussian_floats import LARGEST_MU, SMALLEST_MU, Pair, log_delta_floats
+from dpverdict.numerics.gaussian_floats import LARGEST_MU, SMALLEST_MU, DoubleDouble, log_delta_floats
 from dpverdict.numerics.roots import float_above, float_below, least_float, rounded_up, sized
 
 _KIND = BallNormal()
@@ -135,7 +135,7 @@ def _largest_mu(epsilon: Fraction, delta: Fraction) -> float:
     low, high = math.log(SMALLEST_MU), math.log(LARGEST_MU)
     while high - low > 1e-14 * max(1.0, abs(low)):
         grid = np.linspace(low, high, 400)
-        below = log_delta_floats(at, Pair.of(np.exp(grid))) <= goal
+        below = log_delta_floats(at, DoubleDouble.of(np.exp(grid))) <= goal
         k = int(np.count_nonzero(np.cumprod(below)))
         low, high = float(grid[max(k - 1, 0)]), float(grid[min(k, 399)])
     return math.exp(low)

@@ -30,7 +30,7 @@ from dpverdict.numerics.gaussian_floats import (
     LARGEST_MU,
     RELATIVE_ERROR,
     SMALLEST_MU,
-    Pair,
+    DoubleDouble,
     beta_floats,
     delta_floats,
     power_floats,
@@ -64,13 +64,13 @@ def reflected_upper(epsilon: Array, delta_at_size: Array) -> Array:
 # Gaussian -------------------------------------------------------------------------------------------------------------
 
 
-def _mu_above(mu: Fraction) -> Pair | None:
+def _mu_above(mu: Fraction) -> DoubleDouble | None:
     """mu, or slightly more, within the range of the float64 formulas; None above it."""
     if mu > LARGEST_MU:
         return None
     if mu < SMALLEST_MU:
-        return Pair.of(np.asarray(SMALLEST_MU))
-    return Pair.nearest(mu)
+        return DoubleDouble.of(np.asarray(SMALLEST_MU))
+    return DoubleDouble.nearest(mu)
 
 
 def gaussian_upper(epsilon: Array, mu: Fraction) -> Array:

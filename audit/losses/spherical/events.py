@@ -16,7 +16,7 @@ import scipy
 from flint import arb
 
 from dpverdict.audit.losses.domains import EventBound
-from dpverdict.audit.losses.spherical.integral import Quantity, integrate
+from dpverdict.audit.losses.spherical.integral import SphericalQuantity, integrate
 from dpverdict.audit.losses.spherical.law import quotient
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, float_down, precision
@@ -81,8 +81,8 @@ def half_space_event(dim: int, scale: Exact | Real, shift: Exact | Real = 1) -> 
     zero = Fraction(0)
     return EventBound(
         event="|y - E_P[y]| < |y - E_Q[y]|: the centre of P is the nearer one",
-        p_ball=integrate(law, dim, zero, Quantity.P_TAIL, _HALF_SPACE_BITS),
-        q_ball=integrate(law, dim, zero, Quantity.Q_TAIL, _HALF_SPACE_BITS),
+        p_ball=integrate(law, dim, zero, SphericalQuantity.P_TAIL, _HALF_SPACE_BITS),
+        q_ball=integrate(law, dim, zero, SphericalQuantity.Q_TAIL, _HALF_SPACE_BITS),
     )
 
 

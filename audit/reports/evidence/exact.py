@@ -21,7 +21,7 @@ from dpverdict.audit.documents.report import (
 from dpverdict.audit.documents.values import EnclosureFields, PairFields, RationalFields, Relation, StatusName
 from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
-from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
 from dpverdict.audit.reports.parts import (
     EvidenceKind,
     Section,
@@ -81,7 +81,7 @@ class ExactEvidence(Evidence):
         name = "Exact mu of the worst neighbours" if self.worst.exact else "Mu of any neighbours, at most"
         return {name: shown(mu, 10)}
 
-    def sections(self, known: Known) -> Iterator[Section]:
+    def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The worst neighbours, what the verdict rests on, the certified numbers, and the covariance."""
         if self.worst is not None:
             yield from _worst_pair_section(self.worst)
@@ -92,7 +92,7 @@ class ExactEvidence(Evidence):
         if self.covariance is not None:
             yield from _covariance(self.covariance)
 
-    def fields(self, known: Known) -> Mapping[str, object]:
+    def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         """The same as JSON values; null for what there is none of."""
         worst, covariance = self.worst, self.covariance
         return {

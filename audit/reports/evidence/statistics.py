@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 from dpverdict.audit.distinguishing.result import DistinguishingTest, Event, LedgerRow, Role, StatisticalWitness
 from dpverdict.audit.distinguishing.sequential import SequentialTest
-from dpverdict.audit.reports.drawing import Box
+from dpverdict.audit.reports.drawing import PlotBox
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.numerics.text import at_least, at_most, rounded_text
@@ -139,11 +139,11 @@ def _bounds(test: DistinguishingTest | SequentialTest, delta: str) -> dict[str, 
     return named
 
 
-def measured_boxes(test: DistinguishingTest) -> list[Box]:
+def measured_boxes(test: DistinguishingTest) -> list[PlotBox]:
     """The rectangles in which the trade-off function lies, all at once; those that say nothing are left out."""
     region = test.region
     sides = zip(region.alpha_lower, region.alpha_upper, region.beta_lower, region.beta_upper, strict=True)
-    boxes = [Box(*(float(side) for side in box)) for box in sides]
+    boxes = [PlotBox(*(float(side) for side in box)) for box in sides]
     return [box for box in boxes if box.alpha_upper - box.alpha_lower < 1 and box.beta_upper - box.beta_lower < 1]
 
 

@@ -105,7 +105,7 @@ class Watched:
 
 @final
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class CanonicalOutcome:
     """What one call ended in.
 
     Attributes:
@@ -133,7 +133,7 @@ class Outcome:
             return len(own)
         return max(sum(len(block) for block in self.numbers.values()), len(self.symbols))
 
-    def same_as(self, other: Outcome) -> bool:
+    def same_as(self, other: CanonicalOutcome) -> bool:
         """Whether no event tells the two apart."""
         return (
             self.signature == other.signature
@@ -156,14 +156,14 @@ def signature_of_numbers(size: int) -> str:
     return f"numbers({size})"
 
 
-def of_numbers(values: Array) -> Outcome:
+def of_numbers(values: Array) -> CanonicalOutcome:
     """The outcome of an array of numbers in one dimension, which may hold NaN and infinities."""
     found = _Parts()
     found.add_numbers("", values)
     return found.outcome(signature_of_numbers(len(values)))
 
 
-def outcome_of(value: object) -> Outcome:
+def outcome_of(value: object) -> CanonicalOutcome:
     """The form of a value that a function returned.
 
     Raises:
@@ -179,7 +179,7 @@ def outcome_of(value: object) -> Outcome:
     return found.outcome(found.walk(value, "", 0))
 
 
-def outcome_of_error(error: Exception, *, messages: bool = True) -> Outcome:
+def outcome_of_error(error: Exception, *, messages: bool = True) -> CanonicalOutcome:
     """The form of an exception: its type, the file and the function that raised it, and what it says.
 
     Args:
@@ -187,7 +187,7 @@ def outcome_of_error(error: Exception, *, messages: bool = True) -> Outcome:
         messages: whether its message, arguments, attributes, notes and causes count.
     """
     if isinstance(error, CallTimedOut):
-        return Outcome(TIMED_OUT, note=str(error))
+        return CanonicalOutcome(TIMED_OUT, note=str(error))
     kind = type(error)
     frames = traceback.extract_tb(error.__traceback__)
     where = "nowhere"
@@ -197,7 +197,7 @@ def outcome_of_error(error: Exception, *, messages: bool = True) -> Outcome:
     if messages:
         found.add_error(error, _SAID)
     signature = f"{RAISED}{kind.__module__}.{kind.__qualname__} in {where}"
-    return Outcome(signature, found.numbers, found.symbols, in_one_line(error))
+    return CanonicalOutcome(signature, found.numbers, found.symbols, in_one_line(error))
 
 
 def plain_numbers(value: object) -> Array | None:
@@ -242,8 +242,8 @@ class _Parts:
         self._bits = bits
         self._masked = masked
 
-    def outcome(self, signature: str) -> Outcome:
-        return Outcome(signature, self.numbers, self.symbols)
+    def outcome(self, signature: str) -> CanonicalOutcome:
+        return CanonicalOutcome(signature, self.numbers, self.symbols)
 
     def add_numbers(self, path: str, values: NDArray[np.floating[Any]]) -> None:
         """Entries that are not finite are 0, and a symbol."""

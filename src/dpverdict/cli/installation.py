@@ -49,7 +49,7 @@ _MARKS: Final = {True: ("ok      ", "green"), False: ("MISSING ", "bold red"), N
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class InstallationFinding:
     """What was looked at, whether it is as it should be (None: optional, and missing), and what was seen."""
 
     name: str
@@ -57,29 +57,35 @@ class Finding:
     seen: str
 
 
-def findings() -> Iterator[Finding]:
+def findings() -> Iterator[InstallationFinding]:
     """Everything that is looked at, one after the other."""
-    yield Finding(name="python", good=sys.version_info >= (3, 11), seen=f"{platform.python_version()}, 3.11 or newer")
+    yield InstallationFinding(
+        name="python", good=sys.version_info >= (3, 11), seen=f"{platform.python_version()}, 3.11 or newer"
+    )
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield Finding(name="machine", good=True, seen=f"{platform.system()} {platform.machine()}, {cores} cores")
+    yield InstallationFinding(
+        name="machine", good=True, seen=f"{platform.system()} {platform.machine()}, {cores} cores"
+    )
     yield from _check_libraries()
     for name, use in OPTIONAL.items():
         version = _version(name)
-        yield Finding(name=name, good=None if version is None else True, seen=version or f"not here; for {use}")
+        yield InstallationFinding(
+            name=name, good=None if version is None else True, seen=version or f"not here; for {use}"
+        )
     yield _own_process()
     limited = sys.platform.startswith("linux")
-    yield Finding(name="--memory", good=limited or None, seen="kept" if limited else "kept on Linux only")
+    yield InstallationFinding(name="--memory", good=limited or None, seen="kept" if limited else "kept on Linux only")
     yield _files()
 
 
-def _check_libraries() -> Iterator[Finding]:
+def _check_libraries() -> Iterator[InstallationFinding]:
     """The libraries that this package cannot do without, against their bounds."""
     import importlib.metadata
 
     try:
         lines = importlib.metadata.requires("dpverdict") or []
     except importlib.metadata.PackageNotFoundError:
-        yield Finding(name="dpverdict", good=None, seen="runs from its sources: versions are not compared")
+        yield InstallationFinding(name="dpverdict", good=None, seen="runs from its sources: versions are not compared")
         return
     for line in lines:
         said = re.fullmatch(r"([\w.-]+)\s*>=\s*([\d.]+)", line.partition(";")[0].strip())
@@ -88,10 +94,10 @@ def _check_libraries() -> Iterator[Finding]:
         version = _version(said[1])
         good = version is not None and _numbers(version) >= _numbers(said[2])
         seen = f"{version or 'missing'}, {said[2]} or newer" + ("" if good else f": pip install -U {said[1]}")
-        yield Finding(name=said[1], good=good, seen=seen)
+        yield InstallationFinding(name=said[1], good=good, seen=seen)
 
 
-def _own_process() -> Finding:
+def _own_process() -> InstallationFinding:
     """Whether code under audit gets a process of its own, and answers from it."""
     from dpverdict.audit.isolation.process import Limits, run_isolated
     from dpverdict.errors import DpverdictError
@@ -100,9 +106,9 @@ def _own_process() -> Finding:
     try:
         found = run_isolated(f"{__name__}:answer", {}, what="doctor", limits=Limits(seconds=_SECONDS))
     except (DpverdictError, OSError) as error:
-        return Finding(name=name, good=False, seen=f"code under audit cannot be run: {error}")
+        return InstallationFinding(name=name, good=False, seen=f"code under audit cannot be run: {error}")
     seen = "code under audit runs in one" if found else "answered wrongly"
-    return Finding(name=name, good=found is True, seen=seen)
+    return InstallationFinding(name=name, good=found is True, seen=seen)
 
 
 def answer(request: object, tell: object) -> bool:
@@ -110,13 +116,13 @@ def answer(request: object, tell: object) -> bool:
     return True
 
 
-def _files() -> Finding:
+def _files() -> InstallationFinding:
     try:
         with tempfile.TemporaryFile() as file:
             file.write(b"0")
     except OSError as error:
-        return Finding(name="temporary files", good=False, seen=f"{error}: set TMPDIR")
-    return Finding(name="temporary files", good=True, seen=tempfile.gettempdir())
+        return InstallationFinding(name="temporary files", good=False, seen=f"{error}: set TMPDIR")
+    return InstallationFinding(name="temporary files", good=True, seen=tempfile.gettempdir())
 
 
 def _version(name: str) -> str | None:
