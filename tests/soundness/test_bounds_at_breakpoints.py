@@ -89,6 +89,7 @@ def test_equal_laplace_mechanisms(shift, count, cells):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("interval", "width"), [(1e-2, 1e-2), pytest.param(1e-4, 1e-6, marks=SLOW)], ids=["wide steps", "narrow steps"]
 )

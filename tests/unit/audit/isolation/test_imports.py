@@ -67,6 +67,7 @@ def test_modules_of_the_same_names_beside_it_judge_nothing(folder: Path, named: 
     assert evidence(folder / "out.json") == evidence(folder / "alone.json")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "code"),
     [
