@@ -17,7 +17,8 @@ from dpverdict.audit.tracing.handles.arrays import is_noise, settled
 from dpverdict.audit.tracing.handles.draws import FollowedGenerator, replaced, replacing
 from dpverdict.audit.tracing.handles.released import Followed, Released, plain
 from dpverdict.audit.tracing.handles.tables import table_of
-from dpverdict.audit.tracing.reach import Reached, a_generator, fingerprint, reach
+from dpverdict.audit.tracing.source.generators import is_generator, not_fresh, replaced_functions
+from dpverdict.audit.tracing.source.reach import Reached, fingerprint, reach
 from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step
 from dpverdict.audit.tracing.spending import Released as Spending
@@ -148,9 +149,12 @@ def _unfit(function: Any, schema: TableSchema, found: Reached) -> str | None:
         return "errors of NumPy that depend on data (np.seterr): use 'ignore' or 'warn'"
     if schema.user is not None:
         return "a user with several records: bounds on what one record moves say nothing of a user"
+    unseen = replaced_functions() or next(filter(None, map(not_fresh, found.generators)), None)
+    if unseen is not None:
+        return unseen
     for name, value in found.read.items():
         inner = [value, *(vars(value).values() if hasattr(value, "__dict__") and name.endswith(".self") else ())]
-        if any(a_generator(one) for one in inner):
+        if any(is_generator(one) for one in inner):
             return (f"{name} is a generator that was made outside of the function: nobody sees how it was started; "
                     "take it as a second argument, or write np.random.default_rng() inside")  # fmt: skip
         if isinstance(value, np.ndarray) and value.size > _LARGEST_GLOBAL:
@@ -186,7 +190,7 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
     takes_generator = _takes_generator(function)
     set_current(tape)
     try:
-        with warnings.catch_warnings(), replacing(replaced(found.modules)):
+        with warnings.catch_warnings(), replacing(replaced(found.modules, found.generators)):
             warnings.simplefilter("ignore")
             table = table_of(tape, schema, sample)
             outcome = function(table, FollowedGenerator()) if takes_generator else function(table)

@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn, final
 
 import numpy as np
 
-from dpverdict.audit.tracing.reach import decides_later
+from dpverdict.audit.tracing.source.reach import decides_later
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Fact, Noise, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Setting, Step

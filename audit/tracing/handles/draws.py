@@ -13,7 +13,7 @@ import contextlib
 import math
 import random
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn, final
 
@@ -32,7 +32,9 @@ from dpverdict.audit.tracing.handles.arrays import (
 from dpverdict.audit.tracing.handles.building import making
 from dpverdict.audit.tracing.handles.functions import array_of
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
+from dpverdict.audit.tracing.rules.bounds import directed
 from dpverdict.audit.tracing.rules.facts import Total
+from dpverdict.audit.tracing.source.generators import ReadyMade
 from dpverdict.audit.tracing.tape import Tape, current
 
 _FRESH: Final = np.random.default_rng()
@@ -122,6 +124,27 @@ def geometric(p: Any, size: Any = None) -> Any:
     return _noise("geometric", lambda shape: _FRESH.geometric(float(p), shape), 0, 1.0, size, float(p))
 
 
+def exponential(scale: Any = 1.0, size: Any = None) -> Any:
+    """Exponential draws, of which the difference of two is Laplace noise, and the largest of scores with them a choice."""
+    return _noise("exponential", lambda shape: _FRESH.exponential(size=shape), 0.0, scale, size)
+
+
+def standard_exponential(size: Any = None, dtype: Any = None, method: Any = "zig", out: Any = None) -> Any:
+    """Exponential draws of scale 1."""
+    _no_more({"out": out}, "standard_exponential")
+    if dtype is not None and np.dtype(dtype) != np.float64:
+        _refuse("noise of single precision", "leave dtype out")
+    return exponential(1.0, size)
+
+
+def expovariate(lambd: Any = 1.0) -> Any:
+    """Exponential draws of a rate; the scale is rounded down, as less noise protects less."""
+    rate = _public(lambd, "a rate")
+    if np.ndim(rate) or not 0 < float(rate) < math.inf:
+        _refuse("exponential draws of a rate that is no number > 0")
+    return exponential(float(directed(np.true_divide, np.asarray(1.0), np.asarray(float(rate)), up=False)))
+
+
 def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, *args: Any, **given: Any) -> Any:
     """One outcome, with probabilities in proportion to exp(score)."""
     tape, p = _tape(), settled(p)
@@ -148,7 +171,7 @@ def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, *args:
 
 def _not_covered(name: str) -> Callable[..., Any]:
     def refused(*args: Any, **given: Any) -> NoReturn:
-        _refuse(f"random numbers by {name}", "laplace, normal, gumbel, geometric and choice(p=...) are covered")
+        _refuse(f"random numbers by {name}", "laplace, normal, gumbel, exponential, geometric and choice(p=...) are covered")
 
     return refused
 
@@ -158,15 +181,26 @@ _DRAWS: Final[dict[str, Callable[..., Any]]] = {
     "normal": normal,
     "standard_normal": standard_normal,
     "gumbel": gumbel,
+    "exponential": exponential,
+    "standard_exponential": standard_exponential,
     "geometric": geometric,
     "choice": choice,
     "randn": lambda *shape: normal(size=shape or None),
 }
 
 
+_PLAIN_DRAWS: Final[dict[str, Callable[..., Any]]] = {
+    "gauss": lambda mu=0.0, sigma=1.0: normal(mu, sigma),
+    "normalvariate": lambda mu=0.0, sigma=1.0: normal(mu, sigma),
+    "expovariate": expovariate,
+}
+"""Of Python's own generators."""
+_PLAIN_KINDS: Final = (random.Random, random.SystemRandom)
+
+
 @final
 class FollowedGenerator:
-    """A generator that is followed; it looks like one of NumPy."""
+    """A generator that is followed; it looks like one of NumPy, or of Python."""
 
     def __init__(self, kind: type = np.random.Generator) -> None:
         self._dpv_kind = kind
@@ -178,11 +212,19 @@ class FollowedGenerator:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name in _DRAWS:
-            return _DRAWS[name]
+        draws = _PLAIN_DRAWS if self._dpv_kind in _PLAIN_KINDS else _DRAWS
+        if name in draws:
+            return draws[name]
         if not hasattr(self._dpv_kind, name):
             raise AttributeError(f"{self._dpv_kind.__name__!r} object has no attribute {name!r}")
+        if not callable(getattr(self._dpv_kind, name)):
+            _refuse(f".{name} of a generator, by which its state may be set", "draw numbers from it alone")
         return _not_covered(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "_dpv_kind":
+            _refuse(f"an attribute {name} of a generator that is set", "draw numbers from it alone")
+        object.__setattr__(self, name, value)
 
     def __deepcopy__(self, memo: Any) -> NoReturn:
         _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
@@ -207,8 +249,26 @@ def _state(seed: Any = None) -> Any:
     return FollowedGenerator(np.random.RandomState)
 
 
-def _gauss(mu: Any = 0.0, sigma: Any = 1.0) -> Any:
-    return normal(mu, sigma)
+def _of_bits(bits: Any = None, *args: Any, **given: Any) -> Any:
+    """np.random.Generator(np.random.PCG64())."""
+    if args or given or not isinstance(bits, _Bits):
+        _refuse("np.random.Generator of something else than a new bit generator", "write np.random.default_rng()")
+    return FollowedGenerator()
+
+
+@final
+class _Bits:
+    """What a generator is made of; it was started by the operating system."""
+
+
+def _new_bits(seed: Any = None) -> Any:
+    _started(seed)
+    return _Bits()
+
+
+def _python_generator(seed: Any = None) -> Any:
+    _started(seed)
+    return FollowedGenerator(_PLAIN_KINDS[0])
 
 
 # scipy.stats ----------------------------------------------------------------------------------------------------------
@@ -225,6 +285,11 @@ def _rvs(self: Any, *args: Any, **given: Any) -> Any:
     if name in ("laplace", "norm", "gumbel_r"):
         loc, scale, size = _parsed(args, given)
         return {"laplace": laplace, "norm": normal, "gumbel_r": gumbel}[name](loc, scale, size)
+    if name == "expon":
+        loc, scale, size = _parsed(args, given)
+        if np.any(np.asarray(loc)):
+            _refuse("exponential draws that start elsewhere than at 0", "leave loc out")
+        return exponential(scale, size)
     if name == "dlaplace":
         rate, *rest = args if args else (given.pop("a"),)
         loc, _, size = _parsed((*rest[:1], 1, *rest[1:]) if rest else (), {**given, "scale": 1})
@@ -232,7 +297,7 @@ def _rvs(self: Any, *args: Any, **given: Any) -> Any:
             _refuse("discrete Laplace noise with several parameters")
         return _noise("two-sided geometric", lambda shape: _plain_dlaplace(float(rate), shape), loc, 1.0, size,
                       float(rate))  # fmt: skip
-    _refuse(f"random numbers by scipy.stats.{name}", "laplace, norm, gumbel_r and dlaplace are covered")
+    _refuse(f"random numbers by scipy.stats.{name}", "laplace, norm, gumbel_r, expon and dlaplace are covered")
 
 
 def _parsed(args: Sequence[Any], given: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -305,11 +370,16 @@ def _kind(kind: type, own: Callable[..., Any]) -> Any:
     return Meta(kind.__name__, (), {"__doc__": kind.__doc__})
 
 
-def replaced(modules: Sequence[dict[str, Any]]) -> list[tuple[Any, str, Any]]:
-    """What is replaced while a run is followed: where, by what name, and with what."""
+def replaced(modules: Sequence[dict[str, Any]], ready: Sequence[ReadyMade] = ()) -> list[tuple[Any, str, Any]]:
+    """What is replaced while a run is followed: where, by what name, and with what.
+
+    Args:
+        modules: the names of each module of the user's.
+        ready: generators that stand there, or are defaults of parameters, and of which nobody knows the state.
+    """
     found: list[tuple[Any, str, Any]] = [
         (np.random, "default_rng", _only_while_followed(_started, np.random.default_rng)),
-        (np.random, "Generator", _kind(np.random.Generator, _not_covered("np.random.Generator"))),
+        (np.random, "Generator", _kind(np.random.Generator, _of_bits)),
         (np.random, "RandomState", _kind(np.random.RandomState, _state)),
     ]
     for name in dir(np.random.RandomState):
@@ -320,10 +390,10 @@ def replaced(modules: Sequence[dict[str, Any]]) -> list[tuple[Any, str, Any]]:
         original = getattr(random, name, None)
         if name.startswith("_") or not callable(original) or isinstance(original, type):
             continue
-        own = _gauss if name in ("gauss", "normalvariate") else _not_covered(f"random.{name}")
+        own = _PLAIN_DRAWS.get(name, _not_covered(f"random.{name}"))
         found.append((random, name, _only_while_followed(own, original)))
-    for name in ("Random", "SystemRandom"):
-        found.append((random, name, _only_while_followed(_not_covered(f"random.{name}"), getattr(random, name))))
+    found += [(random, name, _kind(getattr(random, name), _python_generator)) for name in ("Random", "SystemRandom")]
+    found += [(np.random, name, _kind(getattr(np.random, name), _new_bits)) for name in _BITS]
     infrastructure: Any = sys.modules.get("scipy.stats._distn_infrastructure")
     if infrastructure is not None:
         plain_rvs = infrastructure.rv_generic.rvs
@@ -338,9 +408,15 @@ def replaced(modules: Sequence[dict[str, Any]]) -> list[tuple[Any, str, Any]]:
               ("argmax", "argmin", "max", "min", "sum", "mean", "cumsum", "median", "amax", "amin")]  # fmt: skip
     found.append((np.linalg, "norm", _of_lists(np.linalg.norm)))
     former = {id(getattr(owner, name)): new for owner, name, new in found}
+    followed = {id(one.value): FollowedGenerator(type(one.value)) for one in ready}
+    for one in ready:
+        if one.default_of is not None:
+            found += list(_of_defaults(one.default_of, followed))
     for names in modules:
         for name, value in list(names.items()):
-            if callable(value) and id(value) in former:
+            if id(value) in followed:
+                found.append((names, name, followed[id(value)]))
+            elif callable(value) and id(value) in former:
                 found.append((names, name, former[id(value)]))
             elif name not in _SHADOWED and value is math:
                 found.append((names, name, _MATH))
@@ -350,6 +426,18 @@ def replaced(modules: Sequence[dict[str, Any]]) -> list[tuple[Any, str, Any]]:
     return found
 
 
+_BITS: Final = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+
+
+def _of_defaults(function: Any, followed: Mapping[int, Any]) -> Iterator[tuple[Any, str, Any]]:
+    """The defaults of a function, with generators in them that are followed."""
+    if function.__defaults__:
+        yield function, "__defaults__", tuple(followed.get(id(one), one) for one in function.__defaults__)
+    if function.__kwdefaults__:
+        own = {name: followed.get(id(one), one) for name, one in function.__kwdefaults__.items()}
+        yield function, "__kwdefaults__", own
+
+
 @contextmanager
 def replacing(what: Sequence[tuple[Any, str, Any]]) -> Generator[None]:
     """Replace, and put back."""
@@ -357,7 +445,8 @@ def replacing(what: Sequence[tuple[Any, str, Any]]) -> Generator[None]:
     try:
         for owner, name, new in what:
             held = owner if isinstance(owner, dict) else vars(owner)
-            former.append((owner, name, held.get(name, _MISSING)))
+            of_function = name in ("__defaults__", "__kwdefaults__")
+            former.append((owner, name, getattr(owner, name) if of_function else held.get(name, _MISSING)))
             _put(owner, name, new)
         yield
     finally:

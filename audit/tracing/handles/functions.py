@@ -234,6 +234,12 @@ def _two_noises(tape: Tape, name: str, one: FollowedArray, other: FollowedArray,
         noise = Noise("two-sided geometric", rate, a.numbers, a.scale)
         tape.use(Noise(b.law, b.parameter, b.numbers, b.scale))
         return FollowedArray(tape, None, value, noise=noise)
+    same = a.law == b.law == "exponential" and a.shape == b.shape and bool((a.scale == b.scale).all())
+    if name == "subtract" and same:
+        if set(a.numbers.ravel().tolist()) & set(b.numbers.ravel().tolist()):
+            tape.refuse("noise that is used twice", "draw noise for each number")
+        tape.use(Noise(b.law, None, b.numbers, b.scale))
+        return FollowedArray(tape, None, value, noise=Noise("laplace", None, a.numbers, a.scale))
     tape.refuse("a sum of draws", "draw from one law; or add one after the other to the statistic")
 
 
