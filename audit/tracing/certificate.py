@@ -13,9 +13,9 @@ import numpy as np
 
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
-from dpverdict.audit.tracing.rules.facts import Noise, Total, fact_from_json
+from dpverdict.audit.tracing.rules.facts import MIXED, Noise, Total, fact_from_json
 from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Setting, Step
-from dpverdict.audit.tracing.run import Trace
+from dpverdict.audit.tracing.run import ONE_SIDED, Trace
 from dpverdict.audit.tracing.spending import Released, Spent, alternatives, jointly, keeps
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
@@ -27,7 +27,7 @@ FIELDS: Final = (
     "format", "version", "proved", "function", "claim", "schema", "relation", "records", "public",
     "versions", "steps", "releases", "spent", "assumptions", "sha256",
 )  # fmt: skip
-LAWS: Final = ("laplace", "gaussian", "two-sided geometric", "gumbel")
+LAWS: Final = ("laplace", "gaussian", "two-sided geometric", "gumbel", "exponential", MIXED)
 PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "along the row": ("axis", "dtype", "keepdims", "name"),
     "astype": ("dtype",),
@@ -307,7 +307,7 @@ def _derived(setting: Setting, schema: TableSchema, number: int, one: Mapping[st
 
 def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[Released]:
     """The releases, each with draws of its own."""
-    releases, used = [], set[int]()
+    releases, used, mixed = [], set[int](), set[int]()
     for one in given:
         number = one["statistic"]
         if set(one) != {"statistic", "noise", "only_the_largest", "line"} or not isinstance(one["line"], str):
@@ -319,17 +319,21 @@ def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[Rel
         if not isinstance(fact, Total) or not isinstance(noise, Noise | None):
             raise _wrong(number, "a statistic with noise")
         if noise is not None:
-            numbers = noise.numbers.ravel().tolist()
+            numbers = [] if noise.law == MIXED else noise.draws
+            mixed |= set(noise.draws) if noise.law == MIXED else set()
             fits = noise.shape == fact.shape and not fact.weights and _same(noise.to_json(), one["noise"])
             known = noise.law in LAWS and bool(((noise.scale > 0) & np.isfinite(noise.scale)).all())
             geometric = noise.law == "two-sided geometric"
             known = known and (noise.parameter is None) is not geometric
-            if not (fits and known) or len(set(numbers)) != len(numbers) or used & set(numbers):
+            if not (fits and known) or len(set(numbers)) != len(numbers) or used & set(numbers) or (
+                (used | set(numbers)) & mixed
+            ):
                 raise _wrong(one["line"], "noise of its own for each number")
             if geometric and not (float(noise.parameter or 0) > 0 and np.dtype(fact.dtype).kind in "iu"):
                 raise _wrong(one["line"], "noise on whole numbers, of a positive rate")
-            if noise.law == "gumbel" and not one["only_the_largest"]:
-                raise _wrong(one["line"], "of Gumbel noise the largest alone")
+            one_scale = len(set(noise.scale.ravel().tolist())) == 1
+            if noise.law in ONE_SIDED and not (one["only_the_largest"] and one_scale):
+                raise _wrong(one["line"], f"of {noise.law} noise the largest alone, with one scale")
             used |= set(numbers)
         elif not (fact.weights and fact.normalised) or one["only_the_largest"]:
             raise _wrong(one["line"], "a choice by weights")

@@ -19,9 +19,10 @@ from dpverdict.audit.tracing.handles.released import Followed, Released, plain
 from dpverdict.audit.tracing.handles.tables import table_of
 from dpverdict.audit.tracing.source.generators import is_generator, not_fresh, replaced_functions
 from dpverdict.audit.tracing.source.reach import Reached, fingerprint, reach
-from dpverdict.audit.tracing.rules.facts import Total
+from dpverdict.audit.tracing.rules.facts import MIXED, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step
 from dpverdict.audit.tracing.spending import Released as Spending
+from dpverdict.audit.tracing.spending import without_noise
 from dpverdict.audit.tracing.tape import Release, Tape, set_current
 from dpverdict.audit.trials.run import unseeded, with_generator
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
@@ -29,6 +30,11 @@ from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 MOST_RUNS: Final = 20
 """Of a function, for one trace."""
 _LARGEST_GLOBAL: Final = 1000
+ONE_SIDED: Final = {
+    "gumbel": "use np.argmax of it alone",
+    "exponential": "subtract a second draw, statistic + (a - b), or use np.argmax of it alone",
+}
+"""Laws of noise that protect a choice, and not the number; with what to write instead."""
 
 
 @final
@@ -98,10 +104,18 @@ def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0
     for one in first.releases:
         fact = steps[one.statistic].fact
         assert isinstance(fact, Total)
-        if one.noise is not None and one.noise.law == "gumbel" and (one.exposed or not one.chosen):
-            return _not_covered(f"{one.line}: a statistic with Gumbel noise is released: use np.argmax of it alone",
+        noise = first.noise_of(one)
+        if noise is not None and noise.law in ONE_SIDED and (one.exposed or not one.chosen):
+            return _not_covered(f"{one.line}: a statistic with {noise.law} noise is released: {ONE_SIDED[noise.law]}",
                                 runs, found)  # fmt: skip
-        releases.append(Spending(fact, one.noise, one.chosen and not one.exposed, one.line))
+        if noise is not None and noise.law in ONE_SIDED and len(set(noise.scale.ravel().tolist())) > 1:
+            return _not_covered(f"{one.line}: the largest of scores with {noise.law} noise of several scales: "
+                                "give it one scale", runs, found)  # fmt: skip
+        releases.append(Spending(fact, noise, one.chosen and not one.exposed, one.line))
+    if without_noise(releases, replace=schema.relation is REPLACE_ONE):
+        lines = dict.fromkeys(one.line for one in releases if one.noise is not None and one.noise.law == MIXED)
+        return _not_covered(f"{', '.join(lines)}: the same noise is added to several numbers, of which a combination "
+                            "then has none: draw noise for each number", runs, found)  # fmt: skip
     return Trace(refused=None, steps=steps, releases=releases, statistics=[one.statistic for one in first.releases],
                  runs=runs, read=_names(found))  # fmt: skip
 
@@ -177,7 +191,8 @@ def _unlike(one: Tape, other: Tape) -> str | None:
             return f"operation {i} ({a.line}) is another one in another run"
     for r, s in zip(one.releases, other.releases, strict=True):
         same = r.statistic == s.statistic and (r.noise is None) == (s.noise is None)
-        if not same or (r.noise is not None and s.noise is not None and r.noise.to_json() != s.noise.to_json()):
+        both = r.noise is not None and s.noise is not None
+        if not same or (both and (r.noise.to_json() != s.noise.to_json() or r.noise.terms != s.noise.terms)):  # type: ignore[union-attr]
             return f"a release ({r.line}) is another one in another run"
         r.exposed, r.chosen = r.exposed or s.exposed, r.chosen or s.chosen
     return None

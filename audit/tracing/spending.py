@@ -30,7 +30,8 @@ from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.tracing.rules.boxes import Boxes
-from dpverdict.audit.tracing.rules.facts import Cell, Noise, Norm, Support, Total
+from dpverdict.audit.tracing.losses.mixed import Row, rows_of, squared_mu
+from dpverdict.audit.tracing.rules.facts import MIXED, Cell, Noise, Norm, Support, Total
 from dpverdict.audit.tracing.rules.joint import Joint, Weighted, most_spent
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import (
@@ -223,7 +224,9 @@ def choice_of(release: Released, *, replace: bool) -> Spent:
     All scores may be shifted by one number, so what counts is how far their moves differ: by w = high - low at most,
     and by 2 w where a record goes and another comes. The exponential mechanism, which the largest of scores with Gumbel
     noise is, then has the range w/scale. The largest of scores with Laplace noise has the pure epsilon w/scale: after a
-    shift all scores move up (Dwork and Roth 2014, Claim 3.9, whose proof takes no more of counts than that).
+    shift all scores move up (Dwork and Roth 2014, Claim 3.9, whose proof takes no more of counts than that). So has the
+    largest of scores with exponential noise: with the other draws fixed, a score is the largest if its draw is above some
+    t; after the move, above some t' <= t + w, and P(Z > t + w) >= exp(-w/scale) P(Z > t); the same holds back.
     """
     fact = release.fact
     low, high = (Fraction(float(end)) for end in (fact.low.min(initial=0.0), fact.high.max(initial=0.0)))
@@ -241,7 +244,7 @@ def by_its_largest(release: Released) -> bool:
     if release.noise is None:
         return True
     same = len(set(release.noise.scale.ravel().tolist())) == 1
-    return release.only_the_largest and same and release.noise.law in ("laplace", "gumbel")
+    return release.only_the_largest and same and release.noise.law in ("laplace", "gumbel", "exponential")
 
 
 def whole_box(elements: Sequence[Element], *, replace: bool) -> Spent:
@@ -319,7 +322,7 @@ def widest_records(releases: Sequence[Released], *, replace: bool) -> list[tuple
 
 def _sorted_out(releases: Sequence[Released], *, replace: bool) -> tuple[Spent, list[Element]]:
     """What is known of releases as a whole, and the coordinates of the others."""
-    fixed, elements = Spent(), list[Element]()
+    fixed, elements = Spent(gaussian=_of_mixed(releases, replace=replace)), list[Element]()
     for release in releases:
         known = _as_a_whole(release, replace=replace)
         if known is None:
@@ -329,9 +332,31 @@ def _sorted_out(releases: Sequence[Released], *, replace: bool) -> tuple[Spent, 
     return fixed, elements
 
 
+def without_noise(releases: Sequence[Released], *, replace: bool) -> bool:
+    """Whether some combination of numbers with common draws has no noise, or there are too many of them."""
+    return squared_mu(_mixed_rows(releases, replace=replace)) is None
+
+
+def _of_mixed(releases: Sequence[Released], *, replace: bool) -> Fraction:
+    found = squared_mu(_mixed_rows(releases, replace=replace))
+    if found is None:
+        raise ArithmeticError("numbers with common noise, of which a combination has none")
+    return found
+
+
+def _mixed_rows(releases: Sequence[Released], *, replace: bool) -> list[Row]:
+    return [row for one in releases if one.noise is not None and one.noise.law == MIXED
+            for row in rows_of(one.fact, one.noise.terms or (), replace=replace)]  # fmt: skip
+
+
 def _as_a_whole(release: Released, *, replace: bool) -> Spent | None:
-    """What a choice spends, or what a norm bounds; None of a release that is better known by its coordinates."""
-    own = [] if release.noise is None or release.noise.law == "gumbel" else elements_of(release)
+    """What a choice spends, or what a norm bounds; None of a release that is better known by its coordinates.
+
+    Of mixed draws nothing is left to be said: `_of_mixed` has all of them.
+    """
+    if release.noise is not None and release.noise.law == MIXED:
+        return Spent()
+    own = [] if release.noise is None or release.noise.law in ("gumbel", "exponential") else elements_of(release)
     if by_its_largest(release):
         chosen, box = choice_of(release, replace=replace), whole_box(own, replace=replace).epsilon()
         return None if own and own[0][0] == "laplace" and box is not None and box < chosen.pure else chosen
@@ -564,7 +589,8 @@ def true_from(options: Sequence[Spent], claim: Guarantee) -> float | None:
             elif account.spent is None:
                 return None
             else:
-                found = max(found, float(account.spent.upper))
+                spent = float(account.spent.upper)  # of a Gaussian claim, mu^2
+                found = max(found, math.nextafter(math.sqrt(spent), math.inf) if isinstance(claim, GaussianDP) else spent)
     except DpverdictError:
         return None
     return found if np.isfinite(found) else None

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from fractions import Fraction
 from types import FrameType
 from typing import Any, Final, NoReturn, final
 
@@ -25,6 +27,8 @@ from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Settin
 RUNNER: Final = "dpverdict.audit.tracing.run"
 """The module that calls the function: what is above it in the stack is none of the function's."""
 MOST_STEPS: Final = 100_000
+MOST_MIXED: Final = 4096
+"""Gaussian draws at once, of which it is known where they are used."""
 _LIBRARIES: Final = ("numpy", "scipy", "pandas", "polars", "dpverdict", "random", "functools", "contextlib", "math")
 
 
@@ -69,7 +73,9 @@ class Tape:
         self.decided: Final[list[int]] = []
         self._script: Final = tuple(script)
         self._known: Final[dict[object, int]] = {}
-        self._used: Final[set[int]] = set()
+        self._used: set[int] = set()
+        self._mixable: set[int] = set()
+        self.shared: set[int] = set()
         self._draws = 0
         self.library_calls: Final[set[str]] = set()
 
@@ -138,14 +144,41 @@ class Tape:
         size = int(np.prod(shape, dtype=np.int64))
         numbers = np.arange(self._draws, self._draws + size, dtype=np.int64).reshape(shape)
         self._draws += size
-        return Noise(law, parameter, numbers, np.abs(np.broadcast_to(np.asarray(scale, np.float64), shape)))
+        whole = np.broadcast_to(np.asarray(scale, np.float64), shape)
+        terms = None
+        if law == "gaussian" and size <= MOST_MIXED:
+            pairs = zip(numbers.ravel().tolist(), whole.ravel().tolist(), strict=True)
+            terms = tuple(((number, Fraction(float(factor))),) if factor else () for number, factor in pairs)
+        return Noise(law, parameter, numbers, np.abs(whole), terms)
 
     def use(self, noise: Noise) -> None:
-        """Note that draws are used; each may be once."""
-        numbers = noise.numbers.ravel().tolist()
+        """Note that draws are used by themselves, or once in a release; each may be once."""
+        numbers = noise.draws
         if len(set(numbers)) < len(numbers) or not self._used.isdisjoint(numbers):
             self.refuse("noise that is used twice", "draw noise for each number: size=...")
         self._used.update(numbers)
+
+    def _use_in_release(self, noise: Noise) -> None:
+        """The same; of Gaussian draws that stand in several numbers the loss is known, see `losses.mixed`."""
+        if noise.terms is None:
+            self.use(noise)
+            return
+        numbers = noise.draws
+        unique = set(numbers)
+        if not (self._used & unique) <= self._mixable:
+            self.refuse("noise that is used twice, once by itself", "draw noise for each number: size=...")
+        self.shared |= self._used & unique
+        self.shared |= {number for number, times in Counter(numbers).items() if times > 1}
+        self._used |= unique
+        self._mixable |= unique
+
+    def noise_of(self, release: Release) -> Noise | None:
+        """The noise of a release, as sums of draws where some are shared with other numbers."""
+        noise = release.noise
+        if noise is None or noise.terms is None:
+            return noise
+        alone = all(len(one) == 1 for one in noise.terms) and self.shared.isdisjoint(noise.draws)
+        return noise if alone else noise.mixed()
 
     def release(self, statistic: int, noise: Noise, value: Any) -> Release:
         """A statistic with noise added to each of its coordinates, and its value on the table of this run."""
@@ -153,20 +186,20 @@ class Tape:
         fact = self.fact(statistic)
         if not isinstance(fact, Total):
             self.refuse("noise added to each record", "sum first, and add noise to the sum")
-        if noise.law not in ("laplace", "gaussian", "two-sided geometric", "gumbel"):
+        if noise.law not in ("laplace", "gaussian", "two-sided geometric", "gumbel", "exponential"):
             self.refuse(f"{noise.law} noise added to a statistic", "subtract a second draw: the difference is covered")
         if fact.weights or fact.up_to_a_shift:
             self.refuse("noise added to scores from which their largest was taken", "add it to the scores themselves")
         shape = np.broadcast_shapes(fact.shape, noise.shape)
         if shape != fact.shape:
             self.refuse("a statistic released with several draws of noise", "give the noise the shape of the statistic")
-        numbers, scale = np.broadcast_to(noise.numbers, shape), np.broadcast_to(noise.scale, shape)
-        whole = Noise(noise.law, noise.parameter, np.array(numbers), np.array(scale))
+        whole = noise.broadcast(shape)
+        scale = whole.scale
         if not (np.isfinite(scale) & (scale > 0)).all():
             self.refuse("noise of scale 0, or of one that is not finite", "give it a scale > 0")
         if noise.law == "two-sided geometric" and np.dtype(fact.dtype).kind not in "iu":
             self.refuse("noise on whole numbers, added to a statistic that is none", "round the records first")
-        self.use(whole)
+        self._use_in_release(whole)
         made = Release(statistic, whole, self.line(), np.array(value, dtype=np.float64))
         self.releases.append(made)
         return made

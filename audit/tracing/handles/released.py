@@ -67,6 +67,8 @@ class Released:
         self._dpv_tape.refuse(f"an attribute {name} that is set on noisy values", "make a new one")
 
     def __array_ufunc__(self, function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and any(getattr(one, "_dpv_noise", None) is not None for one in args if type(one) is not Released):
+            return NotImplemented  # the draws know what they are put to
         _apart_from_data(args, kwargs)
         out = kwargs.pop("out", None)
         found = made(self._dpv_tape, getattr(function, method)(*plain(args), **plain(kwargs)))
