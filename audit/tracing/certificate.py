@@ -12,11 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.losses.samples import samples_of
+from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import MIXED, Noise, Total, fact_from_json
 from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Setting, Step
 from dpverdict.audit.tracing.run import ONE_SIDED, Trace
-from dpverdict.audit.tracing.spending import Released, Spent, alternatives, jointly, keeps
+from dpverdict.audit.tracing.spending import Released, alternatives, jointly, keeps
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
@@ -58,6 +60,7 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "rounded": ("dtype", "name"),
     "row norm": ("keepdims", "order"),
     "row times matrix": ("dtype",),
+    "sampled": ("draws", "rate"),
     "scaled scores": ("dtype", "name"),
     "stack": ("dtype", "places", "shape"),
     "sum": ("all", "dtype"),
@@ -133,11 +136,12 @@ def proved(document: Mapping[str, Any]) -> str:
 def spent_of(options: Sequence[Spent]) -> dict[str, Any]:
     """What a record spends at most: the largest loss but for Gaussian noise, and the largest mu^2 of that.
 
-    Where that is a bound on all releases together, which `jointly` derives, "together" is true.
+    Of releases of a sample it is what a record in the sample spends. Where it is a bound on all releases together, which `jointly` derives, "together" is true.
     """
-    pure = max((dataclasses.replace(one, gaussian=Fraction(0)).epsilon() or Fraction(0) for one in options),
+    whole = [one.by_all_records() for one in options]
+    pure = max((dataclasses.replace(one, gaussian=Fraction(0)).epsilon() or Fraction(0) for one in whole),
                default=Fraction(0))  # fmt: skip
-    found = {"epsilon": str(pure), "mu_squared": str(max((one.gaussian for one in options), default=Fraction(0)))}
+    found = {"epsilon": str(pure), "mu_squared": str(max((one.gaussian for one in whole), default=Fraction(0)))}
     return {**found, "together": True} if any(one.jointly for one in options) else found
 
 
@@ -308,6 +312,7 @@ def _derived(setting: Setting, schema: TableSchema, number: int, one: Mapping[st
 def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[Released]:
     """The releases, each with draws of its own."""
     releases, used, mixed = [], set[int](), set[int]()
+    _one_use_of_draws(steps)
     for one in given:
         number = one["statistic"]
         if set(one) != {"statistic", "noise", "only_the_largest", "line"} or not isinstance(one["line"], str):
@@ -338,7 +343,15 @@ def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[Rel
         elif not (fact.weights and fact.normalised) or one["only_the_largest"]:
             raise _wrong(one["line"], "a choice by weights")
         releases.append(Released(fact, noise, one["only_the_largest"], one["line"]))
-    return releases
+    samples = samples_of(steps, [one["statistic"] for one in given])
+    return [dataclasses.replace(one, sample=sample) for one, sample in zip(releases, samples, strict=True)]
+
+
+def _one_use_of_draws(steps: Sequence[Step]) -> None:
+    """The draws of each sample are its own."""
+    numbers = [step.parameters["draws"] for step in steps if step.name == "sampled"]
+    if any(type(one) is not int for one in numbers) or len(set(numbers)) != len(numbers):
+        raise _wrong(numbers, "samples by draws of their own")
 
 
 def _must_be_of(schema: TableSchema, given: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ from dpverdict.audit.tracing.handles.released import Followed, Released, plain
 from dpverdict.audit.tracing.handles.tables import table_of
 from dpverdict.audit.tracing.source.generators import is_generator, not_fresh, replaced_functions
 from dpverdict.audit.tracing.source.reach import Reached, fingerprint, reach
+from dpverdict.audit.tracing.losses.samples import samples_of
 from dpverdict.audit.tracing.rules.facts import MIXED, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step
 from dpverdict.audit.tracing.spending import Released as Spending
@@ -112,11 +113,14 @@ def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0
             return _not_covered(f"{one.line}: the largest of scores with {noise.law} noise of several scales: "
                                 "give it one scale", runs, found)  # fmt: skip
         releases.append(Spending(fact, noise, one.chosen and not one.exposed, one.line))
+    statistics = [one.statistic for one in first.releases]
+    samples = samples_of(steps, statistics)
+    releases = [dataclasses.replace(one, sample=own) for one, own in zip(releases, samples, strict=True)]
     if without_noise(releases, replace=schema.relation is REPLACE_ONE):
         lines = dict.fromkeys(one.line for one in releases if one.noise is not None and one.noise.law == MIXED)
         return _not_covered(f"{', '.join(lines)}: the same noise is added to several numbers, of which a combination "
                             "then has none: draw noise for each number", runs, found)  # fmt: skip
-    return Trace(refused=None, steps=steps, releases=releases, statistics=[one.statistic for one in first.releases],
+    return Trace(refused=None, steps=steps, releases=releases, statistics=statistics,
                  runs=runs, read=_names(found))  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     settled,
 )
 from dpverdict.audit.tracing.handles.building import making
+from dpverdict.audit.tracing.handles.coins import coins_for
 from dpverdict.audit.tracing.handles.functions import array_of
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
 from dpverdict.audit.tracing.rules.bounds import directed
@@ -169,6 +170,22 @@ def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, *args:
     return Released(tape, picked if size is None else np.array([picked]))
 
 
+def uniform_of_records(size: Any = None, *args: Any, **given: Any) -> Any:
+    """Uniform random numbers, one for each record of which the number is no public one: for a Poisson sample."""
+    found = None if args or any(one is not None for one in given.values()) else coins_for(settled(size))
+    if found is None:
+        _refuse("uniform random numbers", "noise by laplace, normal, gumbel, exponential, geometric and "
+                "choice(p=...) is covered, and a Poisson sample of records under add-or-remove-one, "
+                "x[rng.random(len(x)) < 0.1]")  # fmt: skip
+    return found
+
+
+def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+    """The same, by another name."""
+    between_0_and_1 = type(low) in (int, float) and type(high) in (int, float) and (low, high) == (0, 1)
+    return uniform_of_records(size) if between_0_and_1 else uniform_of_records()
+
+
 def _not_covered(name: str) -> Callable[..., Any]:
     def refused(*args: Any, **given: Any) -> NoReturn:
         _refuse(f"random numbers by {name}", "laplace, normal, gumbel, exponential, geometric and choice(p=...) are covered")
@@ -186,6 +203,10 @@ _DRAWS: Final[dict[str, Callable[..., Any]]] = {
     "geometric": geometric,
     "choice": choice,
     "randn": lambda *shape: normal(size=shape or None),
+    "random": uniform_of_records,
+    "random_sample": uniform_of_records,
+    "rand": lambda *shape: uniform_of_records(shape),
+    "uniform": uniform,
 }
 
 
