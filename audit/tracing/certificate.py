@@ -330,8 +330,11 @@ def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[Rel
             known = noise.law in LAWS and bool(((noise.scale > 0) & np.isfinite(noise.scale)).all())
             geometric = noise.law == "two-sided geometric"
             known = known and (noise.parameter is None) is not geometric
-            if not (fits and known) or len(set(numbers)) != len(numbers) or used & set(numbers) or (
-                (used | set(numbers)) & mixed
+            if (
+                not (fits and known)
+                or len(set(numbers)) != len(numbers)
+                or used & set(numbers)
+                or ((used | set(numbers)) & mixed)
             ):
                 raise _wrong(one["line"], "noise of its own for each number")
             if geometric and not (float(noise.parameter or 0) > 0 and np.dtype(fact.dtype).kind in "iu"):

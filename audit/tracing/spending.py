@@ -24,10 +24,10 @@ import numpy as np
 from dpverdict.audit.exact.spending import Account, held_to
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.tracing.rules.boxes import Boxes
 from dpverdict.audit.tracing.losses.mixed import Row, rows_of, squared_mu
 from dpverdict.audit.tracing.losses.samples import Sample
 from dpverdict.audit.tracing.losses.spent import Spent
+from dpverdict.audit.tracing.rules.boxes import Boxes
 from dpverdict.audit.tracing.rules.facts import MIXED, Cell, Noise, Norm, Support, Total
 from dpverdict.audit.tracing.rules.joint import Joint, Weighted, most_spent
 from dpverdict.errors import DpverdictError

@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Final, NoReturn
 import numpy as np
 
 from dpverdict.audit.tracing.handles.released import Followed, Released, plain
+from dpverdict.audit.tracing.handles.tape import Tape
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, directed
 from dpverdict.audit.tracing.rules.facts import Noise, Rows, Total, added
 from dpverdict.audit.tracing.rules.operations import Operand
 from dpverdict.audit.tracing.rules.records import key_to_json
-from dpverdict.audit.tracing.tape import Tape
 
 FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
 """How each function of NumPy that is covered acts on followed arrays; `functions` fills it."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpverdict.audit.tracing.handles.arrays import FollowedArray, applied
 from dpverdict.audit.tracing.handles.released import Followed
-from dpverdict.audit.tracing.tape import Tape
+from dpverdict.audit.tracing.handles.tape import Tape
 
 _REMEDY: Final = "make a sample of it, x[rng.random(len(x)) < 0.1], and nothing else"
 

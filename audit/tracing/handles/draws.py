@@ -33,10 +33,10 @@ from dpverdict.audit.tracing.handles.building import making
 from dpverdict.audit.tracing.handles.coins import coins_for
 from dpverdict.audit.tracing.handles.functions import array_of
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
+from dpverdict.audit.tracing.handles.tape import Tape, current
 from dpverdict.audit.tracing.rules.bounds import directed
 from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.source.generators import ReadyMade
-from dpverdict.audit.tracing.tape import Tape, current
 
 _FRESH: Final = np.random.default_rng()
 
@@ -188,7 +188,9 @@ def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
 
 def _not_covered(name: str) -> Callable[..., Any]:
     def refused(*args: Any, **given: Any) -> NoReturn:
-        _refuse(f"random numbers by {name}", "laplace, normal, gumbel, exponential, geometric and choice(p=...) are covered")
+        _refuse(
+            f"random numbers by {name}", "laplace, normal, gumbel, exponential, geometric and choice(p=...) are covered"
+        )
 
     return refused
 

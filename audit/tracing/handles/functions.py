@@ -30,8 +30,8 @@ from dpverdict.audit.tracing.handles.arrays import (
     remade,
 )
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
+from dpverdict.audit.tracing.handles.tape import Tape
 from dpverdict.audit.tracing.rules.facts import Noise, Rows, Terms, Total, added, sums_of_draws
-from dpverdict.audit.tracing.tape import Tape
 
 _ABSENT: Final = np._NoValue  # pyright: ignore[reportPrivateUsage]
 _MOST_MAPPED: Final = 256

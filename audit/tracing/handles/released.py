@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
+from dpverdict.audit.tracing.handles.tape import Release, Tape, current
 from dpverdict.audit.tracing.rules.operations import refuse
-from dpverdict.audit.tracing.tape import Release, Tape, current
 
 _ARGMAX: Final = np.argmax
 _ARGMIN: Final = np.argmin
@@ -67,7 +67,9 @@ class Released:
         self._dpv_tape.refuse(f"an attribute {name} that is set on noisy values", "make a new one")
 
     def __array_ufunc__(self, function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and any(getattr(one, "_dpv_noise", None) is not None for one in args if type(one) is not Released):
+        if not kwargs and any(
+            getattr(one, "_dpv_noise", None) is not None for one in args if type(one) is not Released
+        ):
             return NotImplemented  # the draws know what they are put to
         _apart_from_data(args, kwargs)
         out = kwargs.pop("out", None)

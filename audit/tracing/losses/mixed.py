@@ -75,9 +75,7 @@ def _product(one: Terms, other: Terms) -> Fraction:
 def _inverse(matrix: list[list[Fraction]]) -> list[list[Fraction]] | None:
     """The inverse of a matrix, exactly; None where there is none."""
     size = len(matrix)
-    work: list[list[Fraction]] = [
-        [*row, *(Fraction(int(i == j)) for j in range(size))] for i, row in enumerate(matrix)
-    ]
+    work: list[list[Fraction]] = [[*row, *(Fraction(int(i == j)) for j in range(size))] for i, row in enumerate(matrix)]
     for i in range(size):
         pivot = next((k for k in range(i, size) if work[k][i]), None)
         if pivot is None:

@@ -43,7 +43,9 @@ def samples_of(steps: Sequence[Step], statistics: Sequence[int]) -> list[Sample 
         if step.name != "sampled":
             continue
         uses = [mask in _made_by(steps, number) for number in statistics]
-        alone = [use and _of_the_sample_alone(steps, number, mask) for use, number in zip(uses, statistics, strict=True)]
+        alone = [
+            use and _of_the_sample_alone(steps, number, mask) for use, number in zip(uses, statistics, strict=True)
+        ]
         if uses == alone:
             sample = Sample(mask, Fraction(step.parameters["rate"]))
             found = [sample if use and former is None else former for use, former in zip(uses, found, strict=True)]

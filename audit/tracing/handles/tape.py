@@ -19,10 +19,10 @@ from typing import Any, Final, NoReturn, final
 
 import numpy as np
 
-from dpverdict.audit.tracing.source.reach import decides_later
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Fact, Noise, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Setting, Step
+from dpverdict.audit.tracing.source.reach import decides_later
 
 RUNNER: Final = "dpverdict.audit.tracing.run"
 """The module that calls the function: what is above it in the stack is none of the function's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final, NoReturn
 
 from dpverdict.audit.tracing.handles.released import Followed
-from dpverdict.audit.tracing.tape import Tape
+from dpverdict.audit.tracing.handles.tape import Tape
 
 SEE: Final = "what is covered is listed in docs/reference_tracing.md"
 
