@@ -136,7 +136,8 @@ def proved(document: Mapping[str, Any]) -> str:
 def spent_of(options: Sequence[Spent]) -> dict[str, Any]:
     """What a record spends at most: the largest loss but for Gaussian noise, and the largest mu^2 of that.
 
-    Of releases of a sample it is what a record in the sample spends. Where it is a bound on all releases together, which `jointly` derives, "together" is true.
+    Of releases of a sample it is what a record in the sample spends. Where it is a bound on all releases together,
+    which `jointly` derives, "together" is true.
     """
     whole = [one.by_all_records() for one in options]
     pure = max((dataclasses.replace(one, gaussian=Fraction(0)).epsilon() or Fraction(0) for one in whole),

@@ -33,7 +33,8 @@ MOST_RUNS: Final = 20
 _LARGEST_GLOBAL: Final = 1000
 ONE_SIDED: Final = {
     "gumbel": "use np.argmax of it alone",
-    "exponential": "subtract a second draw, statistic + (a - b), or use np.argmax of it alone",
+    "exponential": "subtract a second draw, or use np.argmax of it alone",
+    "geometric": "subtract a second draw",
 }
 """Laws of noise that protect a choice, and not the number; with what to write instead."""
 
@@ -106,13 +107,17 @@ def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0
         fact = steps[one.statistic].fact
         assert isinstance(fact, Total)
         noise = first.noise_of(one)
-        if noise is not None and noise.law in ONE_SIDED and (one.exposed or not one.chosen):
+        if noise is not None and noise.law in ONE_SIDED and (one.exposed or not one.chosen or noise.law == "geometric"):
             return _not_covered(f"{one.line}: a statistic with {noise.law} noise is released: {ONE_SIDED[noise.law]}",
                                 runs, found)  # fmt: skip
         if noise is not None and noise.law in ONE_SIDED and len(set(noise.scale.ravel().tolist())) > 1:
             return _not_covered(f"{one.line}: the largest of scores with {noise.law} noise of several scales: "
                                 "give it one scale", runs, found)  # fmt: skip
         releases.append(Spending(fact, noise, one.chosen and not one.exposed, one.line))
+    shown = next((one for one in first.halves if one.exposed), None)
+    if shown is not None:
+        return _not_covered(f"{shown.line}: a statistic with one-sided noise is shown, before the second draw is "
+                            "subtracted", runs, found)  # fmt: skip
     statistics = [one.statistic for one in first.releases]
     samples = samples_of(steps, statistics)
     releases = [dataclasses.replace(one, sample=own) for one, own in zip(releases, samples, strict=True)]
@@ -209,7 +214,7 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
     takes_generator = _takes_generator(function)
     set_current(tape)
     try:
-        with warnings.catch_warnings(), replacing(replaced(found.modules, found.generators)):
+        with warnings.catch_warnings(), replacing(replaced(found.modules, found.generators, _of_pandas(schema))):
             warnings.simplefilter("ignore")
             table = table_of(tape, schema, sample)
             outcome = function(table, FollowedGenerator()) if takes_generator else function(table)
@@ -224,6 +229,15 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
     finally:
         set_current(None)
     return tape
+
+
+def _of_pandas(schema: TableSchema) -> Sequence[tuple[Any, str, Any]]:
+    """The functions of pandas that take frames, where the table is one."""
+    if schema.table != "pandas":
+        return ()
+    from dpverdict.audit.tracing.handles.frames.functions import pandas_functions
+
+    return pandas_functions()
 
 
 def _where(error: BaseException, tape: Tape) -> str:

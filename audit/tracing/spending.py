@@ -114,8 +114,8 @@ def choice_of(release: Released, *, replace: bool) -> Spent:
     and by 2 w where a record goes and another comes. The exponential mechanism, which the largest of scores with Gumbel
     noise is, then has the range w/scale. The largest of scores with Laplace noise has the pure epsilon w/scale: after a
     shift all scores move up (Dwork and Roth 2014, Claim 3.9, whose proof takes no more of counts than that). So has the
-    largest of scores with exponential noise: with the other draws fixed, a score is the largest if its draw is above some
-    t; after the move, above some t' <= t + w, and P(Z > t + w) >= exp(-w/scale) P(Z > t); the same holds back.
+    largest of scores with exponential noise: with the other draws fixed, a score is the largest if its draw is above
+    some t; after the move, above some t' <= t + w, and P(Z > t + w) >= exp(-w/scale) P(Z > t); the same holds back.
     """
     fact = release.fact
     low, high = (Fraction(float(end)) for end in (fact.low.min(initial=0.0), fact.high.max(initial=0.0)))

@@ -110,7 +110,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
             args = tuple(FUNCTIONS["array of"](one) if type(one) in (list, tuple) else one for one in args)
         if any(isinstance(one, Released) for one in args) and all(is_noise(one) for one in args
                                                                   if isinstance(one, Followed)):  # fmt: skip
-            return _after_release(tape, function, args)
+            return _after_release(tape, name, function, args)
         if any(isinstance(one, Released) for one in args):
             tape.refuse("data together with a noisy value, which decides how they are used",
                         "clip and scale data by public numbers only")  # fmt: skip
@@ -541,8 +541,15 @@ def _whole_quotient(tape: Tape, name: str, function: Any, args: Sequence[Any]) -
     return applied("remainder", [one, divisor], value, dtype=dtype_of(value))
 
 
-def _after_release(tape: Tape, function: Any, args: Sequence[Any]) -> Any:
-    """Fresh draws put to a noisy value: they are used by themselves, and what is made is free."""
+def _after_release(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> Any:
+    """Fresh draws put to a noisy value: they are used by themselves, and what is made is free.
+
+    A second draw of a one-sided law that is subtracted makes noise of both.
+    """
+    if name == "subtract" and is_noise(args[1]) and isinstance(args[0], Released) and len(args[0]._dpv_pending) == 1:
+        whole = tape.made_two_sided(args[0]._dpv_pending[0], args[1]._dpv_noise)
+        if whole is not None:
+            return Released(tape, function(args[0]._dpv_value, raw(args[1])), (whole,))
     values = []
     for one in args:
         if isinstance(one, FollowedArray):

@@ -77,7 +77,7 @@ class Coins(Followed):
 
 
 def coins_for(size: Any) -> Coins | None:
-    """Random numbers for as many records as are counted; None of anything that is no count of all records of a table."""
+    """Random numbers for as many records as are counted; None of anything that is no such count."""
     size = size[0] if isinstance(size, tuple) and len(size) == 1 else size
     if not isinstance(size, FollowedArray) or size._dpv_number is None:
         return None

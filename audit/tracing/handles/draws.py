@@ -126,7 +126,7 @@ def geometric(p: Any, size: Any = None) -> Any:
 
 
 def exponential(scale: Any = 1.0, size: Any = None) -> Any:
-    """Exponential draws, of which the difference of two is Laplace noise, and the largest of scores with them a choice."""
+    """Exponential draws: the difference of two is Laplace noise, and the largest of scores with them is a choice."""
     return _noise("exponential", lambda shape: _FRESH.exponential(size=shape), 0.0, scale, size)
 
 
@@ -339,6 +339,56 @@ def _plain_dlaplace(rate: float, shape: Any) -> Any:
     return _FRESH.geometric(p, shape) - _FRESH.geometric(p, shape)
 
 
+# other libraries ------------------------------------------------------------------------------------------------------
+
+
+def softmax(x: Any, axis: Any = None) -> Any:
+    """The weights of a choice by scores, as scipy.special has it."""
+    if axis not in (None, 0, -1) or np.ndim(x) != 1:
+        _refuse("softmax of several vectors of scores", "choose by one")
+    weights = np.exp(x - np.max(x))
+    return weights / np.sum(weights)
+
+
+def _of_libraries() -> Iterator[tuple[Any, str, Any]]:
+    """Functions of libraries that are loaded, and that are given data."""
+    special: Any = sys.modules.get("scipy.special")
+    if special is not None:
+        yield special, "softmax", _for_data(special.softmax, softmax)
+    mechanisms: Any = sys.modules.get("diffprivlib.mechanisms")
+    if mechanisms is not None:
+        for name in dir(mechanisms):
+            kind = getattr(mechanisms, name)
+            if isinstance(kind, type) and "randomise" in vars(kind):
+                refused = _library(f"{name}.randomise of diffprivlib")
+                yield kind, "randomise", _for_data(kind.randomise, refused)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    opendp: Any = sys.modules.get("opendp.mod")
+    if opendp is not None:
+        yield (
+            opendp.Measurement,
+            "__call__",
+            _for_data(opendp.Measurement.__call__, _library("a measurement of OpenDP")),
+        )
+
+
+def _library(name: str) -> Callable[..., Any]:
+    def refused(*args: Any, **given: Any) -> NoReturn:
+        _refuse(f"{name} applied to data", "dpverdict audits it as it is, without a schema; "
+                "or write statistic + rng.laplace(scale=sensitivity / epsilon)")  # fmt: skip
+
+    return refused
+
+
+def _for_data(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
+    """A function, and another one for data that are followed."""
+
+    def chosen(*args: Any, **given: Any) -> Any:
+        return (own if current() is not None and any(map(is_followed, (*args, *given.values()))) else original)(
+            *args, **given)  # fmt: skip
+
+    return chosen
+
+
 # replacing ------------------------------------------------------------------------------------------------------------
 
 
@@ -393,12 +443,17 @@ def _kind(kind: type, own: Callable[..., Any]) -> Any:
     return Meta(kind.__name__, (), {"__doc__": kind.__doc__})
 
 
-def replaced(modules: Sequence[dict[str, Any]], ready: Sequence[ReadyMade] = ()) -> list[tuple[Any, str, Any]]:
+def replaced(
+    modules: Sequence[dict[str, Any]],
+    ready: Sequence[ReadyMade] = (),
+    more: Sequence[tuple[Any, str, Any]] = (),
+) -> list[tuple[Any, str, Any]]:
     """What is replaced while a run is followed: where, by what name, and with what.
 
     Args:
         modules: the names of each module of the user's.
         ready: generators that stand there, or are defaults of parameters, and of which nobody knows the state.
+        more: functions of the library of the table, that are replaced too.
     """
     found: list[tuple[Any, str, Any]] = [
         (np.random, "default_rng", _only_while_followed(_started, np.random.default_rng)),
@@ -430,6 +485,7 @@ def replaced(modules: Sequence[dict[str, Any]], ready: Sequence[ReadyMade] = ())
     found += [(np, name, _of_lists(getattr(np, name))) for name in
               ("argmax", "argmin", "max", "min", "sum", "mean", "cumsum", "median", "amax", "amin")]  # fmt: skip
     found.append((np.linalg, "norm", _of_lists(np.linalg.norm)))
+    found += [*more, *_of_libraries()]
     former = {id(getattr(owner, name)): new for owner, name, new in found}
     followed = {id(one.value): FollowedGenerator(type(one.value)) for one in ready}
     for one in ready:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Final
@@ -30,7 +29,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     remade,
 )
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
-from dpverdict.audit.tracing.handles.tape import Tape
+from dpverdict.audit.tracing.handles.tape import Tape, two_sided
 from dpverdict.audit.tracing.rules.facts import Noise, Rows, Terms, Total, added, sums_of_draws
 
 _ABSENT: Final = np._NoValue  # pyright: ignore[reportPrivateUsage]
@@ -230,17 +229,14 @@ def _two_noises(tape: Tape, name: str, one: FollowedArray, other: FollowedArray,
     if name == "subtract" and a.law == b.law == "geometric" and a.parameter == b.parameter and a.shape == b.shape:
         if set(a.numbers.ravel().tolist()) & set(b.numbers.ravel().tolist()):
             tape.refuse("noise that is used twice", "draw noise for each number")
-        assert a.parameter is not None
-        rate = math.nextafter(math.nextafter(-math.log1p(-a.parameter), math.inf), math.inf)  # from above
-        noise = Noise("two-sided geometric", rate, a.numbers, a.scale)
-        tape.use(Noise(b.law, b.parameter, b.numbers, b.scale))
-        return FollowedArray(tape, None, value, noise=noise)
+        tape.use(b)
+        return FollowedArray(tape, None, value, noise=two_sided(a))
     same = a.law == b.law == "exponential" and a.shape == b.shape and bool((a.scale == b.scale).all())
     if name == "subtract" and same:
         if set(a.numbers.ravel().tolist()) & set(b.numbers.ravel().tolist()):
             tape.refuse("noise that is used twice", "draw noise for each number")
-        tape.use(Noise(b.law, None, b.numbers, b.scale))
-        return FollowedArray(tape, None, value, noise=Noise("laplace", None, a.numbers, a.scale))
+        tape.use(b)
+        return FollowedArray(tape, None, value, noise=two_sided(a))
     if name in ("add", "subtract") and a.terms is not None and b.terms is not None:
         shape = np.broadcast_shapes(a.shape, b.shape)
         left, right = a.broadcast(shape).terms, b.broadcast(shape).terms
@@ -662,6 +658,12 @@ def joined(parts: Sequence[Any], arrange: Callable[[Sequence[Any]], Any]) -> Any
         if array is not None:
             no(array, "data and noisy values in one array", "add noise to each of them first")
         tape = next(one._dpv_tape for one in parts if isinstance(one, Released))
+        pending = [one._dpv_pending for one in parts if isinstance(one, Released) and np.ndim(one._dpv_value) == 0]
+        if len(pending) == len(parts) and all(len(one) == 1 for one in pending):
+            values = arrange([one._dpv_value for one in parts])
+            whole = tape.together([one[0] for one in pending], np.shape(values)) if np.ndim(values) == 1 else None
+            if whole is not None:
+                return Released(tape, values, (whole,))
         return made(tape, arrange([plain(one) for one in parts]))
     assert array is not None
     if all(is_noise(one) for one in parts):
@@ -810,10 +812,15 @@ def array_of(value: Any, dtype: Any = None) -> Any:
     if isinstance(value, Released):
         return made(value._dpv_tape, np.asarray(plain(value), dtype=dtype))
     if isinstance(value, list | tuple) and _holds(value):
-        inner = [array_of(one) if _holds_or_is(one) else one for one in value]
+        inner = [one if _is_one_noisy_number(one) else array_of(one) if _holds_or_is(one) else one for one in value]
         found = joined(inner, lambda given: np.stack([np.asarray(one) for one in given]))
         return found if dtype is None else found.astype(dtype)
     return None
+
+
+def _is_one_noisy_number(value: Any) -> bool:
+    """Whether a value may become part of an array of noisy numbers of which only the largest is used."""
+    return type(value) is Released and np.ndim(value._dpv_value) == 0
 
 
 def _listed(value: Any) -> Any:

@@ -194,7 +194,7 @@ def plain(value: Any) -> Any:
         return plain(value._dpv_settled())
     if isinstance(value, Released):
         for release in value._dpv_pending:
-            release.exposed = True
+            release.expose()
         return value._dpv_value
     if isinstance(value, tuple):
         return tuple(plain(one) for one in value)

@@ -1,1 +1,1 @@
-"""What one record spends by the releases of a function that was followed: by cells, by draws that are mixed, by samples."""
+"""What one record spends by the releases of a function: by its cells, by mixed draws, by samples."""

@@ -5,10 +5,10 @@ what it spends is that of Gaussian noise with the covariance S = A A^T:
 
     mu^2 = v^T S^-1 v,
 
-if S has an inverse. If it has none, some combination of the released numbers has no noise at all: the same draw added to
-two statistics is gone from their difference. Then nothing is certified. The largest mu^2 over a box of moves is at a
-corner, as mu^2 is convex in v; beyond `MOST_CORNERS` it is bounded by the sum of |v_i| |v_j| |(S^-1)_ij|. All of it is
-exact rational arithmetic. Numbers that have no draw in common, by others either, are independent, and add up.
+if S has an inverse. If it has none, some combination of the released numbers has no noise at all: the same draw added
+to two statistics is gone from their difference. Then nothing is certified. The largest mu^2 over a box of moves is at
+a corner, as mu^2 is convex in v; beyond `MOST_CORNERS` it is bounded by the sum of |v_i| |v_j| |(S^-1)_ij|. All of it
+is exact rational arithmetic. Numbers that have no draw in common, by others either, are independent, and add up.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def _geometric(rate: Fraction, move: int) -> FiniteLoss:
 
 
 def _sampled_epsilon(rate: Fraction, epsilon: Fraction) -> Fraction:
-    """log(1 + q (exp(epsilon) - 1)), rounded up: the largest loss of a sample where that of the mechanism is epsilon."""
+    """log(1 + q (exp(epsilon) - 1)), rounded up: the largest loss of a sample, where the mechanism has epsilon."""
     with precision(96):
         exact = (arb(fmpq(rate.numerator, rate.denominator))
                  * arb(fmpq(epsilon.numerator, epsilon.denominator)).expm1()).log1p()  # fmt: skip

@@ -8,6 +8,26 @@ from dpverdict.audit.tracing.handles.released import Followed
 from dpverdict.audit.tracing.handles.tape import Tape
 
 SEE: Final = "what is covered is listed in docs/reference_tracing.md"
+INSTEAD: Final = {
+    "sample": "a Poisson sample is covered under add-or-remove-one: df[rng.random(len(df)) < 0.1]",
+    **dict.fromkeys(["sort_values", "head", "tail", "nlargest", "nsmallest", "rank", "shift", "diff", "pct_change",
+                     "rolling", "expanding", "cumcount", "first", "last", "nth"],
+                    "records have no order: use a mask, and sums"),
+    **dict.fromkeys(["unique", "nunique", "drop_duplicates", "duplicated", "mode", "pivot_table", "pivot", "describe",
+                     "stack", "unstack", "melt", "explode", "corr", "cov"],
+                    "which values occur is data: count the values of the schema, and add noise"),
+    **dict.fromkeys(["apply", "applymap", "agg", "aggregate", "pipe", "transform", "iterrows", "itertuples", "eval"],
+                    "write it with whole columns: np.where, clip, map with a dictionary"),
+    **dict.fromkeys(["median", "quantile", "min", "max", "idxmax", "idxmin"],
+                    "one record may move it far: choose among public candidates by noisy counts"),
+    **dict.fromkeys(["var", "std", "sem", "skew", "kurt"],
+                    "release noisy sums of x, of x*x and a count, and compute it from these"),
+    "join": "write df.merge(table, on='key') with a public table that has each key once",
+    "replace": "use map with a dictionary of every category",
+    "str": "map the categories of the schema by a dictionary",
+    "dt": "compare with public dates",
+}  # fmt: skip
+"""What to write in place of methods that are not covered."""
 
 
 class FrameOrSeries(Followed):

@@ -23,6 +23,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     length_of,
     settled,
 )
+from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE
 from dpverdict.audit.tracing.handles.frames.groups import Groups
 from dpverdict.audit.tracing.handles.frames.series import (
     FollowedSeries,
@@ -365,7 +366,7 @@ class FollowedFrame(PandasHandle):
             return self._column(name)
         if name.startswith("_") or not hasattr(pd.DataFrame, name):
             raise AttributeError(name)
-        self._no(f".{name} of a frame of data")
+        self._no(f".{name} of a frame of data", INSTEAD.get(name, SEE))
 
 
 class _Index:

@@ -14,11 +14,12 @@ from dpverdict.audit.tracing.handles.arrays import (
     FollowedArray,
     applied,
     dtype_of,
+    is_noise,
     public,
     raw,
 )
 from dpverdict.audit.tracing.handles.frames.series import PandasHandle, filled, groupings, pd, plain_label, series_of
-from dpverdict.audit.tracing.handles.released import Followed
+from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.handles.tape import Tape
 
 
@@ -63,11 +64,31 @@ class Groups(PandasHandle):
         self._no("the mean of each group, which divides by a number that is data",
                  "divide noisy sums by noisy sizes")  # fmt: skip
 
-    def agg(self, how: Any, *args: Any, **given: Any) -> Any:
-        """By its name."""
-        if how in ("sum", "count", "size") and not args and not given:
-            return getattr(self, how)()
-        self._no("agg", "use size, count or sum")
+    def agg(self, how: Any = None, *args: Any, **given: Any) -> Any:
+        """By the names of statistics: of one column, of columns by a dictionary, or named as n=("age", "count")."""
+        if args or (how is not None and given):
+            self._no("agg with further arguments", "use size, count or sum")
+        if isinstance(how, str):
+            return self._named(self._dpv_name, how)
+        asked: dict[Any, tuple[Any, Any]] = {}
+        if isinstance(how, list) and self._dpv_name is not None:
+            asked = {one: (self._dpv_name, one) for one in how}
+        elif isinstance(how, dict) and self._dpv_name is None:
+            asked = {name: (name, one) for name, one in how.items()}
+        elif how is None and all(isinstance(one, tuple) and len(one) == 2 for one in given.values()):
+            asked = dict(given)
+        if not asked:
+            self._no("agg of another kind", 'name each: agg(n=("age", "count"), s=("age", "sum"))')
+        return GroupedTable(self._dpv_tape, {name: self._named(column, one) for name, (column, one) in asked.items()})
+
+    aggregate = agg
+
+    def _named(self, column: Any, how: Any) -> Grouped:
+        if how not in ("sum", "count", "size"):
+            self._no(f"agg by {how}", "use size, count or sum; a mean is a noisy sum over a noisy count")
+        own = self if column is None or column == self._dpv_name else self[column]
+        found: Grouped = getattr(own, how)()
+        return found
 
     def __iter__(self) -> Any:
         self._no("a loop over the groups of data", "loop over public values: for c in ['Oslo', 'Rome']")
@@ -77,7 +98,7 @@ class Groups(PandasHandle):
             return self[name]
         if name.startswith("_"):
             raise AttributeError(name)
-        self._no(f".{name} of groups", "use size, count or sum")
+        self._no(f".{name} of groups", "use size, count or sum, and compute from the noisy values")
 
 
 class Grouped(PandasHandle):
@@ -171,6 +192,141 @@ class Grouped(PandasHandle):
     __truediv__: Callable[..., Any] = __add__
 
 
+class GroupedTable(PandasHandle):
+    """Several statistics of groups, side by side, whose labels depend on data until they are put in a public order."""
+
+    __slots__ = ("_dpv_parts", "_dpv_tape")
+
+    def __init__(self, tape: Tape, parts: Mapping[Any, Grouped]) -> None:
+        self._dpv_tape, self._dpv_parts = tape, dict(parts)
+
+    def reindex(self, labels: Any = None, *, index: Any = None, fill_value: Any = None, **given: Any) -> Any:
+        """In the order of public labels, with 0 where a group has no record."""
+        if fill_value is None:
+            self._labels()
+        return TotalsTable(self._dpv_tape, {
+            name: one.reindex(labels, index=index, fill_value=fill_value, **given)
+            for name, one in self._dpv_parts.items()
+        })  # fmt: skip
+
+    def _dpv_labels_missing(self) -> NoReturn:
+        self._labels()
+
+    def _labels(self) -> NoReturn:
+        self._no("the labels of groups, which are those that occur in the data", "write .reindex(labels, fill_value=0)")
+
+    def __array_ufunc__(self, *args: Any, **given: Any) -> Any:
+        self._labels()
+
+    __array_function__ = __array_ufunc__
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._labels()
+
+    def __getitem__(self, key: Any) -> Any:
+        self._labels()
+
+    def __len__(self) -> int:  # noqa: PLE0303
+        self._labels()
+
+    def __iter__(self) -> Any:
+        self._labels()
+
+
+class CrossCounts(GroupedTable):
+    """Counts by two columns, whose labels depend on data until they are put in a public order."""
+
+    __slots__ = ("_dpv_counts",)
+
+    def __init__(self, counts: Grouped) -> None:
+        super().__init__(counts._dpv_tape, {})
+        self._dpv_counts = counts
+
+    def reindex(self, labels: Any = None, *, index: Any = None, columns: Any = None, fill_value: Any = None,
+                **given: Any) -> Any:  # fmt: skip
+        """In the order of public labels of both columns, with 0 where there is no record."""
+        if index is None or columns is None or labels is not None or fill_value is None or given:
+            self._no("counts by two columns in an order that depends on data",
+                     "pd.crosstab(a, b).reindex(index=[...], columns=[...], fill_value=0)")  # fmt: skip
+        down, across = list(public(self, index)), list(public(self, columns))
+        whole = self._dpv_counts.reindex(pd.MultiIndex.from_product([down, across]), fill_value=0)._dpv_arr
+        width = len(across)
+        return TotalsTable(self._dpv_tape, {
+            name: series_of(whole[np.arange(i, len(down) * width, width)], pd.Index(down), name)
+            for i, name in enumerate(across)
+        })  # fmt: skip
+
+
+class TotalsTable(PandasHandle):
+    """Statistics with public labels, in columns: each is a series, and all together an array."""
+
+    __slots__ = ("_dpv_parts", "_dpv_tape")
+    __array_priority__: float = 1600.0
+
+    def __init__(self, tape: Tape, parts: Mapping[Any, Any]) -> None:
+        self._dpv_tape, self._dpv_parts = tape, dict(parts)
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str | int) or key not in self._dpv_parts:
+            self._no("columns of statistics that are picked in another way than one by its name", "write table['n']")
+        return self._dpv_parts[key]
+
+    def to_numpy(self, *args: Any, **given: Any) -> Any:
+        """All statistics as one array, a row for each label."""
+        if args or given:
+            self._no("to_numpy with other arguments")
+        return np.stack([one._dpv_arr for one in self._dpv_parts.values()], axis=1)
+
+    @property
+    def values(self) -> Any:
+        """The same."""
+        return self.to_numpy()
+
+    @property
+    def index(self) -> Any:
+        """The public labels."""
+        return next(iter(self._dpv_parts.values())).index
+
+    @property
+    def columns(self) -> Any:
+        """The names of the columns."""
+        return pd.Index(list(self._dpv_parts))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of labels, and of columns."""
+        return len(self.index), len(self._dpv_parts)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __add__(self, noise: Any) -> Any:
+        if not is_noise(noise) or noise.shape != self.shape:
+            self._no("a table of statistics plus something else than noise for each", "rng.laplace(size=table.shape)")
+        found = self.to_numpy() + noise
+        value = pd.DataFrame(found._dpv_value, index=self.index, columns=self.columns)
+        return Released(self._dpv_tape, value, found._dpv_pending)
+
+    __radd__ = __add__
+
+    def __array_ufunc__(self, function: Any, method: str, *args: Any, **given: Any) -> Any:
+        if function is np.add and method == "__call__" and not given and len(args) == 2:
+            return self + (args[1] if args[0] is self else args[0])
+        self._no(f"np.{function.__name__} of a table of statistics", "take its columns, or .to_numpy()")
+
+    def __array_function__(self, function: Any, types: Any, args: Any, given: Any) -> Any:
+        self._no(f"np.{function.__name__} of a table of statistics", "take its columns, or .to_numpy()")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._dpv_parts:
+            return self._dpv_parts[name]
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self._no(f".{name} of a table of statistics", "take its columns, or .to_numpy()")
+
+
 class Unfilled(PandasHandle):
     """Groups in a public order, with NaN where one has no record."""
 
@@ -197,4 +353,4 @@ class Unfilled(PandasHandle):
         self._no("groups that may be missing", "write reindex(labels, fill_value=0)")
 
 
-groupings()["counts"], groupings()["groups"] = Grouped, Groups
+groupings().update(counts=Grouped, groups=Groups)

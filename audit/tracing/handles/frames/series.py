@@ -22,7 +22,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     raw,
     settled,
 )
-from dpverdict.audit.tracing.handles.frames.frame_or_series import FrameOrSeries
+from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE, FrameOrSeries
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.handles.tape import Tape
@@ -365,7 +365,7 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(pd.Series, name):
             raise AttributeError(name)
-        self._no(f".{name} of a series of data")
+        self._no(f".{name} of a series of data", INSTEAD.get(name, SEE))
 
 
 class _Places:
