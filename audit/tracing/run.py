@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import inspect
 import json
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -19,6 +19,7 @@ from dpverdict.audit.tracing.handles.released import Followed, Released, plain
 from dpverdict.audit.tracing.handles.tables import table_of
 from dpverdict.audit.tracing.handles.tape import Release, Tape, set_current
 from dpverdict.audit.tracing.losses.samples import samples_of
+from dpverdict.audit.tracing.messages import messages_written
 from dpverdict.audit.tracing.rules.facts import MIXED, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step
 from dpverdict.audit.tracing.source.generators import is_generator, not_fresh, replaced_functions
@@ -214,11 +215,13 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
     takes_generator = _takes_generator(function)
     set_current(tape)
     try:
-        with warnings.catch_warnings(), replacing(replaced(found.modules, found.generators, _of_pandas(schema))):
-            warnings.simplefilter("ignore")
+        written = messages_written(lambda value: _check_outcome(tape, value))
+        with written, replacing(replaced(found.modules, found.generators, _of_pandas(schema))):
             table = table_of(tape, schema, sample)
             outcome = function(table, FollowedGenerator()) if takes_generator else function(table)
             _check_outcome(tape, outcome)
+            del table, outcome
+            _must_be_dropped(tape)
     except NotCovered as error:
         tape.refused = tape.refused or str(error)
     except (KeyboardInterrupt, MemoryError):
@@ -238,6 +241,14 @@ def _of_pandas(schema: TableSchema) -> Sequence[tuple[Any, str, Any]]:
     from dpverdict.audit.tracing.handles.frames.functions import pandas_functions
 
     return pandas_functions()
+
+
+def _must_be_dropped(tape: Tape) -> None:
+    """Refuse a function that hands data to code which keeps them: that code may read them without noise."""
+    if any(one() is not None for one in tape.followed):
+        gc.collect()
+    if any(one() is not None for one in tape.followed):
+        tape.refuse("data that are kept after the call, where other code may read them", "keep what was released")
 
 
 def _where(error: BaseException, tape: Tape) -> str:
