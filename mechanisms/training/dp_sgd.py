@@ -7,12 +7,10 @@ deterministic batches tell no less, by joint convexity of the hockey-stick diver
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -323,16 +321,12 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         return poisson_sampled(GaussianLoss(1 / self.noise_multiplier), self.rate)
 
     def _allocated(self) -> Bounds:
-        """Balls in bins: known batches, and at one epsilon moments or a lattice; whole curves take long."""
-        pair, loss = self._canary_alone(), None
-        with contextlib.suppress(InvalidValue):  # of very little noise no lattice spans the loss
-            loss = self._independent(self.noise_multiplier)
-        dominating = Dominating(
-            loss=self.known_batches,
-            description=_CANARY,
-            justification="known batches, which tell no less by joint convexity over the bins; where that does not "
-            f"decide, the pair with the canary alone, for which {_CONVEXITY}",
-        )
+        """The pair with the canary alone is the worst; with very little noise its curves are known roughly at best."""
+        pair, loss = self._canary_alone(), self._independent(self.noise_multiplier)
+        tail = self._tail(pair, _CANARY)
+        attained = KnownEvent(pair=pair, description=_CANARY, event=self._event)
+        worst = WorstPair(loss=loss, pair=pair, description=_CANARY, justification=_CONVEXITY)
+        known = self.epochs / self.noise_multiplier**2
 
         def by_moments(epsilon: Fraction) -> arb | None:
             if epsilon < 0 or self.batches == 1:
@@ -340,14 +334,15 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             s, batches, epochs = self.noise_multiplier, self.batches, self.epochs
             return arb.max(*(delta_at_most(s, batches, epochs, epsilon, order) for order in Direction))
 
-        closer = [DeltaBound(at=by_moments, source="", because=dominating.because)]
-        attained: list[Below] = [KnownEvent(pair=pair, description=_CANARY, event=self._event)]
-        if loss is not None:
-            attained.append(AttainedLoss(pair=pair, loss=loss, description=_CANARY))
-            if loss.is_certified:
-                on_lattice = partial(_upper_delta, loss)
-                closer.append(DeltaBound(at=on_lattice, source="", because=dominating.because))
-        return Bounds(above=(*closer, dominating), below=(*attained, self._tail(pair, _CANARY)))
+        return Bounds(
+            above=(
+                MuBound(mu_squared=known, source=_KNOWN, because=worst.because),
+                RhoBound(rho=known / 2, source="by the l2 norm", because=worst.because),
+                DeltaBound(at=by_moments, source="", because=worst.because),
+                worst,
+            ),
+            below=(attained, worst, tail),
+        )
 
     def _shuffled(self) -> Bounds:
         """Shuffled batches: known batches, and the events of a canary that is opposite to all other gradients."""
