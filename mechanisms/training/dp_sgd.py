@@ -7,8 +7,9 @@ deterministic batches tell no less, by joint convexity of the hockey-stick diver
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Final, Literal, TypeAlias, final
@@ -59,6 +60,12 @@ from dpverdict.numerics.text import exact_text
 BatchSampling: TypeAlias = Literal["poisson", "balls-in-bins", "shuffle", "shuffle-once"]
 SAMPLINGS: Final[tuple[BatchSampling, ...]] = ("poisson", "balls-in-bins", "shuffle", "shuffle-once")
 
+_IN_WORDS: Final[Mapping[BatchSampling, str]] = {
+    "poisson": "Poisson",
+    "balls-in-bins": "balls in bins",
+    "shuffle": "shuffled in each epoch",
+    "shuffle-once": "shuffled once",
+}
 _KNOWN: Final = "of known batches"
 _CANARY: Final = "a canary whose gradient has the clipping norm, and no other record"
 _CONVEXITY: Final = (
@@ -206,6 +213,7 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         *ON_GRADIENTS,
     )
     calibration_width: ClassVar[float] = 2.0**-20  # each end of a bracket takes integrals of its own
+    varied_by: ClassVar[str] = "batches"
     example: ClassVar[str] = "--noise-multiplier 1 --rate 0.25 --steps 8 --sampling poisson"
     noise_multiplier: Fraction
     clipping_norm: Fraction
@@ -361,6 +369,22 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         event = KnownEvent(pair=pair, description=words, event=self._event)
         return Bounds(above=(dominating,), below=(event, self._tail(pair, words)))
 
+    def variants(self) -> Mapping[str, DPSGD]:
+        """The run with every way to make batches that these steps have."""
+        found = {}
+        for sampling in SAMPLINGS:
+            with contextlib.suppress(InvalidValue):  # no whole epochs, or no bound under this relation
+                found[_IN_WORDS[sampling]] = DPSGD(
+                    noise_multiplier=self.noise_multiplier,
+                    rate=self.rate,
+                    steps=self.steps,
+                    sampling=sampling,
+                    clipping_norm=self.clipping_norm,
+                    dim=self.dim,
+                    adjacency=self.adjacency,
+                )
+        return found
+
     def pair_loss(self, record: Array, replacement: Array | None, position: int) -> PrivacyLoss:
         """That of the gradient alone, its norm rounded up where it is no rational number; shuffled, known batches."""
         moved = clipped(record[None], float(self.clipping_norm))[0]
@@ -491,17 +515,11 @@ class DPSGD(GradientMechanism, StatisticMechanism):
 
     def describe(self) -> dict[str, str]:
         """Name and parameters, for a report."""
-        how = {
-            "poisson": "Poisson",
-            "balls-in-bins": "balls in bins",
-            "shuffle": "shuffled in each epoch",
-            "shuffle-once": "shuffled once",
-        }
         return super().describe() | {
             "noise multiplier": exact_text(self.noise_multiplier),
             "rate": exact_text(self.rate),
             "steps": str(self.steps),
-            "batches": how[self.sampling],
+            "batches": _IN_WORDS[self.sampling],
             "clipping norm": exact_text(self.clipping_norm),
         }
 

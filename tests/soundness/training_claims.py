@@ -16,12 +16,8 @@ from typing import Final
 
 import numpy as np
 
-from dpverdict.audit.exact.decide import _largest_broken, certify
+from dpverdict.audit.exact.decide import certify, known_epsilon
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.exact.worst_case import worst_case
-from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.sampling.allocation import random_allocation
-from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
 from dpverdict.mechanisms.training.dp_sgd import DPSGD, SAMPLINGS, BatchSampling
 
@@ -63,17 +59,7 @@ class TrainingClaim:
 
 def ends(run: DPSGD, delta: str) -> tuple[float, float]:
     """Between what the least true epsilon is."""
-    if run.sampling == "poisson":
-        found = poisson_sampled(GaussianLoss(1 / run.noise_multiplier), run.rate, run.steps).certified_epsilon(delta)
-    elif run.sampling == "balls-in-bins":
-        found = random_allocation(
-            noise_multiplier=run.noise_multiplier, steps=run.batches, epochs=run.epochs
-        ).certified_epsilon(delta)
-    else:
-        known = worst_case(run)
-        upper = known.certified_epsilon(Fraction(delta)).upper
-        claim = ApproximateDP(epsilon=Fraction(upper), delta=delta)
-        return _largest_broken(known.bounds.below, claim, upper), upper
+    found = known_epsilon(run, Fraction(delta))
     return found.lower, found.upper
 
 
