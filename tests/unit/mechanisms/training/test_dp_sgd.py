@@ -154,7 +154,7 @@ def test_the_same_noise_is_told_for_every_way_to_make_batches() -> None:
     assert poisson.lower - 1e-12 <= found["Poisson"].lower <= poisson.upper
     assert poisson.lower <= found["Poisson"].upper <= poisson.upper + 1e-12
     known = GaussianLoss.from_squared(Fraction(2)).certified_epsilon("1e-5").upper
-    assert found["shuffled once"].lower < found["shuffled once"].upper == known
+    assert found["shuffled once"].lower < known <= found["shuffled once"].upper < known + 1e-9
     uneven = DPSGD(noise_multiplier=1, rate="0.3", steps=8, sampling="poisson")
     assert list(uneven.variants()) == ["Poisson"]
     replaced = DPSGD(noise_multiplier=1, rate="0.25", steps=8, sampling="shuffle", adjacency=REPLACE_ONE)
