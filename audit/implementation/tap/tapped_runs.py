@@ -124,7 +124,7 @@ class _Runs:
     ) -> TappedRun:
         self.count += 1
         tape, watch = Tape(former, turned, frozen=frozen), former is None and self.count <= 2
-        return _run(self._mechanism, self._pair[side], tape, [self._seed, index], watch=watch)
+        return tapped_run(self._mechanism, self._pair[side], tape, [self._seed, index], watch=watch)
 
     def _repeated(self, claim: Guarantee, one: TappedRun, other: TappedRun) -> str | None:
         """Of a function without draws: run it until no law within the claim would have agreed so often."""
@@ -187,8 +187,16 @@ def _has_several_calls(tape: Tape) -> bool:
     return sum(event.signature[0] in ("call", "choice") for event in tape.events) > 1
 
 
-def _run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, watch: bool) -> TappedRun:
-    """One run on a copy of the data; if ``watch``, with an eye on generators that are not tapped."""
+def tapped_run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, watch: bool = False) -> TappedRun:
+    """One run on a copy of the data, in a process that does nothing else after.
+
+    Args:
+        mechanism: called with a dataset and a generator, see `with_generator`.
+        data: the dataset.
+        tape: what is recorded on, or replayed.
+        seed: of what is drawn anew.
+        watch: whether to keep an eye on generators that are not tapped.
+    """
     made: Any = mechanism
     function: Callable[..., Any] = (
         mechanism if callable(mechanism) else lambda dataset, rng: made.release_many(dataset, 1, rng)[0]
