@@ -48,8 +48,8 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Text,
         _part(
             "TABLE",
-            "Records: .csv, .npy, .npz or module:name. For a function also .parquet, .feather, .jsonl, .xlsx, with columns "
-            "of any type: its neighbours are searched.",
+            "Records: .csv, .npy, .npz or module:name. For a function also .parquet, .feather, .jsonl, .xlsx, with "
+            "columns of any type: its neighbours are searched.",
             "Audit",
             names="file",
         ),
@@ -92,7 +92,7 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Text,
         _part(
             "FILE",
-            "Of the table that a function takes: its claim is decided for every pair. With --data: what a table may hold.",
+            "Of the table that a function takes: its claim is decided for every pair. With --data: what it may hold.",
             "Audit",
             names="file",
         ),

@@ -16,7 +16,7 @@ from dpverdict.audit.implementation.search.table_search import DEFAULT_SECONDS, 
 from dpverdict.audit.tables.frames import Table, TableKind, kind_of, length_of, library, names_of, to_array
 from dpverdict.audit.tables.observed import in_words
 from dpverdict.audit.tables.reading import FORMATS, read_frame, reads
-from dpverdict.audit.tables.rows import Received, received_by
+from dpverdict.audit.tables.rows import Received, column_names, received_by
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.trials.run import AnyMechanism, unmarked
 from dpverdict.audit.trials.user_code import guarded
@@ -171,7 +171,7 @@ def _of_object(
 
 def _converted(table: Table, wanted: TableKind) -> Table:
     if isinstance(table, np.ndarray):
-        names = ["value"] if table.ndim == 1 else [f"column{i}" for i in range(table.shape[1])]
+        names = column_names(table)
         held = table.reshape(len(table), -1)
         module = library(wanted, "the function takes a frame of it")
         return module.DataFrame({name: held[:, i] for i, name in enumerate(names)})
@@ -207,10 +207,7 @@ def _checked(
 
 
 def _must_have(table: Table, user: str) -> None:
-    names = names_of(table)
-    known = (
-        names if names is not None else ["value"] if table.ndim == 1 else [f"column{i}" for i in range(table.shape[1])]
-    )
+    known = names_of(table) or column_names(table)
     if user not in known:
         raise InvalidValue("user", user, f"one of the columns {', '.join(known[:20])}", "name a column of the table")
 

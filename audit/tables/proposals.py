@@ -17,7 +17,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from dpverdict.audit.tables.column import EXTREME_TEXTS, Column, Value
+from dpverdict.audit.tables.column import EXTREME_TEXTS, Column, Value, as_time
 from dpverdict.audit.tables.frames import Table, length_of
 from dpverdict.audit.tables.rows import exchanged, joined, made, record_at, taken, without
 from dpverdict.audit.tables.schema import TableSchema
@@ -97,7 +97,8 @@ class Proposals:
         self.columns = schema.columns
         self.look = TableLook(table, self.columns)
         self.numbers = sorted({float(one) for one in constants if _is_number(one)}, key=abs)[:24]
-        self.texts = [one for one in constants if isinstance(one, str)][:24]
+        names = [column.name for column in self.columns]
+        self.texts = [one for one in constants if isinstance(one, str) and one not in names][:24]
         sizes = [int(one) for one in self.numbers if one == int(one) and 2 < one <= 1000]
         self.standing = self.look.found(sizes[:6])
         self.real = Base(words="the table", table=table)
@@ -131,13 +132,14 @@ class Proposals:
 
     def _without(self, one: StandingOut) -> Proposal:
         said = record_in_words(record_at(self.table, one.row), one.columns)
-        return Proposal(base=self.real, kind=f"removed, {_kind(one.why)}", words=f"row {one.row} removed: {said}; {one.why}",
-                        distance=HELD, changed=lambda table: without(table, [one.row]), grows=False)  # fmt: skip
+        words = f"row {one.row} removed: {said}; {one.why}"
+        return Proposal(base=self.real, kind=f"removed, {_kind(one.why)}", words=words, distance=HELD,
+                        changed=_leaving_out([one.row]), grows=False)  # fmt: skip
 
     def _rest(self) -> Iterator[Proposal]:
         for one in self.look.others({one.row for one in self.standing}):
             if self.replace:
-                yield self._exchanged(one, self._typical(), HELD, "a typical record")
+                yield from self._exchanged(one, self._typical(), HELD, "a typical record")
             else:
                 yield self._without(one)
 
@@ -145,8 +147,9 @@ class Proposals:
         for one in [*self.standing[:8], StandingOut(row=self.look.typical, why="a typical record")]:
             if self.look.length:
                 said = record_in_words(record_at(self.table, one.row), one.columns)
-                yield Proposal(base=self.real, kind="added again", words=f"row {one.row} added again: {said}; {one.why}",
-                               distance=HELD, changed=_adding(taken(self.table, [one.row])), grows=True)  # fmt: skip
+                words = f"row {one.row} added again: {said}; {one.why}"
+                yield Proposal(base=self.real, kind="added again", words=words, distance=HELD,
+                               changed=_adding(taken(self.table, [one.row])), grows=True)  # fmt: skip
 
     # of what the columns may hold -------------------------------------------------------------------------------------
 
@@ -235,9 +238,11 @@ class Proposals:
                 elif column.observed:
                     yield int(max(float(one) for one in column.values if _is_number(one)) + 1)
             case "date":
-                for year in (1900, 1970, 2000, 2038, 2100):
-                    day = datetime.date(year, 1, 1)
-                    yield datetime.datetime(year, 1, 1) if column.holds_times else day
+                days = [datetime.date(year, 1, 1) for year in (1900, 1970, 2000, 2038, 2100)]
+                for text in self.texts:
+                    with contextlib.suppress(ValueError):
+                        days.insert(0, datetime.datetime.fromisoformat(text).date())
+                yield from (as_time(day) if column.holds_times else day for day in days)
             case "bool":
                 return
 
@@ -267,10 +272,8 @@ class Proposals:
                            table=taken(self.table, rows))  # fmt: skip
         for size in self.sizes[:3]:
             if n:
-                yield Base(
-                    words=f"a table of {size - 1} typical records",
-                    table=taken(self.table, [self.look.typical] * (size - 1)),
-                )
+                rows = [self.look.typical] * (size - 1)
+                yield Base(words=f"a table of {len(rows)} typical records", table=taken(self.table, rows))
 
     def _of_small_tables(self) -> Iterator[Proposal]:
         n = self.look.length
@@ -295,10 +298,10 @@ class Proposals:
             for limit, sign in ((2 ** (bits - 1) - 1, "int"), (2**bits - 1, "uint")):
                 words = f"next to the end of {sign}{bits}"
                 if limit <= LONGEST_WRAPPING and self.look.length:
-                    base = Base(words=f"a table of {limit} typical records, {words}",
-                                table=taken(self.table, [self.look.typical] * limit))  # fmt: skip
+                    one = taken(self.table, [self.look.typical])
+                    base = Base(words=f"a table of {limit} typical records, {words}", table=taken(one, [0] * limit))
                     yield Proposal(base=base, kind="wrapping number", words=f"a record added to {base.words}",
-                                   distance=SMALL, changed=_adding(taken(self.table, [self.look.typical])), grows=True)  # fmt: skip
+                                   distance=SMALL, changed=_adding(one), grows=True)  # fmt: skip
                 for column in self.columns:
                     if column.type in ("int", "float"):
                         yield from self._sum_next_to(limit, words, column, typical)
@@ -326,16 +329,16 @@ class Proposals:
             return
         typical = self._typical()
         for one in self.standing:
-            yield self._exchanged(one, typical, HELD, "a typical record")
+            yield from self._exchanged(one, typical, HELD, "a typical record")
             other = next((two for two in self.standing if two.row != one.row), None)
             if other is not None:
-                yield self._exchanged(one, record_at(self.table, other.row), HELD, f"row {other.row}")
+                yield from self._exchanged(one, record_at(self.table, other.row), HELD, f"row {other.row}")
 
     def _replaced_by_ends(self) -> Iterator[Proposal]:
         places = [*self.standing[:3], StandingOut(row=self.look.typical, why="a typical record")]
         for record, _, why, distance in self._records():
             for one in places[-2:]:
-                yield self._exchanged(one, record, distance, why)
+                yield from self._exchanged(one, record, distance, why)
 
     def _uniform_replaced(self) -> Iterator[Proposal]:
         n = self.look.length
@@ -357,12 +360,13 @@ class Proposals:
                     yield Proposal(base=base, kind=f"replaced alike, {why}", words=said, distance=max(SMALL, distance),
                                    changed=_exchanging(n - 1, put), grows=False)  # fmt: skip
 
-    def _exchanged(self, one: StandingOut, record: Record, distance: int, why: str) -> Proposal:
-        table = self._made([record])
+    def _exchanged(self, one: StandingOut, record: Record, distance: int, why: str) -> Iterator[Proposal]:
+        put = self._made([record])
+        if put is None:
+            return
         said = record_in_words(record_at(self.table, one.row), one.columns)
         words = f"row {one.row} ({said}; {one.why}) replaced by {record_in_words(record)} ({why})"
-        put = taken(self.table, [self.look.typical]) if table is None else table
-        return Proposal(base=self.real, kind=f"replaced, {_kind(one.why)}, {why}", words=words, distance=distance,
+        yield Proposal(base=self.real, kind=f"replaced, {_kind(one.why)}, {why}", words=words, distance=distance,
                         changed=_exchanging(one.row, put), grows=False)  # fmt: skip
 
     # users ------------------------------------------------------------------------------------------------------------
@@ -383,14 +387,16 @@ class Proposals:
             rows = np.flatnonzero(codes == code)
             said = f"all {len(rows)} records of {record_in_words({name: self.look.values[name][code]})}"
             if not self.replace:
-                yield Proposal(base=self.real, kind=f"user removed, {_kind(why)}", words=f"{said} removed; {why}",
-                               distance=HELD, changed=_leaving_out(rows), grows=False, records=len(rows))  # fmt: skip
+                words = f"{said} removed; {why}"
+                yield Proposal(base=self.real, kind=f"user removed, {_kind(why)}", words=words, distance=HELD,
+                               changed=_leaving_out(rows), grows=False, records=len(rows))  # fmt: skip
                 continue
             typical = {**self._typical(), name: record_at(self.table, int(rows[0]))[name]}
             put = self._made([typical] * len(rows))
             if put is not None:
-                yield Proposal(base=self.real, kind=f"user replaced, {_kind(why)}", words=f"{said} replaced by typical ones; {why}",
-                               distance=HELD, changed=_exchanging_all(rows, put), grows=False, records=len(rows))  # fmt: skip
+                words = f"{said} replaced by typical ones; {why}"
+                yield Proposal(base=self.real, kind=f"user replaced, {_kind(why)}", words=words, distance=HELD,
+                               changed=_exchanging_all(rows, put), grows=False, records=len(rows))  # fmt: skip
 
     def _users_added(self) -> Iterator[Proposal]:
         name = str(self.schema.user)
@@ -406,9 +412,10 @@ class Proposals:
                         said = f"a user with {count} records added to"
                         told = f"{record_in_words(record, first)}; {why}"
                         for base in (self.real, empty):
-                            yield Proposal(base=base, kind=f"user added, {count}, {base.words}", words=f"{said} {base.words}: {told}",
-                                           distance=max(distance, HELD if base is self.real else SMALL),
-                                           changed=_adding(table), grows=True, records=count)  # fmt: skip
+                            kind, words = f"user added, {count}, {base.words}", f"{said} {base.words}: {told}"
+                            far = max(distance, HELD if base is self.real else SMALL)
+                            yield Proposal(base=base, kind=kind, words=words, distance=far, changed=_adding(table),
+                                           grows=True, records=count)  # fmt: skip
 
     def _new_user(self, column: Column) -> Value:
         known = self.look.values[column.name]

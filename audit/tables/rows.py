@@ -78,11 +78,16 @@ def _plain(value: Any) -> Value:
     return found
 
 
+def column_names(array: NDArray[Any]) -> list[str]:
+    """What the columns of an array are called: value, or column0, column1, ..."""
+    return ["value"] if array.ndim == 1 else [f"column{i}" for i in range(array.shape[1])]
+
+
 def record_at(table: Table, row: int) -> dict[str, Value]:
     """The entries of a record by the names of the columns; those of an array are value, or column0, column1, ..."""
     if isinstance(table, np.ndarray):
         entries = [table[row]] if table.ndim == 1 else list(table[row])
-        names = ["value"] if table.ndim == 1 else [f"column{i}" for i in range(table.shape[1])]
+        names = column_names(table)
     elif kind_of(table) == "polars":
         names, entries = list(table.columns), list(table.row(row))
     else:

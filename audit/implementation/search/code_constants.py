@@ -24,7 +24,7 @@ def constants_of(mechanism: object) -> list[int | float | str]:
     while waiting and len(seen) < MOST_FUNCTIONS:
         function = waiting.pop(0)
         if not isinstance(function, FunctionType):
-            function = getattr(function, "func", None) or getattr(type(function), "__call__", None)
+            function = getattr(function, "func", None) or vars(type(function)).get("__call__")
         if not isinstance(function, FunctionType) or id(function) in seen:
             continue
         seen.add(id(function))

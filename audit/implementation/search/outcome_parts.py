@@ -57,13 +57,10 @@ def _value(mechanism: AnyMechanism, table: Any, seed: int) -> Any:
 
 def _of_form(rows: tuple[list[Outcome], list[Outcome]], gaps: Mapping[str, float], values: list[Any]) -> str:
     for place, side in enumerate(("larger", "smaller")):
-        raised = [one for one in rows[place] if one.raised]
-        if (
-            raised
-            and len(raised) / len(rows[place]) - sum(one.raised for one in rows[1 - place]) / len(rows[1 - place])
-            > OFTEN
-        ):
-            return f"the exception {raised[0].note}, on the {side} table"
+        often = [sum(one.raised for one in rows[at]) / len(rows[at]) for at in (place, 1 - place)]
+        if often[0] - often[1] > OFTEN:
+            said = next(one.note for one in rows[place] if one.raised)
+            return f"the exception {said}, on the {side} table"
     one, other = values
     if isinstance(one, Mapping) and isinstance(other, Mapping) and set(one) != set(other):
         named = sorted(map(repr, set(one) ^ set(other)))
@@ -136,12 +133,8 @@ def _named(path: str, place: int, values: Sequence[Any]) -> str:
     index = getattr(value, "index", None)
     if index is not None and hasattr(value, "iloc") and place < len(index):
         column = path.removeprefix(".").strip("'")
-        row = f"row {shown(index[place])}"
-        return (
-            f"result[{shown(index[place])!r}]"
-            if getattr(value, "ndim", 1) == 1
-            else f"column {column} of the result, {row}"
-        )
+        label = shown(index[place])
+        return f'result["{label}"]' if getattr(value, "ndim", 1) == 1 else f"column {column} of the result, row {label}"
     if hasattr(value, "columns"):
         return f"column {path.removeprefix('.').strip(chr(39))} of the result, row {place}"
     if path:

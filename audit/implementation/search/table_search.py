@@ -9,9 +9,12 @@ away: the pair that is left has to be tested on fresh ones, and the search costs
 from __future__ import annotations
 
 import math
+import random
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, Final, final
 
@@ -191,10 +194,9 @@ class _Search:
             first = len(self._proposals)
             self._proposals += batch
             stop = min(until, time.monotonic() + 2 * SLICE) if self._most is None else math.inf
+            work, limit = partial(self._measured, batch, first, stop), max(10 * SLICE, self._seconds)
             try:
-                found = in_a_child(
-                    lambda: self._measured(batch, first, stop), kind=Measures, seconds=max(10 * SLICE, self._seconds)
-                )
+                found = work() if _has_threads() else in_a_child(work, kind=Measures, seconds=limit)
             except ChildFailed:
                 failures += 1
                 self._measures += [Measure(number=first + i, size=0.0, followed=False) for i in range(len(batch))]
@@ -207,7 +209,15 @@ class _Search:
             self._show()
 
     def _measured(self, batch: Sequence[Proposal], first: int, until: float) -> Measures:
-        """In a copy of this process, which is thrown away."""
+        """In a copy of this process, which is thrown away; or here, where the samplers are put back after each run."""
+        states = np.random.get_state(), random.getstate()  # noqa: NPY002  # a run sets them
+        try:
+            return self._measured_now(batch, first, until)
+        finally:
+            np.random.set_state(states[0])  # noqa: NPY002
+            random.setstate(states[1])
+
+    def _measured_now(self, batch: Sequence[Proposal], first: int, until: float) -> Measures:
         measuring = Measuring(with_generator(self._mechanism), self._claim, self._received, self._seed)
         begun, found = time.monotonic(), list[Measure]()
         for i, proposal in enumerate(batch):
@@ -315,3 +325,9 @@ class _Search:
             adjacency=self._schema.relation,
             records_per_user=proposal.records,
         )
+
+
+def _has_threads() -> bool:
+    """Whether polars has threads, which a copy of this process would wait for in vain: it is measured here then."""
+    polars: Any = sys.modules.get("polars")
+    return polars is not None and polars.thread_pool_size() > 1
