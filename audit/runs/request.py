@@ -35,6 +35,7 @@ from dpverdict.audit.documents.request import (
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.membership import membership_game
+from dpverdict.audit.implementation.search.given_table import releases_for, search_for, search_seconds, table_for
 from dpverdict.audit.implementation.search.table_search import FoundPair
 from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, confirm
 from dpverdict.audit.implementation.tap.tap_verdict import NO_NOISE_ERROR
@@ -44,7 +45,6 @@ from dpverdict.audit.reports.evidence.tap import TapEvidence
 from dpverdict.audit.reports.evidence.traced import TracedEvidence
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit_mechanism, default_samples
-from dpverdict.audit.runs.tables import releases_for, search_for, search_seconds, table_for
 from dpverdict.audit.runs.traced import audit_traced, traced_witness
 from dpverdict.audit.trials.catalogue import find, names_foreign_code
 from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair

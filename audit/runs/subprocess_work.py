@@ -37,7 +37,6 @@ _BETWEEN: Final = 0.1
 def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
     """Carry out one audit and give its faces; or the message of why it cannot be carried out."""
     os.environ.pop(KEY_VARIABLE, None)
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")  # a copy of a process waits for ever for threads it does not have
     here = Path.cwd()
     recorder, snapshot = Recorder(network="dask" in request["engine"], own=request["trials"]), CodeSnapshot()
     asked: AnyRequest

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -292,35 +293,46 @@ class Proposals:
                     yield self._with(base, table, record, first, why, max(SMALL, distance))
 
     def _wrapping(self) -> Iterator[Proposal]:
-        """Tables whose sum, or number of records, is just below where an integer of some size wraps."""
-        typical = self._typical()
-        for bits in (8, 16, 32, 64):
-            for limit, sign in ((2 ** (bits - 1) - 1, "int"), (2**bits - 1, "uint")):
-                words = f"next to the end of {sign}{bits}"
-                if limit <= LONGEST_WRAPPING and self.look.length:
-                    one = taken(self.table, [self.look.typical])
-                    base = Base(words=f"a table of {limit} typical records, {words}", table=taken(one, [0] * limit))
-                    yield Proposal(base=base, kind="wrapping number", words=f"a record added to {base.words}",
-                                   distance=SMALL, changed=_adding(one), grows=True)  # fmt: skip
-                for column in self.columns:
-                    if column.type in ("int", "float"):
-                        yield from self._sum_next_to(limit, words, column, typical)
+        """Tables whose sum, or number of records, is just below where an integer of some size wraps.
 
-    def _sum_next_to(self, limit: int, words: str, column: Column, typical: Record) -> Iterator[Proposal]:
-        largest = column.extremes()[0]
-        values = [largest, *(one for one in self.numbers[::-1] if one > 1 and column.misfit(one) is None)]
-        for value in values[:3]:
-            if not _is_number(value) or value < 1 or limit // int(value) > LONGEST_WRAPPING or value > limit:
+        The types that the code names come first. What is summed may be a multiple of an entry: cents, for example.
+        """
+        kinds = [f"{sign}{bits}" for bits in (32, 16, 8, 64) for sign in ("int", "uint")]
+        named = [kind for kind in kinds if kind in self.texts]
+        others = [kind for kind in kinds if kind not in named and (not named or kind.startswith("int"))]
+        for kind in [*named, *others]:
+            limit = int(np.iinfo(kind).max)
+            words = f"next to the end of {kind}"
+            if limit <= LONGEST_WRAPPING and self.look.length:
+                one = taken(self.table, [self.look.typical])
+                base = Base(words=f"a table of {limit} typical records, {words}", table=taken(one, [0] * limit))
+                yield Proposal(base=base, kind="wrapping number", words=f"a record added to {base.words}",
+                               distance=SMALL, changed=_adding(one), grows=True)  # fmt: skip
+            for column in self.columns:
+                if column.type in ("int", "float"):
+                    yield from self._sum_next_to(limit, words, column, named=kind in named)
+
+    def _sum_next_to(self, limit: int, words: str, column: Column, *, named: bool) -> Iterator[Proposal]:
+        large = [one for one in self.numbers[::-1] if one > 1 and column.misfit(one) is None]
+        values = [column.extremes()[0], *(large[:3] if named else large[:1])]
+        times = [1, *(int(one) for one in self.numbers if one == int(one) and 1 < one <= 10**6)][: 4 if named else 1]
+        tried: set[tuple[float, int]] = set()
+        for factor, value in itertools.product(times, values):
+            if not _is_number(value) or not 1 <= value <= limit:
                 continue
-            entry = int(value) if column.type == "int" else float(value)
-            table = self._made([{**typical, column.name: entry}])
-            if table is None:
+            entry: Any = int(value) if column.type == "int" else float(value)
+            count = limit // (int(value) * factor)
+            if not 1 <= count <= LONGEST_WRAPPING or (float(entry), count) in tried:
                 continue
-            count = limit // int(value)
-            base = Base(words=f"a table of {count} records with {column.name}={entry:g}, a sum {words}",
-                        table=taken(table, [0] * count))  # fmt: skip
-            yield Proposal(base=base, kind=f"wrapping {column.name}", words=f"one such record added to {base.words}",
-                           distance=SMALL, changed=_adding(table), grows=True)  # fmt: skip
+            tried.add((float(entry), count))
+            table = self._made([{**self._typical(), column.name: entry}])
+            if table is not None:
+                sums = f"a sum {words}" if factor == 1 else f"a sum that is {words} {factor} times"
+                base = Base(words=f"a table of {count} records with {column.name}={entry:g}, {sums}",
+                            table=taken(table, [0] * count))  # fmt: skip
+                said = f"one such record added to {base.words}"
+                yield Proposal(base=base, kind=f"wrapping {column.name}", words=said, distance=SMALL,
+                               changed=_adding(table), grows=True)  # fmt: skip
 
     # replace-one ------------------------------------------------------------------------------------------------------
 

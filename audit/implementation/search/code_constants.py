@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any, Final
@@ -16,6 +17,8 @@ LONGEST_TEXT: Final = 40
 def constants_of(mechanism: object) -> list[int | float | str]:
     """The constants of a function, of the functions of its module that it calls, and of plain globals that it reads.
 
+    The names of integer types that it uses are among them.
+
     Docstrings and names of columns are among the texts: what is no use as an entry does no harm as one.
     """
     found: dict[str, int | float | str] = {}
@@ -28,7 +31,8 @@ def constants_of(mechanism: object) -> list[int | float | str]:
         if not isinstance(function, FunctionType) or id(function) in seen:
             continue
         seen.add(id(function))
-        for value in _constants(function.__code__):
+        kinds = [name for name in _names(function.__code__) if re.fullmatch(r"u?int(8|16|32|64)", name)]
+        for value in [*kinds, *_constants(function.__code__)]:
             found.setdefault(repr(value), value)
         cells = [_content(cell) for cell in function.__closure__ or ()]
         for value in [*(function.__globals__.get(name) for name in _names(function.__code__)), *cells]:

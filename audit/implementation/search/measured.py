@@ -30,9 +30,11 @@ from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guar
 SEEDS: Final = 6
 """Runs of a table with other draws, which show how far noise moves an outcome."""
 MOST_TEXTS: Final = 256
-ANOTHER_FORM, ENDLESS, BROKEN, OTHER_STEPS = 5.0, 4.0, 2.0, 1.5
-"""Sizes of what was seen: an outcome of another form, an infinite loss or a finding, a loss beyond the claim, other
-steps of the program. Below them the loss is a share of the claim."""
+FAR: Final = 9.0
+"""Scales of the noise: a move by more is no chance, although the spread is known from few runs only."""
+ANOTHER_FORM, BROKEN, OTHER_STEPS = 5.0, 2.0, 1.5
+"""Sizes of what was seen: an outcome of another form; a loss beyond the claim or a finding, larger by `_grown` of how
+far the outcome moved; other steps of the program. Below them the loss is a share of the claim."""
 
 
 @final
@@ -87,7 +89,8 @@ class Measuring:
         size = known.moved(other.outcome)
         followed = known.followed
         if followed:
-            size = max(size, self._loss(known.run, other))
+            with np.errstate(all="ignore"):
+                size = max(size, self._loss(known, other))
         return Measure(number=number, size=size, followed=followed)
 
     def _base(self, base: Base) -> _Recorded:
@@ -108,18 +111,18 @@ class Measuring:
     def _run(self, table: Any, index: int) -> TappedRun:
         return tapped_run(self._mechanism, table, Tape(None, None, frozen=True), [self._seed, index])
 
-    def _loss(self, one: TappedRun, other: TappedRun) -> float:
-        found = compare_runs(one, other)
+    def _loss(self, known: _Recorded, other: TappedRun) -> float:
+        found = compare_runs(known.run, other)
         loss = found.loss
-        if loss.infinite is not None or found.findings:
-            return ENDLESS
+        if loss.infinite is not None or found.findings:  # also of a scale that differs in its last digits
+            return BROKEN + _grown(known.distance(other.outcome))
         ratio = self._share(loss.epsilon + loss.approached + loss.bounded, loss.mu_squared)
         key = (round(loss.epsilon + loss.approached + loss.bounded, 9), round(loss.mu_squared, 9), bool(loss.unknown))
         if ratio > 0.5 or not math.isfinite(ratio):
             if key not in self._broken:
                 self._broken[key] = breaks_claim(loss, self._claim)
             if self._broken[key] is True:
-                return BROKEN + min(ratio, 100.0) / 100
+                return BROKEN + _grown(ratio)
         size = min(ratio, 1.0)
         return max(size, OTHER_STEPS) if found.open else size
 
@@ -164,6 +167,11 @@ class _Recorded:
             return OTHER_STEPS + 0.1 if self._changing else ANOTHER_FORM
         if any(other.symbols.get(path) != text for path, text in self._fixed):
             return ANOTHER_FORM
+        distance = self.distance(other)
+        return BROKEN + _grown(distance) if distance > FAR else min(distance / FAR, 0.99)
+
+    def distance(self, other: Outcome) -> float:
+        """How far the numbers moved, in the scale of Laplace noise of the spread that was seen; the largest of all."""
         largest = 0.0
         for path, block in self._first.numbers.items():
             there, spread = other.numbers.get(path), self._spread[path]
@@ -174,8 +182,12 @@ class _Recorded:
                 rounding = 1e-9 * np.maximum(np.abs(there), np.abs(block))
                 apart = np.where(spread > rounding, far / spread, np.where(far > rounding, np.inf, 0.0))
             largest = max(largest, float(np.nanmax(apart, initial=0.0)))
-        # Laplace noise of scale b has the spread 1.4 b: a move by 0.7 of the spread is one of eps = 1
-        return BROKEN + 0.5 if largest > 6 else min(largest / 6, 0.99)
+        return math.sqrt(2) * largest
+
+
+def _grown(share: float) -> float:
+    """From 0 to 0.9, the larger the further beyond the claim."""
+    return 0.05 * share if share < 1 else min(0.9, 0.05 + 0.15 * math.log2(share))
 
 
 def _form(outcome: Outcome) -> tuple[object, ...]:

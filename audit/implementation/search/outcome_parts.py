@@ -17,6 +17,7 @@ from dpverdict.mechanisms.core.neighbours import AnyPair
 
 OFTEN: Final = 0.25
 """Of the outcomes: a part that so many more have on one table than on the other is named."""
+CERTAIN: Final = 0.9
 FAR: Final = 0.5
 """Standard deviations between the means of a number, from which on it is named."""
 
@@ -39,7 +40,7 @@ def part_in_words(mechanism: AnyMechanism, pair: AnyPair, rows: tuple[list[Outco
     if abs(gaps[most]) > OFTEN:
         return _of_form(rows, gaps, values)
     odd = _odd_entry(rows, values)
-    return odd or _number(rows, values) or _text(rows, values)
+    return odd or _text(rows, CERTAIN) or _number(rows, values) or _text(rows, OFTEN)
 
 
 def _value(mechanism: AnyMechanism, table: Any, seed: int) -> Any:
@@ -116,12 +117,12 @@ def _spread(values: Any) -> Any:
     return (np.quantile(values, 0.84, axis=0) - np.quantile(values, 0.16, axis=0)) / 2
 
 
-def _text(rows: tuple[list[Outcome], list[Outcome]], values: list[Any]) -> str:
+def _text(rows: tuple[list[Outcome], list[Outcome]], least: float) -> str:
     counts = [Counter(item for one in side for item in one.symbols.items() if "~" not in item[0]) for side in rows]
     gaps = {
         item: abs(counts[0][item] / len(rows[0]) - counts[1][item] / len(rows[1])) for item in counts[0] | counts[1]
     }
-    if not gaps or max(gaps.values()) <= OFTEN:
+    if not gaps or max(gaps.values()) <= least:
         return ""
     path, text = max(gaps, key=lambda item: gaps[item])
     return f"{_path(path) or 'the text'}, which is {shown(text)} more often on one table"

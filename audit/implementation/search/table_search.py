@@ -9,9 +9,8 @@ away: the pair that is left has to be tested on fresh ones, and the search costs
 from __future__ import annotations
 
 import math
-import random
-import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +23,7 @@ from dpverdict.audit.distinguishing.search.neighbour_search import CandidatePair
 from dpverdict.audit.implementation.search.code_constants import constants_of
 from dpverdict.audit.implementation.search.measured import BROKEN, Measure, Measures, Measuring
 from dpverdict.audit.implementation.search.outcome_parts import part_in_words
+from dpverdict.audit.implementation.tap.tapped_runs import generators_put_back, tapped_here
 from dpverdict.audit.isolation.child import ChildFailed, in_a_child
 from dpverdict.audit.scores.portfolio import payoff_of_claim
 from dpverdict.audit.tables.frames import Table
@@ -46,7 +46,7 @@ KEPT: Final = 24
 """Proposals that are run."""
 ALIKE: Final = 3
 """Of them, of one kind, at most."""
-FIRST_RELEASES: Final = 24
+FIRST_RELEASES: Final = 20
 """Releases on each table of every proposal that is run."""
 MOST_RELEASES: Final = 400
 CLEAR: Final = 0.7
@@ -155,6 +155,11 @@ class _Search:
         self._exhausted = False
 
     def found(self) -> FoundPair:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the function: it is called on tables that nobody has
+            return self._searched()
+
+    def _searched(self) -> FoundPair:
         self._measure_all()
         if not self._proposals:
             remedy = "give a table with records, or a schema"
@@ -196,7 +201,11 @@ class _Search:
             stop = min(until, time.monotonic() + 2 * SLICE) if self._most is None else math.inf
             work, limit = partial(self._measured, batch, first, stop), max(10 * SLICE, self._seconds)
             try:
-                found = work() if _has_threads() else in_a_child(work, kind=Measures, seconds=limit)
+                if tapped_here(batch[0].base.table):
+                    with generators_put_back():
+                        found = work()
+                else:
+                    found = in_a_child(work, kind=Measures, seconds=limit)
             except ChildFailed:
                 failures += 1
                 self._measures += [Measure(number=first + i, size=0.0, followed=False) for i in range(len(batch))]
@@ -210,14 +219,6 @@ class _Search:
 
     def _measured(self, batch: Sequence[Proposal], first: int, until: float) -> Measures:
         """In a copy of this process, which is thrown away; or here, where the samplers are put back after each run."""
-        states = np.random.get_state(), random.getstate()  # noqa: NPY002  # a run sets them
-        try:
-            return self._measured_now(batch, first, until)
-        finally:
-            np.random.set_state(states[0])  # noqa: NPY002
-            random.setstate(states[1])
-
-    def _measured_now(self, batch: Sequence[Proposal], first: int, until: float) -> Measures:
         measuring = Measuring(with_generator(self._mechanism), self._claim, self._received, self._seed)
         begun, found = time.monotonic(), list[Measure]()
         for i, proposal in enumerate(batch):
@@ -325,9 +326,3 @@ class _Search:
             adjacency=self._schema.relation,
             records_per_user=proposal.records,
         )
-
-
-def _has_threads() -> bool:
-    """Whether polars has threads, which a copy of this process would wait for in vain: it is measured here then."""
-    polars: Any = sys.modules.get("polars")
-    return polars is not None and polars.thread_pool_size() > 1

@@ -6,10 +6,11 @@ confirm a finding are drawn by functions that nobody touched.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import random
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +36,7 @@ from dpverdict.audit.implementation.tap.sources.torch_noise import reseed
 from dpverdict.audit.implementation.tap.tap_verdict import TapVerdict, decide, repeats_needed
 from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, Event, ReplayDiverged, Tape, following
 from dpverdict.audit.isolation.child import ChildFailed, in_a_child
+from dpverdict.audit.tables.frames import kind_of
 from dpverdict.audit.trials.outcomes.canonical import Outcome, outcome_of, outcome_of_error
 from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
 from dpverdict.audit.trials.user_code import own_error_state
@@ -242,6 +244,23 @@ def tapped_run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], 
     return TappedRun(tape, shown, outcome)
 
 
+def tapped_here(data: object) -> bool:
+    """Whether a function of this table has to be tapped in this process: polars has threads, and a copy of a process
+    waits for them for ever, as it has none of its own."""
+    return kind_of(data) == "polars"
+
+
+@contextlib.contextmanager
+def generators_put_back() -> Generator[None]:
+    """The generators of the process, which a tapped run sets, are afterwards what they were."""
+    legacy, plain = np.random.get_state(), random.getstate()  # noqa: NPY002  # the state to be kept
+    try:
+        yield
+    finally:
+        np.random.set_state(legacy)  # noqa: NPY002
+        random.setstate(plain)
+
+
 def tap(
     mechanism: AnyMechanism,
     neighbours: Neighbours,
@@ -252,7 +271,8 @@ def tap(
 ) -> TapVerdict:
     """Record the draws of a function on one dataset, replay them on its neighbour, and say what the pair shows.
 
-    It runs in a child of this process, so that nothing of this one is replaced.
+    It runs in a child of this process, so that nothing of this one is replaced; of frames of polars it runs here, and
+    what is replaced is put back after each run.
 
     Args:
         mechanism: called with a dataset and a generator, or with a dataset alone.
@@ -269,6 +289,9 @@ def tap(
     def work() -> TapVerdict:
         return tap_runs(mechanism, neighbours, guarantee, seed=seed)
 
+    if tapped_here(neighbours[0] if isinstance(neighbours, tuple) else neighbours.dataset):
+        with generators_put_back():
+            return work()
     try:
         return in_a_child(work, kind=TapVerdict, seconds=seconds)
     except ChildFailed as failure:

@@ -22,7 +22,7 @@ from dpverdict.audit.trials.run import AnyMechanism, unmarked
 from dpverdict.audit.trials.user_code import guarded
 from dpverdict.audit.trials.user_functions import load_named
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import adjacency_name, check_adjacency
 from dpverdict.numerics.stages import begin_stage
 
@@ -234,6 +234,44 @@ def search_for(
         most=most,
         watch=watch,
     )
+
+
+def find_neighbours(
+    function: AnyMechanism,
+    claim: Guarantee | str,
+    *,
+    data: object,
+    adjacency: NeighboringRelation | None = None,
+    schema: TableSchema | str | None = None,
+    user: str | None = None,
+    seed: int,
+    seconds: float = DEFAULT_SECONDS,
+    most: int | None = None,
+) -> FoundPair:
+    """Search a real table for the neighbours on which a function breaks its claim most clearly.
+
+    The runs of the search are thrown away: test the pair on fresh releases, with another seed or not, by
+    ``distinguish(function, found.pair, claim, ...)``. That is the only test, so that its error probability is that of
+    both together.
+
+    Args:
+        function: called with a table and a generator of NumPy, or with a table alone. The annotation of its first
+            parameter says what it takes: a frame of pandas or polars, an array, or a list of dictionaries.
+        claim: what it promises, also as text ("eps=1").
+        data: a frame, an array, or the path of a .csv, .parquet, .feather, .jsonl, .xlsx, .npy or .npz file.
+        adjacency: ADD_OR_REMOVE_ONE or REPLACE_ONE; may be left out with a schema, which says it.
+        schema: what a table may hold, or its file; without one anything of the types of the columns.
+        user: the column that says whose a record is: neighbours differ in all records of one user.
+        seed: of every random number.
+        seconds: on the clock, for the search.
+        most: pairs that are measured, at most, in place of ``seconds``: then the same pair is found on any machine.
+
+    Raises:
+        InvalidValue: an argument that cannot be used, or a table that cannot be read.
+        MechanismFailure: the function cannot be run on any table.
+    """
+    given = table_for(function, data, adjacency=adjacency, schema=schema, user=user)
+    return search_for(function, as_guarantee(claim), given, seed=seed, seconds=seconds, most=most)
 
 
 def releases_for(found: FoundPair) -> int:
