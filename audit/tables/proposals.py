@@ -22,7 +22,7 @@ from dpverdict.audit.tables.column import EXTREME_TEXTS, Column, Value, as_time
 from dpverdict.audit.tables.frames import Table, length_of
 from dpverdict.audit.tables.rows import exchanged, joined, made, record_at, taken, without
 from dpverdict.audit.tables.schema import TableSchema
-from dpverdict.audit.tables.standing_out import StandingOut, TableLook, record_in_words
+from dpverdict.audit.tables.standing_out import StandingOut, TableLook, in_turns, record_in_words
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 
@@ -114,14 +114,7 @@ class Proposals:
             kinds = [self._replaced(), self._replaced_by_ends(), self._uniform_replaced()]
         else:
             kinds = [self._removed(), self._added(), self._of_small_tables(), self._wrapping(), self._repeated()]
-        waiting = list(kinds)
-        while waiting:
-            for one in list(waiting):
-                found = next(one, None)
-                if found is None:
-                    waiting.remove(one)
-                else:
-                    yield found
+        yield from in_turns(kinds)
         if self.schema.user is None:
             yield from self._rest()
 
@@ -257,6 +250,10 @@ class Proposals:
 
     def _small(self) -> Iterator[Base]:
         n = self.look.length
+        for size in self.sizes[:3]:
+            if n:
+                rows = [self.look.typical] * (size - 1)
+                yield Base(words=f"a table of {len(rows)} typical records", table=taken(self.table, rows))
         yield Base(words="the empty table", table=taken(self.table, []))
         if n:
             yield Base(words="a table of one typical record", table=taken(self.table, [self.look.typical]))
@@ -271,26 +268,25 @@ class Proposals:
                 value = self.look.values[name][code]
                 yield Base(words=f"a table of {len(rows)} records with {record_in_words({name: value})} only",
                            table=taken(self.table, rows))  # fmt: skip
-        for size in self.sizes[:3]:
-            if n:
-                rows = [self.look.typical] * (size - 1)
-                yield Base(words=f"a table of {len(rows)} typical records", table=taken(self.table, rows))
 
     def _of_small_tables(self) -> Iterator[Proposal]:
         n = self.look.length
         rows = [self.look.typical, *(one.row for one in self.standing[:6])] if n else []
         ends = [one for one in self._records() if one[3] <= OF_COLUMNS][:24]
         beyond = [one for one in self._records() if one[3] == BEYOND][:8]
-        for base in self._small():
+        records = [*ends, *beyond]
+
+        def added_to(base: Base) -> Iterator[Proposal]:
             for row in rows:
-                record = record_at(self.table, row)
-                said = f"row {row} of yours added to {base.words}: {record_in_words(record)}"
+                said = f"row {row} of yours added to {base.words}: {record_in_words(record_at(self.table, row))}"
                 yield Proposal(base=base, kind=f"added, {base.words}", words=said, distance=SMALL,
                                changed=_adding(taken(self.table, [row])), grows=True)  # fmt: skip
-            for record, first, why, distance in [*ends, *beyond]:
+            for record, first, why, distance in records:
                 table = self._made([record])
                 if table is not None:
                     yield self._with(base, table, record, first, why, max(SMALL, distance))
+
+        yield from in_turns([added_to(base) for base in self._small()])
 
     def _wrapping(self) -> Iterator[Proposal]:
         """Tables whose sum, or number of records, is just below where an integer of some size wraps.

@@ -153,14 +153,16 @@ def made(like: Table, columns: Sequence[Column], records: Sequence[Record]) -> T
     try:
         with np.errstate(all="raise"):
             if isinstance(like, np.ndarray):
-                return table.astype(like.dtype, casting="unsafe") if table.dtype != like.dtype else table
+                typed = table.astype(like.dtype, casting="unsafe") if table.dtype != like.dtype else table
+                return typed.reshape(len(typed), *like.shape[1:])
             if kind == "polars":
                 return table.cast(dict(like.schema))
             typed = table.astype(dict(like.dtypes.items()))
     except Exception as error:  # each library raises its own
         raise InvalidValue("record", list(records)[:1], "of the types of the table", str(error)[:120]) from None
     typed.columns = like.columns
-    gone = [name for name in like.columns if typed[name].isna().sum() != table[str(name)].isna().sum()]
+    gaps = {name: sum(is_missing(one[str(name)]) for one in records) for name in like.columns}
+    gone = [name for name, count in gaps.items() if int(typed[name].isna().sum()) != count]
     if gone:
         raise InvalidValue("record", gone, "of categories that the column has", "leave the category out")
     return typed

@@ -6,7 +6,7 @@ import datetime
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ MOST_GROUPS: Final = 60
 """Different entries of a column whose groups are looked at together with those of another."""
 
 Codes = NDArray[np.int64]
+T = TypeVar("T")
 
 
 @final
@@ -108,7 +109,7 @@ class TableLook:
             self._twins(),
         ]
         seen: dict[int, StandingOut] = {}
-        for one in _in_turns(kinds):
+        for one in in_turns(kinds):
             seen.setdefault(one.row, one)
         return list(seen.values())
 
@@ -230,7 +231,12 @@ def _coded(found: NDArray[Any]) -> tuple[Codes, list[Any]]:
     return codes.ravel().astype(np.int64), values.tolist() if found.dtype.kind != "M" else list(values)
 
 
-def _in_turns(kinds: Sequence[Iterator[StandingOut]]) -> Iterator[StandingOut]:
+def in_turns(kinds: Sequence[Iterator[T]]) -> Iterator[T]:
+    """The first of every kind, then the second of every kind that has one, and so on.
+
+    >>> list(in_turns([iter("abc"), iter("x")]))
+    ['a', 'x', 'b', 'c']
+    """
     waiting = [iter(one) for one in kinds]
     while waiting:
         for one in list(waiting):

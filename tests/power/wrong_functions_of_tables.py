@@ -45,6 +45,7 @@ def deviation_of_a_group(df: pd.DataFrame, rng):
     return {city: (ages.std() if len(ages) else 0.0) + rng.laplace(scale=400) for city, ages in groups.items()}
 
 
+@np.errstate(all="ignore")
 def unguarded_quotient(df: pd.DataFrame, rng):
     """The number that is divided by has no noise: a small table moves the quotient by all that a person has."""
     return (df["age"].clip(0, 100).sum() + rng.laplace(scale=200)) / len(df[df["smoker"]])
@@ -111,6 +112,7 @@ def numpy_largest(table: np.ndarray, rng):
     return (table[:, 1].max() if len(table) else 0.0) + rng.laplace(scale=2e4)
 
 
+@np.errstate(all="ignore")
 def numpy_edges(table: np.ndarray, rng):
     """The edges of the bins are those of the data."""
     counts, _ = np.histogram(table[:, 0], np.histogram_bin_edges(table[:, 0], bins=8))

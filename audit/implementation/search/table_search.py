@@ -42,13 +42,15 @@ MEASURING: Final = 0.6
 """Of the time: for measuring; the rest is for releases."""
 SLICE: Final = 3.0
 """Seconds of the proposals that are measured in one copy of this process; then what was found is shown."""
-KEPT: Final = 24
+KEPT: Final = 16
 """Proposals that are run."""
 ALIKE: Final = 3
 """Of them, of one kind, at most."""
 FIRST_RELEASES: Final = 20
 """Releases on each table of every proposal that is run."""
 MOST_RELEASES: Final = 400
+EVIDENT: Final = 2.0
+"""Standard deviations of excess that no further releases of the search have to show."""
 CLEAR: Final = 0.7
 """Of the largest statistic: a pair that is nearer to the real table and reaches so much of it is taken instead."""
 
@@ -273,10 +275,15 @@ class _Search:
                 continue
             count += 1
             alive.append((proposal, candidate, seconds))
+            nearest = min((one.distance for one in proposals[at + 1 :]), default=proposal.distance)
+            if candidate.statistic >= EVIDENT and proposal.distance <= nearest:
+                break
         if not alive:
             raise failure or MechanismFailure("the function", "gave no outcome", "call it on the table yourself")
         while len(alive) > 1 and not self._over():
             alive = self._sorted(alive)[: max(1, (len(alive) + 1) // 2)]
+            if alive[0][1].statistic >= EVIDENT:
+                break
             trials, number = min(2 * trials, MOST_RELEASES), number + 1
             if len(alive) == 1 or number > 5:
                 break
