@@ -30,6 +30,7 @@ from dpverdict.audit.tables.frames import Table
 from dpverdict.audit.tables.proposals import Proposal, Proposals
 from dpverdict.audit.tables.rows import Received, finished
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.run import AnyMechanism, with_generator
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
@@ -168,12 +169,14 @@ class _Search:
             raise InvalidValue("data", "no neighbours", "a table of which a record can be changed", remedy)
         best, candidates = self._halved(self._shortlist())
         proposal, candidate, seconds = best
+        promising = candidate.statistic > 0 or self._size_of(proposal) >= BROKEN
+        part = part_in_words(self._mechanism, candidate.pair, candidate.rows(), self._seed) if promising else ""
         return FoundPair(
             pair=candidate.pair,
             words=proposal.words,
-            part=part_in_words(self._mechanism, candidate.pair, candidate.rows(), self._seed),
+            part=part,
             statistic=candidate.statistic,
-            promising=candidate.statistic > 0 or self._size_of(proposal) >= BROKEN,
+            promising=promising,
             measured=len(self._measures),
             run=candidates,
             releases=self._releases,
@@ -221,7 +224,10 @@ class _Search:
 
     def _measured(self, batch: Sequence[Proposal], first: int, until: float) -> Measures:
         """In a copy of this process, which is thrown away; or here, where the samplers are put back after each run."""
-        measuring = Measuring(with_generator(self._mechanism), self._claim, self._received, self._seed)
+        inner: AnyMechanism = self._mechanism
+        if isinstance(inner, observed):  # what else is observed is not tapped
+            inner = inner.function
+        measuring = Measuring(with_generator(inner), self._claim, self._received, self._seed)
         begun, found = time.monotonic(), list[Measure]()
         for i, proposal in enumerate(batch):
             found.append(measuring.measure(proposal, first + i))
