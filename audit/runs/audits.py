@@ -229,7 +229,7 @@ def described(
     begin_stage("checks of the code")
     implementation = (
         *grey_box_checks(mechanism, neighbours, seed=seed),
-        *sequence_checks(mechanism, neighbours.dataset, neighbours.neighbour, seed=seed),
+        *sequence_checks(mechanism, neighbours.dataset, neighbours.neighbour, claim=report.claim, seed=seed),
     )
     if isinstance(mechanism, observed) and mechanism.time:
         timed = timing_check(mechanism, neighbours.dataset, neighbours.neighbour, report.claim, seed=seed)
