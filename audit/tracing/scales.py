@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final, final
 
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.certify import as_schema, expression
+from dpverdict.audit.tracing.rules.facts import added
 from dpverdict.audit.tracing.run import Trace, followed
 from dpverdict.audit.tracing.spending import Released, alternatives, jointly, keeps
 from dpverdict.errors import InvalidValue
@@ -204,4 +206,7 @@ def _scaled(release: Released, factor: float) -> Released:
                                                                      high=fact.high / factor))  # fmt: skip
     if noise.parameter is not None:
         return dataclasses.replace(release, noise=dataclasses.replace(noise, parameter=noise.parameter / factor))
-    return dataclasses.replace(release, noise=dataclasses.replace(noise, scale=noise.scale * factor))
+    terms = None
+    if noise.terms is not None:
+        terms = tuple(added((), one, Fraction(factor)) for one in noise.terms)
+    return dataclasses.replace(release, noise=dataclasses.replace(noise, scale=noise.scale * factor, terms=terms))

@@ -23,6 +23,7 @@ from dpverdict.errors import InvalidValue, NotCertified
 
 if TYPE_CHECKING:
     import numpy as np
+    from dp_accounting.privacy_accountant import NeighboringRelation
     from numpy.typing import NDArray
 
     from dpverdict.audit.reports.report import Report
@@ -80,6 +81,11 @@ def assert_private(
     error_probability: float,
     seed: int,
     neighbours: Neighbours | None = None,
+    data: object | None = None,
+    adjacency: NeighboringRelation | None = None,
+    schema: TableSchema | str | None = None,
+    user: str | None = None,
+    search_seconds: float = 20.0,
     samples: int | None = None,
     score: Callable[[NDArray[np.float64]], object] | None = None,
     delta: Exact | None = None,
@@ -95,7 +101,11 @@ def assert_private(
         claim: what it promises, also as text ("eps=1, delta=1e-6"); may be left out for a mechanism that has one.
         error_probability: that a test refutes a true claim; 0 is not possible, 1e-6 is a good choice.
         seed: of every random number.
-        neighbours: the datasets it is run on, the larger first; needed for a callable.
+        neighbours: the datasets it is run on, the larger first; needed for a callable, or ``data`` in their place.
+        data: a frame, an array or the path of a table, whose neighbours are searched, see
+            `dpverdict.audit.find_neighbours`. Their difference is a note of the violation.
+        adjacency, schema, user: of the table; see there. One of the first two is needed.
+        search_seconds: of that search.
         samples: releases per dataset, at most; `DEFAULT_SAMPLES` if left out.
         score: scores releases, see `distinguish`.
         delta: at which epsilon is bounded from below.
@@ -126,6 +136,20 @@ def assert_private(
     from dpverdict.mechanisms.core.neighbours import NeighbourPair, array_pair, as_pair
 
     guarantee = as_guarantee(claim)
+    searched = ""
+    if data is not None:
+        from dpverdict.audit.implementation.search.given_table import find_neighbours
+
+        if neighbours is not None or guarantee is None or isinstance(mechanism, StructuredMechanism):
+            remedy = "give data and a claim for a callable alone, without neighbours"
+            raise InvalidValue("data", type(data).__name__, "the table of a callable", remedy)
+        found_pair = find_neighbours(
+            mechanism, guarantee, data=data, adjacency=adjacency, schema=schema, user=user, seed=seed,
+            seconds=search_seconds,
+        )  # fmt: skip
+        neighbours = found_pair.pair
+        searched = f"the neighbours: {found_pair.words}"
+        searched += f"; what tells them apart: {found_pair.part}" if found_pair.part else ""
     make = adapter_for(mechanism)
     if make is not None:
         mechanism = measured = make()
@@ -168,7 +192,10 @@ def assert_private(
         report = report.with_evidence(TapEvidence(found, fresh))
         kept = kept and found.status not in (TapStatus.REFUTED, TapStatus.FINDING)
     if not kept:
-        raise PrivacyViolation(report, source_of(mechanism))
+        violation = PrivacyViolation(report, source_of(mechanism))
+        if searched:
+            violation.add_note(searched)
+        raise violation
     return report
 
 
