@@ -1753,13 +1753,14 @@ def derive(document: Mapping[str, Any], profile: Callable[[F, F], tuple[F, F]]) 
         [(F(low), F(high)) for low, high, _ in fact.box.flat()] if isinstance(fact, Total) else []
         for fact in derivation.facts
     ]
-    options = None
+    options: list[Spent] | None = None
+    same = False
     for ends in (derivation.exact, rounded_ends):
         found, fixed, free = spent_by(document, derivation.facts, ends, derivation.replace)
         most = {"epsilon": max(one[0] for one in found), "mu_squared": max(one[1] for one in found)}
-        options = found if stated == most else options
+        options, same = (options, True) if same else (found, stated == most)
     below = set(stated) == set(most) and all(stated[name] <= most[name] for name in most)
-    need(options is not None or (together and below), f"what is spent: {document['spent']} and not {most}")
+    need(same or (together and below), f"what is spent: {document['spent']} and not {most}")
     if together:
         try:
             less = spent_together(document, derivation.columns, most, fixed, free, derivation.replace)
