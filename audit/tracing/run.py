@@ -19,10 +19,10 @@ from dpverdict.audit.tracing.handles.released import Followed, Released, plain
 from dpverdict.audit.tracing.handles.tables import table_of
 from dpverdict.audit.tracing.handles.tape import Release, Tape, set_current
 from dpverdict.audit.tracing.losses.samples import samples_of
-from dpverdict.audit.tracing.messages import messages_written
 from dpverdict.audit.tracing.rules.facts import MIXED, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step
 from dpverdict.audit.tracing.source.generators import is_generator, not_fresh, replaced_functions
+from dpverdict.audit.tracing.source.messages import messages_written
 from dpverdict.audit.tracing.source.reach import Reached, fingerprint, reach
 from dpverdict.audit.tracing.spending import Released as Spending
 from dpverdict.audit.tracing.spending import without_noise
