@@ -10,6 +10,7 @@ by what lowers it: here all are looked at, and where there are too many, nothing
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction as F
 from typing import Any, NamedTuple
@@ -232,7 +233,8 @@ class Cases:
         chosen, given = self.chosen(operands[0]), self.operand(operands[0])
         if chosen is None or (given is None and (p["each"] or p["present"])):
             return None
-        return plain_of([Form(F(int(chosen)))] * (given.size if p["each"] else 1), given.shape if p["each"] else ())
+        shape = given.shape if given is not None and p["each"] else ()
+        return plain_of([Form(F(int(chosen)))] * math.prod(shape), shape)
 
     def _histogram(self, operands: Any, p: Mapping[str, Any]) -> Any:
         given, chosen = self.operand(operands[0]), self.chosen(operands[0])

@@ -418,12 +418,15 @@ def _tells_no_data(event: str) -> bool:
 
     Or joblib counting the cores of the machine, by a program, for the trees that tell outcomes apart: like ``/proc``.
     """
-    frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
+    caller = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
     if event == "os.fork":
-        return frame is not None and (frame.f_globals.get("__name__"), frame.f_code.co_name) == _ON_PURPOSE
-    while event == "subprocess.Popen" and frame is not None and frame.f_globals.get("__name__") == "subprocess":
+        return (caller.f_globals.get("__name__"), caller.f_code.co_name) == _ON_PURPOSE
+    if event != "subprocess.Popen":
+        return False
+    frame: FrameType | None = caller
+    while frame is not None and frame.f_globals.get("__name__") == "subprocess":
         frame = frame.f_back
-    if frame is None or event != "subprocess.Popen":
+    if frame is None:
         return False
     return frame.f_globals.get("__name__") == _CORES[0] and frame.f_code.co_name.startswith(_CORES[1])
 
