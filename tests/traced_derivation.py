@@ -1761,6 +1761,7 @@ def derive(document: Mapping[str, Any], profile: Callable[[F, F], tuple[F, F]]) 
         options, same = (options, True) if same else (found, stated == most)
     below = set(stated) == set(most) and all(stated[name] <= most[name] for name in most)
     need(same or (together and below), f"what is spent: {document['spent']} and not {most}")
+    need(not (together and stated == most), "a bound on all releases together only where it is closer")
     if together:
         try:
             less = spent_together(document, derivation.columns, most, fixed, free, derivation.replace)

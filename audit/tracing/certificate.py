@@ -270,7 +270,9 @@ def _checked(given: Mapping[str, Any]) -> str:
     releases = _releases(given["releases"], setting.steps)
     options = alternatives(releases, replace=replace)
     if given["spent"].get("together") is True:
-        options = jointly(options, releases, replace=replace)
+        plain, options = spent_of(options), jointly(options, releases, replace=replace)
+        if _same(spent_of(options), {**plain, "together": True}):
+            raise _wrong(given["spent"], "a bound on all releases together only where it is closer")
     if not keeps(options, claim):
         raise InvalidValue("certificate", given["claim"], "a claim that the releases keep", "write it again")
     if not _same(spent_of(options), given["spent"]):

@@ -193,6 +193,16 @@ def test_both_accept_what_is_genuine(documents: list[Document], check: Callable[
         independent["check"](one)  # which refuses none, but leaves open a bound on all releases together
 
 
+@pytest.mark.parametrize("check", CHECKERS)
+def test_a_bound_on_all_releases_that_is_no_closer_is_refused(
+    documents: list[Document], check: Callable[[Document], bool]
+) -> None:
+    plain = [one for one in documents if "together" not in one["spent"]]
+    found = [one["function"] for one in plain[::7] if check(forge(one, ("spent",), {**one["spent"], "together": True}))]
+    assert len(plain) > 60
+    assert not found
+
+
 @pytest.mark.parametrize("sentence", [False, True])
 @pytest.mark.parametrize("check", CHECKERS)
 def test_forgeries_are_refused(documents: list[Document], check: Callable[[Document], bool], *, sentence: bool) -> None:
