@@ -1393,6 +1393,14 @@ RULES: dict[str, tuple[Callable[..., Fact], str]] = {
 # what is spent: the largest loss but for Gaussian noise, and mu^2
 
 
+LARGEST_ALONE = ("gumbel", "exponential")
+"""Laws of which the place of the largest noisy score costs (high - low) / scale, however many scores there are.
+
+Of Gumbel noise it is the exponential mechanism. Of exponential noise: with the other draws fixed, a score is the
+largest where its draw is above a number that moves by (high - low) at most, and P(draw > t) = min(1, exp(-t / scale)).
+"""
+
+
 class Element(NamedTuple):
     """One coordinate with its noise."""
 
@@ -1459,15 +1467,17 @@ def spent_by(
             raise Wrong("a statistic")
         spread_of = max([F(0), *(F(e[1]) for e in fact.box.flat())]) - min([F(0), *(F(e[0]) for e in fact.box.flat())])
         spread_of *= 2 if replace else 1
+        if noise is not None and noise["law"] not in (*LARGEST_ALONE, "laplace", "gaussian", "two-sided geometric"):
+            raise Beyond(f"noise of the law {str(noise['law'])[:40]}")
         if noise is None:
             need(fact.weights and fact.normalised and not one["only_the_largest"], "a choice by weights")
             fixed.append((spread_of, F(0)))
             continue
         own = elements(fact, noise, exact[number], used, number)
         scales = {float(x) for x in noise["scale"]}
-        if noise["law"] == "gumbel":
-            need(one["only_the_largest"] and len(scales) == 1, "of Gumbel noise the largest alone")
-        if one["only_the_largest"] and len(scales) == 1 and noise["law"] in ("laplace", "gumbel"):
+        if noise["law"] in LARGEST_ALONE:
+            need(one["only_the_largest"] and len(scales) == 1, "of Gumbel and exponential noise the largest alone")
+        if one["only_the_largest"] and len(scales) == 1 and noise["law"] in ("laplace", *LARGEST_ALONE):
             chosen, whole = (spread_of / F(min(scales)), F(0)), box_of(own, replace)
             if own and noise["law"] == "laplace" and whole < chosen:
                 free += own
@@ -1495,7 +1505,6 @@ def elements(
     fact: Total, noise: Mapping[str, Any], exact: Sequence[tuple[F, F]], used: set[int], step: int
 ) -> list[Element]:
     need(set(noise) == {"kind", "law", "parameter", "shape", "numbers", "scale"} and noise["kind"] == "noise", "noise")
-    need(noise["law"] in ("laplace", "gaussian", "two-sided geometric", "gumbel"), "a law that is known")
     need(not fact.weights and noise["shape"] == list(fact.box.shape), "noise on each coordinate")
     need(all(type(x) is float and x > 0 and finite(x) for x in noise["scale"]), "scales above 0")
     need(len(noise["numbers"]) == len(noise["scale"]) == len(fact.supports), "noise on each coordinate")
@@ -1507,7 +1516,7 @@ def elements(
     need((noise["parameter"] is None) is not geometric, "the rate of geometric noise alone")
     need(not geometric or (kind_of(fact.dtype) in "iu" and type(noise["parameter"]) is float
                            and noise["parameter"] > 0), "whole numbers, and a positive rate")  # fmt: skip
-    if noise["law"] == "gumbel":
+    if noise["law"] in LARGEST_ALONE:
         return []
     made = []
     for place, (scale, (low, high), support) in enumerate(zip(noise["scale"], exact, fact.supports, strict=True)):
