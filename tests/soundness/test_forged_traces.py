@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing import certificate as product
@@ -138,15 +139,25 @@ def _is_zero(document: Document, path: Any, other: Any) -> bool:
     return isinstance(other, float) and isinstance(inside, float) and other == inside
 
 
+def follows(spent: dict[str, str], claim: str) -> bool:
+    """Whether another claim follows from the largest loss, where nothing is Gaussian."""
+    pure, stated = float(Fraction(spent["epsilon"])), dict(part.strip().split("=") for part in claim.split(","))
+    if Fraction(spent["mu_squared"]):
+        return False
+    if "mu" in stated:
+        return bool(2 * ndtri(1 / (1 + math.exp(-pure))) <= float(stated["mu"]))
+    if "rho" in stated:
+        return pure**2 / 2 <= float(stated["rho"])
+    return set(stated) <= {"eps", "delta"} and Fraction(spent["epsilon"]) <= Fraction(stated["eps"])
+
+
 def about_another(document: Document, path: Any, forgery: Document) -> bool:
     """Whether a forgery is about another program, or is a weaker claim, and all that is derived is in the file."""
     where = place(path)
     if where in STATED:
         return True
     if where == "claim":
-        stated = dict(part.strip().split("=") for part in forgery["claim"].split(","))
-        pure = not Fraction(document["spent"]["mu_squared"]) and set(stated) <= {"eps", "delta"} and "eps" in stated
-        return pure and Fraction(document["spent"]["epsilon"]) <= Fraction(stated["eps"])
+        return follows(document["spent"], forgery["claim"])
     if where == "schema":
         return tomllib.loads(forgery["schema"]) == tomllib.loads(document["schema"])
     whole = len(path) <= 2 and path[0] in ("steps", "releases")  # with the facts of that program
