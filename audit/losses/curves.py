@@ -96,7 +96,7 @@ def epsilon_ball(
         PrecisionExhausted: a sign stays undecided, or the profile stays above ``delta`` up to epsilon = 2^64.
     """
     first = _FIRST_BITS if guess is None else _COARSE_BITS
-    at_zero, sign = _logarithm(profile, Fraction(0), delta, first=first)
+    at_zero, sign = _log_ratio_with_sign(profile, Fraction(0), delta, first=first)
     if sign <= 0:
         return arb(0)
     if highest is not None:
@@ -109,7 +109,7 @@ def epsilon_ball(
         if bracket.width * 2 ** (ACCURACY + 1) <= bracket.high:
             break
         bits = first if bracket.width * _COARSE > bracket.high else _FIRST_BITS
-        bracket.narrow(point, *_logarithm(profile, point, delta, first=bits))
+        bracket.narrow(point, *_log_ratio_with_sign(profile, point, delta, first=bits))
     with precision(ACCURACY + 40):
         return ball(bracket.low).union(ball(bracket.high))
 
@@ -141,20 +141,24 @@ def beta_ball(
     Raises:
         PrecisionExhausted: line and chord do not meet, or no epsilon in [-2^64, 2^64] has q(epsilon) on either side.
     """
-    bracket = _around_zero(q_tail, alpha) if guess is None else _bracket(q_tail, alpha, *guess, _FIRST_BITS)
+    bracket = (
+        _around_zero(q_tail, alpha) if guess is None else _bracket_around_guess(q_tail, alpha, *guess, _FIRST_BITS)
+    )
 
     def from_profile(epsilon: Fraction, bits: int) -> arb:
         return 1 - profile(epsilon, bits)
 
     rest = from_profile if complement is None else complement
     for bits in doublings(_FIRST_BITS, _MAX_BITS):
-        value = _sandwich(rest, q_tail, alpha, bracket, bits)
+        value = _beta_between_line_and_chord(rest, q_tail, alpha, bracket, bits)
         if value is not None:
             return value
     raise PrecisionExhausted("beta", _MAX_BITS, "move alpha away from 0 and 1")
 
 
-def _sandwich(complement: Curve, q_tail: Curve, alpha: Fraction, bracket: Bracket, bits: int) -> arb | None:
+def _beta_between_line_and_chord(
+    complement: Curve, q_tail: Curve, alpha: Fraction, bracket: Bracket, bits: int
+) -> arb | None:
     """beta(alpha) from the bracket, which is narrowed; None when more bits are needed."""
     with precision(bits + 16):
         level = ball(alpha)
@@ -205,7 +209,7 @@ def _point_of_slope(slope: arb, bracket: Bracket) -> Fraction | None:
     return point if bracket.low < point < bracket.high else None
 
 
-def _logarithm(
+def _log_ratio_with_sign(
     curve: Curve, point: Fraction, level: Fraction, *, undecided: int | None = None, first: int = _FIRST_BITS
 ) -> tuple[arb, int]:
     """log(curve(point)/level) with its certain sign; -1 when it is 0.
@@ -228,12 +232,12 @@ def _logarithm(
 
 
 def _around_zero(curve: Curve, level: Fraction) -> Bracket:
-    at_zero, sign = _logarithm(curve, Fraction(0), level, undecided=-1)
+    at_zero, sign = _log_ratio_with_sign(curve, Fraction(0), level, undecided=-1)
     if sign > 0:
         return _bracket_to_the_right(curve, level, at_zero)
     high, at_high = Fraction(0), at_zero
     for size in doublings(1, _MAX_EPSILON):
-        value, sign = _logarithm(curve, Fraction(-size), level, undecided=-1)
+        value, sign = _log_ratio_with_sign(curve, Fraction(-size), level, undecided=-1)
         if sign > 0:
             return Bracket(low=Fraction(-size), high=high, at_low=value, at_high=at_high)
         high, at_high = Fraction(-size), value
@@ -243,7 +247,7 @@ def _around_zero(curve: Curve, level: Fraction) -> Bracket:
 def _bracket_to_the_right(curve: Curve, level: Fraction, at_zero: arb) -> Bracket:
     low, at_low = Fraction(0), at_zero
     for size in doublings(1, _MAX_EPSILON):
-        value, sign = _logarithm(curve, Fraction(size), level, undecided=1)
+        value, sign = _log_ratio_with_sign(curve, Fraction(size), level, undecided=1)
         if sign < 0:
             return Bracket(low=low, high=Fraction(size), at_low=at_low, at_high=value)
         low, at_low = Fraction(size), value
@@ -252,18 +256,18 @@ def _bracket_to_the_right(curve: Curve, level: Fraction, at_zero: arb) -> Bracke
 
 def _bracket_around(curve: Curve, level: Fraction, at_zero: arb, guess: Fraction) -> Bracket:
     """A bracket from points near a guess > 0, further and further from it."""
-    value, sign = _logarithm(curve, guess, level, first=_COARSE_BITS)
+    value, sign = _log_ratio_with_sign(curve, guess, level, first=_COARSE_BITS)
     if sign > 0:
         low, at_low = guess, value
         for factor in _FACTORS:
-            value, sign = _logarithm(curve, guess * factor, level, first=_COARSE_BITS)
+            value, sign = _log_ratio_with_sign(curve, guess * factor, level, first=_COARSE_BITS)
             if sign < 0:
                 return Bracket(low=low, high=guess * factor, at_low=at_low, at_high=value)
             low, at_low = guess * factor, value
         return _bracket_to_the_right(curve, level, at_zero)
     high, at_high = guess, value
     for factor in _FACTORS:
-        value, sign = _logarithm(curve, guess / factor, level, first=_COARSE_BITS)
+        value, sign = _log_ratio_with_sign(curve, guess / factor, level, first=_COARSE_BITS)
         if sign > 0:
             return Bracket(low=guess / factor, high=high, at_low=value, at_high=at_high)
         high, at_high = guess / factor, value
@@ -476,7 +480,7 @@ def smooth_beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fra
         with precision(bits + 16):
             return value, (value / ball(alpha)).log()
 
-    bracket = _bracket(q_tail, alpha, low, high, bits)
+    bracket = _bracket_around_guess(q_tail, alpha, low, high, bits)
     most = bits + _MAX_SMOOTH_BITS
     while bits <= most:
         first = (bracket.low,) if bracket.width < _CLOSE else ()  # a good guess is enough by itself
@@ -499,7 +503,7 @@ def smooth_beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fra
     raise PrecisionExhausted("beta", most, "move alpha away from 0 and 1")
 
 
-def _bracket(q_tail: Curve, alpha: Fraction, low: Fraction, high: Fraction, bits: int) -> Bracket:
+def _bracket_around_guess(q_tail: Curve, alpha: Fraction, low: Fraction, high: Fraction, bits: int) -> Bracket:
     """The guess, each end moved outward by doubled steps until its sign is certain."""
     width = high - low
     ends: list[tuple[Fraction, arb]] = []
