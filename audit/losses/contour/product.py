@@ -18,7 +18,7 @@ line; any choice gives a valid ball.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -245,7 +245,7 @@ class ProductContour:
                 centre, room = float(centres[i]), aim - float(heights[i])
                 working = bits + max(float(weighted[i]) - size, 0.0) / _LOG2
                 costs = partial(self._costs, centre, tops, numbers, working)
-                payable = bisect_left(range(tops.size), True, key=lambda k, costs=costs: costs(k) > MOST_TERMS)
+                payable = bisect_right(range(tops.size), MOST_TERMS, key=costs)
                 first = self._first_enough(centre, tops[:payable], room)
                 if first is not None:
                     plans.append((costs(first) * (1 + working / 256) ** 1.5, i, int(numbers[first]) + 1))
