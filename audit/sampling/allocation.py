@@ -233,17 +233,15 @@ class AllocationLoss(BallLoss):
         None above the orders that are known.
         """
         n = int(order)
-        moments = [
-            arb(1) if k == 1 else integer_moment(self.noise_multiplier, self.steps, k) for k in (n, n + 1, n + 2)
-        ]
-        before = arb(0) if n <= 2 else integer_moment(self.noise_multiplier, self.steps, n - 1)
-        known = [None if moment is None else moment.log() for moment in moments]
-        low, high, after = known
-        if low is None or high is None or after is None or before is None:
-            return None
+        logarithms: list[arb] = []
+        for k in range(n - 1, n + 3):
+            moment = arb(1) if k < 2 else integer_moment(self.noise_multiplier, self.steps, k)
+            if moment is None:
+                return None
+            logarithms.append(moment.log())
+        before, low, high, after = logarithms
         part = ball(order) - n
-        own = before if n <= 2 else before.log()  # log E R^0 = log E R = 0
-        least = (low + part * (low - own)).max(high - (1 - part) * (after - high))
+        least = (low + part * (low - before)).max(high - (1 - part) * (after - high))
         return least.union(low + part * (high - low))
 
     def _advantage_ball(self) -> arb:
