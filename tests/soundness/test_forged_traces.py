@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing import certificate as product
@@ -140,15 +140,20 @@ def _is_zero(document: Document, path: Any, other: Any) -> bool:
 
 
 def follows(spent: dict[str, str], claim: str) -> bool:
-    """Whether another claim follows from the largest loss, where nothing is Gaussian."""
-    pure, stated = float(Fraction(spent["epsilon"])), dict(part.strip().split("=") for part in claim.split(","))
-    if Fraction(spent["mu_squared"]):
+    """Whether another claim follows from the largest loss of what is not Gaussian, and from mu^2 of what is."""
+    exact, square = Fraction(spent["epsilon"]), float(Fraction(spent["mu_squared"]))
+    pure, stated = float(exact), dict(part.strip().split("=") for part in claim.split(","))
+    if set(stated) == {"mu"}:
+        return bool(square + (2 * ndtri(1 / (1 + math.exp(-pure)))) ** 2 <= float(stated["mu"]) ** 2)
+    if set(stated) == {"rho"}:
+        return pure**2 / 2 + square / 2 <= float(stated["rho"])
+    if not set(stated) <= {"eps", "delta"} or exact > Fraction(stated["eps"]):
         return False
-    if "mu" in stated:
-        return bool(2 * ndtri(1 / (1 + math.exp(-pure))) <= float(stated["mu"]))
-    if "rho" in stated:
-        return pure**2 / 2 <= float(stated["rho"])
-    return set(stated) <= {"eps", "delta"} and Fraction(spent["epsilon"]) <= Fraction(stated["eps"])
+    if not square:
+        return True
+    mu, left = math.sqrt(square), float(stated["eps"]) - pure
+    delta = ndtr(mu / 2 - left / mu) - math.exp(left) * ndtr(-mu / 2 - left / mu)
+    return bool(delta <= float(stated.get("delta", 0)))
 
 
 def about_another(document: Document, path: Any, forgery: Document) -> bool:
