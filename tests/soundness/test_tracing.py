@@ -128,6 +128,7 @@ PLANTED = {
     "index": "return [x[:, 0].sum() + rng.laplace()]",
     "astype": "return [x[:, 0].astype(int).sum() + rng.laplace()]",
     "fill": "return [np.nan_to_num(x[:, 2], nan=9.0).sum() + rng.laplace()]",
+    "sampled": "return [(rng.random(len(x)) < 0.5).sum() + rng.laplace()]",
     "remainder": "return [(x[:, 0] % 1.5).sum() + rng.laplace()]",
     "digitize": "return [np.digitize(x[:, 0], [0.5, 1.0, 2.0]).sum() + rng.laplace()]",
     "along the row": "return [x[:, :2].sum(axis=1).sum() + rng.laplace()]",

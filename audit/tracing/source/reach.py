@@ -11,6 +11,7 @@ left the trace.
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import dis
 import functools
 import os
@@ -239,9 +240,10 @@ def _inner(one: Any, found: Reached) -> Iterator[Any]:
         file = getattr(sys.modules.get(one.__module__), "__file__", None)
         if one.__module__ in ("builtins",) or (file is not None and is_library(file, found.home)):
             return
-        for value in vars(one).values():
+        for name, value in vars(one).items():
             plain = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
-            if isinstance(plain, types.FunctionType):
+            written = dataclasses.is_dataclass(one) and name.startswith("__")  # by the standard library
+            if isinstance(plain, types.FunctionType) and not (written and plain.__code__.co_filename == "<string>"):
                 yield plain
     elif callable(one) and not isinstance(one, types.BuiltinFunctionType):
         kind = type(one)
