@@ -105,8 +105,8 @@ def decide_by_bounds(mechanism: StructuredMechanism, claim: Guarantee, bounds: B
         try:
             if isinstance(entry, WorstPair) and (simple := simple_witness(claim, entry)) is not None:
                 return refuted(simple)
-            if isinstance(entry, Above) and _proves(claim, entry, seen):
-                return _certified(mechanism, claim, bounds, entry, seen)
+            if isinstance(entry, Above) and _proves_claim(claim, entry, seen):
+                return _certified_verdict(mechanism, claim, bounds, entry, seen)
             if (
                 isinstance(entry, Below)
                 and (witness := breaking_witness(mechanism, claim, entry, seen.level)) is not None
@@ -118,7 +118,7 @@ def decide_by_bounds(mechanism: StructuredMechanism, claim: Guarantee, bounds: B
     return Verdict(status=Status.INCONCLUSIVE, mechanism=mechanism.name, claim=claim, loss=loss, reason=reason)
 
 
-def _proves(claim: Guarantee, entry: Above, seen: _Seen) -> bool:
+def _proves_claim(claim: Guarantee, entry: Above, seen: _Seen) -> bool:
     """Whether a bound from above is within the claim."""
     found = compared_above(claim, entry)
     if found is None:
@@ -127,7 +127,9 @@ def _proves(claim: Guarantee, entry: Above, seen: _Seen) -> bool:
     return found.kept
 
 
-def _certified(mechanism: StructuredMechanism, claim: Guarantee, bounds: Bounds, entry: Above, seen: _Seen) -> Verdict:
+def _certified_verdict(
+    mechanism: StructuredMechanism, claim: Guarantee, bounds: Bounds, entry: Above, seen: _Seen
+) -> Verdict:
     """The verdict with the entry that decided as the certificate."""
     found, dominating = seen.nearest, bounds.dominating
     assert found is not None

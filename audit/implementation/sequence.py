@@ -21,7 +21,7 @@ import scipy
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.statistics.proportions import unequal_halves_p_value
 from dpverdict.audit.trials.outcomes.batches import Batch, rows_of, same_batches
-from dpverdict.audit.trials.outcomes.canonical import Outcome
+from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome
 from dpverdict.audit.trials.outcomes.inputs import held_safe
 from dpverdict.audit.trials.run import (
     AnyMechanism,
@@ -96,7 +96,7 @@ def sequence_checks(
 
 
 def _findings_of_calls(
-    rows: list[Outcome], *, repeats: bool, still: bool, changed: list[str], equal: bool
+    rows: list[CanonicalOutcome], *, repeats: bool, still: bool, changed: list[str], equal: bool
 ) -> Iterator[GreyBoxFinding]:
     said = f"{len(rows)} calls with {len(rows)} seeds gave one outcome: there is no noise, or its seed is fixed inside"
     yield _sequence_finding(FIXED, not equal, said if equal else "the outcomes differ")
@@ -109,7 +109,7 @@ def _findings_of_calls(
     )
 
 
-def describe_dependence(rows: list[Outcome]) -> str | None:
+def describe_dependence(rows: list[CanonicalOutcome]) -> str | None:
     """What shows that outcomes in this order are no independent draws of one law, in words; None if nothing does."""
     n = len(rows)
     kinds = [row.signature for row in rows]

@@ -108,7 +108,7 @@ class Provenance:
         if self.python != python_version():
             return f"Python was {self.python}"
         for name, was in self.distributions.items():
-            if _distribution(name) != tuple(was):
+            if _distribution_record(name) != tuple(was):
                 return f"the package {name} was another one"
         for path, content in self.files.items():
             if file_hash(path) != content:
@@ -178,14 +178,14 @@ def _is_there(module: str, folder: str) -> bool:
     return os.path.isdir(path) or any(os.path.exists(path + end) for end in importlib.machinery.all_suffixes())
 
 
-def _distribution(name: str) -> tuple[str, str] | None:
+def _distribution_record(name: str) -> tuple[str, str] | None:
     """Version and hash of the RECORD of an installed distribution.
 
-    Only `_sites` are searched: a build leaves metadata of the same name in the folder of the sources, which may be the
-    current folder of one process and not of another.
+    Only `_site_folders` are searched: a build leaves metadata of the same name in the folder of the sources, which may
+    be the current folder of one process and not of another.
     """
     try:
-        found = next(iter(importlib.metadata.distributions(name=name, path=list(_sites()))))
+        found = next(iter(importlib.metadata.distributions(name=name, path=list(_site_folders()))))
         return found.version, hashlib.sha256((found.read_text("RECORD") or "").encode()).hexdigest()
     except (StopIteration, OSError):
         return None
@@ -267,7 +267,12 @@ class Recorder:
 
     def _loaded(self, file: str | None) -> None:
         """The state of a module's file when it was loaded: a later one is not what runs."""
-        if file and not file.startswith("<") and os.path.isabs(file) and not file.startswith((*_sites(), *_standard())):
+        if (
+            file
+            and not file.startswith("<")
+            and os.path.isabs(file)
+            and not file.startswith((*_site_folders(), *_standard_library_folders()))
+        ):
             self._stats.setdefault(file, _state(file))
 
     def _listed(self, event: str, folder: object) -> None:
@@ -303,12 +308,12 @@ class Recorder:
                 continue
             of = distribution_of(file)
             if of is not None and of not in distributions:
-                found = _distribution(of)
+                found = _distribution_record(of)
                 if found is not None:
                     distributions[of] = found
             if of in distributions:
                 continue
-            if not file.startswith(_standard()):
+            if not file.startswith(_standard_library_folders()):
                 files[file] = self._hash(file)
                 if files[file] is None and unseen is None:
                     unseen = f"the module {name} cannot be read again from {file}"
@@ -388,7 +393,7 @@ def _file_of(module: ModuleType | None) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _sites() -> tuple[str, ...]:
+def _site_folders() -> tuple[str, ...]:
     """The folders of installed distributions, each with a separator at its end."""
     found = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}
     found |= {entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))}
@@ -396,8 +401,8 @@ def _sites() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def _standard() -> tuple[str, ...]:
-    """The folders of the standard library, which go with the version of Python; those of `_sites` may lie within."""
+def _standard_library_folders() -> tuple[str, ...]:
+    """The folders of the standard library, which go with the version of Python; `_site_folders` may lie within."""
     found = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
     return tuple(sorted(os.path.abspath(entry) + os.sep for entry in found))
 
@@ -405,20 +410,20 @@ def _standard() -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def installed_folders() -> tuple[str, ...]:
     """Folders whose files are not data."""
-    return (*_sites(), *_standard(), os.path.abspath(Path(__file__).parents[2]) + os.sep)
+    return (*_site_folders(), *_standard_library_folders(), os.path.abspath(Path(__file__).parents[2]) + os.sep)
 
 
 def distribution_of(file: str) -> str | None:
     """The installed distribution that a file belongs to; None if there is none."""
-    for folder in _sites():
+    for folder in _site_folders():
         if file.startswith(folder):
             top = file[len(folder) :].split(os.sep)[0]
-            return _owners(folder).get(top)
+            return _owners_of_files(folder).get(top)
     return None
 
 
 @lru_cache(maxsize=8)
-def _owners(folder: str) -> dict[str, str]:
+def _owners_of_files(folder: str) -> dict[str, str]:
     """Which distribution the files and folders of a folder of installed distributions belong to."""
     found: dict[str, str] = {}
     for one in importlib.metadata.distributions(path=[folder]):

@@ -646,7 +646,7 @@ class AddRemoveLoss(PrivacyLoss):
 
     def delta_at_most(self, epsilon: Fraction) -> arb:
         """An upper bound on both profiles, where one is faster than they are; else 1."""
-        return _larger([self.remove.delta_at_most(epsilon)], [self.add.delta_at_most(epsilon)])[0]
+        return _larger_balls([self.remove.delta_at_most(epsilon)], [self.add.delta_at_most(epsilon)])[0]
 
     def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the larger profile, at epsilons of any shape."""
@@ -689,18 +689,18 @@ class AddRemoveLoss(PrivacyLoss):
             if not (point >= 0 and self.add.delta_at_most(point) < value)
         ]
         others = self.add._delta_balls([exact[i] for i in open_])
-        for i, other in zip(open_, _larger([values[i] for i in open_], others), strict=True):
+        for i, other in zip(open_, _larger_balls([values[i] for i in open_], others), strict=True):
             values[i] = other
         return values
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        return _larger(self.remove._log_delta_balls(epsilons), self.add._log_delta_balls(epsilons))
+        return _larger_balls(self.remove._log_delta_balls(epsilons), self.add._log_delta_balls(epsilons))
 
     def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
         values = self.remove._epsilon_balls(deltas)
         for i, (delta, value) in enumerate(zip(deltas, values, strict=True)):
             if not (value.is_finite() and self.add.delta_at_most(as_fraction(value.lower())) <= ball(exactly(delta))):
-                values[i] = _larger([value], self.add._epsilon_balls([delta]))[0]
+                values[i] = _larger_balls([value], self.add._epsilon_balls([delta]))[0]
         return values
 
     def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
@@ -709,10 +709,10 @@ class AddRemoveLoss(PrivacyLoss):
             return [one.min(other) for one, other in both]
 
     def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
-        return _larger(self.remove._renyi_balls(orders), self.add._renyi_balls(orders))
+        return _larger_balls(self.remove._renyi_balls(orders), self.add._renyi_balls(orders))
 
     def _advantage_ball(self) -> arb:
-        return _larger([self.remove._advantage_ball()], [self.add._advantage_ball()])[0]
+        return _larger_balls([self.remove._advantage_ball()], [self.add._advantage_ball()])[0]
 
     def __repr__(self) -> str:
         return f"AddRemoveLoss(remove={self.remove!r}, add={self.add!r})"
@@ -724,6 +724,6 @@ TwoOrders = AddRemoveLoss
 _BITS = 128
 
 
-def _larger(ones: Sequence[arb], others: Sequence[arb]) -> list[arb]:
+def _larger_balls(ones: Sequence[arb], others: Sequence[arb]) -> list[arb]:
     with precision(_BITS):
         return [one.max(other) for one, other in zip(ones, others, strict=True)]

@@ -89,7 +89,7 @@ def epsilon_ball(profile: Curve, delta: Fraction, *, highest: Fraction | None = 
     Raises:
         PrecisionExhausted: a sign stays undecided, or the profile stays above ``delta`` up to epsilon = 2^64.
     """
-    at_zero, sign = _logarithm(profile, Fraction(0), delta)
+    at_zero, sign = _log_ratio_with_sign(profile, Fraction(0), delta)
     if sign <= 0:
         return arb(0)
     if highest is not None:
@@ -99,7 +99,7 @@ def epsilon_ball(profile: Curve, delta: Fraction, *, highest: Fraction | None = 
     for point in bracket.trials(_FIRST_BITS):
         if bracket.width * 2 ** (ACCURACY + 1) <= bracket.high:
             break
-        bracket.narrow(point, *_logarithm(profile, point, delta))
+        bracket.narrow(point, *_log_ratio_with_sign(profile, point, delta))
     with precision(ACCURACY + 40):
         return ball(bracket.low).union(ball(bracket.high))
 
@@ -131,20 +131,24 @@ def beta_ball(
     Raises:
         PrecisionExhausted: line and chord do not meet, or no epsilon in [-2^64, 2^64] has q(epsilon) on either side.
     """
-    bracket = _around_zero(q_tail, alpha) if guess is None else _bracket(q_tail, alpha, *guess, _FIRST_BITS)
+    bracket = (
+        _around_zero(q_tail, alpha) if guess is None else _bracket_around_guess(q_tail, alpha, *guess, _FIRST_BITS)
+    )
 
     def from_profile(epsilon: Fraction, bits: int) -> arb:
         return 1 - profile(epsilon, bits)
 
     rest = from_profile if complement is None else complement
     for bits in doublings(_FIRST_BITS, _MAX_BITS):
-        value = _sandwich(rest, q_tail, alpha, bracket, bits)
+        value = _beta_between_line_and_chord(rest, q_tail, alpha, bracket, bits)
         if value is not None:
             return value
     raise PrecisionExhausted("beta", _MAX_BITS, "move alpha away from 0 and 1")
 
 
-def _sandwich(complement: Curve, q_tail: Curve, alpha: Fraction, bracket: Bracket, bits: int) -> arb | None:
+def _beta_between_line_and_chord(
+    complement: Curve, q_tail: Curve, alpha: Fraction, bracket: Bracket, bits: int
+) -> arb | None:
     """beta(alpha) from the bracket, which is narrowed; None when more bits are needed."""
     with precision(bits + 16):
         level = ball(alpha)
@@ -195,7 +199,9 @@ def _point_of_slope(slope: arb, bracket: Bracket) -> Fraction | None:
     return point if bracket.low < point < bracket.high else None
 
 
-def _logarithm(curve: Curve, point: Fraction, level: Fraction, *, undecided: int | None = None) -> tuple[arb, int]:
+def _log_ratio_with_sign(
+    curve: Curve, point: Fraction, level: Fraction, *, undecided: int | None = None
+) -> tuple[arb, int]:
     """log(curve(point)/level) with its certain sign; -1 when it is 0.
 
     ``undecided`` is the answer where the first bits do not decide; without it more bits are used.
@@ -216,12 +222,12 @@ def _logarithm(curve: Curve, point: Fraction, level: Fraction, *, undecided: int
 
 
 def _around_zero(curve: Curve, level: Fraction) -> Bracket:
-    at_zero, sign = _logarithm(curve, Fraction(0), level, undecided=-1)
+    at_zero, sign = _log_ratio_with_sign(curve, Fraction(0), level, undecided=-1)
     if sign > 0:
         return _bracket_to_the_right(curve, level, at_zero)
     high, at_high = Fraction(0), at_zero
     for size in doublings(1, _MAX_EPSILON):
-        value, sign = _logarithm(curve, Fraction(-size), level, undecided=-1)
+        value, sign = _log_ratio_with_sign(curve, Fraction(-size), level, undecided=-1)
         if sign > 0:
             return Bracket(low=Fraction(-size), high=high, at_low=value, at_high=at_high)
         high, at_high = Fraction(-size), value
@@ -231,7 +237,7 @@ def _around_zero(curve: Curve, level: Fraction) -> Bracket:
 def _bracket_to_the_right(curve: Curve, level: Fraction, at_zero: arb) -> Bracket:
     low, at_low = Fraction(0), at_zero
     for size in doublings(1, _MAX_EPSILON):
-        value, sign = _logarithm(curve, Fraction(size), level, undecided=1)
+        value, sign = _log_ratio_with_sign(curve, Fraction(size), level, undecided=1)
         if sign < 0:
             return Bracket(low=low, high=Fraction(size), at_low=at_low, at_high=value)
         low, at_low = Fraction(size), value
@@ -424,7 +430,7 @@ def smooth_beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fra
         with precision(bits + 16):
             return value, (value / ball(alpha)).log()
 
-    bracket = _bracket(q_tail, alpha, low, high, bits)
+    bracket = _bracket_around_guess(q_tail, alpha, low, high, bits)
     most = bits + _MAX_SMOOTH_BITS
     while bits <= most:
         first = (bracket.low,) if bracket.width < _CLOSE else ()  # a good guess is enough by itself
@@ -447,7 +453,7 @@ def smooth_beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fra
     raise PrecisionExhausted("beta", most, "move alpha away from 0 and 1")
 
 
-def _bracket(q_tail: Curve, alpha: Fraction, low: Fraction, high: Fraction, bits: int) -> Bracket:
+def _bracket_around_guess(q_tail: Curve, alpha: Fraction, low: Fraction, high: Fraction, bits: int) -> Bracket:
     """The guess, each end moved outward by doubled steps until its sign is certain."""
     width = high - low
     ends: list[tuple[Fraction, arb]] = []

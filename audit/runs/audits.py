@@ -52,7 +52,7 @@ MOST_SAMPLES: Final = 100_000
 
 
 @final
-class Numbers(Enum):
+class NumbersUnderClaim(Enum):
     """What a claim that is tested on releases is about."""
 
     RELEASED = "released"
@@ -80,7 +80,7 @@ class Sampling:
         seed: of every random number drawn here.
         score: scores releases, see `distinguish`; None for the likelihood ratio, or a learned direction.
         delta: at which the test bounds epsilon from below; None for the delta of the claim, if it has one.
-        numbers: what the claim is about, see `Numbers`.
+        numbers: what the claim is about, see `NumbersUnderClaim`.
         progress: told how many releases are done, and how many there are to do.
     """
 
@@ -89,7 +89,7 @@ class Sampling:
     seed: int
     score: Callable[[NDArray[np.float64]], object] | None = None
     delta: Exact | None = None
-    numbers: Numbers = Numbers.RELEASED
+    numbers: NumbersUnderClaim = NumbersUnderClaim.RELEASED
     progress: Progress | None = None
 
 
@@ -149,7 +149,7 @@ def audit_mechanism(
     shown.pop("adjacency", None)
     if sampling is not None:
         begin_stage("embedding")
-        evidence += _embedding(mechanism, sampling)
+        evidence += _embedding_evidence(mechanism, sampling)
         begin_stage("checks of the code")
         evidence.append(CodeEvidence(grey_box_checks(mechanism, pair, seed=sampling.seed)))
         evidence += _tests(mechanism, pair, claim, sampling)
@@ -199,7 +199,7 @@ def audit_callable(
     tests = _tests(mechanism, neighbours, claim, sampling)
     report = Report(name=name, claim=claim, created=datetime.now(UTC), evidence=tests, command=command)
     said = dict(parameters or {})
-    if sampling.numbers is Numbers.DOUBLE and report.leak is None:
+    if sampling.numbers is NumbersUnderClaim.DOUBLE and report.leak is None:
         said["low bits"] = "not searched: an outcome is no array of numbers of one length"
     return described(report, mechanism, neighbours, sampling.seed, said)
 
@@ -232,7 +232,7 @@ def described(
             "kind": "black box: only its releases are seen",
             "neighbouring relation": f"{adjacency_name(neighbours.adjacency)} {_known_from(neighbours)}",
             "tested on": neighbours.describe(),
-            **_outcomes(report),
+            **_kinds_of_outcomes(report),
             **parameters,
         },
         relation=adjacency_name(neighbours.adjacency),
@@ -251,8 +251,8 @@ def _known_from(pair: AnyPair) -> str:
     return "(as stated: the records could not be compared)"
 
 
-def _outcomes(report: Report) -> dict[str, str]:
-    """What the explored outcomes were: of what kinds, where they were not all numbers of one length, and how typed."""
+def _kinds_of_outcomes(report: Report) -> dict[str, str]:
+    """What the explored outcomes were: their kinds, where they were not all numbers of one length, and their types."""
     if report.test is None:
         return {}
     said = {"outcomes": report.test.outcomes, "outcomes taken for": report.test.kind_of_outputs}
@@ -271,7 +271,7 @@ def check_pair(mechanism: StructuredMechanism, pair: NeighbourPair) -> None:
 
 def _tests(mechanism: AnyMechanism, pair: AnyPair, claim: Guarantee, sampling: Sampling) -> tuple[Evidence, ...]:
     """The distinguishing test, and the search through the low bits if the claim is about them; one error for both."""
-    searched = sampling.numbers is Numbers.DOUBLE
+    searched = sampling.numbers is NumbersUnderClaim.DOUBLE
     part = LOW_BIT_SHARE if searched else 0.0
     of_bits = math.floor(part * sampling.samples)
     begin_stage("test of the releases")
@@ -284,7 +284,7 @@ def _tests(mechanism: AnyMechanism, pair: AnyPair, claim: Guarantee, sampling: S
         seed=sampling.seed,
         delta=sampling.delta,
         score=sampling.score,
-        grid=spread_grid(mechanism, pair.dataset, sampling.seed) if sampling.numbers is Numbers.REAL else 0.0,
+        grid=spread_grid(mechanism, pair.dataset, sampling.seed) if sampling.numbers is NumbersUnderClaim.REAL else 0.0,
         progress=sampling.progress,
     )
     if not searched or test.outcomes:  # which have no low bits
@@ -313,7 +313,7 @@ def spread_grid(mechanism: AnyMechanism, dataset: object, seed: int) -> float:
     return 2.0 ** (math.floor(math.log2(spread)) - GRID_BITS) if 0 < spread < math.inf else 0.0
 
 
-def _embedding(mechanism: StructuredMechanism, sampling: Sampling) -> tuple[Evidence, ...]:
+def _embedding_evidence(mechanism: StructuredMechanism, sampling: Sampling) -> tuple[Evidence, ...]:
     if not isinstance(mechanism, GaussianMechanism) or not embedding_applies(mechanism):
         return ()
     check = check_embedding(

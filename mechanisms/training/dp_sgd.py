@@ -341,13 +341,14 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             return arb.max(*(delta_at_most(s, batches, epochs, epsilon, order) for order in Direction))
 
         closer = [DeltaBound(at=by_moments, source="", because=dominating.because)]
-        attained: list[Below] = [KnownEvent(pair=pair, description=_CANARY, event=self._event)]
+        event = KnownEvent(pair=pair, description=_CANARY, event=self._event)
+        attained: list[Below] = [event, self._tail(pair, _CANARY)]  # a lattice takes longer than either
         if loss is not None:
             attained.append(AttainedLoss(pair=pair, loss=loss, description=_CANARY))
             if loss.is_certified:
                 on_lattice = partial(_upper_delta, loss)
                 closer.append(DeltaBound(at=on_lattice, source="", because=dominating.because))
-        return Bounds(above=(*closer, dominating), below=(*attained, self._tail(pair, _CANARY)))
+        return Bounds(above=(*closer, dominating), below=tuple(attained))
 
     def _shuffled(self) -> Bounds:
         """Shuffled batches: known batches, and the events of a canary that is opposite to all other gradients."""

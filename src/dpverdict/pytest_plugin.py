@@ -50,8 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_SEED] = int(worker["dpverdict_seed"])
     else:
         text = config.getoption("--dpverdict-seed") or config.getini("dpverdict_seed")
-        config.stash[_SEED] = _whole(text) if text else secrets.randbits(63)
-    _budget(config)
+        config.stash[_SEED] = _whole_number(text) if text else secrets.randbits(63)
+    _error_budget(config)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -61,8 +61,10 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    seed, budget = config.stash[_SEED], _budget(config)
-    return f"dpverdict: error probability {_plain(budget)} for all privacy audits together, --dpverdict-seed={seed}"
+    seed, budget = config.stash[_SEED], _error_budget(config)
+    return (
+        f"dpverdict: error probability {_plain_number(budget)} for all privacy audits together, --dpverdict-seed={seed}"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -141,23 +143,23 @@ class PrivacyAudit:
         """The error probability and the seed of the next audit."""
         self.audits += 1
         part = self.share / (self.audits * (self.audits + 1)) / 2  # an audit has at most two tests
-        return part, _derived(self.seed, str(self.audits))
+        return part, _derived_seed(self.seed, str(self.audits))
 
 
 @pytest.fixture
 def privacy_audit(request: pytest.FixtureRequest) -> PrivacyAudit:
     """Fails the test unless a mechanism keeps a claim: ``privacy_audit(mechanism, claim, neighbours=(x, y))``."""
     config = request.config
-    share = _budget(config) / config.stash.get(_TESTS, 1)
-    return PrivacyAudit(share, _derived(config.stash[_SEED], request.node.nodeid))
+    share = _error_budget(config) / config.stash.get(_TESTS, 1)
+    return PrivacyAudit(share, _derived_seed(config.stash[_SEED], request.node.nodeid))
 
 
-def _plain(number: float) -> str:
-    """As `numerics.text.rounded_text`, which would load the arithmetic into every session of the user's."""
+def _plain_number(number: float) -> str:
+    """As `numerics.text.rounded_text`, which would load the arithmetic into every session of the user."""
     return f"{number:g}".replace("e-0", "e-")
 
 
-def _budget(config: pytest.Config) -> float:
+def _error_budget(config: pytest.Config) -> float:
     text = config.getoption("--dpverdict-error-probability") or config.getini("dpverdict_error_probability")
     try:
         budget = float(text)
@@ -168,11 +170,11 @@ def _budget(config: pytest.Config) -> float:
     return budget
 
 
-def _whole(text: str) -> int:
+def _whole_number(text: str) -> int:
     if not text.isdecimal():
         raise pytest.UsageError(f"dpverdict_seed={text!r} must be a whole number >= 0: copy it from a header")
     return int(text)
 
 
-def _derived(seed: int, name: str) -> int:
+def _derived_seed(seed: int, name: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}: {name}".encode()).digest()[:8], "big") >> 1

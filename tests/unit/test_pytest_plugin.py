@@ -104,6 +104,7 @@ def test_a_suite_of_another_library(tmp_path: Path) -> None:
     assert re.search(r"To see it again: seed=\d+", printed)
 
 
+@pytest.mark.slow
 def test_the_error_probability_is_shared_and_the_seed_repeats_the_run(tmp_path: Path) -> None:
     chosen = ("-k", "budget or right", "--dpverdict-error-probability=1e-4")
     for seed in ("5", "5", "6"):

@@ -25,7 +25,7 @@ from dpverdict.audit.scores.portfolio import learn_scores, payoff_of_claim
 from dpverdict.audit.scores.score import fit_linear_score
 from dpverdict.audit.statistics.means import PayoffMoments
 from dpverdict.audit.statistics.payoffs import Payoff
-from dpverdict.audit.trials.outcomes.batches import Batch, Layout, Outcomes, rows_of, together
+from dpverdict.audit.trials.outcomes.batches import Batch, Layout, OutcomeRows, rows_of, together
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, generator
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
@@ -198,7 +198,7 @@ class CandidatePair:
     def _tables(self) -> tuple[Array, Array]:
         """What was seen as arrays; the columns of a layout where outcomes are no arrays of one length."""
         p, q = (together([outputs[side] for outputs in self._outputs], self._size) for side in (0, 1))
-        if isinstance(p, Outcomes) or isinstance(q, Outcomes):
+        if isinstance(p, OutcomeRows) or isinstance(q, OutcomeRows):
             layout = Layout.of(list(rows_of(p)), list(rows_of(q)))
             return layout.table(p), layout.table(q)
         return p, q
