@@ -241,6 +241,8 @@ def _inner(one: Any, found: Reached) -> Iterator[Any]:
         if one.__module__ in ("builtins",) or (file is not None and is_library(file, found.home)):
             return
         for name, value in vars(one).items():
+            if is_generator(value):
+                found.generators.append(ReadyMade(f"{one.__name__}.{name}", value, None, str(file)))
             plain = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
             written = dataclasses.is_dataclass(one) and name.startswith("__")  # by the standard library
             if isinstance(plain, types.FunctionType) and not (written and plain.__code__.co_filename == "<string>"):
@@ -293,6 +295,11 @@ def _named(name: str, value: Any, found: Reached, used: Sequence[str] = ()) -> I
         ):  # a module of the user's: any of its functions may be called
             own = vars(value)
             yield from (one for one in own.values() if isinstance(one, types.FunctionType | type))
+            for one in used:
+                held = own.get(one)
+                plain = isinstance(held, types.ModuleType | types.FunctionType | type) or held is None
+                if not plain and not is_generator(held):
+                    found.read[f"{name}.{one}"] = held
             ready = [one for one in used if is_generator(own.get(one))]
             found.generators += [ReadyMade(one, own[one], own, file) for one in ready]
             if ready and all(own is not one for one in found.modules):

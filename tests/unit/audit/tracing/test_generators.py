@@ -18,6 +18,9 @@ from dpverdict.audit.tracing.verdict import TracedVerdict
 
 HEAD = "import random\nimport secrets\nimport numpy as np\nimport scipy.stats\n"
 BODY = "def f(x):\n    return x[:, 0].sum() + rng.laplace(scale=100)\n"
+COPY = "import copy\nrng = np.random.default_rng()\n"
+TOLD = "def f(x):\n    return x[:, 0].sum() + rng.laplace(scale=100), {}.laplace(scale=100)\n"
+"""The same draw is made again by a copy of the generator, and shown."""
 LAPLACE, TWO_HALVES = "rng.laplace(scale=100)", "rng.expovariate(0.01) - rng.expovariate(0.01)"
 GLOBAL = "def f(x):\n    return x[:, 0].sum() + np.random.laplace(scale=100)\n"
 SCHEMA = TableSchema.from_toml(
@@ -51,6 +54,8 @@ FRESH = {
     "    return x[:, 0].sum() + rng.laplace(scale=100)\n",
     "rng=None": "def f(x, rng=None):\n    rng = np.random.default_rng() if rng is None else rng\n"
     "    return x[:, 0].sum() + rng.laplace(scale=100)\n",
+    "used by another function": "rng = np.random.default_rng()\ndef g(x):\n    return noisy(x, rng)\n" + BODY,
+    "used as a script": "rng = np.random.default_rng()\n" + BODY + "if __name__ == '__main__':\n    print(f(rng))\n",
     "numbers drawn before": "rng = np.random.default_rng()\nFIRST = rng.normal(size=3)\n" + BODY,
 }
 KNOWN = {
@@ -92,6 +97,18 @@ UNSEEN = {
     + BODY.replace("rng.", "other."),
     "of the same bits": "rng = np.random.default_rng()\nother = np.random.Generator(rng.bit_generator)\n"
     + BODY.replace("rng.", "other."),
+    "a copy in a list": COPY + "SAVED = [copy.deepcopy(rng)]\n" + TOLD.format("SAVED[0]"),
+    "a copy in an object": COPY
+    + "class Kept:\n    pass\nkept = Kept()\nkept.rng = copy.deepcopy(rng)\n"
+    + TOLD.format("kept.rng"),
+    "a copy in a class": COPY + "class Kept:\n    rng = copy.deepcopy(rng)\n" + TOLD.format("Kept.rng"),
+    "a copy by a function": COPY
+    + "def keep():\n    return copy.deepcopy(rng)\nSAVED = (keep(),)\n"
+    + TOLD.format("SAVED[0]"),
+    "a copy in an iterator": COPY + "def keep():\n    return copy.deepcopy(rng)\nown = keep()\n"
+    "SAVED = iter(lambda: own.laplace(scale=100), None)\n" + TOLD.replace("{}.laplace(scale=100)", "next(SAVED)"),
+    "a copy of that of NumPy": "import copy\nSAVED = [copy.deepcopy(np.random.mtrand._rand)]\n"
+    + TOLD.replace("rng.", "np.random.").format("SAVED[0]"),
     "in a list": "rng = [np.random.default_rng()]\n" + BODY.replace("rng.", "rng[0]."),
     "in a closure": "def outer():\n    rng = np.random.default_rng()\n    def f(x):\n"
     "        return x[:, 0].sum() + rng.laplace(scale=100)\n    return f\nf = outer()\n",
