@@ -75,10 +75,16 @@ class Zero:
 
 
 class Program:
-    """A random program; its text is made of a generator of random numbers."""
+    """A random program; its text is made of a generator of random numbers.
 
-    def __init__(self, rng: np.random.Generator, *, replace: bool) -> None:
-        self.rng, self.replace = rng, replace
+    Args:
+        rng: the generator.
+        replace: whether neighbours differ by a replaced record, so that the number of records is public.
+        samples: whether statistics of Poisson samples may stand in it.
+    """
+
+    def __init__(self, rng: np.random.Generator, *, replace: bool, samples: bool = False) -> None:
+        self.rng, self.replace, self.samples = rng, replace, samples and not replace
         self.lines: list[str] = []
         self.names = 0
         self.rows: list[str] = []
@@ -142,7 +148,8 @@ class Program:
     def make_statistic(self) -> None:
         a, b = self.row(), self.row()
         kind = int(self.rng.integers(14))
-        kind = 14 + int(not self.replace) if self.rng.random() < 0.1 else kind
+        if self.rng.random() < 0.1:
+            kind = 14 if self.replace else 15 if self.samples else kind
         if kind < 3:
             name, size = self.let(f"np.stack([{self._bounded(a)}.sum(), {self.mask()}.sum() * 1.0])"), 2
         elif kind == 3:
@@ -386,7 +393,7 @@ def suite(seed: int, programs: int, pairs_each: int) -> Counted:
     found = Counted()
     for _ in range(programs):
         replace = bool(rng.random() < 0.4)
-        schema, program = random_schema(rng, replace=replace), Program(rng, replace=replace)
+        schema, program = random_schema(rng, replace=replace), Program(rng, replace=replace, samples=True)
         found.programs += 1
         function = program.function()
         trace = followed(function, schema, seed=int(rng.integers(2**31)))
