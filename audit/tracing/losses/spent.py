@@ -23,6 +23,8 @@ from dpverdict.balls import precision
 from dpverdict.numerics.exponential_sums import ExponentialSum
 
 _LONGEST_MOVE: Final = 256
+MOST_SAMPLES: Final = 3
+"""Different samples, or mechanisms on samples, of which the losses are composed."""
 
 
 @final
@@ -107,7 +109,10 @@ class Spent:
         if pure:
             parts.append(RandomisedResponseLoss(1, pure))
         parts += [BoundedRangeLoss(one) for one in self.ranges]
-        parts += [poisson_sampled(one.loss(), rate) for rate, one in self.sampled]
+        counted = Counter(self.sampled)
+        if len(counted) > MOST_SAMPLES:  # each takes seconds; a record in all samples spends more
+            return self.by_all_records().loss()
+        parts += [poisson_sampled(one.loss(), rate, times) for (rate, one), times in counted.items()]
         found: PrivacyLoss = parts[0] if len(parts) == 1 else compose(*parts)
         epsilon = self.epsilon()
         if not found.is_certified and epsilon is not None:
