@@ -50,6 +50,7 @@ from dpverdict.audit.trials.outcomes.observed import observed as observed
 from dpverdict.audit.distinguishing.search.neighbour_search import search_neighbours as search_neighbours
 from dpverdict.audit.distinguishing.search.record_search import search_records as search_records
 from dpverdict.audit.distinguishing.search.record_search import Column as Column
+from dpverdict.audit.implementation.search.given_table import find_neighbours as find_neighbours
 from dpverdict.audit.distinguishing.low_bits import find_float_leak as find_float_leak
 from dpverdict.audit.distinguishing.result import DistinguishingTest as DistinguishingTest
 

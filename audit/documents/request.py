@@ -45,7 +45,18 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Text, _part("TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit")
     ] = None
     data: Annotated[
-        Text, _part("TABLE", "Records: .csv, .npy, .npz (array records) or module:name.", "Audit", names="file")
+        Text,
+        _part(
+            "TABLE",
+            "Records: .csv, .npy, .npz or module:name. For a function also .parquet, .feather, .jsonl, .xlsx, with "
+            "columns of any type: its neighbours are searched.",
+            "Audit",
+            names="file",
+        ),
+    ] = None
+    user: Annotated[
+        Text,
+        _part("COLUMN", "Of --data: neighbours differ in all records of one user, whom this column names.", "Audit"),
     ] = None
     record: Annotated[Text, _part("INDEX", "Test this record of the table; else the most exposed.", "Audit")] = None
     neighbours: Annotated[
@@ -81,13 +92,16 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Text,
         _part(
             "FILE",
-            "Of the table that a function takes: its claim is decided for every pair.",
+            "Of the table that a function takes: its claim is decided for every pair. With --data: what it may hold.",
             "Audit",
             names="file",
         ),
     ] = None
     search: Annotated[
         Text, _part("binary:N|unit:N", "Search the neighbours of a function, records of N entries.", "Tests")
+    ] = None
+    search_time: Annotated[
+        Text, _part("SECONDS", "For the search of neighbours in --data; 60 if left out.", "Tests")
     ] = None
     observe: Annotated[
         Text,
@@ -111,6 +125,11 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = False
     options: Mapping[str, str | None] = {}
     command: Text = None
+
+    @property
+    def followed(self) -> bool:
+        """Whether a function is followed operation by operation, for every table of a schema."""
+        return self.schema is not None and self.data is None
 
     @property
     def inputs(self) -> dict[str, str]:

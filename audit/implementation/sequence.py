@@ -3,6 +3,8 @@
 Tests of releases take for granted that trials are independent and alike. A seed that is fixed inside, a cache, a budget
 that runs dry or noise that grows with every call break that, and then neither a refutation nor its absence says much.
 The checks say what was seen; each that is a test has a probability of `LEVEL` at most of failing on independent trials.
+Only one outcome, call after call, is no sign of dependence: all others may be rare. Two datasets that give one outcome
+each, which differ, are: no law that keeps the claim does so in so many calls, but with probability `LEVEL`.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 import scipy
 
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
+from dpverdict.audit.implementation.tap.tap_verdict import repeats_needed
 from dpverdict.audit.statistics.proportions import unequal_halves_p_value
 from dpverdict.audit.trials.outcomes.batches import Batch, rows_of, same_batches
 from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome
@@ -32,11 +35,14 @@ from dpverdict.audit.trials.run import (
     with_generator,
 )
 from dpverdict.errors import MechanismFailure
+from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.records import value_text
 
 CALLS: Final = 60
 LEVEL: Final = 1e-6
 """Probability at most with which a check fails on independent trials of one law."""
+MOST_CALLS: Final = 400
+"""Of a mechanism that ends alike in all of them; a claim that needs more is left open."""
 SHORTEST: Final = 20
 """Different numbers among the calls, at least, without which nothing is said about drift."""
 
@@ -48,7 +54,7 @@ FLAGGED: Final = (FIXED, ALIKE, GLOBAL)
 
 
 def sequence_checks(
-    mechanism: AnyMechanism, dataset: object, neighbour: object, *, seed: int
+    mechanism: AnyMechanism, dataset: object, neighbour: object, *, claim: Guarantee, seed: int
 ) -> tuple[GreyBoxFinding, ...]:
     """Call a mechanism `CALLS` times on one dataset, each with a generator of its own.
 
@@ -56,6 +62,7 @@ def sequence_checks(
         mechanism: what is run, see `dpverdict.audit.trials.run`.
         dataset: what it is given.
         neighbour: what it is given instead if all of these calls end alike, as they may on one side alone.
+        claim: what it promises, which says how many calls on either dataset may end alike where the two differ.
         seed: of the generators.
     """
     sampler = Sampler(
@@ -75,11 +82,10 @@ def sequence_checks(
         first, again = call(0), call(0)
         rows = [row for index in range(1, CALLS + 1) for row in rows_of(call(index))]
         last = call(0)
-        equal = all(row.same_as(rows[0]) for row in rows)
-        if equal:
+        noise = True, "the outcomes differ"
+        if all(row.same_as(rows[0]) for row in rows):
             other = replace(sampler, dataset=held_safe(neighbour), where="the neighbour")
-            ends = [other.few(1, generator(seed, "sequence", index)) for index in range(CALLS)]
-            equal = all(same_batches(one, ends[0]) for one in ends)
+            noise = _one_outcome(sampler, other, rows, claim)
     except MechanismFailure as failure:
         return (_sequence_finding(ALIKE, None, f"not checked: the mechanism {failure.problem}"),)
     changed = sorted(name for name, text in _state_that_may_change(mechanism).items() if before.get(name) != text)
@@ -90,17 +96,45 @@ def sequence_checks(
             repeats=same_batches(first, again),
             still=same_batches(first, last),
             changed=changed + seeds,
-            equal=equal,
+            noise=noise,
         )
     )
 
 
+def _one_outcome(
+    sampler: Sampler, other: Sampler, rows: list[CanonicalOutcome], claim: Guarantee
+) -> tuple[bool | None, str]:
+    """What is known of a mechanism that ended alike in all calls on the dataset, after calls on the neighbour."""
+
+    def call(of: Sampler, index: int) -> CanonicalOutcome:
+        return next(rows_of(of.few(1, generator(of.seed, "sequence", index))))
+
+    calls = CALLS
+    there = [call(other, index) for index in range(1, CALLS + 1)]
+    if not all(row.same_as(there[0]) for row in there):
+        return True, "the outcomes differ on the neighbour"
+    needed = repeats_needed(claim) + 1
+    if rows[0].same_as(there[0]) or needed > MOST_CALLS:
+        rest = 1 - LEVEL ** (1 / calls)
+        return None, (
+            f"not known: {calls} calls with {calls} seeds gave one outcome on each dataset. Others come with "
+            f"probability {rest:.2g} at most, but for an error of {LEVEL:g}"
+        )
+    while calls < needed:
+        calls += 1
+        if not (call(sampler, calls).same_as(rows[0]) and call(other, calls).same_as(there[0])):
+            return True, f"the outcomes differ, after {calls} calls"
+    return False, (
+        f"{calls} calls with {calls} seeds gave one outcome on each dataset, and the two differ: there is no noise, or "
+        f"its seed is fixed inside. A law within the claim does so with probability {LEVEL:g} at most"
+    )
+
+
 def _findings_of_calls(
-    rows: list[CanonicalOutcome], *, repeats: bool, still: bool, changed: list[str], equal: bool
+    rows: list[CanonicalOutcome], *, repeats: bool, still: bool, changed: list[str], noise: tuple[bool | None, str]
 ) -> Iterator[GreyBoxFinding]:
-    said = f"{len(rows)} calls with {len(rows)} seeds gave one outcome: there is no noise, or its seed is fixed inside"
-    yield _sequence_finding(FIXED, not equal, said if equal else "the outcomes differ")
-    drift = None if equal else describe_dependence(rows)
+    yield _sequence_finding(FIXED, *noise)
+    drift = describe_dependence(rows) if noise[0] is True else None
     if repeats and not still:
         drift = f"the same seed gave another outcome after {len(rows)} more calls: something is kept between calls"
     yield _sequence_finding(ALIKE, drift is None, drift or "no trend, no dependence and no kept state was seen")

@@ -20,6 +20,7 @@ import importlib.machinery
 import importlib.metadata
 import json
 import os
+import re
 import site
 import sys
 import sysconfig
@@ -28,7 +29,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, Final, final
 
 UNSEEN: Final[Mapping[str, str]] = {
@@ -52,8 +53,22 @@ NETWORK: Final = "it uses the network"
 READERS: Final = ("h5py", "pyarrow", "netCDF4", "tables", "duckdb", "polars", "fastparquet", "zarr", "lmdb", "cv2")
 """Libraries that read files of data without Python's own ``open``."""
 
+_ARROW: Final = "pyarrow"
+_ARROW_IN_MEMORY: Final = frozenset(
+    {"_compute", "_compute_docstrings", "_generated_version", "compute", "ipc", "lib", "pandas_compat", "types", "util",
+     "vendored"}
+)  # fmt: skip
+"""The modules of pyarrow that pandas loads to hold columns in memory. What pandas reads files with is in others."""
+_ARROW_READS: Final = re.compile(
+    rb"OSFile|memory_map|MemoryMappedFile|input_stream|open_file|open_stream|RecordBatch(?:File|Stream)Reader"
+)
+"""What opens a file in those; an installed library that names one of them may. Of other code the bare word counts."""
+
 _ON_PURPOSE: Final = ("dpverdict.audit.isolation.child", "forked")
 """Where this package makes copies of a process; the module is not imported here, as little is before a recorder."""
+
+_CORES: Final = ("joblib.externals.loky.backend.context", "_count_physical_cores")
+"""Where joblib starts a program that counts the cores."""
 
 _NO_DATA: Final = ("/proc/", "/sys/", "/dev/")
 
@@ -211,6 +226,7 @@ class Recorder:
         self._imports: set[str] = set()
         self._unseen: str | None = None
         self._hashes: dict[str, tuple[tuple[int, ...] | None, str | None]] = {}
+        self._names_arrow: dict[str, bool] = {}
         for module in list(sys.modules.values()):
             self._loaded(_file_of(module))
         sys.addaudithook(self._hook)
@@ -242,7 +258,7 @@ class Recorder:
             elif event == "import":
                 self._imports.add(str(arguments[0]))
             elif event in UNSEEN and self._unseen is None and not (self._network and UNSEEN[event] == NETWORK):
-                self._unseen = None if _of_this_package(event) else UNSEEN[event]
+                self._unseen = None if _tells_no_data(event) else UNSEEN[event]
         except Exception as error:  # a hook that raises would stop the user's code
             self._unseen = f"what it uses could not be followed ({type(error).__name__})"
 
@@ -302,7 +318,8 @@ class Recorder:
         files: dict[str, str | None] = {}
         for name, module in sorted(sys.modules.items()):
             if unseen is None and name in READERS:
-                unseen = f"it loads {name}, which reads files by itself"
+                by = self._user_of_arrow() if name == _ARROW else name
+                unseen = None if by is None else f"it loads {by}, which reads files by itself"
             file = _file_of(module)
             if file is None:
                 continue
@@ -332,6 +349,35 @@ class Recorder:
             not_there=self._not_there(),
             unseen=unseen,
         )
+
+    def _user_of_arrow(self) -> str | None:
+        """pyarrow, and who uses it; None if it was loaded by pandas alone, which then holds columns in it.
+
+        What pandas reads with it (`read_parquet`, `read_feather`, the engine of `read_csv`) loads a module that is not
+        loaded otherwise. Code of others has to name it in order to open a file: then what it does is not known.
+        """
+        if "pandas" not in sys.modules:
+            return _ARROW
+        for name, module in list(sys.modules.items()):
+            top, _, rest = name.partition(".")
+            if top == _ARROW:
+                if rest and rest.partition(".")[0] not in _ARROW_IN_MEMORY:
+                    return name
+            elif top != "pandas":
+                file = _file_of(module)
+                if file is not None and not file.startswith(_own_folder()) and self._has_arrow(file):
+                    return f"{_ARROW} by {name}"
+        return None
+
+    def _has_arrow(self, file: str) -> bool:
+        if file not in self._names_arrow:
+            try:
+                content, installed = Path(file).read_bytes(), file.startswith(_site_folders())
+                found = _ARROW.encode() in content and (not installed or _ARROW_READS.search(content) is not None)
+                self._names_arrow[file] = found
+            except OSError:
+                self._names_arrow[file] = True
+        return self._names_arrow[file]
 
     def _hash(self, path: str) -> str | None:
         """The hash of a file, looked up while the file is as it was."""
@@ -367,10 +413,19 @@ def search_first(folder: str) -> None:
     _FIRST.insert(0, folder)
 
 
-def _of_this_package(event: str) -> bool:
-    """Whether an event is the copy that `in_a_child` makes, to run again what this process runs as well."""
-    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
-    return event == "os.fork" and (frame.f_globals.get("__name__"), frame.f_code.co_name) == _ON_PURPOSE
+def _tells_no_data(event: str) -> bool:
+    """Whether an event is the copy that `in_a_child` makes, to run again what this process runs as well.
+
+    Or joblib counting the cores of the machine, by a program, for the trees that tell outcomes apart: like ``/proc``.
+    """
+    frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
+    if event == "os.fork":
+        return frame is not None and (frame.f_globals.get("__name__"), frame.f_code.co_name) == _ON_PURPOSE
+    while event == "subprocess.Popen" and frame is not None and frame.f_globals.get("__name__") == "subprocess":
+        frame = frame.f_back
+    if frame is None or event != "subprocess.Popen":
+        return False
+    return frame.f_globals.get("__name__") == _CORES[0] and frame.f_code.co_name.startswith(_CORES[1])
 
 
 def _state(path: str) -> tuple[int, ...] | None:
@@ -410,7 +465,13 @@ def _standard_library_folders() -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def installed_folders() -> tuple[str, ...]:
     """Folders whose files are not data."""
-    return (*_site_folders(), *_standard_library_folders(), os.path.abspath(Path(__file__).parents[2]) + os.sep)
+    return (*_site_folders(), *_standard_library_folders(), _own_folder())
+
+
+@lru_cache(maxsize=1)
+def _own_folder() -> str:
+    """The folder of this package."""
+    return os.path.abspath(Path(__file__).parents[2]) + os.sep
 
 
 def distribution_of(file: str) -> str | None:

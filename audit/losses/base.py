@@ -96,6 +96,14 @@ class PrivacyLoss(ABC):
         """Whether the certified methods have an answer: they do for every loss but some compositions."""
         return True
 
+    @property
+    def float64_is_a_bound(self) -> bool:
+        """Whether float64 curves are the side of certified bounds that claims less privacy, instead of a value between.
+
+        Then ``epsilon`` is inf where nothing above is certain.
+        """
+        return False
+
     # the two laws in words --------------------------------------------------------------------------------------------
 
     @property
@@ -134,7 +142,7 @@ class PrivacyLoss(ABC):
     @final
     def delta(self, epsilon: Exact | Reals) -> float | Array:
         """The privacy profile: the hockey-stick divergence of P from Q at ``epsilon``."""
-        return fast(epsilon, EPSILON, self._delta, self._delta_balls if self.is_certified else None)
+        return fast(epsilon, EPSILON, self._delta, self._nearest(self._delta_balls))
 
     @overload
     def log_delta(self, epsilon: Exact) -> float: ...
@@ -143,7 +151,7 @@ class PrivacyLoss(ABC):
     @final
     def log_delta(self, epsilon: Exact | Reals) -> float | Array:
         """The natural logarithm of the profile, for values that float64 cannot hold; -inf where delta is 0."""
-        return fast(epsilon, EPSILON, self._log_delta, self._log_delta_balls if self.is_certified else None)
+        return fast(epsilon, EPSILON, self._log_delta, self._nearest(self._log_delta_balls))
 
     @overload
     def epsilon(self, delta: Exact) -> float: ...
@@ -152,7 +160,7 @@ class PrivacyLoss(ABC):
     @final
     def epsilon(self, delta: Exact | Reals) -> float | Array:
         """The smallest epsilon >= 0 with delta(epsilon) <= ``delta``; inf if there is none."""
-        return fast(delta, DELTA, self._epsilon, self._epsilon_balls if self.is_certified else None)
+        return fast(delta, DELTA, self._epsilon, self._nearest(self._epsilon_balls))
 
     @overload
     def beta(self, alpha: Exact) -> float: ...
@@ -161,12 +169,17 @@ class PrivacyLoss(ABC):
     @final
     def beta(self, alpha: Exact | Reals) -> float | Array:
         """The trade-off function: the least type II error (on P) of a test of level ``alpha`` (on Q)."""
-        return fast(alpha, ALPHA, self._beta, self._beta_balls if self.is_certified else None)
+        return fast(alpha, ALPHA, self._beta, self._nearest(self._beta_balls))
 
     @final
     def advantage(self) -> float:
         """The total variation distance delta(0)."""
-        return float(self._advantage_ball()) if self.is_certified else float(self._delta(np.zeros(())))
+        nearest = self.is_certified and not self.float64_is_a_bound
+        return float(self._advantage_ball()) if nearest else float(self._delta(np.zeros(())))
+
+    def _nearest(self, balls: Callable[[Sequence[Exact]], list[arb]]) -> Callable[[Sequence[Exact]], list[arb]] | None:
+        """The balls, where their midpoints are the values in float64."""
+        return balls if self.is_certified and not self.float64_is_a_bound else None
 
     @overload
     def renyi(self, order: Exact) -> float: ...
@@ -633,6 +646,11 @@ class AddRemoveLoss(PrivacyLoss):
         """Whether both losses are."""
         return self.remove.is_certified and self.add.is_certified
 
+    @property
+    def float64_is_a_bound(self) -> bool:
+        """Whether it is of either loss."""
+        return self.remove.float64_is_a_bound or self.add.float64_is_a_bound
+
     def reversed(self) -> AddRemoveLoss:
         """The two orders, exchanged."""
         return AddRemoveLoss(remove=self.add, add=self.remove)
@@ -664,7 +682,7 @@ class AddRemoveLoss(PrivacyLoss):
         return np.minimum(low, other_low), np.minimum(high, other_high)
 
     def _delta(self, epsilon: Array) -> Array:
-        if self.is_certified and isinstance(self.remove, BallLoss):
+        if self.is_certified and not self.float64_is_a_bound and isinstance(self.remove, BallLoss):
             return rounded(self._delta_balls, epsilon)
         return np.maximum(self.remove._delta(epsilon), self.add._delta(epsilon))
 

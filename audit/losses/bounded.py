@@ -92,8 +92,9 @@ class BoundedLoss(PrivacyLoss):
     ``epsilon_bounds``, ``beta_bounds``, ``log_delta_bounds``). With a factor of which only float64 tails are known,
     such as a `CustomLoss`, they are float64, with every rounding and truncation bounded and included, as far as these
     tails are as accurate as they say: never called certified. The float64 methods return the side that claims less
-    privacy: ``delta``, ``log_delta`` and ``epsilon`` the upper bounds, ``beta`` the lower one. ``renyi`` is the sum of
-    those of the factors.
+    privacy: ``delta``, ``log_delta``, ``epsilon`` and ``advantage`` the upper bounds, ``beta`` the lower one, however
+    far apart the bounds are: ``epsilon`` is inf where ``certified_epsilon`` ends at inf. ``renyi`` is the sum of those
+    of the factors.
 
     Where the tails of all factors are certified (``is_certified``), so are the bounds: there the laws are composed in
     whole numbers (`dpverdict.audit.losses.lattice.whole`), on finer and finer lattices until they are a relative 1e-6
@@ -144,6 +145,11 @@ class BoundedLoss(PrivacyLoss):
     def is_certified(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Whether the tails of all factors are, so that there are certified bounds on the profile."""
         return all(_has_certified_tails(factor) for factor, _ in _parts(self.factors))
+
+    @property
+    def float64_is_a_bound(self) -> bool:
+        """Yes: of a number in text or of a fraction too."""
+        return True
 
     def explain(self) -> str:
         """The factors, how the bounds are computed, and how wide they are at epsilon = 0."""

@@ -6,11 +6,13 @@ whose audit ends as soon as the claim falls, as test suites run it.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
+from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
@@ -20,7 +22,7 @@ from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS, distinguish
 from dpverdict.audit.distinguishing.low_bits import find_float_leak
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
 from dpverdict.audit.distinguishing.witness_document import software_versions
-from dpverdict.audit.exact.decide import decide
+from dpverdict.audit.exact.decide import decide, known_epsilon
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.embedding import check_embedding, embedding_applies
 from dpverdict.audit.implementation.grey_box import draws_elsewhere, grey_box_checks
@@ -30,16 +32,16 @@ from dpverdict.audit.implementation.timing import timing_check
 from dpverdict.audit.reports.evidence.code import CodeEvidence
 from dpverdict.audit.reports.evidence.embedding import EmbeddingEvidence
 from dpverdict.audit.reports.evidence.evidence import Evidence
-from dpverdict.audit.reports.evidence.exact import ExactEvidence
+from dpverdict.audit.reports.evidence.exact import ExactEvidence, Variants
 from dpverdict.audit.reports.evidence.low_bits import LowBitsEvidence
 from dpverdict.audit.reports.evidence.membership import MembershipEvidence
 from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence, SequentialEvidence
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler
-from dpverdict.balls import Exact
-from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
+from dpverdict.balls import Enclosure, Exact
+from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, as_guarantee
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name
 from dpverdict.numerics.stages import begin_stage
@@ -49,6 +51,7 @@ FEWEST_DEFAULT_SAMPLES: Final = 1_000
 FEWEST_FOR_LAWS: Final = 100
 """The two-sample test of the embedding needs this many."""
 MOST_SAMPLES: Final = 100_000
+_USUAL_DELTA: Final = Fraction(1, 10**5)
 
 
 @final
@@ -143,7 +146,9 @@ def audit_mechanism(
     if neighbours is not None:
         pair, tested = neighbours, f"the given datasets ({neighbours.describe()})"
     covariance = mechanism.noise.covariance() if isinstance(mechanism, StatisticMechanism) else {}
-    evidence: list[Evidence] = [ExactEvidence(verdict=verdict, worst=worst, covariance=covariance)]
+    begin_stage("other assumptions")
+    variants = _variants(mechanism, claim)
+    evidence: list[Evidence] = [ExactEvidence(verdict=verdict, worst=worst, covariance=covariance, variants=variants)]
     shown = mechanism.describe() | {"neighbouring relation": adjacency_name(mechanism.adjacency)}
     shown.pop("mechanism", None)
     shown.pop("adjacency", None)
@@ -169,6 +174,19 @@ def audit_mechanism(
         versions=software_versions(),
         command=command,
     )
+
+
+def _variants(mechanism: StructuredMechanism, claim: Guarantee) -> Variants | None:
+    """What the same noise keeps at the delta of the claim, or at the usual one, where something else is assumed."""
+    delta = claim.delta if isinstance(claim, ApproximateDP) and 0 < claim.delta < 1 else _USUAL_DELTA
+    epsilons: dict[str, Enclosure] = {}
+    for name, variant in mechanism.variants().items():
+        with contextlib.suppress(PrecisionExhausted):
+            epsilons[name] = known_epsilon(variant, delta)
+    if not epsilons:
+        return None
+    varied_by = mechanism.varied_by
+    return Variants(varied_by=varied_by, assumed=mechanism.describe()[varied_by], delta=delta, epsilons=epsilons)
 
 
 def audit_callable(
@@ -211,7 +229,7 @@ def described(
     begin_stage("checks of the code")
     implementation = (
         *grey_box_checks(mechanism, neighbours, seed=seed),
-        *sequence_checks(mechanism, neighbours.dataset, neighbours.neighbour, seed=seed),
+        *sequence_checks(mechanism, neighbours.dataset, neighbours.neighbour, claim=report.claim, seed=seed),
     )
     if isinstance(mechanism, observed) and mechanism.time:
         timed = timing_check(mechanism, neighbours.dataset, neighbours.neighbour, report.claim, seed=seed)

@@ -35,7 +35,10 @@ from dpverdict.audit.documents.request import (
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.membership import membership_game
+from dpverdict.audit.implementation.search.given_table import releases_for, search_for, search_seconds, table_for
+from dpverdict.audit.implementation.search.table_search import FoundPair
 from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, confirm
+from dpverdict.audit.implementation.tap.tap_verdict import NO_NOISE_ERROR
 from dpverdict.audit.implementation.tap.tapped_runs import tap
 from dpverdict.audit.reports.evidence.exact import witness_fields
 from dpverdict.audit.reports.evidence.tap import TapEvidence
@@ -43,7 +46,7 @@ from dpverdict.audit.reports.evidence.traced import TracedEvidence
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.runs.audits import NumbersUnderClaim, Sampling, audit_callable, audit_mechanism, default_samples
 from dpverdict.audit.runs.traced import audit_traced, traced_witness
-from dpverdict.audit.trials.catalogue import find
+from dpverdict.audit.trials.catalogue import find, names_foreign_code
 from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
 from dpverdict.audit.trials.libraries.adapter import LibraryRelease
 from dpverdict.audit.trials.outcomes.observed import FEWEST_BY_DEFAULT, observed, parse_observed
@@ -54,7 +57,7 @@ from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name, parse_adjacency
 from dpverdict.numerics.stages import begin_stage
-from dpverdict.numerics.text import whole_number
+from dpverdict.numerics.text import rounded_text, whole_number
 from dpverdict.suggestions import listed
 
 SEARCH_SHARE: Final = 0.25
@@ -123,7 +126,7 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     Raises:
         DpverdictError: a part that cannot be used, with its name, value, requirement and remedy.
     """
-    if request.schema is not None:
+    if request.followed:
         return audit_traced(request)
     _check_combination(request)
     tapped = None if request.tap is None else yes_or_no(request.tap)
@@ -139,16 +142,21 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     score = None if request.score is None else load_callable(request.score, name="score")
     relation = request.options.get("adjacency")
     adjacency = None if relation is None else parse_adjacency(relation)
-    table = None if request.data is None else read_table(request.data)
+    searched = request.data is not None and names_foreign_code(request.mechanism)
+    seconds = search_seconds(request.search_time)
+    table = None if request.data is None or searched else read_table(request.data)
     pair = None if request.neighbours is None else read_pair(request.neighbours, adjacency)
     options = dict(request.options)
-    if request.search is not None:
+    if request.search is not None or searched:
         options.pop("adjacency", None)  # it is that of the search
     if pair is not None and not names_a_callable(request.mechanism):
         pair = real_pair(pair)
     arrays = pair if isinstance(pair, NeighbourPair) else None
     named = find(request.mechanism, options, table=table, pair=arrays)
     parameters: dict[str, str] = {}
+    if searched and isinstance(named.mechanism, StructuredMechanism | LibraryRelease):
+        requirement = f"left out for {request.mechanism}, which is no function of a table"
+        raise InvalidValue("data", request.data, requirement, "give two datasets: --neighbours")
     if isinstance(named.mechanism, LibraryRelease):
         given = "neighbours" if request.neighbours is not None else "search" if request.search is not None else None
         claim = claim or named.mechanism.read_claim(given)
@@ -181,6 +189,19 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
             f"{len(search.ranking)} pairs with {search.samples} releases per dataset, then thrown away; tested on the "
             f"best: {search.best.origin}"
         )
+    found = None
+    if searched:
+        assert claim is not None  # see _check_black_box
+        given_table = table_for(
+            named.mechanism, str(request.data), adjacency=adjacency, schema=request.schema, user=request.user
+        )
+        begin_stage("search of neighbours")
+        found = search_for(named.mechanism, claim, given_table, seed=seed, seconds=seconds)
+        pair = found.pair
+        parameters |= {**given_table.describe(), **_found_in_words(found)}
+        if samples is None:
+            samples = releases_for(found)
+            parameters["releases per dataset"] = f"{samples} (from what the search saw; --samples sets it)"
     sampling = None
     if not request.exact_only:
         if samples is None:
@@ -188,7 +209,10 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
             if isinstance(named.mechanism, observed) and named.mechanism.timeout is not None:
                 samples = min(samples, FEWEST_BY_DEFAULT)
             parameters["releases per dataset"] = f"{samples} (from the size of a release; --samples sets it)"
-        if request.error_probability is None:
+        if found is not None:
+            parameters["error probability"] = _whole_error(error, tapped=tapped is not False)
+            error = error if tapped is False else error / 2
+        elif request.error_probability is None:
             parameters["error probability"] = f"{DEFAULT_ERROR_PROBABILITY} for each test (--error-probability sets it)"
         told = None if bar is None else partial(bar, "releases")
         sampling = Sampling(
@@ -306,11 +330,36 @@ def _release_size(mechanism: StructuredMechanism | AnyMechanism, pair: AnyPair |
     return Sampler.prepare(mechanism, pair.dataset, where="the dataset", seed=seed).size
 
 
+def _found_in_words(found: FoundPair) -> dict[str, str]:
+    """What a search found, for the parameters of a report."""
+    said = {"neighbours searched": found.describe(), "the neighbours": found.words}
+    if found.part:
+        said["what tells them apart"] = found.part
+    if not found.promising:
+        said["the neighbours"] += " (nothing that the claim does not allow was seen on any pair)"
+    return said
+
+
+def _whole_error(error: float, *, tapped: bool) -> str:
+    whole = f"{rounded_text(error)} for the whole command"
+    if not tapped:
+        return f"{whole}: the search is on releases of its own, and one pair is tested"
+    return (
+        f"{whole}: one half for the test of the one pair that the search left, one for fresh releases of what the "
+        f"noise tap finds on it; the search is on releases of its own. A function without noise is refuted by repeated "
+        f"runs, with error {rounded_text(NO_NOISE_ERROR)}"
+    )
+
+
 def _check_combination(request: Request) -> None:
     """Refuse what would be ignored."""
     if request.data is None:
-        _leave_out(request, "without --data", "record")
+        _leave_out(request, "without --data", "record", "user", "search_time")
+    elif names_foreign_code(request.mechanism):
+        _leave_out(request, "for a function, of whose table the neighbours are searched", "record")
     else:
+        _leave_out(request, "for a mechanism of known structure", "user", "search_time", "schema")
+    if request.data is not None:
         _leave_out(request, "with --data", "neighbours")
     if request.search is not None:
         _leave_out(request, "with --search", "neighbours", "data")
@@ -330,7 +379,9 @@ def _leave_out(request: Request, why: str, *names: str) -> None:
 def _check_black_box(request: Request) -> None:
     examples = {"neighbours": "a .npz file with the arrays dataset and neighbour", "claim": '"mu=1"'}
     missing = [
-        name for name in examples if getattr(request, name) is None and (name == "claim" or request.search is None)
+        name
+        for name in examples
+        if getattr(request, name) is None and (name == "claim" or (request.search is None and request.data is None))
     ]
     if missing:
         requirement = f"given for {request.mechanism}, of which only the releases are seen"
@@ -374,7 +425,7 @@ def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
         return None
     filled = request.neighbours is not None or request.data is not None or request.search is not None
     options = dict(request.options)
-    if request.search is not None:
+    if request.search is not None or (request.data is not None and names_foreign_code(request.mechanism)):
         options.pop("adjacency", None)  # it is that of the search, and the datasets show it
     document: dict[str, Any] = {
         "format": FORMAT,

@@ -40,9 +40,9 @@ def audit_from_request(
     Raises:
         DpverdictError: it cannot be carried out, or did not finish.
     """
-    if isinstance(request, Request) and request.schema is not None:
+    if isinstance(request, Request) and request.followed:
         check_request(request)  # before a process is begun
-        TableSchema.from_toml(request.schema)
+        TableSchema.from_toml(str(request.schema))
     if limits or runs_user_code(request):
         return audit_in_subprocess(request, wanted, limits, bar)
     with journalled_in(wanted.trials):
@@ -87,7 +87,7 @@ def audit_in_subprocess(
     if isinstance(answer, dict) and isinstance(answer.get("error"), str):
         raise AuditFailed(answer["error"])
     found = read_finished_audit(answer, what)
-    if isinstance(request, Request) and request.schema is not None:
+    if isinstance(request, Request) and request.followed:
         must_be_certified(found.fields, found.certificate, request)
     return found
 

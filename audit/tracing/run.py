@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import inspect
 import json
 import types
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -28,6 +28,7 @@ from dpverdict.audit.tracing.source.generators import (
     not_fresh,
     replaced_functions,
 )
+from dpverdict.audit.tracing.source.messages import messages_written
 from dpverdict.audit.tracing.source.reach import Reached, fingerprint, reach
 from dpverdict.audit.tracing.spending import Released as Spending
 from dpverdict.audit.tracing.spending import without_noise
@@ -227,11 +228,13 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
     takes_generator = _takes_generator(function)
     set_current(tape)
     try:
-        with warnings.catch_warnings(), replacing(replaced(found.modules, found.generators, _of_pandas(schema))):
-            warnings.simplefilter("ignore")
+        written = messages_written(lambda value: _check_outcome(tape, value))
+        with written, replacing(replaced(found.modules, found.generators, _of_pandas(schema))):
             table = table_of(tape, schema, sample)
             outcome = function(table, FollowedGenerator()) if takes_generator else function(table)
             _check_outcome(tape, outcome)
+            del table, outcome
+            _must_be_dropped(tape)
     except NotCovered as error:
         tape.refused = tape.refused or str(error)
     except (KeyboardInterrupt, MemoryError):
@@ -251,6 +254,14 @@ def _of_pandas(schema: TableSchema) -> Sequence[tuple[Any, str, Any]]:
     from dpverdict.audit.tracing.handles.frames.functions import pandas_functions
 
     return pandas_functions()
+
+
+def _must_be_dropped(tape: Tape) -> None:
+    """Refuse a function that hands data to code which keeps them: that code may read them without noise."""
+    if any(one() is not None for one in tape.followed):
+        gc.collect()
+    if any(one() is not None for one in tape.followed):
+        tape.refuse("data that are kept after the call, where other code may read them", "keep what was released")
 
 
 def _where(error: BaseException, tape: Tape) -> str:

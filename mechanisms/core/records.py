@@ -50,6 +50,8 @@ def kinds_differ(one: Any, other: Any) -> str | None:
         return (
             None if one.dtype == other.dtype else f"the type is {one.dtype} on one side and {other.dtype} on the other"
         )
+    if type(one).__name__ == type(other).__name__ == "LazyFrame":
+        one, other = one.head(0).collect(), other.head(0).collect()
     if not (hasattr(one, "dtypes") and hasattr(other, "dtypes") and hasattr(one, "columns")):
         return None
     sides: tuple[Any, Any] = (one, other)

@@ -6,12 +6,17 @@
 Every audit of a run draws on one error probability: that of refuting a mechanism that keeps its claim, anywhere in the
 run. The tests that use the fixture share it equally, and the j-th audit of a test gets 1/(j (j + 1)) of the share of
 its test, so that the sum never exceeds the budget, however many audits a test makes.
+
+``--dpverdict-sarif FILE`` writes each claim that a test found not to be kept, at the line of the user's code, for code
+scanning. JUnit XML is pytest's own ``--junitxml``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Generator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
 import pytest
@@ -24,6 +29,8 @@ DEFAULT_ERROR_PROBABILITY: Final = "1e-6"
 FIXTURE: Final = "privacy_audit"
 MARKER: Final = "slow_audit"
 
+_NOTED: Final = "dpverdict_sarif"
+"""The attribute of a test's report that holds what it found."""
 _SEED: Final = pytest.StashKey[int]()
 _TESTS: Final = pytest.StashKey[int]()
 
@@ -37,6 +44,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--dpverdict-error-probability",
         metavar="P",
         help="that any privacy audit of the run refutes a mechanism that keeps its claim",
+    )
+    group.addoption(
+        "--dpverdict-sarif", metavar="FILE", help="write the claims that are not kept, with their lines, as SARIF 2.1.0"
     )
     group.addoption("--slow-audits", action="store_true", help=f"run the tests marked {MARKER}, too")
     parser.addini("dpverdict_error_probability", "see --dpverdict-error-probability", default=DEFAULT_ERROR_PROBABILITY)
@@ -52,6 +62,9 @@ def pytest_configure(config: pytest.Config) -> None:
         text = config.getoption("--dpverdict-seed") or config.getini("dpverdict_seed")
         config.stash[_SEED] = _whole_number(text) if text else secrets.randbits(63)
     _error_budget(config)
+    file = config.getoption("--dpverdict-sarif")
+    if file is not None and worker is None:  # the controller hears of the tests of its workers
+        config.pluginmanager.register(_SarifFile(file), "dpverdict_sarif")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -79,6 +92,67 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     users = sum(FIXTURE in getattr(item, "fixturenames", ()) for item in session.items)
     session.config.stash[_TESTS] = max(1, users)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note what a failed test found, on its report, which a worker of pytest-xdist sends to its controller."""
+    report = yield
+    if report.failed and call.excinfo is not None and item.config.getoption("--dpverdict-sarif") is not None:
+        entry = _entry_of(call.excinfo.value, item)
+        if entry is not None:
+            setattr(report, _NOTED, entry)
+    return report
+
+
+@final
+class _SarifFile:
+    """Hears of each test, and writes the file at the end."""
+
+    def __init__(self, file: str) -> None:
+        self._file: Final = Path(file)
+        self._entries: Final[list[dict[str, Any]]] = []
+        if not self._file.absolute().parent.is_dir() or self._file.is_dir():
+            raise pytest.UsageError(
+                f"--dpverdict-sarif={file!r} must be a file in a folder that exists: make the folder"
+            )
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        entry = getattr(report, _NOTED, None)
+        if entry is not None:
+            self._entries.append(entry)
+
+    def pytest_sessionfinish(self) -> None:
+        from dpverdict.audit.runs.plans.sarif import sarif_log
+
+        order = sorted(self._entries, key=str)  # workers end in any order
+        self._file.write_text(sarif_log(order), encoding="utf-8")
+
+
+def _entry_of(error: BaseException, item: pytest.Item) -> dict[str, Any] | None:
+    """The result of SARIF for an exception of `dpverdict.testing`; None for any other."""
+    from dpverdict.testing import FunctionNotCertified, PrivacyViolation
+
+    if not isinstance(error, FunctionNotCertified | PrivacyViolation):
+        return None
+    from dpverdict.audit.reports.to_json import report_fields
+    from dpverdict.audit.runs.plans.sarif import Finding, entry_of
+
+    file, line, _ = item.location
+    source = error.source or (str(item.config.rootpath / file), (line or 0) + 1)
+    if isinstance(error, PrivacyViolation):
+        report = error.report
+        name, claim, status, answer = report.name, report.claim.describe(), report.status, report.answer
+        fields: Any = report_fields(report)
+    else:
+        verdict = error.verdict
+        name, claim, status, answer = verdict.name, verdict.claim, verdict.status, verdict.reason
+        fields = {"traced": verdict.to_dict()}
+    found = Finding(name=name, claim=claim, status=status, answer=f"{answer} (test {item.nodeid})", fields=fields,
+                    source=source)  # fmt: skip
+    return entry_of(found)
 
 
 @final

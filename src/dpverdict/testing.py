@@ -13,14 +13,17 @@ fixture ``privacy_audit`` gives the seed and the error probability.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
-from dpverdict.errors import InvalidValue
+from dpverdict.errors import InvalidValue, NotCertified
 
 if TYPE_CHECKING:
     import numpy as np
+    from dp_accounting.privacy_accountant import NeighboringRelation
     from numpy.typing import NDArray
 
     from dpverdict.audit.reports.report import Report
@@ -47,11 +50,28 @@ class PrivacyViolation(AssertionError):
 
     Attributes:
         report: everything that was found.
+        source: the file of the function, and the line where it begins; None of a mechanism that is no function.
     """
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, source: tuple[str, int] | None = None) -> None:
         self.report = report
+        self.source = source
         super().__init__(failure_text(report))
+
+
+@final
+class FunctionNotCertified(NotCertified):
+    """A function that was followed, and is not certified for every table of its schema.
+
+    Attributes:
+        verdict: what was found.
+        source: the file of the function, and the line where it begins; None if it has none.
+    """
+
+    def __init__(self, verdict: TracedVerdict, source: tuple[str, int] | None) -> None:
+        self.verdict = verdict
+        self.source = source
+        super().__init__(verdict.text())
 
 
 def assert_private(
@@ -61,6 +81,11 @@ def assert_private(
     error_probability: float,
     seed: int,
     neighbours: Neighbours | None = None,
+    data: object | None = None,
+    adjacency: NeighboringRelation | None = None,
+    schema: TableSchema | str | None = None,
+    user: str | None = None,
+    search_seconds: float = 20.0,
     samples: int | None = None,
     score: Callable[[NDArray[np.float64]], object] | None = None,
     delta: Exact | None = None,
@@ -76,7 +101,11 @@ def assert_private(
         claim: what it promises, also as text ("eps=1, delta=1e-6"); may be left out for a mechanism that has one.
         error_probability: that a test refutes a true claim; 0 is not possible, 1e-6 is a good choice.
         seed: of every random number.
-        neighbours: the datasets it is run on, the larger first; needed for a callable.
+        neighbours: the datasets it is run on, the larger first; needed for a callable, or ``data`` in their place.
+        data: a frame, an array or the path of a table, whose neighbours are searched, see
+            `dpverdict.audit.find_neighbours`. Their difference is a note of the violation.
+        adjacency, schema, user: of the table; see there. One of the first two is needed.
+        search_seconds: of that search.
         samples: releases per dataset, at most; `DEFAULT_SAMPLES` if left out.
         score: scores releases, see `distinguish`.
         delta: at which epsilon is bounded from below.
@@ -107,6 +136,20 @@ def assert_private(
     from dpverdict.mechanisms.core.neighbours import NeighbourPair, array_pair, as_pair
 
     guarantee = as_guarantee(claim)
+    searched = ""
+    if data is not None:
+        from dpverdict.audit.implementation.search.given_table import find_neighbours
+
+        if neighbours is not None or guarantee is None or isinstance(mechanism, StructuredMechanism):
+            remedy = "give data and a claim for a callable alone, without neighbours"
+            raise InvalidValue("data", type(data).__name__, "the table of a callable", remedy)
+        found_pair = find_neighbours(
+            mechanism, guarantee, data=data, adjacency=adjacency, schema=schema, user=user, seed=seed,
+            seconds=search_seconds,
+        )  # fmt: skip
+        neighbours = found_pair.pair
+        searched = f"the neighbours: {found_pair.words}"
+        searched += f"; what tells them apart: {found_pair.part}" if found_pair.part else ""
     make = adapter_for(mechanism)
     if make is not None:
         mechanism = measured = make()
@@ -149,7 +192,10 @@ def assert_private(
         report = report.with_evidence(TapEvidence(found, fresh))
         kept = kept and found.status not in (TapStatus.REFUTED, TapStatus.FINDING)
     if not kept:
-        raise PrivacyViolation(report)
+        violation = PrivacyViolation(report, source_of(mechanism))
+        if searched:
+            violation.add_note(searched)
+        raise violation
     return report
 
 
@@ -173,14 +219,19 @@ def assert_certified(
         The verdict, with the table of what is released and the certificate.
 
     Raises:
-        NotCertified: otherwise; the message has the table, and the line that is not covered or the pair that breaks it.
+        FunctionNotCertified: otherwise, which is a `NotCertified`; the message has the table, and the line that is not
+            covered or the pair that breaks it.
         DpverdictError: an argument that cannot be used.
     """
     __tracebackhide__ = True
 
+    from dpverdict.audit.exact.verdict import Status
     from dpverdict.audit.tracing.certify import certify_function
 
-    return certify_function(function, claim, schema=schema).require()
+    verdict = certify_function(function, claim, schema=schema)
+    if verdict.status is not Status.CERTIFIED:
+        raise FunctionNotCertified(verdict, source_of(function))
+    return verdict
 
 
 def assert_private_at(
@@ -226,6 +277,17 @@ def assert_private_at(
             violation.add_note(f"at the setting {setting!r}")
             raise
     return reports
+
+
+def source_of(mechanism: object) -> tuple[str, int] | None:
+    """The file of a function, and the line where it begins; None of a mechanism that is no function."""
+    from dpverdict.audit.trials.run import unmarked
+
+    inner = unmarked(mechanism)
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    code = getattr(inspect.unwrap(inner) if callable(inner) else inner, "__code__", None)
+    return None if code is None else (str(code.co_filename), int(code.co_firstlineno))
 
 
 def failure_text(report: Report) -> str:

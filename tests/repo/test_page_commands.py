@@ -36,6 +36,10 @@ OWN = {
     "command_line.md": """
 def noisy(data, rng):
     return data.sum() + rng.laplace()
+
+
+def rows(table, rng):
+    return len(table) + rng.laplace()
 """,
     "howto_opendp.md": """
 import opendp.prelude as dp
@@ -43,6 +47,10 @@ import opendp.prelude as dp
 dp.enable_features("contrib")
 rows = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
 count = rows >> dp.t.then_count() >> dp.m.then_laplace(scale=1.0)
+""",
+    "howto_tables.md": """
+def by_city(frame, rng):
+    return {city: count + rng.laplace() for city, count in frame.groupby("city").size().items()}
 """,
     "howto_pandas.md": """
 import pandas as pd
@@ -91,6 +99,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.save(tmp_path / "out.npy", rng.normal(0, 1, 1000))
     scores = np.column_stack([np.load(tmp_path / f"{side}.npy") for side in ("in", "out")])
     np.savetxt(tmp_path / "scores.csv", scores, delimiter=",", header="with,without", comments="")
+    shutil.copy(ROOT / "examples/own_function/patients.toml", tmp_path)
+    (tmp_path / "patients.csv").write_text("age,city,cost\n" + "31,Oslo,120.5\n58,Rome,\n44,Oslo,9.25\n" * 20)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -109,6 +119,8 @@ def test_a_printed_command_ends_with_a_verdict(
     """A usage error exits with 2, a fault with 70."""
     release = folder / "release.py"
     release.write_text(release.read_text() + OWN.get(page, ""))
+    if "--out patients.toml" in line:
+        (folder / "patients.toml").unlink()
     program, *words = shlex.split(line)
     assert program == "dpverdict"
     assert main(words) in (0, 1, 3), capsys.readouterr().err

@@ -26,10 +26,11 @@ from dpverdict.audit.scores.score import fit_linear_score
 from dpverdict.audit.statistics.means import PayoffMoments
 from dpverdict.audit.statistics.payoffs import Payoff
 from dpverdict.audit.trials.outcomes.batches import Batch, Layout, OutcomeRows, rows_of, together
+from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, generator
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
-from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, check_adjacency
+from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, AnyPair, NeighbourPair, check_adjacency
 from dpverdict.numerics.arrays import Array
 
 Domain = Literal["binary", "unit"]
@@ -55,7 +56,7 @@ class RankedPair:
         trials: per dataset, that it rests on.
     """
 
-    pair: NeighbourPair
+    pair: AnyPair
     origin: str
     statistic: float
     trials: int
@@ -148,21 +149,28 @@ def search_neighbours(
 
 
 class CandidatePair:
-    """A pair with the outputs seen so far."""
+    """A pair with the outputs seen so far.
 
-    pair: NeighbourPair
+    Args:
+        pair: the two datasets.
+        origin: in words, where it comes from.
+        key: names the streams of its trials; that of its content if left out, which takes arrays.
+    """
+
+    pair: AnyPair
     origin: str
     statistic: float
     trials: int
     key: str
 
-    def __init__(self, pair: NeighbourPair, origin: str) -> None:
+    def __init__(self, pair: AnyPair, origin: str, key: str | None = None) -> None:
         self.pair, self.origin = pair, origin
         self.statistic, self.trials = -math.inf, 0
         self._outputs: list[tuple[Batch, Batch]] = []
         self._size = 0
-        content = pair.dataset.tobytes() + b"|" + pair.neighbour.tobytes()
-        self.key = hashlib.sha256(content).hexdigest()[:16]
+        if key is None:
+            key = hashlib.sha256(pair.dataset.tobytes() + b"|" + pair.neighbour.tobytes()).hexdigest()[:16]
+        self.key = key
 
     def run(self, mechanism: AnyMechanism, trials: int, seed: int, number: int) -> None:
         """Fresh trials on both datasets, in streams named after the pair and the round."""
@@ -194,6 +202,13 @@ class CandidatePair:
                 spread = max(math.sqrt(of_x.variance + of_y.variance), payoff.largest_loss / len(x))
                 by_score.setdefault(score.name, []).append((of_x.mean - of_y.mean - payoff.allowed) / spread)
         self.statistic = max(float(np.mean(values)) for values in by_score.values())
+
+    def rows(self) -> tuple[list[CanonicalOutcome], list[CanonicalOutcome]]:
+        """The outcomes that were seen on either dataset."""
+        of_dataset, of_neighbour = (
+            [row for outputs in self._outputs for row in rows_of(outputs[side])] for side in (0, 1)
+        )
+        return of_dataset, of_neighbour
 
     def _tables(self) -> tuple[Array, Array]:
         """What was seen as arrays; the columns of a layout where outcomes are no arrays of one length."""

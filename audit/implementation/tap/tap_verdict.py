@@ -170,7 +170,7 @@ def decide(
     opened = tuple(dict.fromkeys(one for run in compared for one in run.open))
     uncovered = tuple(dict.fromkeys(one for run in compared for one in run.uncovered))
     rows = compared[0].rows if compared else []
-    held = [(_breaks_claim(run.loss, claim), run) for run in compared]
+    held = [(breaks_claim(run.loss, claim), run) for run in compared]
     worst = max(held, key=lambda one: (one[0] is True, _rank_of_loss(one[1].loss)), default=None)
     loss = PairLoss() if worst is None else worst[1].loss
     exact = worst is not None and unlike is None and worst[1].complete and not (findings or opened or uncovered)
@@ -185,7 +185,7 @@ def decide(
         loss = PairLoss()
         loss.add_certain_difference("no noise")
     else:
-        shown = worst is not None and not uncovered and not opened and _breaks_claim(worst[1].shown, claim) is True
+        shown = worst is not None and not uncovered and not opened and breaks_claim(worst[1].shown, claim) is True
         status, reason = verdict.answer(held, exact=exact, shown=shown)
     known = not (uncovered or unlike) or loss.infinite is not None
     return TapVerdict(
@@ -289,7 +289,7 @@ def _relaxed_claim(claim: Guarantee) -> Guarantee:
             return RenyiDP(claim.order, claim.epsilon * more)
 
 
-def _breaks_claim(loss: PairLoss, claim: Guarantee) -> bool | None:
+def breaks_claim(loss: PairLoss, claim: Guarantee) -> bool | None:
     """Whether the loss breaks the claim: True, False, or None if that is not known."""
     if loss.infinite is not None:
         return True

@@ -6,10 +6,11 @@ confirm a finding are drawn by functions that nobody touched.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import random
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +36,7 @@ from dpverdict.audit.implementation.tap.sources.torch_noise import reseed
 from dpverdict.audit.implementation.tap.tap_verdict import TapVerdict, decide, repeats_needed
 from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, Event, ReplayDiverged, Tape, following
 from dpverdict.audit.isolation.child import ChildFailed, in_a_child
+from dpverdict.audit.tables.frames import kind_of
 from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome, outcome_of, outcome_of_error
 from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
 from dpverdict.audit.trials.user_code import own_error_state
@@ -124,7 +126,7 @@ class _Runs:
     ) -> TappedRun:
         self.count += 1
         tape, watch = Tape(former, turned, frozen=frozen), former is None and self.count <= 2
-        return _run(self._mechanism, self._pair[side], tape, [self._seed, index], watch=watch)
+        return tapped_run(self._mechanism, self._pair[side], tape, [self._seed, index], watch=watch)
 
     def _repeated(self, claim: Guarantee, one: TappedRun, other: TappedRun) -> str | None:
         """Of a function without draws: run it until no law within the claim would have agreed so often."""
@@ -187,8 +189,16 @@ def _has_several_calls(tape: Tape) -> bool:
     return sum(event.signature[0] in ("call", "choice") for event in tape.events) > 1
 
 
-def _run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, watch: bool) -> TappedRun:
-    """One run on a copy of the data; if ``watch``, with an eye on generators that are not tapped."""
+def tapped_run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, watch: bool = False) -> TappedRun:
+    """One run on a copy of the data, in a process that does nothing else after.
+
+    Args:
+        mechanism: called with a dataset and a generator, see `with_generator`.
+        data: the dataset.
+        tape: what is recorded on, or replayed.
+        seed: of what is drawn anew.
+        watch: whether to keep an eye on generators that are not tapped.
+    """
     made: Any = mechanism
     function: Callable[..., Any] = (
         mechanism if callable(mechanism) else lambda dataset, rng: made.release_many(dataset, 1, rng)[0]
@@ -236,6 +246,23 @@ def _run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, wat
     return TappedRun(tape, shown, outcome)
 
 
+def tapped_here(data: object) -> bool:
+    """Whether a function of this table has to be tapped in this process: polars has threads, and a copy of a process
+    waits for them for ever, as it has none of its own."""
+    return kind_of(data) == "polars"
+
+
+@contextlib.contextmanager
+def generators_put_back() -> Generator[None]:
+    """The generators of the process, which a tapped run sets, are afterwards what they were."""
+    legacy, plain = np.random.get_state(), random.getstate()  # noqa: NPY002  # the state to be kept
+    try:
+        yield
+    finally:
+        np.random.set_state(legacy)  # noqa: NPY002
+        random.setstate(plain)
+
+
 def tap(
     mechanism: AnyMechanism,
     neighbours: Neighbours,
@@ -246,7 +273,8 @@ def tap(
 ) -> TapVerdict:
     """Record the draws of a function on one dataset, replay them on its neighbour, and say what the pair shows.
 
-    It runs in a child of this process, so that nothing of this one is replaced.
+    It runs in a child of this process, so that nothing of this one is replaced; of frames of polars it runs here, and
+    what is replaced is put back after each run.
 
     Args:
         mechanism: called with a dataset and a generator, or with a dataset alone.
@@ -263,6 +291,9 @@ def tap(
     def work() -> TapVerdict:
         return tap_runs(mechanism, neighbours, guarantee, seed=seed)
 
+    if tapped_here(neighbours[0] if isinstance(neighbours, tuple) else neighbours.dataset):
+        with generators_put_back():
+            return work()
     try:
         return in_a_child(work, kind=TapVerdict, seconds=seconds)
     except ChildFailed as failure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +16,7 @@ from dpverdict.audit.documents.report import (
     ExactWitnessFields,
     ProfilePoint,
     TradeOffPoint,
+    VariantsFields,
     VerdictFields,
     WorstCaseFields,
 )
@@ -34,10 +36,28 @@ from dpverdict.audit.reports.parts import (
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
-from dpverdict.numerics.text import at_most, decimal, plain_text, shown
+from dpverdict.numerics.text import at_least, at_most, decimal, plain_text, shown
 
 LARGEST_PAIR: Final = 10_000
 """Datasets with more numbers than this are described, not written out."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variants:
+    """What the same noise keeps where one part of the description is another.
+
+    Attributes:
+        varied_by: the name of that part, such as batches.
+        assumed: what it is in what was audited.
+        delta: of all epsilons.
+        epsilons: the least that is kept with delta, enclosed, by what the part is.
+    """
+
+    varied_by: str
+    assumed: str
+    delta: Fraction
+    epsilons: Mapping[str, Enclosure]
 
 
 @final
@@ -49,11 +69,13 @@ class ExactEvidence(Evidence):
         verdict: on the claim.
         worst: the worst neighbouring pair and its privacy loss.
         covariance: the distinct entries of the covariance of the noise, exactly.
+        variants: epsilon at a delta of the same noise where something else is assumed.
     """
 
     verdict: Verdict | None = None
     worst: WorstCase | None = None
     covariance: Mapping[str, Fraction] | None = None
+    variants: Variants | None = None
 
     name = "verdict"
     position = 10
@@ -91,6 +113,8 @@ class ExactEvidence(Evidence):
             yield from _numbers(self.worst, known.claim)
         if self.covariance is not None:
             yield from _covariance(self.covariance)
+        if self.variants is not None:
+            yield _variants(self.variants)
 
     def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         """The same as JSON values; null for what there is none of."""
@@ -102,6 +126,7 @@ class ExactEvidence(Evidence):
             "exact.epsilon_at_delta": None if worst is None else _epsilon_points(worst, known.claim),
             "exact.trade_off": None if worst is None else _trade_off(worst, known.claim),
             "exact.covariance": None if covariance is None else {n: rational_fields(v) for n, v in covariance.items()},
+            "exact.variants": None if self.variants is None else _variants_fields(self.variants),
         }
 
 
@@ -183,6 +208,23 @@ def _covariance(entries: Mapping[str, Fraction]) -> Iterator[Section]:
         )
 
 
+def _variants(variants: Variants) -> Section:
+    rows = tuple(
+        (
+            f"{name} (assumed here)" if name == variants.assumed else name,
+            at_least(epsilon.lower, 6),
+            at_most(epsilon.upper, 6) if math.isfinite(epsilon.upper) else "none known",
+        )
+        for name, epsilon in variants.epsilons.items()
+    )
+    caption = f"The least epsilon at delta {decimal(variants.delta)}, by {variants.varied_by}"
+    header = (variants.varied_by, "attained", "certified")
+    text = (f"The audit holds for the {variants.varied_by} that are assumed, and for no others.",)
+    table = Table(caption=caption, header=header, rows=rows)
+    title = f"The same noise with other {variants.varied_by}"
+    return Section(anchor="variants", title=title, evidence=EvidenceKind.EXACT, text=text, tables=(table,))
+
+
 # the same as JSON values ----------------------------------------------------------------------------------------------
 
 
@@ -260,6 +302,15 @@ def _trade_off(worst: WorstCase, claim: Guarantee) -> list[TradeOffPoint]:
         }
         for alpha, exact, claimed in stated_trade_off(worst.loss, claim)
     ]
+
+
+def _variants_fields(variants: Variants) -> VariantsFields:
+    return {
+        "varied_by": variants.varied_by,
+        "assumed": variants.assumed,
+        "delta": rational_fields(variants.delta),
+        "epsilons": {name: _enclosure_fields(epsilon) for name, epsilon in variants.epsilons.items()},
+    }
 
 
 def _pair(pair: NeighbourPair) -> PairFields:

@@ -288,7 +288,7 @@ def _planned_audit(entry: PlanEntry, request: AnyRequest, called: str, mechanism
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     if not slug:
         raise InvalidValue("audit.name", name, "a name with a letter or a digit in it", "call it what it releases")
-    followed = isinstance(request, Request) and request.schema is not None
+    followed = isinstance(request, Request) and request.followed
     black_box = isinstance(request, ScoresRequest) or (names_a_callable(mechanism) and not followed)
     expect = entry.expect or ("not refuted" if black_box else "certified")
     if black_box and expect == "certified":

@@ -284,6 +284,14 @@ def _of_bits(bits: Any = None, *args: Any, **given: Any) -> Any:
 class _Bits:
     """What a generator is made of; it was started by the operating system."""
 
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
+
+    __copy__ = __deepcopy__
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
+
 
 def _new_bits(seed: Any = None) -> Any:
     _started(seed)

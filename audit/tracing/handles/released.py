@@ -9,8 +9,9 @@ Each operation gives a value of this kind again, so that it is seen when one dec
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 
@@ -27,7 +28,15 @@ MOST_OPTIONS: Final = 12
 class Followed:
     """A value of which something is known for every pair: of the records, a statistic, or draws."""
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        """The tape knows each of them, to see at the end of the run whether one is kept."""
+        made = super().__new__(cls)
+        tape = current()
+        if tape is not None:
+            tape.followed.append(weakref.ref(made))
+        return made
 
 
 @final

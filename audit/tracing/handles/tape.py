@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
@@ -91,6 +92,7 @@ class Tape:
         self.shared: set[int] = set()
         self.halves: Final[list[Release]] = []
         self._draws = 0
+        self.followed: Final[list[weakref.ref[Any]]] = []
         self.library_calls: Final[set[str]] = set()
 
     # refusing ---------------------------------------------------------------------------------------------------------

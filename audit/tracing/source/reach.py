@@ -24,6 +24,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from dpverdict.audit.tracing.source.exceptions import caught
 from dpverdict.audit.tracing.source.generators import ReadyMade, is_generator, of_defaults, seeded
 
 _MODULES: Final = frozenset(
@@ -63,6 +64,7 @@ _MODULES: Final = frozenset(
         "resource",
         "platform",
         "uuid",
+        "secrets",
     ]
 )
 _FUNCTIONS: Final = frozenset(
@@ -81,6 +83,7 @@ _FUNCTIONS: Final = frozenset(
         "breakpoint",
         "delattr",
         "setattr",
+        "hash",
         "exit",
         "quit",
     ]
@@ -274,6 +277,7 @@ def _of_function(function: types.FunctionType, found: Reached) -> Iterator[Any]:
     for inner in _codes(code):
         found.codes.append(inner)
         found.refused = found.refused or _refused(inner, names, free if inner is code else {}, code)
+        found.refused = found.refused or caught(inner, names | free)
         for name in inner.co_names:
             if name in names:
                 if is_generator(names[name]):

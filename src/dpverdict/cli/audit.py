@@ -76,7 +76,7 @@ def audit(
     from dpverdict.proofs.ledger.certificates import sealed
 
     limits = parse_limits(timeout, memory)
-    if request.schema is not None:
+    if request.followed:
         for name, value in {"jobs": jobs, "dask": dask}.items():
             if value is not None:
                 raise InvalidValue(name, value, "left out beside --schema", "a function is followed in one process")
@@ -92,7 +92,7 @@ def audit(
         json=json, report=report, junit=junit, sarif=sarif, witness=witness, certificate=certificate
     ) as outputs:
         outputs.refuse_overwriting(request.inputs)
-        followed = request.schema is not None
+        followed = request.followed
         exact = _exact_certificate(request) if "certificate" in outputs and not followed else None
         wanted = WantedRenderings(
             page="report" in outputs, witness="witness" in outputs, console=None if quiet else console_facts()

@@ -53,7 +53,7 @@ class PandasHandle(FrameOrSeries):
 class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
     """A column of the records, or a statistic with public labels."""
 
-    __slots__ = ("__weakref__", "_dpv_arr", "_dpv_index", "_dpv_tape", "name")
+    __slots__ = ("_dpv_arr", "_dpv_index", "_dpv_tape", "name")
     __array_priority__: float = 1500.0
 
     def __init__(self, array: FollowedArray, index: Any, name: Any = None) -> None:

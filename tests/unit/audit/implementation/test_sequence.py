@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.implementation.sequence import ALIKE, FIXED, GLOBAL, describe_dependence, sequence_checks
 from dpverdict.audit.runs.audits import Sampling, audit_callable
 from dpverdict.audit.trials.outcomes.canonical import of_numbers, outcome_of
@@ -60,7 +61,9 @@ def runs_dry() -> Callable[..., object]:
 
 
 def failed(mechanism: Any) -> set[str]:
-    return {one.name for one in sequence_checks(mechanism, DATA, DATA[1:], seed=3) if one.holds is False}
+    return {
+        one.name for one in sequence_checks(mechanism, DATA, DATA[1:], claim=PureDP(1), seed=3) if one.holds is False
+    }
 
 
 @pytest.mark.parametrize(
@@ -79,6 +82,30 @@ def failed(mechanism: Any) -> set[str]:
 )
 def test_every_planted_fault_is_seen_and_nothing_else(make: Callable[[], Any], expected: set[str]) -> None:
     assert failed(make()) == expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_outcomes_that_are_rare_are_no_fixed_seed(seed: int) -> None:
+    """A Bernoulli of .005 against one of .0135, within eps = 1: 60 zeros on both sides in a third of all seeds."""
+
+    def rare(data: Array, rng: np.random.Generator) -> bool:
+        return bool(rng.random() < (0.0135 if len(data) == 3 else 0.005))
+
+    found = {one.name: one for one in sequence_checks(rare, DATA, DATA[1:], claim=PureDP(1), seed=seed)}
+    assert found[FIXED].holds is not False
+    assert found[ALIKE].holds is True
+
+
+def test_two_outcomes_without_noise_take_more_calls_under_a_weaker_claim() -> None:
+    def bare(data: Array, rng: np.random.Generator) -> int:
+        return len(data)
+
+    def fixed(claim: PureDP) -> GreyBoxFinding:
+        return next(one for one in sequence_checks(bare, DATA, DATA[1:], claim=claim, seed=3) if one.name == FIXED)
+
+    assert fixed(PureDP(3)).holds is False
+    assert int(fixed(PureDP(3)).seen.split()[0]) > 60
+    assert fixed(PureDP(9)).holds is None
 
 
 def test_one_outcome_on_one_side_alone_is_no_fixed_seed() -> None:

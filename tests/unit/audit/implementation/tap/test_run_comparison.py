@@ -6,13 +6,13 @@ import numpy as np
 
 from dpverdict.audit.implementation.tap.run_comparison import visible_values
 from dpverdict.audit.implementation.tap.tape import Tape
-from dpverdict.audit.implementation.tap.tapped_runs import _run  # pyright: ignore[reportPrivateUsage]
+from dpverdict.audit.implementation.tap.tapped_runs import tapped_run
 
 DATA = np.arange(6.0).reshape(3, 2)
 
 
 def seen(function: Any) -> list[list[bool]]:
-    return [mask.tolist() for mask in visible_values(_run(function, DATA, Tape(), [1], watch=False)).values()]
+    return [mask.tolist() for mask in visible_values(tapped_run(function, DATA, Tape(), [1], watch=False)).values()]
 
 
 def test_values_that_are_returned_are_visible_whatever_holds_them() -> None:

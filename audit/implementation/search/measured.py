@@ -1,0 +1,199 @@
+"""How far a proposed pair moves the releases, from a run of either table with the same random numbers.
+
+One run of a table is recorded; a run of each neighbour draws what was recorded. The noise tap tells the loss of the
+pair where it can follow, and where it cannot the outcomes are compared with how far those of different seeds differ.
+What is measured here orders the proposals, and is evidence of nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+
+from dpverdict.audit.implementation.tap.run_comparison import TappedRun, compare_runs, describe_difference_of_runs
+from dpverdict.audit.implementation.tap.sources.libraries import loaded_libraries
+from dpverdict.audit.implementation.tap.tap_verdict import breaks_claim
+from dpverdict.audit.implementation.tap.tape import Tape
+from dpverdict.audit.implementation.tap.tapped_runs import tapped_run
+from dpverdict.audit.tables.proposals import Base, Proposal
+from dpverdict.audit.tables.rows import Received, finished
+from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome
+from dpverdict.audit.trials.run import AnyMechanism
+from dpverdict.errors import DpverdictError
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
+
+SEEDS: Final = 6
+"""Runs of a table with other draws, which show how far noise moves an outcome."""
+MOST_TEXTS: Final = 256
+FAR: Final = 9.0
+"""Scales of the noise: a move by more is no chance, although the spread is known from few runs only."""
+ANOTHER_FORM, BROKEN, OTHER_STEPS = 5.0, 2.0, 1.5
+"""Sizes of what was seen: an outcome of another form; a loss beyond the claim or a finding, larger by `_grown` of how
+far the outcome moved; other steps of the program. Below them the loss is a share of the claim."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """What one proposal showed.
+
+    Attributes:
+        number: of the proposal.
+        size: the larger the more telling; see above.
+        followed: whether the tap could follow it.
+    """
+
+    number: int
+    size: float
+    followed: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What the proposals of one child process showed, and how many seconds a run took."""
+
+    found: tuple[Measure, ...]
+    seconds: float
+
+
+@final
+class Measuring:
+    """Runs of one function, some of them recorded.
+
+    Args:
+        mechanism: called with a table and a generator, see `with_generator`.
+        claim: whose loss is looked for.
+        received: what the function is given.
+        seed: of the draws.
+    """
+
+    def __init__(self, mechanism: AnyMechanism, claim: Guarantee, received: Received, seed: int) -> None:
+        self._mechanism, self._claim, self._received, self._seed = mechanism, claim, received, seed
+        self._recorded: dict[int, _Recorded] = {}
+        self._broken: dict[tuple[float, float, bool], bool | None] = {}
+
+    def measure(self, proposal: Proposal, number: int) -> Measure:
+        """Run the neighbour with the draws of its table."""
+        known = self._base(proposal.base)
+        try:
+            table = finished(proposal.changed(proposal.base.table), self._received)
+        except (DpverdictError, ValueError, TypeError, KeyError):
+            return Measure(number=number, size=-1.0, followed=False)
+        other = tapped_run(self._mechanism, table, Tape(known.run.tape, None, frozen=True), [self._seed, 0])
+        size = known.moved(other.outcome)
+        followed = known.followed
+        if followed:
+            with np.errstate(all="ignore"):
+                size = max(size, self._loss(known, other))
+        return Measure(number=number, size=size, followed=followed)
+
+    def _base(self, base: Base) -> _Recorded:
+        if id(base) not in self._recorded:
+            if len(self._recorded) > 8:
+                self._recorded.pop(next(iter(self._recorded)))
+            table = finished(base.table, self._received)
+            known = loaded_libraries()
+            run = self._run(table, 0)
+            if loaded_libraries() != known:
+                run = self._run(table, 0)
+            again = tapped_run(self._mechanism, table, Tape(run.tape, None, frozen=True), [self._seed, 1])
+            outcomes = [run.outcome, *(self._run(table, index).outcome for index in range(1, SEEDS))]
+            followed = describe_difference_of_runs(run, again) is None and bool(run.tape.events)
+            self._recorded[id(base)] = _Recorded(run, outcomes, followed=followed)
+        return self._recorded[id(base)]
+
+    def _run(self, table: Any, index: int) -> TappedRun:
+        return tapped_run(self._mechanism, table, Tape(None, None, frozen=True), [self._seed, index])
+
+    def _loss(self, known: _Recorded, other: TappedRun) -> float:
+        found = compare_runs(known.run, other)
+        loss = found.loss
+        if loss.infinite is not None or found.findings:  # also of a scale that differs in its last digits
+            return BROKEN + _grown(known.distance(other.outcome))
+        ratio = self._share(loss.epsilon + loss.approached + loss.bounded, loss.mu_squared)
+        key = (round(loss.epsilon + loss.approached + loss.bounded, 9), round(loss.mu_squared, 9), bool(loss.unknown))
+        if ratio > 0.5 or not math.isfinite(ratio):
+            if key not in self._broken:
+                self._broken[key] = breaks_claim(loss, self._claim)
+            if self._broken[key] is True:
+                return BROKEN + _grown(ratio)
+        size = min(ratio, 1.0)
+        return max(size, OTHER_STEPS) if found.open else size
+
+    def _share(self, epsilon: float, mu_squared: float) -> float:
+        """Of the claim, roughly: what orders losses of one kind."""
+        claim, mu = self._claim, math.sqrt(mu_squared)
+        match claim:
+            case PureDP() | ApproximateDP():
+                share = mu / max(float(claim.epsilon), 1e-9) if mu else 0.0
+                return share + (epsilon / max(float(claim.epsilon), 1e-9) if math.isfinite(epsilon) else 0.0)
+            case GaussianDP():
+                return (mu + (epsilon if math.isfinite(epsilon) else 0.0)) / max(float(claim.mu), 1e-9)
+            case ZeroConcentratedDP():
+                finite = epsilon if math.isfinite(epsilon) else 0.0
+                return math.sqrt((mu_squared + finite**2) / max(2 * float(claim.rho), 1e-9))
+            case _:
+                return mu + (epsilon if math.isfinite(epsilon) else 0.0)
+
+
+@final
+class _Recorded:
+    """A recorded run of a table, and how its outcomes differ from one seed to another."""
+
+    def __init__(self, run: TappedRun, outcomes: Sequence[CanonicalOutcome], *, followed: bool) -> None:
+        self.run, self.followed = run, followed
+        self._first = run.outcome
+        self._forms = {_form(one) for one in outcomes}
+        self._changing = len(self._forms) > 1
+        texts = [frozenset(itertools.islice(one.symbols.items(), MOST_TEXTS)) for one in outcomes]
+        self._fixed = frozenset.intersection(*texts)
+        alike = [one for one in outcomes if one.signature == self._first.signature]
+        self._spread = {}
+        for path, block in self._first.numbers.items():
+            blocks = [one.numbers[path] for one in alike if len(one.numbers.get(path, ())) == len(block)]
+            self._spread[path] = np.std(np.stack(blocks), axis=0) if len(blocks) > 2 else np.zeros(len(block))
+
+    def moved(self, other: CanonicalOutcome) -> float:
+        """How far another outcome, of the same draws, is from that of this table, in the spread of the noise."""
+        if other.signature == "diverged":
+            return OTHER_STEPS
+        if _form(other) not in self._forms:
+            return OTHER_STEPS + 0.1 if self._changing else ANOTHER_FORM
+        if any(other.symbols.get(path) != text for path, text in self._fixed):
+            return ANOTHER_FORM
+        distance = self.distance(other)
+        return BROKEN + _grown(distance) if distance > FAR else min(distance / FAR, 0.99)
+
+    def distance(self, other: CanonicalOutcome) -> float:
+        """How far the numbers moved, in the scale of Laplace noise of the spread that was seen; the largest of all."""
+        largest = 0.0
+        for path, block in self._first.numbers.items():
+            there, spread = other.numbers.get(path), self._spread[path]
+            if there is None or len(there) != len(block):
+                continue
+            with np.errstate(all="ignore"):
+                far = np.abs(there - block)
+                rounding = 1e-9 * np.maximum(np.abs(there), np.abs(block))
+                apart = np.where(spread > rounding, far / spread, np.where(far > rounding, np.inf, 0.0))
+            largest = max(largest, float(np.nanmax(apart, initial=0.0)))
+        return math.sqrt(2) * largest
+
+
+def _grown(share: float) -> float:
+    """From 0 to 0.9, the larger the further beyond the claim."""
+    return 0.05 * share if share < 1 else min(0.9, 0.05 + 0.15 * math.log2(share))
+
+
+def _form(outcome: CanonicalOutcome) -> tuple[object, ...]:
+    """Which entries an outcome has, and which of them are no numbers."""
+    odd = frozenset(itertools.islice((item for item in outcome.symbols.items() if item[1] in _ODD), 64))
+    return outcome.signature, odd
+
+
+_ODD: Final = ("nan", "inf", "-inf")

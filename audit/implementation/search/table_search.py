@@ -1,0 +1,341 @@
+"""Which neighbours of a table break a claim? Proposals are measured, the best are run, and one pair is left to test.
+
+First every proposal costs one run of its neighbour, with the draws of its table, in a copy of this process: see
+`measured`. Those that move the releases furthest then share releases by successive halving: after each round the worse
+half is dropped. Of pairs that tell as much, the one nearest to the real table is taken. All of these runs are thrown
+away: the pair that is left has to be tested on fresh ones, and the search costs no error probability.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any, Final, final
+
+import numpy as np
+
+from dpverdict.audit.distinguishing.search.neighbour_search import CandidatePair
+from dpverdict.audit.implementation.search.code_constants import constants_of
+from dpverdict.audit.implementation.search.measured import BROKEN, Measure, Measures, Measuring
+from dpverdict.audit.implementation.search.outcome_parts import part_in_words
+from dpverdict.audit.implementation.tap.tapped_runs import generators_put_back, tapped_here
+from dpverdict.audit.isolation.child import ChildFailed, in_a_child
+from dpverdict.audit.scores.portfolio import payoff_of_claim
+from dpverdict.audit.tables.frames import Table
+from dpverdict.audit.tables.proposals import Proposal, Proposals
+from dpverdict.audit.tables.rows import Received, finished
+from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.trials.outcomes.observed import observed
+from dpverdict.audit.trials.run import AnyMechanism, with_generator
+from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure
+from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
+from dpverdict.mechanisms.core.neighbours import AnyPair, ObjectPair, as_pair
+from dpverdict.numerics.stages import begin_stage
+
+DEFAULT_SECONDS: Final = 60.0
+"""Of a search, if no number is given."""
+MEASURING: Final = 0.6
+"""Of the time: for measuring; the rest is for releases."""
+SLICE: Final = 3.0
+"""Seconds of the proposals that are measured in one copy of this process; then what was found is shown."""
+KEPT: Final = 16
+"""Proposals that are run."""
+ALIKE: Final = 3
+"""Of them, of one kind, at most."""
+FIRST_RELEASES: Final = 20
+"""Releases on each table of every proposal that is run."""
+MOST_RELEASES: Final = 400
+EVIDENT: Final = 2.0
+"""Standard deviations of excess that no further releases of the search have to show."""
+CLEAR: Final = 0.7
+"""Of the largest statistic: a pair that is nearer to the real table and reaches so much of it is taken instead."""
+
+Watch = Callable[[str], None]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FoundPair:
+    """What a search found.
+
+    Attributes:
+        pair: the two tables, as the function is given them, the larger one first.
+        words: how they differ: "row 17 removed: city=Rome, the only one with city=Rome".
+        part: of the outcome that tells them apart, in the user's words; "" if none was seen to.
+        statistic: the mean excess of the payoff over what the claim allows, in standard deviations: an estimate.
+        promising: whether anything was seen that the claim does not allow.
+        proposed, measured, run: how many pairs were proposed, measured, and run on releases.
+        releases: per table, of all pairs together; they are thrown away.
+        followed: of the pairs that were measured, how many the noise tap followed.
+        seconds: of the search, and of one release of the pair that is left.
+        finished: whether all proposals were measured before the time was over.
+    """
+
+    pair: AnyPair
+    words: str
+    part: str
+    statistic: float
+    promising: bool
+    measured: int
+    run: int
+    releases: int
+    followed: int
+    seconds: float
+    release_seconds: float
+    finished: bool
+
+    def describe(self) -> str:
+        """What was searched, in one line."""
+        how = "all proposals" if self.finished else "until the time was over"
+        return (
+            f"{self.measured} pairs measured ({how}), {self.followed} of them followed by the noise tap; {self.run} of "
+            f"them run, {self.releases} releases per table, all thrown away; {self.seconds:.0f} s"
+        )
+
+
+def search_table(
+    mechanism: AnyMechanism,
+    claim: Guarantee | str,
+    *,
+    data: Table,
+    schema: TableSchema,
+    received: Received,
+    seed: int,
+    seconds: float = DEFAULT_SECONDS,
+    most: int | None = None,
+    watch: Watch = begin_stage,
+) -> FoundPair:
+    """Find the pair of neighbouring tables on which a function breaks its claim most clearly.
+
+    Args:
+        mechanism: called with a table and a generator, or with a table alone.
+        claim: what it promises, also as text.
+        data: the real table, an array or a frame.
+        schema: of it; see `TableSchema.from_frame`. Its relation and its user column say what neighbours are.
+        received: what the function is given.
+        seed: of every random number.
+        seconds: on the clock, for all of the search.
+        most: proposals that are measured, at most; None for as many as there is time for. With it, the search does not
+            depend on the clock.
+        watch: told what is being done, and the best pair so far.
+
+    Raises:
+        MechanismFailure: the function cannot be run on any table.
+        InvalidValue: a table that has no neighbour to be tried.
+    """
+    return _Search(mechanism, as_guarantee(claim), data, schema, received, seed, seconds, most, watch).found()
+
+
+@final
+class _Search:
+    def __init__(
+        self,
+        mechanism: AnyMechanism,
+        claim: Guarantee,
+        data: Table,
+        schema: TableSchema,
+        received: Received,
+        seed: int,
+        seconds: float,
+        most: int | None,
+        watch: Watch,
+    ) -> None:
+        self._mechanism, self._claim, self._schema, self._received = mechanism, claim, schema, received
+        self._seed, self._watch, self._most = seed, watch, most
+        self._begun = time.monotonic()
+        self._until = self._begun + (seconds if most is None else math.inf)
+        self._seconds = seconds
+        self._source = iter(Proposals(data, schema, constants_of(mechanism)))
+        self._proposals: list[Proposal] = []
+        self._measures: list[Measure] = []
+        self._run_seconds = 0.0
+        self._releases = 0
+        self._exhausted = False
+
+    def found(self) -> FoundPair:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the function: it is called on tables that nobody has
+            return self._searched()
+
+    def _searched(self) -> FoundPair:
+        self._measure_all()
+        if not self._proposals:
+            remedy = "give a table with records, or a schema"
+            raise InvalidValue("data", "no neighbours", "a table of which a record can be changed", remedy)
+        best, candidates = self._halved(self._shortlist())
+        proposal, candidate, seconds = best
+        promising = candidate.statistic > 0 or self._size_of(proposal) >= BROKEN
+        part = part_in_words(self._mechanism, candidate.pair, candidate.rows(), self._seed) if promising else ""
+        return FoundPair(
+            pair=candidate.pair,
+            words=proposal.words,
+            part=part,
+            statistic=candidate.statistic,
+            promising=promising,
+            measured=len(self._measures),
+            run=candidates,
+            releases=self._releases,
+            followed=sum(one.followed for one in self._measures),
+            seconds=time.monotonic() - self._begun,
+            release_seconds=seconds,
+            finished=self._exhausted,
+        )
+
+    def _size_of(self, proposal: Proposal) -> float:
+        number = next(i for i, one in enumerate(self._proposals) if one is proposal)
+        return max((one.size for one in self._measures if one.number == number), default=0.0)
+
+    # measured ---------------------------------------------------------------------------------------------------------
+
+    def _measure_all(self) -> None:
+        until = self._begun + MEASURING * self._seconds if self._most is None else math.inf
+        failures, each = 0, 16
+        while time.monotonic() < until:
+            wanted = each if self._most is None else min(each, self._most - len(self._proposals))
+            batch = list(islice(self._source, max(0, wanted)))
+            if not batch:
+                self._exhausted = wanted > 0
+                return
+            first = len(self._proposals)
+            self._proposals += batch
+            stop = min(until, time.monotonic() + 2 * SLICE) if self._most is None else math.inf
+            work, limit = partial(self._measured, batch, first, stop), max(10 * SLICE, self._seconds)
+            try:
+                if tapped_here(batch[0].base.table):
+                    with generators_put_back():
+                        found = work()
+                else:
+                    found = in_a_child(work, kind=Measures, seconds=limit)
+            except ChildFailed:
+                failures += 1
+                self._measures += [Measure(number=first + i, size=0.0, followed=False) for i in range(len(batch))]
+                if failures > 2:
+                    return
+                continue
+            self._measures += found.found
+            self._run_seconds = found.seconds
+            each = int(min(400, max(8, SLICE / max(found.seconds, 1e-4))))
+            self._show()
+
+    def _measured(self, batch: Sequence[Proposal], first: int, until: float) -> Measures:
+        """In a copy of this process, which is thrown away; or here, where the samplers are put back after each run."""
+        inner: AnyMechanism = self._mechanism
+        if isinstance(inner, observed):  # what else is observed is not tapped
+            inner = inner.function
+        measuring = Measuring(with_generator(inner), self._claim, self._received, self._seed)
+        begun, found = time.monotonic(), list[Measure]()
+        for i, proposal in enumerate(batch):
+            found.append(measuring.measure(proposal, first + i))
+            if time.monotonic() > until:
+                break
+        return Measures(tuple(found), (time.monotonic() - begun) / max(1, len(found)))
+
+    def _show(self) -> None:
+        best = max(self._measures, key=lambda one: one.size)
+        said = f"search of neighbours: {len(self._measures)} measured"
+        if best.size >= BROKEN:
+            said += f", best so far: {self._proposals[best.number].words[:100]}"
+        self._watch(said)
+
+    def _shortlist(self) -> list[Proposal]:
+        """The most telling proposals, not too many of a kind."""
+        order = sorted(
+            self._measures,
+            key=lambda one: (-round(one.size, 2), self._proposals[one.number].distance, one.number),
+        )
+        kinds: dict[tuple[str, int], int] = {}
+        kept = []
+        for one in order:
+            proposal = self._proposals[one.number]
+            key = proposal.kind, proposal.distance
+            if one.size >= 0 and kinds.get(key, 0) < ALIKE:
+                kinds[key] = kinds.get(key, 0) + 1
+                kept.append(proposal)
+            if len(kept) >= KEPT:
+                break
+        return kept or self._proposals[:KEPT]
+
+    # run --------------------------------------------------------------------------------------------------------------
+
+    def _halved(self, proposals: list[Proposal]) -> tuple[tuple[Proposal, CandidatePair, float], int]:
+        payoff, failure = payoff_of_claim(self._claim), None
+        alive: list[tuple[Proposal, CandidatePair, float]] = []
+        count, trials, number = 0, FIRST_RELEASES, 0
+        for at, proposal in enumerate(proposals):
+            if alive and self._over(share=0.5):
+                break
+            try:
+                candidate = CandidatePair(self._pair(proposal), proposal.words, f"{self._seed} {at}")
+                seconds = self._run(candidate, trials, number)
+                candidate.judge(payoff, thorough=False)
+            except MechanismFailure as error:
+                failure = failure or error
+                continue
+            except DpverdictError as error:  # a pair that does not hold what was proposed: of equal tables, for example
+                failure = failure or MechanismFailure("", str(error), "give another table")
+                continue
+            count += 1
+            alive.append((proposal, candidate, seconds))
+            nearest = min((one.distance for one in proposals[at + 1 :]), default=proposal.distance)
+            if candidate.statistic >= EVIDENT and proposal.distance <= nearest:
+                break
+        if not alive:
+            raise failure or MechanismFailure("the function", "gave no outcome", "call it on the table yourself")
+        while len(alive) > 1 and not self._over():
+            alive = self._sorted(alive)[: max(1, (len(alive) + 1) // 2)]
+            if alive[0][1].statistic >= EVIDENT:
+                break
+            trials, number = min(2 * trials, MOST_RELEASES), number + 1
+            if len(alive) == 1 or number > 5:
+                break
+            for place, (proposal, candidate, _) in enumerate(alive):
+                if self._over():
+                    break
+                self._watch(f"search of neighbours: {len(alive)} pairs left, best so far: {alive[0][0].words[:100]}")
+                seconds = self._run(candidate, trials, number)
+                candidate.judge(payoff, thorough=len(alive) <= 4)
+                alive[place] = proposal, candidate, seconds
+        return self._sorted(alive)[0], count
+
+    def _sorted(
+        self, alive: list[tuple[Proposal, CandidatePair, float]]
+    ) -> list[tuple[Proposal, CandidatePair, float]]:
+        """The best first; what tells nearly as much and is nearer to the real table comes before."""
+        top = max(one[1].statistic for one in alive)
+        return sorted(
+            alive,
+            key=lambda one: (
+                (one[0].distance, -one[1].statistic)
+                if top > 0 and one[1].statistic >= CLEAR * top
+                else (math.inf, -one[1].statistic)
+            ),
+        )
+
+    def _run(self, candidate: CandidatePair, trials: int, number: int) -> float:
+        begun = time.monotonic()
+        candidate.run(self._mechanism, trials, self._seed, number)
+        self._releases += trials
+        return (time.monotonic() - begun) / (2 * trials)
+
+    def _over(self, share: float = 1.0) -> bool:
+        """Whether a share of the time for releases is over."""
+        if self._most is not None:
+            return False
+        return time.monotonic() > self._until - (1 - share) * (1 - MEASURING) * self._seconds
+
+    def _pair(self, proposal: Proposal) -> AnyPair:
+        larger, smaller = proposal.pair()
+        if isinstance(larger, np.ndarray) and proposal.records == 1:
+            return as_pair((larger, smaller))
+        tables: tuple[Any, Any] = finished(larger, self._received), finished(smaller, self._received)
+        return ObjectPair(
+            dataset=tables[0],
+            neighbour=tables[1],
+            adjacency=self._schema.relation,
+            records_per_user=proposal.records,
+        )

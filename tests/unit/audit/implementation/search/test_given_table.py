@@ -1,0 +1,187 @@
+"""A table is given to a function as the function takes it, is described, and what is no table gets one clear line."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from dpverdict.audit.documents.request import Request
+from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.implementation.search.code_constants import constants_of
+from dpverdict.audit.implementation.search.given_table import releases_for, search_seconds, table_for
+from dpverdict.audit.implementation.search.outcome_parts import part_in_words
+from dpverdict.audit.runs.request import audit_request
+from dpverdict.audit.trials.outcomes.canonical import outcome_of, outcome_of_error
+from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, ObjectPair
+
+LIMIT = 25
+RELEASE = """
+import pandas as pd
+
+def by_city(frame: pd.DataFrame, rng):
+    return {city: count + rng.laplace() for city, count in frame.groupby("city").size().items()}
+"""
+
+
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    made = pd.DataFrame(
+        {
+            "city": rng.choice(["Oslo", "Rome"], 60),
+            "age": rng.integers(0, 90, 60),
+            "pay": np.round(rng.lognormal(3, 1, 60), 2),
+            "day": pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.integers(0, 90, 60), "D"),
+            "ok": rng.random(60) < 0.5,
+        }
+    )
+    made.loc[5, "pay"] = np.nan
+    made.loc[7, "city"] = "Bonn"
+    return made
+
+
+def of_pandas(table: pd.DataFrame, rng: object) -> None: ...
+def of_polars(table: pl.DataFrame, rng: object) -> None: ...
+def of_records(table: list[dict[str, object]], rng: object) -> None: ...
+def of_array(table: np.ndarray[Any, Any], rng: object) -> None: ...
+def of_anything(table, rng): ...  # type: ignore[no-untyped-def]
+
+
+WRITERS: dict[str, Any] = {
+    "t.csv": lambda table, path: table.to_csv(path, index=False),
+    "t.parquet": lambda table, path: table.to_parquet(path),
+    "t.feather": lambda table, path: table.to_feather(path),
+    "t.jsonl": lambda table, path: table.to_json(path, orient="records", lines=True, date_format="iso"),
+    "t.xlsx": lambda table, path: table.to_excel(path, index=False),
+}
+
+
+@pytest.mark.parametrize("function", [of_pandas, of_polars, of_records, of_anything])
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_of_any_format_is_what_it_was_written_from(name: str, function: Any, tmp_path: Path) -> None:
+    WRITERS[name](frame(), tmp_path / name)
+    found = table_for(function, str(tmp_path / name), adjacency=ADD_OR_REMOVE_ONE)
+    assert [column.type for column in found.schema.columns] == ["category", "int", "float", "date", "bool"]
+    assert [column.nullable for column in found.schema.columns] == [False, False, True, False, False]
+    assert type(found.table).__module__.startswith("polars" if function is of_polars else "pandas")
+    assert "city: category of 3 (Bonn, Oslo, Rome); age: int from" in found.describe()["taken for"]
+    assert found.describe()["table"].startswith(str(tmp_path / name) + ": 60 records")
+
+
+def test_a_frame_of_another_library_is_converted() -> None:
+    found = table_for(of_polars, frame(), adjacency=REPLACE_ONE)
+    assert isinstance(found.table, pl.DataFrame)
+    assert found.schema.records == 60
+    assert isinstance(table_for(of_array, frame()[["age", "pay"]], adjacency=REPLACE_ONE).table, np.ndarray)
+    assert table_for(of_anything, [{"a": 1}, {"a": 2}], adjacency=REPLACE_ONE).received == "records"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("mixed.csv", "age,city\n" + "3,a\n" * 30 + "x,b\n", "record 30"),
+        ("twice.csv", "a,a\n1,2\n", "one column only"),
+        ("ragged.csv", "a,b\n1,2\n3\n", "2 entries in line 3"),
+        ("latin.csv", b"a,b\n\xff\xfe,2\n", "UTF-8"),
+        ("bare.csv", "a,b\n", "nothing below the header"),
+        ("no.parquet", "no", "readable Parquet"),
+        ("t.xls", "no", "a file of a table"),
+    ],
+)
+def test_a_bad_table_gets_one_line(name: str, content: str | bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InvalidValue, match=said) as failure:
+        table_for(of_pandas, str(path), adjacency=ADD_OR_REMOVE_ONE)
+    assert "\n" not in str(failure.value)
+
+
+def test_what_is_missing_or_contradicts_is_said() -> None:
+    with pytest.raises(InvalidValue, match="--adjacency"):
+        table_for(of_pandas, frame(), adjacency=None)
+    with pytest.raises(InvalidValue, match="one of the columns city"):
+        table_for(of_pandas, frame(), adjacency=ADD_OR_REMOVE_ONE, user="who")
+    with pytest.raises(InvalidValue, match="it has none"):
+        table_for(of_pandas, frame().iloc[:0], adjacency=ADD_OR_REMOVE_ONE)
+    for text in ("x", "0", "nan", "1e9"):
+        with pytest.raises(InvalidValue, match="seconds"):
+            search_seconds(text)
+
+
+def test_a_command_finds_the_group_of_one_and_keeps_its_error_probability(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "release.py").write_text(RELEASE)
+    frame().to_csv("t.csv", index=False)
+    asked = Request(
+        mechanism="release.py:by_city",
+        data="t.csv",
+        claim="eps=1",
+        options={"adjacency": "add-or-remove-one"},
+        search_time="2",
+        samples="600",
+        seed="1",
+        error_probability="1e-5",
+    )
+    report = audit_request(asked)
+    assert report.status is Status.REFUTED
+    assert report.parameters["the neighbours"].startswith("row 7 removed: city=Bonn")
+    assert "'Bonn'" in report.parameters["what tells them apart"]
+    assert report.parameters["error probability"].startswith("1e-5 for the whole command")
+    assert report.test is not None
+    assert report.test.error_probability == 0.5e-5
+
+
+def test_the_constants_of_a_function_are_those_of_what_it_calls() -> None:
+    def inner(table: Any) -> Any:
+        return table[table["age"] > 65].astype(np.int16)
+
+    def outer(table: Any, rng: Any) -> Any:
+        return {city: inner(table) for city in ("Lima", "Bonn")} if len(table) > LIMIT else 0.5
+
+    assert {65, 25, "Lima", "Bonn", 0.5, "int16"} <= set(constants_of(outer))
+
+
+def test_the_part_that_tells_is_named_as_the_user_wrote_it() -> None:
+    pair = ObjectPair(dataset=[1, 2], neighbour=[1], adjacency=ADD_OR_REMOVE_ONE)
+
+    def part(one: Any, other: Any) -> str:
+        def function(table: list[int], rng: object) -> Any:
+            value = one if len(table) == 2 else other
+            if isinstance(value, Exception):
+                raise value
+            return value
+
+        rows = tuple(
+            [outcome_of_error(side) if isinstance(side, Exception) else outcome_of(side)] * 9 for side in (one, other)
+        )
+        return part_in_words(function, pair, rows, 1)  # type: ignore[arg-type]  # a pair of lists
+
+    assert part({"n": {"rare": 5.0}}, {"n": {"rare": 1.0}}) == 'result["n"]["rare"]: 5 against 1'
+    assert part(pd.Series([1.0, 7.0], index=["a", "b"]), pd.Series([1.0, 2.0], index=["a", "b"])).startswith(
+        'result["b"]'
+    )
+    assert "column pay of the result, row 1" in part(
+        pd.DataFrame({"pay": [1.0, 7.0]}), pd.DataFrame({"pay": [1.0, 2.0]})
+    )
+    assert part(ValueError("no rows"), 3.0) == "the exception ValueError: no rows, on the larger table"
+    assert part([1.0, 2.0], [1.0]) == "the length of the result: 2 against 1"
+    assert part(float("nan"), 2.0) == "the number that is returned, which is nan on the larger table"
+    assert part(2.0, 2.0) == ""
+
+
+def test_a_pair_that_tells_clearly_is_tested_on_fewer_releases() -> None:
+    class Found:
+        statistic = 0.1
+        release_seconds = 1e-5
+
+    found: Any = Found()
+    assert releases_for(found) == 20_000
+    found.statistic = 3.0
+    assert releases_for(found) == 4_000
+    found.release_seconds = 1.0
+    assert releases_for(found) == 1_000
