@@ -131,7 +131,7 @@ def _by_its_text(one: ReadyMade, depth: int = 0) -> str | None:
     if reaching is not None:
         return f"{outside}, as {reaching}: {_REMEDY}"
     if one.default_of is not None:
-        made = _default(tree, one.default_of, one.name)
+        made = _default(tree, one.default_of, one.name)  # type: ignore[arg-type]  # a field is no method
     else:
         bound = list(_bindings(tree, one.name))
         if len(bound) != 1:
