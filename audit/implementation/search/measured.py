@@ -19,7 +19,7 @@ from dpverdict.audit.implementation.tap.run_comparison import TappedRun, compare
 from dpverdict.audit.implementation.tap.sources.libraries import loaded_libraries
 from dpverdict.audit.implementation.tap.tap_verdict import breaks_claim
 from dpverdict.audit.implementation.tap.tape import Tape
-from dpverdict.audit.implementation.tap.tapped_runs import tapped_run
+from dpverdict.audit.implementation.tap.tapped_runs import DIVERGED, tapped_run
 from dpverdict.audit.tables.proposals import Base, Proposal
 from dpverdict.audit.tables.rows import Received, finished
 from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome
@@ -87,6 +87,8 @@ class Measuring:
             return Measure(number=number, size=-1.0, followed=False)
         other = tapped_run(self._mechanism, table, Tape(known.run.tape, None, frozen=True), [self._seed, 0])
         size = known.moved(other.outcome)
+        if other.outcome.signature == DIVERGED:  # it draws more or fewer numbers, and has an outcome all the same
+            size = max(size, known.moved(self._run(table, 0).outcome))
         followed = known.followed
         if followed:
             with np.errstate(all="ignore"):
@@ -161,7 +163,7 @@ class _Recorded:
 
     def moved(self, other: CanonicalOutcome) -> float:
         """How far another outcome, of the same draws, is from that of this table, in the spread of the noise."""
-        if other.signature == "diverged":
+        if other.signature == DIVERGED:
             return OTHER_STEPS
         if _form(other) not in self._forms:
             return OTHER_STEPS + 0.1 if self._changing else ANOTHER_FORM
