@@ -159,7 +159,7 @@ class Spent:
 @functools.lru_cache(maxsize=64)
 def _loss(spent: Spent) -> PrivacyLoss:
     """A loss keeps what was computed of it, which for compositions with a sample takes seconds."""
-    return spent._composed()
+    return spent._composed()  # pyright: ignore[reportPrivateUsage]
 
 
 def _falling(moves: Sequence[tuple[Fraction, int]]) -> list[Fraction]:

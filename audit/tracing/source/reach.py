@@ -243,11 +243,12 @@ def _inner(one: Any, found: Reached) -> Iterator[Any]:
         file = getattr(sys.modules.get(one.__module__), "__file__", None)
         if one.__module__ in ("builtins",) or (file is not None and is_library(file, found.home)):
             return
+        called, by_the_library = one.__name__, dataclasses.is_dataclass(one)
         for name, value in vars(one).items():
             if is_generator(value):
-                found.generators.append(ReadyMade(f"{one.__name__}.{name}", value, None, str(file)))
+                found.generators.append(ReadyMade(f"{called}.{name}", value, None, str(file)))
             plain = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
-            written = dataclasses.is_dataclass(one) and name.startswith("__")  # by the standard library
+            written = by_the_library and name.startswith("__")  # by the standard library
             if isinstance(plain, types.FunctionType) and not (written and plain.__code__.co_filename == "<string>"):
                 yield plain
     elif callable(one) and not isinstance(one, types.BuiltinFunctionType):
