@@ -229,3 +229,24 @@ def test_a_sample_under_replacement_is_not_covered() -> None:
     refused = followed(names["f"], schema).refused
     assert refused is not None
     assert "replace-one" in refused
+
+
+# a second draw --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", ["laplace(scale=6, size=3)", "normal(scale=6, size=3)", "gumbel(scale=6, size=3)"])
+def test_only_of_one_sided_laws_a_second_draw_makes_another_noise(law: str) -> None:
+    """Of any other law it is one more random number, put to what was released: it takes nothing off the loss."""
+    once, twice = (trace_of(f"return x.sum(axis=0) + rng.{law}{rest}") for rest in ("", f" - rng.{law}"))
+    if law.startswith("gumbel"):
+        assert once.refused is not None
+        assert twice.refused is not None
+        assert "gumbel noise is released" in twice.refused
+        return
+    assert once.refused is None, once.refused
+    assert twice.refused is None, twice.refused
+    (one,), (other,) = once.releases, twice.releases
+    assert one.noise is not None
+    assert other.noise is not None
+    assert one.noise.to_json()["law"] == other.noise.to_json()["law"]
+    assert one.noise.to_json()["scale"] == other.noise.to_json()["scale"]

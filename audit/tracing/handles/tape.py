@@ -224,7 +224,7 @@ class Tape:
     def made_two_sided(self, half: Release, noise: Noise) -> Release | None:
         """A statistic with a one-sided draw, of which a second one is subtracted; None where it is no such."""
         own = half.noise
-        if not any(one is half for one in self.releases):
+        if noise.law not in ("exponential", "geometric") or not any(one is half for one in self.releases):
             return None
         if own is None or own.law != noise.law or own.shape != noise.shape or half.exposed or half.chosen:
             return None
