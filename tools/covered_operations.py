@@ -60,7 +60,10 @@ def tables() -> str:
             ("arrays", ", ".join(f"`.{name}`" for name in sorted(methods()) if name not in REFUSED_METHODS)),
             ("pandas: a frame", public(FollowedFrame, ("iloc", "empty", "size", "index", "value_counts"))),
             ("pandas: a series", public(FollowedSeries, ("replace", "tolist", "argmax", "iloc"))),
-            ("pandas: groups", "`size`, `count`, `sum` and `agg` of these, then `.reindex(public_labels, fill_value=0)`"),
+            (
+                "pandas: groups",
+                "`size`, `count`, `sum` and `agg` of these, then `.reindex(public_labels, fill_value=0)`",
+            ),
             ("pandas: functions", ", ".join(f"`pd.{name}`" for name in sorted(frame_functions._OWN))),
             ("random numbers", ", ".join(f"`{name}`" for name in laws) + " of `numpy.random` (`rand`, `random` and "
              "`uniform` for a Poisson sample alone); "

@@ -7,6 +7,7 @@ import gc
 import inspect
 import json
 import types
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -229,7 +230,9 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
     set_current(tape)
     try:
         written = messages_written(lambda value: _check_outcome(tape, value))
-        with written, replacing(replaced(found.modules, found.generators, _of_pandas(schema))):
+        own = replaced(found.modules, found.generators, [*_of_pandas(schema), *written])
+        with warnings.catch_warnings(), replacing(own):
+            warnings.simplefilter("always")
             table = table_of(tape, schema, sample)
             outcome = function(table, FollowedGenerator()) if takes_generator else function(table)
             _check_outcome(tape, outcome)
