@@ -250,3 +250,14 @@ def test_only_of_one_sided_laws_a_second_draw_makes_another_noise(law: str) -> N
     assert other.noise is not None
     assert one.noise.to_json()["law"] == other.noise.to_json()["law"]
     assert one.noise.to_json()["scale"] == other.noise.to_json()["scale"]
+
+
+@pytest.mark.parametrize("body", ["n", "n[0]", "n.item()", "float(n[0])"])
+def test_one_draw_in_an_array_is_one_draw(body: str) -> None:
+    found = trace_of(f"n = x[:, 0].sum() + rng.laplace(scale=6, size=1); return {body}")
+    assert found.refused is None, found.refused
+    (one,) = found.releases
+    assert one.noise is not None
+    assert one.noise.shape == ()
+    assert trace_of("n = rng.laplace(scale=6, size=1); return x[:, 0].sum() + n, x[:, 1].sum() + n").refused is not None
+    assert trace_of("return x[:, 0].sum() + rng.laplace(scale=6, size=2)").refused is not None
