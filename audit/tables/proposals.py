@@ -14,7 +14,8 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from fractions import Fraction
+from typing import Any, Final, TypeGuard, final
 
 import numpy as np
 
@@ -217,7 +218,9 @@ class Proposals:
             case "int" | "float":
                 kind: Any = int if column.type == "int" else float
                 least, most = column.integer_range if column.type == "int" else (-math.inf, math.inf)
-                largest = max(abs(float(end)) if end is not None else 1.0 for end in (column.low, column.high))
+                largest = max(
+                    abs(float(end)) if isinstance(end, Fraction) else 1.0 for end in (column.low, column.high)
+                )
                 near = [one + step for one in self.numbers for step in (0, 1)]
                 for value in (FAR * largest, -FAR * largest, 0, -1, 1, *near[:16], 1e12, -1e12):
                     if least <= value <= most and (column.type == "float" or value == int(value)):
@@ -264,10 +267,10 @@ class Proposals:
         for name in self.look.grouping()[:4]:
             counts = self.look.counts[name]
             for code in {int(np.argmin(counts)), int(np.argmax(counts))}:
-                rows = np.flatnonzero(self.look.codes[name] == code)[:40]
+                group = np.flatnonzero(self.look.codes[name] == code)[:40]
                 value = self.look.values[name][code]
-                yield Base(words=f"a table of {len(rows)} records with {record_in_words({name: value})} only",
-                           table=taken(self.table, rows))  # fmt: skip
+                yield Base(words=f"a table of {len(group)} records with {record_in_words({name: value})} only",
+                           table=taken(self.table, group))  # fmt: skip
 
     def _of_small_tables(self) -> Iterator[Proposal]:
         n = self.look.length
@@ -443,7 +446,7 @@ def _native(value: Any, column: Column) -> Value:
     return found
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 2**63
 
 

@@ -251,8 +251,8 @@ def find_neighbours(
     """Search a real table for the neighbours on which a function breaks its claim most clearly.
 
     The runs of the search are thrown away: test the pair on fresh releases, with another seed or not, by
-    ``distinguish(function, found.pair, claim, ...)``. That is the only test, so that its error probability is that of
-    both together.
+    ``distinguish(found.function, found.pair, claim, ...)``. That is the only test, so that its error probability is
+    that of both together. ``found.function`` is the function, or looks in its outcome for a record that it copies.
 
     Args:
         function: called with a table and a generator of NumPy, or with a table alone. The annotation of its first

@@ -140,7 +140,7 @@ def _named(path: str, place: int, values: Sequence[Any]) -> str:
         return f"column {path.removeprefix('.').strip(chr(39))} of the result, row {place}"
     if path:
         return f"{_path(path)}" + (f", entry {place}" if _length(value, path) else "")
-    if isinstance(value, list | tuple) or getattr(value, "shape", ()):
+    if isinstance(value, list | tuple) or bool(getattr(value, "shape", None)):
         return f"result[{place}]"
     return "the number that is returned"
 
