@@ -198,7 +198,9 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         begin_stage("search of neighbours")
         found = search_for(named.mechanism, claim, given_table, seed=seed, seconds=seconds)
         pair = found.pair
-        named = replace(named, mechanism=found.function)
+        assert callable(found.function) or not found.looked_at
+        if found.looked_at:
+            named = replace(named, mechanism=found.function)
         parameters |= {**given_table.describe(), **_found_in_words(found)}
         if samples is None:
             samples = releases_for(found)

@@ -114,7 +114,8 @@ class Proposals:
         elif self.replace:
             kinds = [self._replaced(), self._replaced_by_ends(), self._uniform_replaced()]
         else:
-            kinds = [self._removed(), self._added(), self._of_small_tables(), self._wrapping(), self._repeated()]
+            small = self._of_small_tables()  # of which there are most: they take two turns
+            kinds = [self._removed(), self._added(), small, self._wrapping(), small, self._repeated()]
         yield from in_turns(kinds)
         if self.schema.user is None:
             yield from self._rest()
@@ -253,13 +254,13 @@ class Proposals:
 
     def _small(self) -> Iterator[Base]:
         n = self.look.length
+        yield Base(words="the empty table", table=taken(self.table, []))
+        if n:
+            yield Base(words="a table of one typical record", table=taken(self.table, [self.look.typical]))
         for size in self.sizes[:3]:
             if n:
                 rows = [self.look.typical] * (size - 1)
                 yield Base(words=f"a table of {len(rows)} typical records", table=taken(self.table, rows))
-        yield Base(words="the empty table", table=taken(self.table, []))
-        if n:
-            yield Base(words="a table of one typical record", table=taken(self.table, [self.look.typical]))
         for one in self.standing[:2]:
             yield Base(words=f"a table of row {one.row} alone", table=taken(self.table, [one.row]))
         if n > 1:
@@ -277,19 +278,23 @@ class Proposals:
         rows = [self.look.typical, *(one.row for one in self.standing[:6])] if n else []
         ends = [one for one in self._records() if one[3] <= OF_COLUMNS][:24]
         beyond = [one for one in self._records() if one[3] == BEYOND][:8]
-        records = [*ends, *beyond]
+        grouping = self.look.grouping()
+        records = sorted([*ends, *beyond], key=lambda one: one[1][0] not in grouping)  # a group that is empty, first
 
-        def added_to(base: Base) -> Iterator[Proposal]:
+        def own_added_to(base: Base) -> Iterator[Proposal]:
             for row in rows:
                 said = f"row {row} of yours added to {base.words}: {record_in_words(record_at(self.table, row))}"
                 yield Proposal(base=base, kind=f"added, {base.words}", words=said, distance=SMALL,
                                changed=_adding(taken(self.table, [row])), grows=True)  # fmt: skip
+
+        def made_added_to(base: Base) -> Iterator[Proposal]:
             for record, first, why, distance in records:
                 table = self._made([record])
                 if table is not None:
                     yield self._with(base, table, record, first, why, max(SMALL, distance))
 
-        yield from in_turns([added_to(base) for base in self._small()])
+        first, second, *others = [in_turns([own_added_to(base), made_added_to(base)]) for base in self._small()]
+        yield from in_turns([first, second, in_turns(others)])
 
     def _wrapping(self) -> Iterator[Proposal]:
         """Tables whose sum, or number of records, is just below where an integer of some size wraps.

@@ -105,9 +105,12 @@ def copied_records(
 def keys_of(outcome: Any, names: Sequence[str]) -> list[Key]:
     """The records of an outcome, by the columns that it has in common with a table; none of what is no table."""
     kind = kind_of(outcome)
-    if isinstance(outcome, list) and outcome and all(isinstance(one, Mapping) for one in outcome):
-        shared = [name for name in names if name in outcome[0]]
-        columns = [[one.get(name) for one in outcome] for name in shared]
+    shared: list[str]
+    columns: list[list[Any]]
+    listed: list[Any] = outcome if type(outcome) is list else []
+    if listed and all(isinstance(one, Mapping) for one in listed):
+        shared = [name for name in names if name in listed[0]]
+        columns = [[one.get(name) for one in listed] for name in shared]
     elif kind == "numpy":
         if outcome.ndim != 2 or outcome.shape[1] != len(names):
             return []

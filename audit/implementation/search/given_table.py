@@ -149,8 +149,9 @@ def _of_object(
     source: str,
 ) -> TableForFunction:
     table: Any = data
-    if isinstance(table, list) and table and all(isinstance(one, dict) for one in table):
-        table = library("pandas", "a list of records is searched as a frame of it").DataFrame(table)
+    listed: list[Any] = table if type(table) is list else []
+    if listed and all(isinstance(one, dict) for one in listed):
+        table = library("pandas", "a list of records is searched as a frame of it").DataFrame(listed)
         asked = asked or "records"
     kind = kind_of(table)
     if kind is None:

@@ -63,10 +63,12 @@ def _of_form(rows: tuple[list[Outcome], list[Outcome]], gaps: Mapping[str, float
             said = next(one.note for one in rows[place] if one.raised)
             return f"the exception {said}, on the {side} table"
     one, other = values
-    if isinstance(one, Mapping) and isinstance(other, Mapping) and set(one) != set(other):
-        named = sorted(map(repr, set(one) ^ set(other)))
-        side = "larger" if set(one) - set(other) else "smaller"
-        return f"the key {', '.join(named[:3])}, which is there on the {side} table only"
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys: list[set[Any]] = [set(one), set(other)]
+        named = sorted(map(repr, keys[0] ^ keys[1]))
+        side = "larger" if keys[0] - keys[1] else "smaller"
+        if named:
+            return f"the key {', '.join(named[:3])}, which is there on the {side} table only"
     if hasattr(one, "columns") and hasattr(other, "columns") and list(one.columns) != list(other.columns):
         named = sorted(map(str, set(one.columns) ^ set(other.columns)))
         return f"the column {', '.join(named[:3])} of the result, which is there on one table only"

@@ -157,7 +157,8 @@ class _Search:
         most: int | None,
         watch: Watch,
     ) -> None:
-        self._mechanism, self._claim, self._schema, self._received = mechanism, claim, schema, received
+        self._mechanism, self._claim, self._schema = mechanism, claim, schema
+        self._received: Received = received
         self._data = data
         self._seed, self._watch, self._most = seed, watch, most
         self._begun = time.monotonic()
